@@ -1,0 +1,28 @@
+//! What an event, a trace and a memory model are.
+//!
+//! Read in this order: [`event`] (what processors do), [`trace`] (sets of events,
+//! validated), [`order`] (program order, conflict order, happens-before), [`model`]
+//! (SC, TSO and PSO as values), [`axioms`] (which traces a model allows),
+//! [`machine`] (the same models as store-buffer machines that emit traces),
+//! [`load_buffer`] (TSO-LB), [`program`] (straight-line programs, to run and to
+//! enumerate) and [`candidates`] (every trace that a program could have).
+//!
+//! This crate knows nothing of files, operating-system threads or monitors. The
+//! definitions are those of SOBER (Burckhardt and Musuvathi, MSR-TR-2008-12), BSS
+//! (Burnim, Sen and Stergiou, UCB/EECS-2010-31) and x86-TSO (Owens, Sarkar and
+//! Sewell, 2009); every deviation is stated where it is made.
+
+pub mod event;
+pub mod model;
+pub mod program;
+pub mod random;
+pub mod trace;
+
+pub use event::{
+    Access, Address, CoherenceIndex, Event, IssueIndex, LocationId, Operation, OperationKind,
+    ThreadId,
+};
+pub use model::{Buffering, Drain, LockedDrains, MemoryModel};
+pub use program::{RandomShape, StraightLine};
+pub use random::Random;
+pub use trace::{Indexer, Trace, TraceError};
