@@ -27,7 +27,7 @@ pub struct IssueIndex(pub u64);
 ///
 /// A write has the index of the value that it writes, from 1; a load has the
 /// index of the value that it reads, 0 being the initial value.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct CoherenceIndex(pub u64);
 
 /// A source location, as an index into a table that the front end keeps.

@@ -12,8 +12,13 @@
 //! (Burnim, Sen and Stergiou, UCB/EECS-2010-31) and x86-TSO (Owens, Sarkar and
 //! Sewell, 2009); every deviation is stated where it is made.
 
+pub mod axioms;
+pub mod candidates;
 pub mod event;
+pub mod graph;
+pub mod machine;
 pub mod model;
+pub mod order;
 pub mod program;
 pub mod random;
 pub mod trace;

@@ -177,6 +177,26 @@ impl Trace {
         Trace::new(events).expect("an interleaving has a trace")
     }
 
+    /// A trace of events that satisfy (E1) to (E3) by construction.
+    pub(crate) fn of_valid_events(events: Vec<Event>) -> Trace {
+        debug_assert_eq!(Trace::new(events.clone()).err(), None);
+        let threads = events.iter().map(|e| e.thread().index() + 1).max();
+        let addresses = events.iter().filter_map(|e| e.operation().address());
+        let addresses = addresses.map(|a| a.index() + 1).max();
+        Trace {
+            threads: threads.unwrap_or(0),
+            addresses: addresses.unwrap_or(0),
+            events,
+        }
+    }
+
+    /// Changes one coherence index in place. Whoever enumerates traces does this many
+    /// times in a row and must have a trace again when it lets others see it.
+    #[inline]
+    pub(crate) fn set_coherence(&mut self, position: usize, coherence: CoherenceIndex) {
+        self.events[position].coherence = coherence;
+    }
+
     /// The events, in no particular order.
     pub fn events(&self) -> &[Event] {
         &self.events

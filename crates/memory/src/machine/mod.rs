@@ -1,0 +1,523 @@
+//! The models as store-buffer machines that emit traces.
+//!
+//! SOBER Appendix A (the trace automata of Fig. 5 and 6), BSS Fig. 1 to 3 and x86-TSO
+//! section 3.1 describe the same machine: a memory, and per processor a buffer between
+//! it and the memory. A step either issues a thread's next operation or commits a
+//! buffered store to the memory. What is buffered how, and what waits for what, is
+//! asked of the model ([`MemoryModel::buffering`], [`MemoryModel::drains`]); what the
+//! axioms ask, [`MemoryModel::keeps`], is not used here.
+//!
+//! Deviations: SOBER's automaton guesses the coherence index of a store as it is
+//! issued and checks the guess as it commits; here the commit gives it, and a load that
+//! took its value out of the buffer gets its index then. Locked operations that only
+//! read or only write, fences and barriers are ours, as is the epoch of BSS's PSO
+//! buffers: a store commits only when no store from before an earlier barrier is left.
+//!
+//! Every step takes constant time, whatever is buffered.
+
+mod program;
+mod runs;
+mod step;
+
+use crate::event::{Access, Address, CoherenceIndex, Event, Operation, ThreadId};
+use crate::model::{Buffering, Drain, MemoryModel};
+use crate::program::StraightLine;
+use crate::trace::Trace;
+use program::{NONE, Program};
+
+pub use runs::{RunEnumerator, emits_non_sc_trace, emitted_traces};
+pub use step::{BufferedStore, EventId, MemoryContent, Performed, Step, StepError, StillBuffered};
+
+/// A store-buffer machine in the middle of a run.
+///
+/// ```
+/// use fencepost_memory::machine::{Machine, Step};
+/// use fencepost_memory::{Address, MemoryModel, Operation, StraightLine, ThreadId, axioms};
+/// let (x, y) = (Address(0), Address(1));
+/// let program = StraightLine {
+///     threads: vec![
+///         vec![Operation::Store(x), Operation::Load(y)],
+///         vec![Operation::Store(y), Operation::Load(x)],
+///     ],
+/// };
+/// let (t0, t1) = (ThreadId(0), ThreadId(1));
+/// let mut machine = Machine::new(&MemoryModel::TSO, &program);
+/// for step in [
+///     Step::Issue(t0), Step::Issue(t0), Step::Issue(t1), Step::Issue(t1),
+///     Step::Commit(t0, x), Step::Commit(t1, y),
+/// ] {
+///     println!("{}", machine.step(step)?);
+/// }
+/// let trace = machine.finish()?;
+/// assert!(axioms::check(&MemoryModel::SC, &trace).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Machine {
+    model: MemoryModel,
+    program: Program,
+    /// The next operation of each thread.
+    next: Vec<u32>,
+    /// The oldest and newest buffered store of each thread.
+    oldest: Vec<u32>,
+    newest: Vec<u32>,
+    /// The next older and younger buffered store of the thread, for buffered stores.
+    older: Vec<u32>,
+    younger: Vec<u32>,
+    /// The oldest buffered store of each queue.
+    oldest_in_queue: Vec<u32>,
+    memory: Vec<Cell>,
+    state: Vec<State>,
+    /// Of a read that has happened: the write that it read. Of a write in memory: the
+    /// write that it replaced.
+    source: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    writes: u32,
+    last: u32,
+}
+
+/// What has become of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    NotIssued,
+    Buffered,
+    /// A load that read a buffered store, whose coherence index it will have.
+    Forwarded,
+    /// Done, with this coherence index.
+    Done(u32),
+}
+
+impl Machine {
+    /// The machine of `model`, about to run `program`.
+    pub fn new(model: &MemoryModel, program: &StraightLine) -> Self {
+        let threads = program.threads.iter().enumerate();
+        let threads = threads.map(|(thread, list)| {
+            let list = list.iter();
+            list.map(|&operation| Access::new(ThreadId(thread as u32), operation))
+                .collect()
+        });
+        Self::of_program(model, Program::new(threads))
+    }
+
+    /// The machine of `model`, about to perform these accesses, one list per thread.
+    /// They keep their source locations. The thread of an access is the list that it is
+    /// in. Writes keep their value; a load's is that of the write that it will read.
+    pub fn of_accesses(model: &MemoryModel, threads: Vec<Vec<Access>>) -> Self {
+        Self::of_program(model, Program::new(threads.into_iter()))
+    }
+
+    fn of_program(model: &MemoryModel, program: Program) -> Self {
+        let operations = program.accesses.len();
+        let empty_cell = Cell {
+            writes: 0,
+            last: NONE,
+        };
+        Machine {
+            model: *model,
+            next: program.starts[..program.threads()].to_vec(),
+            oldest: vec![NONE; program.threads()],
+            newest: vec![NONE; program.threads()],
+            older: vec![NONE; operations],
+            younger: vec![NONE; operations],
+            oldest_in_queue: vec![NONE; program.queues.len()],
+            memory: vec![empty_cell; program.cells.len()],
+            state: vec![State::NotIssued; operations],
+            source: vec![NONE; operations],
+            program,
+        }
+    }
+
+    /// The model whose machine this is.
+    pub fn model(&self) -> &MemoryModel {
+        &self.model
+    }
+
+    /// The number of threads.
+    pub fn thread_count(&self) -> usize {
+        self.program.threads()
+    }
+
+    /// The thread's next operation, if it has not finished.
+    pub fn next_access(&self, thread: ThreadId) -> Option<&Access> {
+        let next = *self.next.get(thread.index())?;
+        let is_last = next == self.program.starts[thread.index() + 1];
+        (!is_last).then(|| &self.program.accesses[next as usize])
+    }
+
+    /// What the thread has buffered, oldest first.
+    pub fn buffer(&self, thread: ThreadId) -> impl Iterator<Item = BufferedStore> + '_ {
+        self.buffered(self.oldest.get(thread.index()).copied().unwrap_or(NONE))
+            .filter_map(|index| {
+                Some(BufferedStore {
+                    store: self.program.id(index),
+                    address: self.program.accesses[index as usize].operation.address()?,
+                    epoch: self.program.epoch[index as usize],
+                })
+            })
+    }
+
+    /// What memory holds at the address.
+    pub fn memory(&self, address: Address) -> MemoryContent {
+        match self.program.cells.get(&address) {
+            None => MemoryContent::default(),
+            Some(&cell) => MemoryContent {
+                write: self.program.id_if_any(self.memory[cell as usize].last),
+                coherence: CoherenceIndex(self.memory[cell as usize].writes.into()),
+            },
+        }
+    }
+
+    /// Whether no store is buffered.
+    pub fn is_drained(&self) -> bool {
+        self.oldest.iter().all(|&store| store == NONE)
+    }
+
+    /// Whether every operation has been issued and no store is buffered.
+    pub fn is_complete(&self) -> bool {
+        self.next[..] == self.program.starts[1..] && self.is_drained()
+    }
+
+    /// The steps that the machine can take now.
+    pub fn enabled(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        self.push_enabled(&mut steps);
+        steps
+    }
+
+    /// Takes a step.
+    pub fn step(&mut self, step: Step) -> Result<Performed, StepError> {
+        let index = self.apply(step)?;
+        Ok(self.describe(step, index))
+    }
+
+    /// The trace of the operations issued so far, thread by thread.
+    pub fn finish(self) -> Result<Trace, StillBuffered> {
+        if let Some(&store) = self.oldest.iter().find(|&&store| store != NONE) {
+            let pending = self.program.id(store);
+            return Err(StillBuffered { pending });
+        }
+        Ok(Trace::of_valid_events(self.events()))
+    }
+
+    /// The events of the operations issued so far. No store may be buffered.
+    fn events(&self) -> Vec<Event> {
+        let program = &self.program;
+        let mut events = Vec::with_capacity(program.accesses.len());
+        for thread in 0..program.threads() {
+            for index in program.starts[thread]..self.next[thread] {
+                let mut access = program.accesses[index as usize];
+                if !access.operation.writes() {
+                    let source = self.source[index as usize] as usize;
+                    access.value = program.accesses.get(source).and_then(|write| write.value);
+                }
+                events.push(Event {
+                    access,
+                    issue: program.id(index).issue,
+                    coherence: CoherenceIndex(self.coherence(index as usize).into()),
+                });
+            }
+        }
+        events
+    }
+
+    /// The number of operations of the program.
+    fn operation_count(&self) -> usize {
+        self.program.accesses.len()
+    }
+
+    /// What has become of each operation, thread by thread, where a forwarded load
+    /// whose store has committed counts as done.
+    fn states(&self) -> impl Iterator<Item = State> + '_ {
+        self.state
+            .iter()
+            .zip(&self.source)
+            .map(|(&state, &source)| match state {
+                State::Forwarded if self.state[source as usize] != State::Buffered => {
+                    self.state[source as usize]
+                }
+                _ => state,
+            })
+    }
+
+    /// The coherence index of an operation that has one.
+    fn coherence(&self, index: usize) -> u32 {
+        match self.state[index] {
+            State::Done(coherence) => coherence,
+            State::Forwarded => match self.state[self.source[index] as usize] {
+                State::Done(coherence) => coherence,
+                _ => unreachable!("the store that was forwarded has committed"),
+            },
+            _ => unreachable!("the operation has been performed"),
+        }
+    }
+
+    fn push_enabled(&self, steps: &mut Vec<Step>) {
+        for index in 0..self.program.threads() {
+            let thread = ThreadId(index as u32);
+            let next = self.next[index];
+            if next < self.program.starts[index + 1] && self.waits_for(index, next) == NONE {
+                steps.push(Step::Issue(thread));
+            }
+            let oldest = self.oldest[index];
+            if oldest == NONE {
+                continue;
+            }
+            let commits = self.buffered(oldest).take_while(|&store| {
+                store == oldest
+                    || (self.model.buffering() == Buffering::PerAddress
+                        && self.epoch(store) == self.epoch(oldest))
+            });
+            let heads = commits.filter(|&store| {
+                self.oldest_in_queue[self.program.queue[store as usize] as usize] == store
+            });
+            steps.extend(heads.filter_map(|store| {
+                let address = self.program.accesses[store as usize].operation.address()?;
+                Some(Step::Commit(thread, address))
+            }));
+        }
+    }
+
+    /// A thread whose next operation acts on nothing but its own buffer.
+    fn local_step(&self) -> Option<Step> {
+        let buffers = self.model.buffering() != Buffering::None;
+        let mut threads = 0..self.program.threads();
+        let thread = threads.find(|&thread| {
+            let next = self.next[thread];
+            next < self.program.starts[thread + 1]
+                && match self.program.accesses[next as usize].operation {
+                    Operation::Store(_) => buffers,
+                    Operation::StoreBarrier => true,
+                    Operation::Fence => self.waits_for(thread, next) == NONE,
+                    _ => false,
+                }
+        })?;
+        Some(Step::Issue(ThreadId(thread as u32)))
+    }
+
+    /// Takes a step and says which operation it was about.
+    fn apply(&mut self, step: Step) -> Result<u32, StepError> {
+        match step {
+            Step::Issue(thread) => self.issue(thread),
+            Step::Commit(thread, address) => self.commit(thread, address),
+        }
+    }
+
+    fn issue(&mut self, thread: ThreadId) -> Result<u32, StepError> {
+        let t = thread.index();
+        let Some(&index) = self.next.get(t) else {
+            return Err(StepError::NoSuchThread { thread });
+        };
+        if index == self.program.starts[t + 1] {
+            return Err(StepError::ThreadFinished { thread });
+        }
+        let operation = self.program.accesses[index as usize].operation;
+        let pending = self.waits_for(t, index);
+        if pending != NONE {
+            return Err(StepError::MustDrain {
+                event: self.program.id(index),
+                operation,
+                pending: self.program.id(pending),
+            });
+        }
+        let i = index as usize;
+        self.next[t] += 1;
+        match operation {
+            Operation::Store(_) if self.model.buffering() != Buffering::None => {
+                self.append_to_buffer(t, index);
+                self.state[i] = State::Buffered;
+            }
+            Operation::Store(_) | Operation::Interlocked(_) | Operation::LockedStore(_) => {
+                self.write_to_memory(i);
+            }
+            Operation::Load(_) | Operation::LockedLoad(_) => {
+                // The newest own store to the address is the last one in program
+                // order; if that has committed, none is buffered.
+                let own = self.program.store_before[i];
+                if own != NONE && self.state[own as usize] == State::Buffered {
+                    self.source[i] = own;
+                    self.state[i] = State::Forwarded;
+                } else {
+                    let cell = self.memory[self.program.cell[i] as usize];
+                    self.source[i] = cell.last;
+                    self.state[i] = State::Done(cell.writes);
+                }
+            }
+            Operation::Fence | Operation::StoreBarrier => self.state[i] = State::Done(0),
+        }
+        Ok(index)
+    }
+
+    fn commit(&mut self, thread: ThreadId, address: Address) -> Result<u32, StepError> {
+        let Some(&oldest) = self.oldest.get(thread.index()) else {
+            return Err(StepError::NoSuchThread { thread });
+        };
+        let queue = self.program.queues.get(&(thread, address));
+        let store = queue.map_or(NONE, |&queue| self.oldest_in_queue[queue as usize]);
+        if store == NONE {
+            return Err(StepError::NothingToCommit { thread, address });
+        }
+        let overtakes = match self.model.buffering() {
+            Buffering::None | Buffering::Fifo => oldest != store,
+            Buffering::PerAddress => self.epoch(oldest) != self.epoch(store),
+        };
+        if overtakes {
+            return Err(StepError::OlderStoreFirst {
+                store: self.program.id(store),
+                older: self.program.id(oldest),
+            });
+        }
+        self.take_out_of_buffer(thread.index(), store);
+        self.write_to_memory(store as usize);
+        Ok(store)
+    }
+
+    /// Takes back the last step, which was about the operation `index`.
+    fn undo(&mut self, step: Step, index: u32) {
+        let i = index as usize;
+        let was_in_memory = matches!(self.state[i], State::Done(_));
+        if was_in_memory && self.program.accesses[i].operation.writes() {
+            let cell = &mut self.memory[self.program.cell[i] as usize];
+            cell.writes -= 1;
+            cell.last = self.source[i];
+        }
+        match step {
+            Step::Issue(thread) => {
+                if self.state[i] == State::Buffered {
+                    self.take_out_of_buffer(thread.index(), index);
+                }
+                self.next[thread.index()] -= 1;
+                self.state[i] = State::NotIssued;
+            }
+            Step::Commit(thread, _) => {
+                self.put_back_into_buffer(thread.index(), index);
+                self.state[i] = State::Buffered;
+            }
+        }
+        self.source[i] = NONE;
+    }
+
+    /// A buffered store of the thread that must commit before the operation.
+    fn waits_for(&self, thread: usize, index: u32) -> u32 {
+        let i = index as usize;
+        let oldest = self.oldest[thread];
+        match self.model.drains(self.program.accesses[i].operation) {
+            _ if oldest == NONE => NONE,
+            Drain::Nothing => NONE,
+            Drain::Everything => oldest,
+            Drain::OwnAddress if self.epoch(oldest) != self.epoch(index) => oldest,
+            Drain::OwnAddress => {
+                let queue = self.program.queue[i] as usize;
+                self.oldest_in_queue.get(queue).copied().unwrap_or(NONE)
+            }
+        }
+    }
+
+    fn epoch(&self, index: u32) -> u32 {
+        self.program.epoch[index as usize]
+    }
+
+    /// The buffered stores of a thread from `first` on.
+    fn buffered(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut store = first;
+        std::iter::from_fn(move || {
+            let &younger = self.younger.get(store as usize)?;
+            Some(std::mem::replace(&mut store, younger))
+        })
+    }
+
+    fn write_to_memory(&mut self, i: usize) {
+        let cell = &mut self.memory[self.program.cell[i] as usize];
+        self.source[i] = cell.last;
+        cell.last = i as u32;
+        cell.writes += 1;
+        self.state[i] = State::Done(cell.writes);
+    }
+
+    fn append_to_buffer(&mut self, thread: usize, store: u32) {
+        self.older[store as usize] = self.newest[thread];
+        self.younger[store as usize] = NONE;
+        self.put_back_into_buffer(thread, store);
+    }
+
+    /// Links `store` between the neighbours that it remembers.
+    fn put_back_into_buffer(&mut self, thread: usize, store: u32) {
+        let (older, younger) = (self.older[store as usize], self.younger[store as usize]);
+        match older {
+            NONE => self.oldest[thread] = store,
+            older => self.younger[older as usize] = store,
+        }
+        match younger {
+            NONE => self.newest[thread] = store,
+            younger => self.older[younger as usize] = store,
+        }
+        let queue = self.program.queue[store as usize] as usize;
+        let oldest = &mut self.oldest_in_queue[queue];
+        if *oldest == NONE || store < *oldest {
+            *oldest = store;
+        }
+    }
+
+    fn take_out_of_buffer(&mut self, thread: usize, store: u32) {
+        let (older, younger) = (self.older[store as usize], self.younger[store as usize]);
+        match older {
+            NONE => self.oldest[thread] = younger,
+            older => self.younger[older as usize] = younger,
+        }
+        match younger {
+            NONE => self.newest[thread] = older,
+            younger => self.older[younger as usize] = older,
+        }
+        let queue = self.program.queue[store as usize] as usize;
+        if self.oldest_in_queue[queue] == store {
+            let after = self.program.store_after[store as usize];
+            let is_buffered = after != NONE && self.state[after as usize] == State::Buffered;
+            self.oldest_in_queue[queue] = if is_buffered { after } else { NONE };
+        }
+    }
+
+    fn describe(&self, step: Step, index: u32) -> Performed {
+        let i = index as usize;
+        let event = self.program.id(index);
+        let source = self.program.id_if_any(self.source[i]);
+        let operation = self.program.accesses[i].operation;
+        let (address, state) = match (operation.address(), self.state[i]) {
+            (Some(address), state) => (address, state),
+            (None, _) if operation == Operation::Fence => {
+                return Performed::Fenced { fence: event };
+            }
+            (None, _) => return Performed::Barred { barrier: event },
+        };
+        match (state, step) {
+            (State::Done(coherence), _) if !operation.writes() => Performed::Read {
+                load: event,
+                address,
+                source,
+                coherence: CoherenceIndex(coherence.into()),
+            },
+            (State::Done(coherence), Step::Commit(..)) => Performed::Committed {
+                store: event,
+                address,
+                coherence: CoherenceIndex(coherence.into()),
+            },
+            (State::Done(coherence), Step::Issue(_)) => Performed::Wrote {
+                write: event,
+                address,
+                replaced: source,
+                coherence: CoherenceIndex(coherence.into()),
+            },
+            (State::Forwarded, _) => Performed::Forwarded {
+                load: event,
+                address,
+                source: source.expect("a forwarded load has a source"),
+            },
+            (State::Buffered, _) => Performed::Buffered {
+                store: event,
+                address,
+            },
+            (State::NotIssued, _) => unreachable!("a step has just been taken"),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The part of a machine that does not change during a run, arranged so that every step
+//! takes constant time.
+
+use rustc_hash::FxHashMap;
+
+use super::step::EventId;
+use crate::event::{Access, Address, IssueIndex, Operation, ThreadId};
+
+/// No operation.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A program with what its runs look up. Operations are numbered through, thread by
+/// thread; a *queue* is a thread with an address that it accesses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Program {
+    pub(super) accesses: Vec<Access>,
+    /// The first operation of each thread, and at the end the number of operations.
+    pub(super) starts: Vec<u32>,
+    /// The number of each operation's address among the addresses in use.
+    pub(super) cell: Vec<u32>,
+    pub(super) queue: Vec<u32>,
+    /// The last earlier and the first later plain store in the same queue.
+    pub(super) store_before: Vec<u32>,
+    pub(super) store_after: Vec<u32>,
+    /// How many store-store barriers of the thread come before.
+    pub(super) epoch: Vec<u32>,
+    pub(super) cells: FxHashMap<Address, u32>,
+    pub(super) queues: FxHashMap<(ThreadId, Address), u32>,
+}
+
+impl Program {
+    pub(super) fn new(threads: impl Iterator<Item = Vec<Access>>) -> Self {
+        let mut program = Program::default();
+        // The last store so far in each queue.
+        let mut last_stores: Vec<u32> = Vec::new();
+        for (thread, accesses) in threads.enumerate() {
+            let thread = ThreadId(u32::try_from(thread).expect("less than 2^32 threads"));
+            program.starts.push(program.accesses.len() as u32);
+            let mut epoch = 0;
+            for access in accesses {
+                let access = Access { thread, ..access };
+                let index = program.accesses.len() as u32;
+                assert!(
+                    index < NONE - 1,
+                    "a program has less than 2^32 - 2 operations"
+                );
+                let (mut cell, mut queue, mut store_before) = (NONE, NONE, NONE);
+                if let Some(address) = access.operation.address() {
+                    let cells = program.cells.len() as u32;
+                    cell = *program.cells.entry(address).or_insert(cells);
+                    let queues = program.queues.len() as u32;
+                    queue = *program.queues.entry((thread, address)).or_insert(queues);
+                    if queue as usize == last_stores.len() {
+                        last_stores.push(NONE);
+                    }
+                    let last_store = &mut last_stores[queue as usize];
+                    store_before = *last_store;
+                    if matches!(access.operation, Operation::Store(_)) {
+                        if let Some(after) = program.store_after.get_mut(store_before as usize) {
+                            *after = index;
+                        }
+                        *last_store = index;
+                    }
+                }
+                program.cell.push(cell);
+                program.queue.push(queue);
+                program.store_before.push(store_before);
+                program.store_after.push(NONE);
+                program.epoch.push(epoch);
+                program.accesses.push(access);
+                epoch += u32::from(access.operation == Operation::StoreBarrier);
+            }
+        }
+        program.starts.push(program.accesses.len() as u32);
+        program
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    pub(super) fn id(&self, index: u32) -> EventId {
+        let thread = self.accesses[index as usize].thread;
+        EventId {
+            thread,
+            issue: IssueIndex(u64::from(index - self.starts[thread.index()]) + 1),
+        }
+    }
+
+    pub(super) fn id_if_any(&self, index: u32) -> Option<EventId> {
+        (index != NONE).then(|| self.id(index))
+    }
+}
