@@ -1,1 +1,38 @@
-//! To be filled.
+//! Monitors over one sequentially consistent interleaving.
+//!
+//! A monitor watches one interleaving of a program, event by event, and answers: does this
+//! trace show that the program also has an execution under TSO (or PSO) that is not
+//! sequentially consistent? Only sequentially consistent executions are ever run.
+//!
+//! Read in this order: [`clocks`] (general vector clocks), [`happens_before`] (the clock
+//! that every monitor uses), [`monitor`] (the trait), [`relaxed_order`] (the default
+//! monitor), [`sober`] and [`bss`] (the published monitors, as printed), [`watcher`] (runs a
+//! monitor), [`explain`] (from a violation to its cycle and its checked witness), [`tally`]
+//! (counts).
+//!
+//! This crate does not know where events come from, and it prints nothing.
+
+pub mod bss;
+pub mod clocks;
+pub mod explain;
+pub mod happens_before;
+mod history;
+pub mod monitor;
+pub mod relaxed_order;
+pub mod sober;
+pub mod tally;
+pub mod violation;
+pub mod watcher;
+
+#[cfg(test)]
+mod oracle_tests;
+
+pub use bss::{BssPso, BssTso};
+pub use explain::{Action, CycleEvent, ExplainError, Finding, Relation, Witness, WitnessStep};
+pub use happens_before::HappensBefore;
+pub use monitor::{HappensBeforeOnly, Monitor};
+pub use relaxed_order::RelaxedOrder;
+pub use sober::Sober;
+pub use tally::{Recorded, Tally};
+pub use violation::{OperationId, Placed, Violation};
+pub use watcher::{OutOfMemoryLimit, WatchLimits, Watcher};

@@ -1,0 +1,237 @@
+//! The happens-before clock of an interleaving, and the writes that it can name.
+//!
+//! Happens-before is program order and conflict order together (SOBER section 3.2). The
+//! clock has one group per thread and, per address, one row for the last write and one
+//! for all accesses: a read flows in from the last write, a write from all accesses. It
+//! takes O(threads) per event.
+//!
+//! The explorer needs this clock too, so it is computed once, here, and handed to the
+//! monitors. They ask one question of it: which is the latest write to an address that
+//! happens before the last event of a thread? See [`HappensBefore::latest_known_write`].
+
+use fencepost_memory::{Access, Address, CoherenceIndex, Event, IssueIndex, Operation, ThreadId};
+
+use crate::clocks::{Clocks, DenseClocks, Row};
+use crate::history::WriteHistory;
+use crate::violation::Placed;
+
+/// Rows of an address, after the row of its state.
+const LAST_WRITE: u32 = 0;
+const ALL_ACCESSES: u32 = 1;
+const ROWS_PER_ADDRESS: u32 = 2;
+
+#[derive(Clone, Debug)]
+struct ThreadState {
+    row: Row,
+    last: Option<Placed>,
+}
+
+#[derive(Clone, Debug)]
+struct AddressState {
+    row: Row,
+    last_accessor: ThreadId,
+}
+
+/// Tracks happens-before over one interleaving, event by event.
+#[derive(Clone, Debug, Default)]
+pub struct HappensBefore {
+    clocks: DenseClocks,
+    threads: Vec<ThreadState>,
+    addresses: Vec<AddressState>,
+    history: WriteHistory,
+    position: u64,
+}
+
+impl HappensBefore {
+    /// Makes room for the thread and the address of `access`.
+    #[inline]
+    pub fn admit(&mut self, access: &Access) {
+        while self.threads.len() <= access.thread.index() {
+            self.clocks.reserve_groups(self.threads.len() + 1);
+            let row = self.clocks.add_rows(1);
+            self.threads.push(ThreadState { row, last: None });
+        }
+        if let Some(address) = access.operation.address() {
+            while self.addresses.len() <= address.index() {
+                let row = self.clocks.add_rows(ROWS_PER_ADDRESS);
+                self.addresses.push(AddressState {
+                    row,
+                    last_accessor: ThreadId(0),
+                });
+                self.history.add_address();
+            }
+        }
+    }
+
+    /// The event that `access` is when it comes next. It must have been admitted.
+    #[inline]
+    pub fn place(&self, access: Access) -> Placed {
+        let last = &self.threads[access.thread.index()].last;
+        let issue = last.as_ref().map_or(0, |last| last.event.issue.0) + 1;
+        let coherence = match access.operation.address() {
+            None => 0,
+            Some(a) => self.history.written(a) + u64::from(access.operation.writes()),
+        };
+        Placed {
+            event: Event {
+                access,
+                issue: IssueIndex(issue),
+                coherence: CoherenceIndex(coherence),
+            },
+            position: self.position,
+        }
+    }
+
+    /// Adds the next event of the interleaving.
+    #[inline]
+    pub fn add(&mut self, placed: Placed) {
+        let event = &placed.event;
+        let thread = event.thread();
+        let mark = [(thread.index(), event.issue.0)];
+        let own = self.threads[thread.index()].row;
+        match event.operation() {
+            Operation::Fence | Operation::StoreBarrier => self.clocks.step([own], &mark, [own]),
+            Operation::Load(a) | Operation::LockedLoad(a) => {
+                let state = &mut self.addresses[a.index()];
+                state.last_accessor = thread;
+                let all = state.row.offset(ALL_ACCESSES);
+                match self.history.latest(a) {
+                    // Whoever knows the last write knows all that flowed into it.
+                    Some(write) if !Self::knows(&self.clocks, own, write) => {
+                        let from = state.row.offset(LAST_WRITE);
+                        self.clocks.step([own, from], &mark, [own, all]);
+                    }
+                    _ => self.clocks.step([own], &mark, [own, all]),
+                }
+            }
+            Operation::Store(a) | Operation::Interlocked(a) | Operation::LockedStore(a) => {
+                let state = &mut self.addresses[a.index()];
+                state.last_accessor = thread;
+                let all = state.row.offset(ALL_ACCESSES);
+                let last_write = state.row.offset(LAST_WRITE);
+                self.clocks.step([own, all], &mark, [own, all, last_write]);
+                self.history.push(a, placed);
+                if self.history.is_due() {
+                    self.forget_unreachable_writes();
+                }
+            }
+        }
+        self.threads[thread.index()].last = Some(placed);
+        self.position += 1;
+    }
+
+    #[inline]
+    fn knows(clocks: &DenseClocks, row: Row, event: &Placed) -> bool {
+        clocks.get(row, event.thread().index()) >= event.event.issue.0
+    }
+
+    /// How many events have been added.
+    #[inline]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The number of threads admitted.
+    pub fn thread_count(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// The number of addresses admitted.
+    pub fn address_count(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// The last event of a thread.
+    #[inline]
+    pub fn last_of(&self, thread: ThreadId) -> Option<&Placed> {
+        self.threads[thread.index()].last.as_ref()
+    }
+
+    /// The last write to an address.
+    #[inline]
+    pub fn last_write(&self, address: Address) -> Option<&Placed> {
+        self.history.latest(address)
+    }
+
+    /// Whether `event` happens before (or is) the last event of `thread`.
+    #[inline]
+    pub fn precedes_last_of(&self, event: &Placed, thread: ThreadId) -> bool {
+        Self::knows(&self.clocks, self.threads[thread.index()].row, event)
+    }
+
+    /// The latest write to `address` that happens before (or is) the last event of
+    /// `thread`: the write numbered `H`.
+    ///
+    /// The writes to one address are totally ordered by happens-before, so those that
+    /// precede an event are all writes up to some number, and looking from the latest
+    /// write downwards finds it.
+    #[inline]
+    pub fn latest_known_write(&self, thread: ThreadId, address: Address) -> Option<&Placed> {
+        let row = self.threads[thread.index()].row;
+        self.history
+            .latest_where(address, |write| Self::knows(&self.clocks, row, write))
+    }
+
+    /// Forgets the interleaving, keeping the memory for the next one.
+    pub fn reset(&mut self) {
+        self.clocks.reset();
+        self.threads.iter_mut().for_each(|t| t.last = None);
+        self.history.reset();
+        self.position = 0;
+    }
+
+    /// The bytes held.
+    pub fn memory(&self) -> usize {
+        self.clocks.memory()
+            + self.history.memory()
+            + Self::bookkeeping(self.threads.capacity(), self.addresses.capacity())
+    }
+
+    /// The bytes that would be held with so many threads and addresses.
+    pub fn projected_memory(&self, threads: usize, addresses: usize) -> usize {
+        let rows = threads + addresses.saturating_mul(ROWS_PER_ADDRESS as usize);
+        DenseClocks::projected_memory(rows, threads)
+            .saturating_add(self.history.memory())
+            .saturating_add(Self::bookkeeping(threads, addresses))
+    }
+
+    fn bookkeeping(threads: usize, addresses: usize) -> usize {
+        let per_address = size_of::<AddressState>() + WriteHistory::BYTES_PER_ADDRESS;
+        threads * size_of::<ThreadState>() + addresses.saturating_mul(per_address)
+    }
+
+    /// Drops every write that no clock has as its latest known write to the address.
+    ///
+    /// Every later clock is a merge of clocks that exist now and of later events, and the
+    /// latest known write of a merge is the later one of the merged; so a write that is
+    /// no clock's latest now will never be one.
+    fn forget_unreachable_writes(&mut self) {
+        // Neighbours in this order mostly know the same writes, which is what makes the
+        // search of the history fast: the rows of one thread form a chain.
+        let mut rows: Vec<(ThreadId, Row)> = Vec::new();
+        for (number, thread) in self.threads.iter().enumerate() {
+            rows.push((ThreadId(number as u32), thread.row));
+        }
+        for (number, address) in self.addresses.iter().enumerate() {
+            if let Some(write) = self.history.latest(Address(number as u32)) {
+                rows.push((write.thread(), address.row.offset(LAST_WRITE)));
+            }
+            rows.push((address.last_accessor, address.row.offset(ALL_ACCESSES)));
+        }
+        let clocks = &self.clocks;
+        rows.sort_by_key(|&(owner, row)| (owner, clocks.get(row, owner.index())));
+        let rows: Vec<&[u64]> = rows.iter().map(|&(_, row)| clocks.row(row)).collect();
+        self.history.forget_all_but_latest_of(&rows);
+    }
+}
+
+#[cfg(test)]
+impl HappensBefore {
+    pub(crate) fn forget_unreachable_writes_now(&mut self) {
+        self.forget_unreachable_writes();
+    }
+
+    pub(crate) fn writes_held(&self) -> usize {
+        self.history.held()
+    }
+}

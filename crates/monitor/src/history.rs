@@ -1,0 +1,317 @@
+//! The writes of an interleaving that a clock can still name, per address.
+//!
+//! Memory must not grow with the length of the interleaving, so from time to time the
+//! writes that are no clock's latest known write to their address are forgotten. With
+//! A addresses there are more than 2A clocks, each with a latest write to each of A
+//! addresses; asking each for each would cost A² look-ups. Instead the clocks are put
+//! in a tree whose nodes hold the meet and the join of the clocks below: where both
+//! have the same latest write, so has every clock between them, and the search stops.
+
+use fencepost_memory::Address;
+
+use crate::violation::Placed;
+
+/// The writes to one address in coherence order: the latest, and those before it that
+/// have not been forgotten.
+#[derive(Clone, Debug, Default)]
+struct Writes {
+    latest: Option<Placed>,
+    earlier: Vec<Placed>,
+}
+
+/// The writes of an interleaving, per address.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteHistory {
+    addresses: Vec<Writes>,
+    held: usize,
+    limit: usize,
+}
+
+/// Below this many writes nothing is ever forgotten.
+const SMALL: usize = 1 << 16;
+/// How many more writes per address are taken in before forgetting again.
+const SLACK_PER_ADDRESS: usize = 16;
+
+impl Default for WriteHistory {
+    fn default() -> Self {
+        WriteHistory {
+            addresses: Vec::new(),
+            held: 0,
+            limit: SMALL,
+        }
+    }
+}
+
+impl WriteHistory {
+    pub(crate) const BYTES_PER_ADDRESS: usize = size_of::<Writes>();
+
+    pub(crate) fn add_address(&mut self) {
+        self.addresses.push(Writes::default());
+        self.limit += SLACK_PER_ADDRESS;
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, address: Address, write: Placed) {
+        let writes = &mut self.addresses[address.index()];
+        if let Some(earlier) = writes.latest.replace(write) {
+            writes.earlier.push(earlier);
+            self.held += 1;
+        }
+    }
+
+    /// The number of writes to the address so far, forgotten ones included.
+    #[inline]
+    pub(crate) fn written(&self, address: Address) -> u64 {
+        let latest = &self.addresses[address.index()].latest;
+        latest.as_ref().map_or(0, |write| write.event.coherence.0)
+    }
+
+    #[inline]
+    pub(crate) fn latest(&self, address: Address) -> Option<&Placed> {
+        self.addresses[address.index()].latest.as_ref()
+    }
+
+    /// The latest write of which `is_known` holds; it holds of a write whenever it holds
+    /// of a later one.
+    #[inline]
+    pub(crate) fn latest_where(
+        &self,
+        address: Address,
+        is_known: impl Fn(&Placed) -> bool,
+    ) -> Option<&Placed> {
+        let writes = &self.addresses[address.index()];
+        let latest = writes.latest.as_ref()?;
+        if is_known(latest) {
+            return Some(latest);
+        }
+        // The answer is mostly near the end: look there before searching.
+        let (older, newer) = writes
+            .earlier
+            .split_at(writes.earlier.len().saturating_sub(4));
+        if let Some(write) = newer.iter().rev().find(|write| is_known(write)) {
+            return Some(write);
+        }
+        older[..older.partition_point(is_known)].last()
+    }
+
+    /// Whether it is time to forget.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.held >= self.limit
+    }
+
+    /// Forgets every write that is not the latest known write of one of the `clocks`
+    /// (values by thread).
+    pub(crate) fn forget_all_but_latest_of(&mut self, clocks: &[&[u64]]) {
+        let tree = ClockTree::new(clocks);
+        let mut keep = Vec::new();
+        self.held = 0;
+        for writes in &mut self.addresses {
+            if writes.earlier.is_empty() {
+                continue;
+            }
+            keep.clear();
+            keep.resize(writes.earlier.len(), false);
+            tree.mark_latest(writes, &mut keep);
+            let mut flags = keep.iter();
+            writes
+                .earlier
+                .retain(|_| *flags.next().expect("as many flags as writes"));
+            if writes.earlier.capacity() > 4 * writes.earlier.len() + 16 {
+                writes.earlier.shrink_to(2 * writes.earlier.len());
+            }
+            self.held += writes.earlier.len();
+        }
+        self.limit = SMALL + 2 * self.held + SLACK_PER_ADDRESS * self.addresses.len();
+    }
+
+    pub(crate) fn reset(&mut self) {
+        for writes in &mut self.addresses {
+            writes.latest = None;
+            writes.earlier.clear();
+        }
+        self.held = 0;
+    }
+
+    /// The bytes held beyond [`Self::BYTES_PER_ADDRESS`].
+    pub(crate) fn memory(&self) -> usize {
+        // Twice what is in use: the lists grow by doubling.
+        2 * self.held.max(self.limit.min(SMALL)) * size_of::<Placed>()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.held
+    }
+}
+
+/// The clocks at a leaf are looked at one by one.
+const LEAF: usize = 8;
+
+/// A binary tree over clocks with the meet and the join of each subtree.
+struct ClockTree<'a> {
+    clocks: &'a [&'a [u64]],
+    /// Nodes in the order of a heap: the children of `n` are `2n` and `2n + 1`; the
+    /// leaves are the last half.
+    bounds: Vec<u64>,
+    leaves: usize,
+    groups: usize,
+}
+
+impl<'a> ClockTree<'a> {
+    fn new(clocks: &'a [&'a [u64]]) -> Self {
+        let groups = clocks.first().map_or(0, |clock| clock.len());
+        let leaves = clocks.len().div_ceil(LEAF).next_power_of_two();
+        let mut tree = ClockTree {
+            clocks,
+            bounds: Vec::new(),
+            leaves,
+            groups,
+        };
+        // An empty subtree has an empty range of clocks: meet above join.
+        tree.bounds.resize(2 * leaves * 2 * groups, 0);
+        for node in (1..2 * leaves).rev() {
+            let start = node * 2 * groups;
+            for group in 0..groups {
+                let (meet, join) = if node >= leaves {
+                    let values = || tree.leaf(node).iter().map(|clock| clock[group]);
+                    (
+                        values().min().unwrap_or(u64::MAX),
+                        values().max().unwrap_or(0),
+                    )
+                } else {
+                    let (left, right) = (2 * node * 2 * groups, (2 * node + 1) * 2 * groups);
+                    (
+                        tree.bounds[left + group].min(tree.bounds[right + group]),
+                        tree.bounds[left + groups + group].max(tree.bounds[right + groups + group]),
+                    )
+                };
+                tree.bounds[start + group] = meet;
+                tree.bounds[start + groups + group] = join;
+            }
+        }
+        tree
+    }
+
+    fn leaf(&self, node: usize) -> &'a [&'a [u64]] {
+        let start = ((node - self.leaves) * LEAF).min(self.clocks.len());
+        &self.clocks[start..self.clocks.len().min(start + LEAF)]
+    }
+
+    /// How many of the writes a clock knows.
+    fn known(writes: &Writes, clock: &[u64]) -> usize {
+        let is_known =
+            |write: &Placed| write.event.issue.0 <= clock[write.event.access.thread.index()];
+        if writes.latest.as_ref().is_some_and(is_known) {
+            return writes.earlier.len() + 1;
+        }
+        writes.earlier.partition_point(is_known)
+    }
+
+    /// Sets the flags of the earlier writes that are some clock's latest known one.
+    fn mark_latest(&self, writes: &Writes, keep: &mut [bool]) {
+        let mut mark = |known: usize| {
+            // The latest write of all, and none at all, need no flag.
+            if (1..=keep.len()).contains(&known) {
+                keep[known - 1] = true;
+            }
+        };
+        let mut pending = vec![1];
+        while let Some(node) = pending.pop() {
+            let bounds = &self.bounds[node * 2 * self.groups..][..2 * self.groups];
+            let (meet, join) = bounds.split_at(self.groups);
+            if self.is_empty(node) {
+                continue;
+            }
+            let (least, most) = (Self::known(writes, meet), Self::known(writes, join));
+            if least == most {
+                mark(least);
+            } else if node >= self.leaves {
+                let clocks = self.leaf(node).iter();
+                clocks.for_each(|clock| mark(Self::known(writes, clock)));
+            } else {
+                pending.extend([2 * node, 2 * node + 1]);
+            }
+        }
+    }
+
+    fn is_empty(&self, node: usize) -> bool {
+        // The leftmost leaf below `node`.
+        let mut leaf = node;
+        while leaf < self.leaves {
+            leaf *= 2;
+        }
+        (leaf - self.leaves) * LEAF >= self.clocks.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::happens_before::HappensBefore;
+    use fencepost_memory::{Access, OperationKind, Random, ThreadId};
+
+    /// Whatever is asked, a history that forgets answers like one that does not.
+    #[test]
+    fn forgetting_changes_no_answer() {
+        for seed in 0..40 {
+            let mut random = Random::new(seed);
+            let threads = 2 + random.below(5);
+            let addresses = 1 + random.below(40);
+            let mut forgetful = HappensBefore::default();
+            let mut complete = HappensBefore::default();
+            for step in 0..3000 {
+                // Thread 0 pauses for long stretches, so that old clocks come back.
+                let thread = match step % 1000 {
+                    0..10 => 0,
+                    _ => 1 + random.below(threads - 1),
+                };
+                let kind = OperationKind::ALL[random.below(7) as usize];
+                let address = Address(random.below(addresses) as u32);
+                let access = Access::new(ThreadId(thread as u32), kind.at(address));
+                for before in [&mut forgetful, &mut complete] {
+                    before.admit(&access);
+                    let placed = before.place(access);
+                    before.add(placed);
+                }
+                if step % 50 == 0 {
+                    forgetful.forget_unreachable_writes_now();
+                }
+                for thread in 0..forgetful.thread_count() {
+                    for address in 0..forgetful.address_count() {
+                        let (thread, address) = (ThreadId(thread as u32), Address(address as u32));
+                        assert_eq!(
+                            forgetful.latest_known_write(thread, address),
+                            complete.latest_known_write(thread, address),
+                            "seed {seed}, step {step}"
+                        );
+                    }
+                }
+            }
+            assert!(forgetful.writes_held() < complete.writes_held());
+        }
+    }
+
+    /// A thread that stops after its first event does not keep history alive.
+    #[test]
+    fn the_history_is_bounded() {
+        let mut before = HappensBefore::default();
+        let mut random = Random::new(3);
+        let mut most = 0;
+        for step in 0..2_000_000 {
+            let thread = if step == 0 { 3 } else { random.below(3) };
+            let kind = [OperationKind::Load, OperationKind::Store][random.below(2) as usize];
+            let access = Access::new(
+                ThreadId(thread as u32),
+                kind.at(Address(random.below(32) as u32)),
+            );
+            before.admit(&access);
+            let placed = before.place(access);
+            before.add(placed);
+            most = most.max(before.writes_held());
+        }
+        assert!(most < 3 * SMALL, "{most} writes held");
+        before.forget_unreachable_writes_now();
+        assert!(before.writes_held() < 32 * 70, "{}", before.writes_held());
+    }
+}

@@ -1,0 +1,521 @@
+//! The monitors against brute force.
+//!
+//! For random straight-line programs, the store-buffer machine is run in every possible way
+//! and each complete trace is tested for a happens-before cycle: that is the truth. The
+//! monitors see sequentially consistent interleavings only, and their verdict is compared
+//! twice: over all interleavings, and over one per equivalence class, where an adversary
+//! picks the representative on which the monitor is silent if there is one.
+//!
+//! `FENCEPOST_SEED` and `FENCEPOST_PROGRAMS` choose other programs and more of them.
+
+use std::sync::Mutex;
+
+use fencepost_memory::machine::emits_non_sc_trace;
+use fencepost_memory::{
+    Access, Address, Event, LockedDrains, MemoryModel, Operation, OperationKind, Random,
+    RandomShape, StraightLine, ThreadId, Trace, axioms,
+};
+use rustc_hash::FxHashMap;
+
+use crate::relaxed_order::{ByAddress, ByWriter, Grouping, Mutation};
+use crate::watcher::{WatchLimits, Watcher};
+use crate::{BssPso, BssTso, Monitor, RelaxedOrder, Sober};
+
+const DEFAULT_SEED: u64 = 20_080_131;
+const DEFAULT_PROGRAMS: usize = 24_000;
+
+fn setting(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Err(_) => default,
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} must be a number, not {text:?}")),
+    }
+}
+
+/// What the monitor says of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Verdict {
+    /// There is an interleaving on which it reports a violation.
+    over_all: bool,
+    /// There is an equivalence class on all of whose interleavings it does.
+    over_any_representatives: bool,
+}
+
+impl Verdict {
+    const UNSAFE: Verdict = Verdict {
+        over_all: true,
+        over_any_representatives: true,
+    };
+    const SAFE: Verdict = Verdict {
+        over_all: false,
+        over_any_representatives: false,
+    };
+}
+
+/// Two interleavings are equivalent if they have the same trace: the same coherence index
+/// for the same event.
+fn class_of(accesses: &[Access], threads: usize) -> u128 {
+    let trace = Trace::of_interleaving(accesses);
+    assert!(trace.events().len() <= 32 && threads <= 4);
+    let mut key = 0;
+    for list in trace.by_thread() {
+        for position in list {
+            let index = trace.events()[position].coherence.0;
+            assert!(index < 16);
+            key = key << 4 | u128::from(index);
+        }
+    }
+    key
+}
+
+fn watch<M: Monitor>(monitor: M) -> Watcher<M> {
+    let limits = WatchLimits {
+        witness_window: 64,
+        ..WatchLimits::default()
+    };
+    Watcher::with_limits(monitor, limits)
+}
+
+/// Runs the monitor over every interleaving. The first violation of the first few
+/// interleavings that have one is explained, so that its witness is checked.
+fn try_verdict<M: Monitor>(
+    watcher: &mut Watcher<M>,
+    program: &StraightLine,
+) -> Result<Verdict, String> {
+    let mut failure = None;
+    let mut classes: FxHashMap<u128, bool> = FxHashMap::default();
+    let mut explanations = 3;
+    program.for_each_interleaving(|accesses| {
+        watcher.reset();
+        let mut reported = false;
+        for &access in accesses {
+            let violation = watcher.observe(access).expect("no memory limit");
+            if let Some(violation) = violation {
+                reported = true;
+                if explanations > 0 {
+                    explanations -= 1;
+                    if let Err(error) = watcher.explain(&violation) {
+                        failure = Some(format!("{error}\n{violation:?}\nin {accesses:?}"));
+                    }
+                }
+            }
+        }
+        let class = class_of(accesses, program.threads.len());
+        *classes.entry(class).or_insert(true) &= reported;
+        if reported {
+            // Also counts where every class has a silent representative.
+            *classes.entry(u128::MAX).or_insert(false) = false;
+        }
+    });
+    let verdict = Verdict {
+        over_all: classes.contains_key(&u128::MAX),
+        over_any_representatives: classes.values().any(|&always| always),
+    };
+    failure.map_or(Ok(verdict), Err)
+}
+
+fn verdict<M: Monitor>(watcher: &mut Watcher<M>, program: &StraightLine) -> Verdict {
+    try_verdict(watcher, program).unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+fn random_program(random: &mut Random) -> StraightLine {
+    let (threads, operations) = match random.below(16) {
+        0..7 => (2, 5),
+        7..14 => (3, 3),
+        14 => (2, 6),
+        _ => (4, 2),
+    };
+    let addresses = 2 + random.below(2) as u32;
+    StraightLine::random(
+        random,
+        RandomShape {
+            threads,
+            operations,
+            addresses,
+        },
+    )
+}
+
+/// Calls `test` with every random program, on all cores, and prints the program and the
+/// seed if it panics.
+fn for_each_random_program(programs: usize, test: impl Fn(&StraightLine) + Sync) {
+    let seed = setting("FENCEPOST_SEED", DEFAULT_SEED);
+    let random = Mutex::new((Random::new(seed), 0));
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let program = {
+                        let mut guard = random.lock().unwrap_or_else(|e| e.into_inner());
+                        let (random, made) = &mut *guard;
+                        if *made == programs {
+                            break;
+                        }
+                        *made += 1;
+                        random_program(random)
+                    };
+                    let result =
+                        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(&program)));
+                    if let Err(panic) = result {
+                        eprintln!("FENCEPOST_SEED={seed}, program {:?}", program.threads);
+                        std::panic::resume_unwind(panic);
+                    }
+                }
+            });
+        }
+    });
+}
+
+fn truth(model: &MemoryModel, program: &StraightLine) -> Verdict {
+    match emits_non_sc_trace(model, program) {
+        Some(_) => Verdict::UNSAFE,
+        None => Verdict::SAFE,
+    }
+}
+
+fn thread(text: &str) -> Vec<Operation> {
+    text.split(';')
+        .map(|operation| {
+            let mut words = operation.split_whitespace();
+            let kind = words.next().and_then(OperationKind::from_mnemonic);
+            let address = words.next().map_or(0, |a| "abcxyz".find(a).unwrap() as u32);
+            kind.expect("a mnemonic").at(Address(address))
+        })
+        .collect()
+}
+
+fn program(threads: &[&str]) -> StraightLine {
+    StraightLine {
+        threads: threads.iter().map(|text| thread(text)).collect(),
+    }
+}
+
+#[test]
+fn relaxed_order_agrees_with_brute_force() {
+    let programs = setting("FENCEPOST_PROGRAMS", DEFAULT_PROGRAMS as u64) as usize;
+    let counts = Mutex::new([[0_usize; 2]; 3]);
+    for_each_random_program(programs, |program| {
+        let count = |row: usize, verdict: Verdict| {
+            counts.lock().unwrap()[row][usize::from(verdict == Verdict::UNSAFE)] += 1;
+        };
+        let expected = truth(&MemoryModel::TSO, program);
+        count(0, expected);
+        let found = verdict(&mut watch(RelaxedOrder::tso()), program);
+        assert_eq!(found, expected, "relaxed-order under TSO");
+
+        for (row, locked) in [LockedDrains::Everything, LockedDrains::OwnAddress]
+            .into_iter()
+            .enumerate()
+        {
+            let monitor = RelaxedOrder::pso(locked);
+            let expected = truth(&monitor.model(), program);
+            count(1 + row, expected);
+            let found = verdict(&mut watch(monitor), program);
+            assert_eq!(found, expected, "relaxed-order under PSO, {locked:?}");
+        }
+    });
+    // The comparison means little unless both verdicts are frequent.
+    for [safe, unsafe_] in counts.into_inner().unwrap() {
+        let least = programs / 25;
+        assert!(
+            safe > least && unsafe_ > least,
+            "{safe} safe, {unsafe_} unsafe"
+        );
+    }
+}
+
+/// What a single event shows, by definition (SOBER Def. 6, borderline traces): with the next
+/// event `e` of an interleaving replaced by one that reads or takes another place in the
+/// coherence order, is the trace one of the model and not one of SC?
+fn is_borderline(
+    checker: &mut axioms::Checker,
+    model: &MemoryModel,
+    before: &[Event],
+    next: &Event,
+) -> bool {
+    let Some(address) = next.operation().address() else {
+        return false;
+    };
+    let on_address = |event: &Event| event.operation().address() == Some(address);
+    let writes = before.iter().filter(|e| e.operation().writes());
+    let written = writes.filter(|e| on_address(e)).count() as u64;
+    (0..written).any(|older| {
+        let mut events = before.to_vec();
+        let mut moved = *next;
+        if next.operation().writes() {
+            moved.coherence.0 = older + 1;
+            for event in events.iter_mut().filter(|e| on_address(e)) {
+                event.coherence.0 += u64::from(event.coherence.0 > older);
+            }
+        } else {
+            moved.coherence.0 = older;
+        }
+        events.push(moved);
+        let trace = Trace::new(events).expect("a trace");
+        checker.allows(model, &trace) && !checker.is_sequentially_consistent(&trace)
+    })
+}
+
+/// The first event of the interleaving of which the monitor says something else than the
+/// definition.
+fn first_misjudged<M: Monitor>(
+    watcher: &mut Watcher<M>,
+    checker: &mut axioms::Checker,
+    accesses: &[Access],
+) -> Option<Event> {
+    let model = watcher.monitor().model();
+    let trace = Trace::of_interleaving(accesses);
+    watcher.reset();
+    trace
+        .events()
+        .iter()
+        .enumerate()
+        .find_map(|(index, event)| {
+            let found = watcher.observe(event.access).expect("no memory limit");
+            let expected = is_borderline(checker, &model, &trace.events()[..index], event);
+            (found.is_some() != expected).then_some(*event)
+        })
+}
+
+/// A random interleaving of a random program of up to 5 threads, which is too large to
+/// enumerate.
+fn random_interleaving(random: &mut Random) -> Vec<Access> {
+    let shape = RandomShape {
+        threads: 2 + random.below(4) as u32,
+        operations: 3 + random.below(5) as u32,
+        addresses: 2 + random.below(4) as u32,
+    };
+    let program = StraightLine::random(random, shape);
+    let mut issued = vec![0; program.threads.len()];
+    let mut accesses = Vec::new();
+    while accesses.len() < program.len() {
+        let thread = random.below(program.threads.len() as u64) as usize;
+        if let Some(&operation) = program.threads[thread].get(issued[thread]) {
+            issued[thread] += 1;
+            accesses.push(Access::new(ThreadId(thread as u32), operation));
+        }
+    }
+    accesses
+}
+
+/// Event by event, the monitor reports exactly the borderline traces.
+#[test]
+fn relaxed_order_reports_exactly_the_borderline_traces() {
+    let seed = setting("FENCEPOST_SEED", DEFAULT_SEED);
+    let mut random = Random::new(seed);
+    let mut checker = axioms::Checker::default();
+    let mut tso = watch(RelaxedOrder::tso());
+    let mut pso = watch(RelaxedOrder::pso(LockedDrains::Everything));
+    let mut pso_own = watch(RelaxedOrder::pso(LockedDrains::OwnAddress));
+    for _ in 0..20_000 {
+        let accesses = random_interleaving(&mut random);
+        for misjudged in [
+            first_misjudged(&mut tso, &mut checker, &accesses),
+            first_misjudged(&mut pso, &mut checker, &accesses),
+            first_misjudged(&mut pso_own, &mut checker, &accesses),
+        ] {
+            assert_eq!(misjudged, None, "FENCEPOST_SEED={seed}, in {accesses:?}");
+        }
+    }
+}
+
+/// What each published monitor misses, in numbers: no false alarm, `sober` misses programs
+/// even over all interleavings, the BSS monitors miss none over all interleavings and some
+/// over one representative per class.
+#[test]
+fn the_published_monitors_miss_what_they_are_known_to_miss() {
+    #[derive(Default, Debug)]
+    struct Misses {
+        over_all: usize,
+        over_representatives: usize,
+    }
+    let misses = Mutex::new([(); 3].map(|()| Misses::default()));
+    let record = |row: usize, found: Verdict, expected: Verdict| {
+        assert!(
+            expected == Verdict::UNSAFE || found == Verdict::SAFE,
+            "a false alarm of monitor {row}"
+        );
+        let misses = &mut misses.lock().unwrap()[row];
+        misses.over_all += usize::from(found.over_all != expected.over_all);
+        misses.over_representatives += usize::from(found != expected);
+    };
+    for_each_random_program(8_000, |program| {
+        let tso = truth(&MemoryModel::TSO, program);
+        let pso = truth(&MemoryModel::PSO_OWN_ADDRESS, program);
+        record(0, verdict(&mut watch(Sober::default()), program), tso);
+        record(1, verdict(&mut watch(BssTso::default()), program), tso);
+        record(2, verdict(&mut watch(BssPso::default()), program), pso);
+    });
+    let [sober, bss_tso, bss_pso] = misses.into_inner().unwrap();
+    assert!(sober.over_all > 0, "{sober:?}");
+    assert!(
+        bss_tso.over_all == 0 && bss_tso.over_representatives > 0,
+        "{bss_tso:?}"
+    );
+    assert!(
+        bss_pso.over_all == 0 && bss_pso.over_representatives > 0,
+        "{bss_pso:?}"
+    );
+}
+
+#[test]
+fn sober_misses_a_load_that_forwards_from_its_own_store() {
+    let n6 = program(&["st x; ld x; ld y", "st y; st x"]);
+    assert_eq!(truth(&MemoryModel::TSO, &n6), Verdict::UNSAFE);
+    assert_eq!(verdict(&mut watch(Sober::default()), &n6), Verdict::SAFE);
+    assert_eq!(verdict(&mut watch(BssTso::default()), &n6), Verdict::UNSAFE);
+    assert_eq!(
+        verdict(&mut watch(RelaxedOrder::tso()), &n6),
+        Verdict::UNSAFE
+    );
+}
+
+/// The example of BSS Fig. 6, which its authors give against SOBER.
+#[test]
+fn sober_misses_the_example_of_bss_figure_6() {
+    let figure_6 = program(&["st a; ld a; ld b", "st b; st a; il c; ld a"]);
+    assert_eq!(truth(&MemoryModel::TSO, &figure_6), Verdict::UNSAFE);
+    assert_eq!(
+        verdict(&mut watch(Sober::default()), &figure_6),
+        Verdict::SAFE
+    );
+    assert!(verdict(&mut watch(BssTso::default()), &figure_6).over_all);
+    assert_eq!(
+        verdict(&mut watch(RelaxedOrder::tso()), &figure_6),
+        Verdict::UNSAFE
+    );
+}
+
+#[test]
+fn the_bss_monitors_need_every_interleaving() {
+    let missed = Verdict {
+        over_all: true,
+        over_any_representatives: false,
+    };
+    let example = program(&["st a; ld b; fence", "il b; ld a; st b"]);
+    assert_eq!(verdict(&mut watch(BssTso::default()), &example), missed);
+    assert_eq!(verdict(&mut watch(BssPso::default()), &example), missed);
+    assert_eq!(
+        verdict(&mut watch(RelaxedOrder::tso()), &example),
+        Verdict::UNSAFE
+    );
+    let pso = RelaxedOrder::pso(LockedDrains::OwnAddress);
+    assert_eq!(verdict(&mut watch(pso), &example), Verdict::UNSAFE);
+}
+
+/// BSS Fig. 8: on this one interleaving SOBER sees what the BSS monitor does not.
+#[test]
+fn sober_is_more_sensitive_than_bss_on_one_interleaving() {
+    let figure_8 = [
+        (0, "st a"),
+        (0, "ld b"),
+        (1, "st a"),
+        (2, "st b"),
+        (2, "ld a"),
+    ];
+    fn reports<M: Monitor>(monitor: M, interleaving: &[(u32, &str)]) -> bool {
+        let mut watcher = watch(monitor);
+        let accesses = interleaving
+            .iter()
+            .map(|&(number, text)| Access::new(ThreadId(number), thread(text)[0]));
+        let mut violations = accesses.map(|access| watcher.observe(access).unwrap());
+        violations.any(|violation| violation.is_some())
+    }
+    assert!(reports(Sober::default(), &figure_8));
+    assert!(!reports(BssTso::default(), &figure_8));
+    assert!(reports(RelaxedOrder::tso(), &figure_8));
+}
+
+/// A full fence is not an interlocked operation on a fresh address under BSS's PSO.
+#[test]
+fn a_fence_is_not_an_interlocked_operation_under_pso() {
+    let with_il = program(&["st x; il a; ld y", "st y; il b; ld x"]);
+    let with_fence = program(&["st x; fence; ld y", "st y; fence; ld x"]);
+    for model in [MemoryModel::TSO, MemoryModel::PSO] {
+        assert_eq!(truth(&model, &with_il), Verdict::SAFE);
+        assert_eq!(truth(&model, &with_fence), Verdict::SAFE);
+    }
+    assert_eq!(
+        truth(&MemoryModel::PSO_OWN_ADDRESS, &with_il),
+        Verdict::UNSAFE
+    );
+    assert_eq!(
+        truth(&MemoryModel::PSO_OWN_ADDRESS, &with_fence),
+        Verdict::SAFE
+    );
+    let own = || RelaxedOrder::pso(LockedDrains::OwnAddress);
+    assert_eq!(verdict(&mut watch(own()), &with_il), Verdict::UNSAFE);
+    assert_eq!(verdict(&mut watch(own()), &with_fence), Verdict::SAFE);
+    assert_eq!(
+        verdict(&mut watch(BssPso::default()), &with_il),
+        Verdict::UNSAFE
+    );
+    assert_eq!(
+        verdict(&mut watch(BssPso::default()), &with_fence),
+        Verdict::SAFE
+    );
+}
+
+/// Whether an oracle notices the mutation within `programs` random programs and as many
+/// random interleavings. A witness that does not check counts as noticed.
+///
+/// The second oracle is needed for one case: under TSO, whatever shows at a store also shows at
+/// a load of another class (in all programs tried), so that a monitor that ignores stores
+/// misjudges events, but no program.
+fn is_noticed<G: Grouping>(
+    make: impl Fn() -> RelaxedOrder<G>,
+    mutation: Option<Mutation>,
+    programs: usize,
+) -> bool {
+    let mut random = Random::new(DEFAULT_SEED);
+    let mut checker = axioms::Checker::default();
+    let mut monitor = make();
+    monitor.mutation = mutation;
+    let model = monitor.model();
+    let mut watcher = watch(monitor);
+    let mut misjudges_program = |_| {
+        let program = random_program(&mut random);
+        try_verdict(&mut watcher, &program) != Ok(truth(&model, &program))
+    };
+    if (0..programs).any(&mut misjudges_program) {
+        return true;
+    }
+    (0..programs).any(|_| {
+        let accesses = random_interleaving(&mut random);
+        first_misjudged(&mut watcher, &mut checker, &accesses).is_some()
+    })
+}
+
+#[test]
+fn the_oracle_notices_every_mutation() {
+    use Mutation::*;
+    let tso = || -> RelaxedOrder<ByWriter> { RelaxedOrder::tso() };
+    let pso = || -> RelaxedOrder<ByAddress> { RelaxedOrder::pso(LockedDrains::Everything) };
+    assert!(!is_noticed(tso, None, 300));
+    assert!(!is_noticed(pso, None, 300));
+    for mutation in [
+        DropForwardingException,
+        KeepStoreToLoad,
+        IgnoreFences,
+        IgnoreStores,
+        IgnoreOwnWrites,
+        FrontierOffByOne,
+        ForgetReadsBeforeWrites,
+        LockedDrainNothing,
+    ] {
+        assert!(
+            is_noticed(tso, Some(mutation), 3000),
+            "{mutation:?} under TSO"
+        );
+        assert!(
+            is_noticed(pso, Some(mutation), 3000),
+            "{mutation:?} under PSO"
+        );
+    }
+    assert!(
+        is_noticed(pso, Some(IgnoreBarriers), 3000),
+        "IgnoreBarriers"
+    );
+}

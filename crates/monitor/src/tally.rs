@@ -1,0 +1,132 @@
+//! Counts violations, all of them and the distinct ones.
+
+use rustc_hash::FxHashMap;
+
+use crate::violation::{OperationId, Violation};
+
+/// Counts violations; see [`Violation::distinct_key`] for which are the same.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    total: u64,
+    numbers: FxHashMap<[OperationId; 3], usize>,
+    counts: Vec<u64>,
+    capacity: usize,
+    overflowed: bool,
+}
+
+/// What a violation was to a [`Tally`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recorded {
+    /// The first of its kind, which got this number.
+    New(usize),
+    /// One more of the kind with this number.
+    Again(usize),
+    /// One of a kind that there was no room for.
+    Untracked,
+}
+
+impl Default for Tally {
+    /// Room for 65,536 distinct violations, so that memory does not grow with the trace.
+    fn default() -> Self {
+        Self::with_capacity(1 << 16)
+    }
+}
+
+impl Tally {
+    /// Room for this many distinct violations.
+    pub fn with_capacity(capacity: usize) -> Self {
+        Tally {
+            total: 0,
+            numbers: FxHashMap::default(),
+            counts: Vec::new(),
+            capacity,
+            overflowed: false,
+        }
+    }
+
+    /// Counts a violation.
+    pub fn record(&mut self, violation: &Violation) -> Recorded {
+        self.total += 1;
+        let key = violation.distinct_key();
+        if let Some(&number) = self.numbers.get(&key) {
+            self.counts[number] += 1;
+            return Recorded::Again(number);
+        }
+        if self.counts.len() == self.capacity {
+            self.overflowed = true;
+            return Recorded::Untracked;
+        }
+        let number = self.counts.len();
+        self.numbers.insert(key, number);
+        self.counts.push(1);
+        Recorded::New(number)
+    }
+
+    /// All violations.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The distinct violations; at least so many if [`overflowed`](Self::overflowed).
+    pub fn distinct(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Whether there were more distinct violations than there was room for.
+    pub fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    /// How often the distinct violation with this number occurred.
+    pub fn count(&self, number: usize) -> u64 {
+        self.counts[number]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::violation::Placed;
+    use fencepost_memory::{
+        Access, Address, CoherenceIndex, Event, IssueIndex, LocationId, MemoryModel, Operation,
+        ThreadId,
+    };
+
+    fn violation(pending: Access, last: Access, event: Access) -> Violation {
+        let place = |access| Placed {
+            event: Event {
+                access,
+                issue: IssueIndex(1),
+                coherence: CoherenceIndex(0),
+            },
+            position: 0,
+        };
+        Violation {
+            model: MemoryModel::TSO,
+            pending: place(pending),
+            last: place(last),
+            event: place(event),
+        }
+    }
+
+    #[test]
+    fn violations_are_distinct_by_the_set_of_their_operations() {
+        let at = |thread, location: Option<u32>| Access {
+            location: location.map(LocationId::from_index),
+            ..Access::new(ThreadId(thread), Operation::Store(Address(0)))
+        };
+        let mut tally = Tally::with_capacity(2);
+        let (a, b, c) = (at(0, Some(1)), at(1, Some(2)), at(1, Some(3)));
+        assert_eq!(tally.record(&violation(a, b, c)), Recorded::New(0));
+        // The same source lines in other roles and other threads are the same violation.
+        let moved = at(5, Some(1));
+        assert_eq!(tally.record(&violation(c, b, moved)), Recorded::Again(0));
+        // Without locations the operations themselves count, threads included.
+        let (d, e) = (at(0, None), at(1, None));
+        assert_eq!(tally.record(&violation(d, e, e)), Recorded::New(1));
+        assert_eq!(tally.record(&violation(d, d, e)), Recorded::Untracked);
+        assert_eq!((tally.total(), tally.distinct()), (4, 2));
+        assert_eq!((tally.count(0), tally.count(1)), (2, 1));
+        assert!(tally.overflowed());
+    }
+}
