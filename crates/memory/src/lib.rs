@@ -16,6 +16,7 @@ pub mod axioms;
 pub mod candidates;
 pub mod event;
 pub mod graph;
+pub mod load_buffer;
 pub mod machine;
 pub mod model;
 pub mod order;

@@ -63,6 +63,19 @@ pub enum TraceError {
         /// The number of writes to the address.
         writes: u64,
     },
+    /// A thread or an address has a number so high that numbers cannot be dense.
+    #[error(
+        "event {position} ({event}) has a thread or address number that is too high: threads and \
+         addresses are numbered densely from 0, here below {limit}"
+    )]
+    NotDense {
+        /// The offending event.
+        event: Event,
+        /// Its position in the list, from 0.
+        position: usize,
+        /// The first number that is too high.
+        limit: usize,
+    },
     /// A fence or barrier carries a coherence index other than 0.
     #[error("event {position} ({event}) has no address, so its coherence index must be 0")]
     CoherenceWithoutAddress {
@@ -80,13 +93,17 @@ impl TraceError {
             TraceError::IssueIndex { event, .. }
             | TraceError::CoherenceIndex { event, .. }
             | TraceError::ReadsNothing { event, .. }
+            | TraceError::NotDense { event, .. }
             | TraceError::CoherenceWithoutAddress { event, .. } => event,
         }
     }
 }
 
-/// Checks that `index` values are a permutation of 1 ..= count.
-struct IndexFunction {
+/// Checks that the indices seen in each of several groups are a permutation of
+/// 1 ..= size of the group (SOBER's *index function*).
+struct IndexFunctions {
+    /// Where each group begins among the slots; one more entry for the end.
+    starts: Vec<usize>,
     seen: Vec<bool>,
 }
 
@@ -95,16 +112,25 @@ enum IndexFault {
     Repeated,
 }
 
-impl IndexFunction {
-    fn new(count: usize) -> Self {
-        IndexFunction {
-            seen: vec![false; count],
+impl IndexFunctions {
+    fn new(sizes: &[usize]) -> Self {
+        let mut starts = Vec::with_capacity(sizes.len() + 1);
+        let mut slots = 0;
+        starts.push(slots);
+        for size in sizes {
+            slots += size;
+            starts.push(slots);
+        }
+        IndexFunctions {
+            starts,
+            seen: vec![false; slots],
         }
     }
 
-    fn insert(&mut self, index: u64) -> Result<(), IndexFault> {
+    fn insert(&mut self, group: usize, index: u64) -> Result<(), IndexFault> {
+        let slots = &mut self.seen[self.starts[group]..self.starts[group + 1]];
         let slot = index.checked_sub(1).and_then(|i| usize::try_from(i).ok());
-        match slot.and_then(|slot| self.seen.get_mut(slot)) {
+        match slot.and_then(|slot| slots.get_mut(slot)) {
             None => Err(IndexFault::OutOfRange),
             Some(true) => Err(IndexFault::Repeated),
             Some(seen) => {
@@ -115,9 +141,43 @@ impl IndexFunction {
     }
 }
 
+/// The number from which on thread and address numbers are refused. Tables are made for
+/// all numbers up to the highest, so one wild number must not cost all memory.
+fn number_limit(events: usize) -> usize {
+    const ALWAYS_ACCEPTED: usize = 1 << 22;
+    events.saturating_mul(4).max(ALWAYS_ACCEPTED)
+}
+
 impl Trace {
     /// Checks (E1), (E2) and (E3) of SOBER Def. 1. The error names the offending event.
+    ///
+    /// ```
+    /// use fencepost_memory::{Access, Address, CoherenceIndex, Event, IssueIndex};
+    /// use fencepost_memory::{Operation, ThreadId, Trace};
+    /// let load = Event {
+    ///     access: Access::new(ThreadId(0), Operation::Load(Address(0))),
+    ///     issue: IssueIndex(1),
+    ///     coherence: CoherenceIndex(2),
+    /// };
+    /// let error = Trace::new(vec![load]).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "event 0 (T0:1 ld a0 (value 2)) violates (E3): it reads value 2 but the trace has \
+    ///      only 0 writes to that address"
+    /// );
+    /// ```
     pub fn new(events: Vec<Event>) -> Result<Trace, TraceError> {
+        let limit = number_limit(events.len());
+        for (position, &event) in events.iter().enumerate() {
+            let address = event.operation().address().map_or(0, Address::index);
+            if event.thread().index() >= limit || address >= limit {
+                return Err(TraceError::NotDense {
+                    event,
+                    position,
+                    limit,
+                });
+            }
+        }
         let threads = events.iter().map(|e| e.thread().index() + 1).max();
         let threads = threads.unwrap_or(0);
         let addresses = events.iter().filter_map(|e| e.operation().address());
@@ -131,10 +191,10 @@ impl Trace {
                 writes[a.index()] += 1;
             }
         }
-        let mut issue: Vec<_> = issued.iter().map(|&n| IndexFunction::new(n)).collect();
-        let mut coherence: Vec<_> = writes.iter().map(|&n| IndexFunction::new(n)).collect();
+        let mut issue = IndexFunctions::new(&issued);
+        let mut coherence = IndexFunctions::new(&writes);
         for (position, &event) in events.iter().enumerate() {
-            if let Err(fault) = issue[event.thread().index()].insert(event.issue.0) {
+            if let Err(fault) = issue.insert(event.thread().index(), event.issue.0) {
                 return Err(TraceError::IssueIndex {
                     event,
                     position,
@@ -148,7 +208,7 @@ impl Trace {
                 continue;
             };
             if event.operation().writes() {
-                if let Err(fault) = coherence[address.index()].insert(event.coherence.0) {
+                if let Err(fault) = coherence.insert(address.index(), event.coherence.0) {
                     return Err(TraceError::CoherenceIndex {
                         event,
                         position,
@@ -171,6 +231,9 @@ impl Trace {
     }
 
     /// The trace of a sequentially consistent interleaving.
+    ///
+    /// # Panics
+    /// If threads or addresses are not numbered densely ([`TraceError::NotDense`]).
     pub fn of_interleaving(accesses: &[Access]) -> Trace {
         let mut indexer = Indexer::default();
         let events = accesses.iter().map(|&a| indexer.add(a)).collect();
@@ -308,4 +371,167 @@ fn slot(list: &mut Vec<u64>, index: usize) -> &mut u64 {
         list.resize(index + 1, 0);
     }
     &mut list[index]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Operation;
+
+    const X: Address = Address(0);
+
+    fn event(thread: u32, issue: u64, operation: Operation, coherence: u64) -> Event {
+        Event {
+            access: Access::new(ThreadId(thread), operation),
+            issue: IssueIndex(issue),
+            coherence: CoherenceIndex(coherence),
+        }
+    }
+
+    /// Checks that `Trace::new` refuses the events, naming the one at `position`.
+    fn refused(events: Vec<Event>, position: usize, message: &str) {
+        let error = Trace::new(events.clone()).unwrap_err();
+        assert_eq!(error.to_string(), message);
+        assert_eq!(error.event(), &events[position]);
+        assert!(message.starts_with(&format!("event {position} ")));
+    }
+
+    #[test]
+    fn a_gap_in_the_issue_indices_is_named() {
+        refused(
+            vec![
+                event(1, 1, Operation::Load(X), 0),
+                event(1, 3, Operation::Load(X), 0),
+            ],
+            1,
+            "event 1 (T1:3 ld a0 (value 0)) violates (E1): the issue indices of a thread are 1, \
+             2, …, each once, but 3 is out of range",
+        );
+        refused(
+            vec![event(0, 0, Operation::Fence, 0)],
+            0,
+            "event 0 (T0:0 fence) violates (E1): the issue indices of a thread are 1, 2, …, each \
+             once, but 0 is out of range",
+        );
+    }
+
+    #[test]
+    fn a_repeated_issue_index_is_named() {
+        refused(
+            vec![
+                event(0, 1, Operation::Fence, 0),
+                event(0, 1, Operation::StoreBarrier, 0),
+            ],
+            1,
+            "event 1 (T0:1 stbar) violates (E1): the issue indices of a thread are 1, 2, …, each \
+             once, but 1 occurs twice",
+        );
+    }
+
+    #[test]
+    fn a_gap_in_the_coherence_indices_is_named() {
+        refused(
+            vec![
+                event(0, 1, Operation::Store(X), 1),
+                event(1, 1, Operation::Interlocked(X), u64::MAX),
+            ],
+            1,
+            "event 1 (T1:1 il a0 (value 18446744073709551615)) violates (E2): the coherence \
+             indices of the writes to an address are 1, 2, …, each once, but \
+             18446744073709551615 is out of range",
+        );
+        refused(
+            vec![event(0, 1, Operation::LockedStore(X), 0)],
+            0,
+            "event 0 (T0:1 lst a0 (value 0)) violates (E2): the coherence indices of the writes \
+             to an address are 1, 2, …, each once, but 0 is out of range",
+        );
+    }
+
+    #[test]
+    fn a_repeated_coherence_index_is_named() {
+        refused(
+            vec![
+                event(0, 1, Operation::Store(X), 1),
+                event(1, 1, Operation::Store(X), 1),
+            ],
+            1,
+            "event 1 (T1:1 st a0 (value 1)) violates (E2): the coherence indices of the writes \
+             to an address are 1, 2, …, each once, but 1 occurs twice",
+        );
+    }
+
+    #[test]
+    fn a_read_of_nothing_is_named() {
+        refused(
+            vec![
+                event(0, 1, Operation::Store(X), 1),
+                event(1, 1, Operation::LockedLoad(X), 2),
+            ],
+            1,
+            "event 1 (T1:1 lld a0 (value 2)) violates (E3): it reads value 2 but the trace has \
+             only 1 writes to that address",
+        );
+    }
+
+    #[test]
+    fn a_fence_with_a_value_is_named() {
+        refused(
+            vec![event(0, 1, Operation::Fence, 7)],
+            0,
+            "event 0 (T0:1 fence) has no address, so its coherence index must be 0",
+        );
+    }
+
+    #[test]
+    fn a_wild_number_is_refused_before_memory_is_taken_for_it() {
+        refused(
+            vec![event(u32::MAX, 1, Operation::Fence, 0)],
+            0,
+            "event 0 (T4294967295:1 fence) has a thread or address number that is too high: \
+             threads and addresses are numbered densely from 0, here below 4194304",
+        );
+        refused(
+            vec![
+                event(0, 1, Operation::Fence, 0),
+                event(0, 2, Operation::Load(Address(u32::MAX)), 0),
+            ],
+            1,
+            "event 1 (T0:2 ld a4294967295 (value 0)) has a thread or address number that is too \
+             high: threads and addresses are numbered densely from 0, here below 4194304",
+        );
+    }
+
+    #[test]
+    fn the_order_of_the_list_does_not_matter() {
+        let trace = Trace::new(vec![
+            event(1, 2, Operation::Load(X), 2),
+            event(0, 1, Operation::Interlocked(X), 2),
+            event(1, 1, Operation::Store(X), 1),
+        ])
+        .unwrap();
+        assert_eq!((trace.thread_count(), trace.address_count()), (2, 1));
+        assert_eq!(trace.by_thread(), [vec![1], vec![2, 0]]);
+        assert_eq!(trace.writes_by_address(), [vec![2, 1]]);
+        assert_eq!(Trace::new(vec![]).unwrap().thread_count(), 0);
+    }
+
+    #[test]
+    fn an_interleaving_gets_its_indices() {
+        let accesses = [
+            Access::new(ThreadId(0), Operation::Load(X)),
+            Access::new(ThreadId(1), Operation::Store(X)),
+            Access::new(ThreadId(0), Operation::Interlocked(X)),
+            Access::new(ThreadId(1), Operation::Fence),
+            Access::new(ThreadId(1), Operation::LockedLoad(X)),
+        ];
+        let trace = Trace::of_interleaving(&accesses);
+        let indices = trace.events().iter().map(|e| (e.issue.0, e.coherence.0));
+        assert!(indices.eq([(1, 0), (1, 1), (2, 2), (2, 0), (3, 2)]));
+        let mut indexer = Indexer::default();
+        assert_eq!(indexer.peek(accesses[1]), indexer.add(accesses[1]));
+        assert_eq!(indexer.written(X), 1);
+        indexer.reset();
+        assert_eq!((indexer.written(X), indexer.issued(ThreadId(1))), (0, 0));
+    }
 }
