@@ -132,6 +132,17 @@ fn store_buffering_tests() -> Vec<Litmus> {
                 STORE_BUFFERS,
             )
         },
+        // What Fig. 3 shows needs three operations per thread only: the left store is
+        // last, so nothing was propagated between the two stores to y.
+        Litmus {
+            by_load_buffers: false,
+            ..litmus(
+                "TSO-CC Fig. 3, smaller",
+                [vec![st(X), ld(Y), ld(Y)], vec![st(Y), st(Y), st(X)]],
+                &[&[2, 0, 1], &[1, 2, 1]],
+                STORE_BUFFERS,
+            )
+        },
     ]
 }
 
