@@ -1,0 +1,363 @@
+//! Mistakes in text traces: what, where, what was expected, and how to mend it.
+
+use std::fmt;
+
+use fencepost_memory::OperationKind;
+use thiserror::Error;
+
+use crate::names::NameProblem;
+
+/// A mistake in a text trace, with its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TextError {
+    /// The line, from 1.
+    pub line: u64,
+    /// The column, in characters from 1.
+    pub column: usize,
+    /// The line itself, shortened around the column if it is long.
+    pub excerpt: Excerpt,
+    /// What is wrong.
+    pub problem: TextProblem,
+}
+
+/// What is wrong in a line of a text trace.
+///
+/// The message says what was found; [`TextProblem::expected`] says what should
+/// have been there, and [`TextProblem::hint`] how to get it.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum TextProblem {
+    /// The first line announces a version that we do not know.
+    #[error("unknown version `{found}` of the text format")]
+    UnsupportedVersion {
+        /// The version announced, empty if there is none.
+        found: String,
+    },
+    /// The first word of a line is not a thread.
+    #[error("`{found}` is not a thread")]
+    BadThread {
+        /// The word.
+        found: String,
+    },
+    /// The number of a thread does not fit 32 bits.
+    #[error("thread number {found} is too large")]
+    ThreadTooLarge {
+        /// The number.
+        found: String,
+    },
+    /// What follows the colon after a thread is not a number.
+    #[error("`{found}` is not an issue index")]
+    BadIssue {
+        /// The word.
+        found: String,
+    },
+    /// The issue index is not the next one of its thread.
+    #[error("issue index {found} out of order: thread T{thread} has had {had} events")]
+    IssueOutOfOrder {
+        /// The index.
+        found: u64,
+        /// The number of the thread in the file.
+        thread: u32,
+        /// How many events the thread has had.
+        had: u64,
+    },
+    /// There is nothing after the thread.
+    #[error("the line ends after the thread")]
+    MissingOperation,
+    /// The second word is not an operation.
+    #[error("unknown operation `{found}`")]
+    UnknownOperation {
+        /// The word.
+        found: String,
+    },
+    /// An operation that accesses memory does not say where.
+    #[error("`{kind}` has no address")]
+    MissingAddress {
+        /// The operation.
+        kind: OperationKind,
+    },
+    /// A fence or barrier has an address or a value.
+    #[error("`{kind}` takes no address and no value, but `{found}` follows")]
+    NothingAccessed {
+        /// The operation.
+        kind: OperationKind,
+        /// The word.
+        found: String,
+    },
+    /// The address cannot be one.
+    #[error("not an address: {problem}")]
+    BadAddress {
+        /// Why.
+        problem: NameProblem,
+    },
+    /// The location cannot be one.
+    #[error("not a source location: {problem}")]
+    BadLocation {
+        /// Why.
+        problem: NameProblem,
+    },
+    /// What follows `=` is not a number.
+    #[error("`{found}` is not a value")]
+    BadValue {
+        /// The word after `=`.
+        found: String,
+    },
+    /// The value does not fit 64 bits.
+    #[error("value {found} is too large")]
+    ValueTooLarge {
+        /// The value.
+        found: String,
+    },
+    /// Something follows where nothing can.
+    #[error("unexpected `{found}`")]
+    Unexpected {
+        /// The word.
+        found: String,
+        /// What could have stood there.
+        allowed: &'static str,
+    },
+    /// The line is longer than [`crate::MAX_LINE_BYTES`].
+    #[error("the line is longer than {} bytes", crate::MAX_LINE_BYTES)]
+    LineTooLong,
+    /// The line is not UTF-8.
+    #[error("byte 0x{byte:02x} is not UTF-8")]
+    NotUtf8 {
+        /// The first byte that is wrong.
+        byte: u8,
+    },
+    /// A load does not read the last value of its address.
+    #[error(
+        "not a sequentially consistent interleaving: `{kind} {address}` reads {read}, but line \
+         {told_at} {} {held}",
+        if *told_by_write { "wrote" } else { "read" }
+    )]
+    ReadsOtherValue {
+        /// The operation.
+        kind: OperationKind,
+        /// The name of the address.
+        address: String,
+        /// What the load read.
+        read: u64,
+        /// What the address held.
+        held: u64,
+        /// The line that told so.
+        told_at: u64,
+        /// Whether that line is a write; otherwise it is an earlier load.
+        told_by_write: bool,
+    },
+}
+
+impl TextProblem {
+    /// What should have been there.
+    pub fn expected(&self) -> String {
+        match self {
+            TextProblem::UnsupportedVersion { .. } => "`fencepost-trace 1`".into(),
+            TextProblem::BadThread { .. } => "a thread number such as `T0` or `4711`".into(),
+            TextProblem::ThreadTooLarge { .. } => format!("a number up to {}", u32::MAX),
+            TextProblem::BadIssue { .. } => "a number from 1 after the colon".into(),
+            TextProblem::IssueOutOfOrder { had, .. } => (had + 1).to_string(),
+            TextProblem::MissingOperation | TextProblem::UnknownOperation { .. } => {
+                let mnemonics = OperationKind::ALL.map(OperationKind::mnemonic);
+                format!("one of {}", mnemonics.join(", "))
+            }
+            TextProblem::MissingAddress { .. } => "an address such as `x` or `0x7ffe10`".into(),
+            TextProblem::NothingAccessed { .. } => "`@LOCATION` or the end of the line".into(),
+            TextProblem::BadAddress { .. } => {
+                "up to 255 bytes without white space or control characters, not beginning with \
+                 `=`, `@` or `#`"
+                    .into()
+            }
+            TextProblem::BadLocation { .. } => {
+                "up to 1024 bytes without white space or control characters after `@`".into()
+            }
+            TextProblem::BadValue { .. } => {
+                "a number such as `=17` or `=0x11` after the address".into()
+            }
+            TextProblem::ValueTooLarge { .. } => format!("a number up to {}", u64::MAX),
+            TextProblem::Unexpected { allowed, .. } => (*allowed).into(),
+            TextProblem::LineTooLong => "one event per line".into(),
+            TextProblem::NotUtf8 { .. } => "UTF-8 text".into(),
+            TextProblem::ReadsOtherValue { held, .. } => format!("`={held}`"),
+        }
+    }
+
+    /// How to mend it.
+    pub fn hint(&self) -> String {
+        match self {
+            TextProblem::UnsupportedVersion { .. } => {
+                "this build reads version 1 of the text format; the first line may also be left out"
+                    .into()
+            }
+            TextProblem::BadThread { .. } => {
+                "a line is `THREAD[:ISSUE] OP [ADDRESS] [=VALUE] [@LOCATION]`; comments begin with \
+                 `#`"
+                .into()
+            }
+            TextProblem::ThreadTooLarge { .. } => {
+                "thread numbers are 32 bits wide; number the threads yourself if the system's \
+                 identifiers are wider"
+                    .into()
+            }
+            TextProblem::BadIssue { .. } => {
+                "`T0:3` is the third event of thread T0; the index may be left out".into()
+            }
+            TextProblem::IssueOutOfOrder { .. } => {
+                "the issue indices of a thread are 1, 2, 3, …; a gap means that events were lost, \
+                 and a step back that lines were reordered"
+                    .into()
+            }
+            TextProblem::MissingOperation | TextProblem::MissingAddress { .. } => {
+                "a line is `THREAD[:ISSUE] OP [ADDRESS] [=VALUE] [@LOCATION]`".into()
+            }
+            TextProblem::UnknownOperation { found } => {
+                let lower = found.to_ascii_lowercase();
+                match OperationKind::from_mnemonic(&lower) {
+                    Some(kind) => format!("operations are written in lower case: `{kind}`"),
+                    None => {
+                        "ld load, st store, il interlocked read-modify-write, lld locked load, \
+                             lst locked store, fence full fence, stbar store-store barrier"
+                            .into()
+                    }
+                }
+            }
+            TextProblem::NothingAccessed { .. } => {
+                "a fence or barrier orders all addresses, so it names none".into()
+            }
+            TextProblem::BadAddress { .. } => {
+                "any word is an address: `x`, `0x7ffe10`, `queue.head`".into()
+            }
+            TextProblem::BadLocation { .. } => "write `@queue.c:17`, without spaces".into(),
+            TextProblem::BadValue { found } if found.starts_with('-') => {
+                "values are unsigned 64-bit numbers; write -1 as 0xffffffffffffffff".into()
+            }
+            TextProblem::BadValue { .. } => {
+                "values are unsigned 64-bit numbers, decimal or hexadecimal with `0x`, without a \
+                 space after `=`"
+                    .into()
+            }
+            TextProblem::ValueTooLarge { .. } => {
+                "values are 64 bits wide; leave the value out if it is wider".into()
+            }
+            TextProblem::Unexpected { .. } => {
+                "the order is `THREAD[:ISSUE] OP [ADDRESS] [=VALUE] [@LOCATION]`; comments begin \
+                 with `#`"
+                    .into()
+            }
+            TextProblem::LineTooLong => "is this a trace at all? Lines end with a line feed".into(),
+            TextProblem::NotUtf8 { .. } => {
+                "is this a trace at all? A binary trace begins with the bytes 89 46 50 54".into()
+            }
+            TextProblem::ReadsOtherValue { .. } => {
+                "record the events in the order in which they reached memory, or leave the values \
+                 out"
+                .into()
+            }
+        }
+    }
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, column, problem) = (self.line, self.column, &self.problem);
+        let expected = problem.expected();
+        write!(
+            f,
+            "line {line}, column {column}: {problem}, expected {expected}"
+        )
+    }
+}
+
+impl std::error::Error for TextError {}
+
+impl TextError {
+    /// The error with the offending line and a caret below it, as compilers show it.
+    pub fn render(&self, path: &str) -> String {
+        let number = self.line.to_string();
+        let gutter = " ".repeat(number.len());
+        let Excerpt {
+            text,
+            caret_at,
+            caret_width,
+        } = &self.excerpt;
+        let (line, column, problem) = (self.line, self.column, &self.problem);
+        let (indent, caret) = (" ".repeat(*caret_at), "^".repeat(*caret_width));
+        let (expected, hint) = (problem.expected(), problem.hint());
+        format!(
+            "error: {problem}\n\
+             {gutter}--> {path}:{line}:{column}\n\
+             {gutter} |\n\
+             {number} | {text}\n\
+             {gutter} | {indent}{caret} expected {expected}\n\
+             {gutter} |\n\
+             {gutter} = help: {hint}"
+        )
+    }
+}
+
+/// Part of a line, fit for a terminal, and where in it the mistake is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Excerpt {
+    /// The text; control characters are replaced, and `…` stands for what is left out.
+    pub text: String,
+    /// How many characters precede the mistake.
+    pub caret_at: usize,
+    /// How many characters the mistake is wide, at least 1.
+    pub caret_width: usize,
+}
+
+const CHARACTERS_BEFORE: usize = 40;
+const CHARACTERS_IN_ALL: usize = 100;
+
+impl Excerpt {
+    /// The surroundings of the `length` bytes from byte `at` of `line`, and the
+    /// column of the first of them.
+    pub(crate) fn around(line: &[u8], at: usize, length: usize) -> (Excerpt, usize) {
+        let at = at.min(line.len());
+        let marked = &line[at..(at + length).min(line.len())];
+        let column = String::from_utf8_lossy(&line[..at]).chars().count();
+        let width = String::from_utf8_lossy(marked).chars().count();
+
+        let all = String::from_utf8_lossy(line);
+        let skipped = match column > CHARACTERS_IN_ALL - 20 {
+            true => column - CHARACTERS_BEFORE,
+            false => 0,
+        };
+        let mut text = String::new();
+        let mut caret_at = column - skipped;
+        if skipped > 0 {
+            text.push('…');
+            caret_at += 1;
+        }
+        let mut rest = all.chars().skip(skipped);
+        text.extend(rest.by_ref().take(CHARACTERS_IN_ALL).map(printable));
+        if rest.next().is_some() {
+            text.push('…');
+        }
+        let visible = text.chars().count().saturating_sub(caret_at);
+        let excerpt = Excerpt {
+            text,
+            caret_at,
+            caret_width: width.min(visible).max(1),
+        };
+        (excerpt, column + 1)
+    }
+}
+
+fn printable(character: char) -> char {
+    match character {
+        '\t' => ' ',
+        _ if character.is_control() => char::REPLACEMENT_CHARACTER,
+        _ => character,
+    }
+}
+
+/// `word`, shortened and without control characters, for a message.
+pub(crate) fn quoted(word: &str) -> String {
+    const LONGEST: usize = 40;
+    let mut characters = word.chars().map(printable);
+    let mut short: String = characters.by_ref().take(LONGEST).collect();
+    if characters.next().is_some() {
+        short.push('…');
+    }
+    short
+}
