@@ -301,18 +301,15 @@ impl<G: Grouping> RelaxedOrder<G> {
             Operation::Load(a) => {
                 let (last_write, all) = rows(a);
                 let flows_in = self.flows_into_load(next.thread(), a, kept, before);
-                match (self.stores_in_order, flows_in) {
-                    (true, true) => {
-                        self.clocks
-                            .step([kept, last_write], &[], [loads, stores, all]);
-                    }
-                    (true, false) => self.clocks.step([kept], &[], [loads, stores, all]),
-                    (false, true) => {
-                        let outputs = [loads, stores, fences, all];
-                        self.clocks.step([kept, last_write], &[], outputs);
-                    }
+                if !flows_in {
                     // The thread's rows already hold what precedes its loads.
-                    (false, false) => self.clocks.step([kept], &[], [all]),
+                    self.clocks.step([kept], &[], [all]);
+                } else if self.stores_in_order {
+                    let outputs = [loads, stores, all];
+                    self.clocks.step([kept, last_write], &[], outputs);
+                } else {
+                    let outputs = [loads, stores, fences, all];
+                    self.clocks.step([kept, last_write], &[], outputs);
                 }
             }
             Operation::Store(a) => {

@@ -1,6 +1,6 @@
 //! What a monitor reports: three events that show a violation.
 
-use fencepost_memory::{Address, Event, MemoryModel, OperationKind, ThreadId};
+use fencepost_memory::{Address, Event, MemoryModel, ThreadId};
 
 /// An event and its position in the interleaving, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,24 +44,23 @@ pub struct Violation {
 /// What identifies an operation of the program: its source location, or else what it
 /// is (thread, kind and address).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum OperationId {
-    /// The index of the source location.
-    Location(u32),
-    /// An operation without source location.
-    Operation(ThreadId, OperationKind, Option<Address>),
-}
+pub struct OperationId(u64);
 
 impl OperationId {
+    /// Packs what identifies the operation: 1 bit says which it is, then either the location,
+    /// or 3 bits of kind, 28 of thread and 32 of address.
     fn of(placed: &Placed) -> Self {
         let access = placed.event.access;
-        match access.location {
-            Some(location) => OperationId::Location(location.index() as u32),
-            None => OperationId::Operation(
-                access.thread,
-                access.operation.kind(),
-                access.operation.address(),
-            ),
+        if let Some(location) = access.location {
+            return OperationId(1 << 63 | location.index() as u64);
         }
+        let thread = u64::from(access.thread.0);
+        assert!(
+            thread < 1 << 28,
+            "vector clocks of so many threads do not fit in memory"
+        );
+        let address = access.operation.address().map_or(0, |a| u64::from(a.0));
+        OperationId((access.operation.kind() as u64) << 60 | thread << 32 | address)
     }
 }
 
