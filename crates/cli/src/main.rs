@@ -1,2 +1,43 @@
 //! The `fencepost` command.
-fn main() {}
+//!
+//! `args` defines the command line and resolves it; each file in `commands` is one command;
+//! `exit` has the exit codes; `progress` and `names` serve the commands. Everything else is in
+//! the libraries.
+
+mod args;
+mod commands;
+mod exit;
+mod names;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Arguments, Color, Command};
+use exit::Failure;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    anstream::ColorChoice::write_global(match arguments.output.color {
+        Color::Auto => anstream::ColorChoice::Auto,
+        Color::Always => anstream::ColorChoice::Always,
+        Color::Never => anstream::ColorChoice::Never,
+    });
+    let result = match arguments.command {
+        Command::Demo => commands::demo::run(),
+        Command::Monitor(monitor) => commands::monitor::run(&monitor, arguments.output.quiet),
+        Command::Trace(trace) => commands::trace::run(&trace, arguments.output.quiet),
+        Command::Completions { shell } => commands::shell::completions(shell),
+        Command::Man => commands::shell::manual(Arguments::command()),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            if !matches!(failure, Failure::ClosedOutput) {
+                anstream::eprintln!("{failure}");
+            }
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}

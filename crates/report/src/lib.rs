@@ -1,1 +1,16 @@
-//! To be filled.
+//! Findings, for people and for scripts.
+//!
+//! [`text`] writes what a person reads, [`json`] what a script reads; [`names`] says what
+//! threads, addresses and source locations are called, and [`witness_table`] lays out a run
+//! of the store-buffer machine step by step, in [`columns`].
+//!
+//! This crate does not know how findings are made or where events come from.
+
+pub mod columns;
+pub mod json;
+pub mod names;
+pub mod style;
+pub mod text;
+pub mod witness_table;
+
+pub use names::Naming;

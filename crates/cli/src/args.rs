@@ -1,0 +1,366 @@
+//! The command line: one definition for parsing, `--help`, completions and the man page.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use fencepost_memory::{LockedDrains, MemoryModel};
+use fencepost_trace::{Mix, Shape};
+
+use crate::exit;
+
+/// Finds store-buffer bugs in low-lock code, explains them, and shows when there are none.
+#[derive(Parser, Debug)]
+#[command(name = "fencepost", version, after_help = exit::HELP, max_term_width = 100)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+#[derive(Args, Debug)]
+pub struct OutputArguments {
+    /// When to use colour (NO_COLOR is respected)
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    pub color: Color,
+
+    /// Show no progress
+    #[arg(long, short, global = true, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Show what Fencepost does, on three small bundled traces
+    Demo,
+
+    /// Does this interleaving show that the program can leave sequential consistency?
+    #[command(after_help = MONITOR_HELP)]
+    Monitor(MonitorArguments),
+
+    /// Convert, summarise and generate traces
+    #[command(subcommand)]
+    Trace(TraceCommand),
+
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+
+    /// Print the manual page
+    Man,
+}
+
+const MONITOR_HELP: &str = "\
+The trace is one sequentially consistent interleaving, one event per line:
+    T0 st x =1 @app.c:10
+    T0 ld y
+or the binary format; either may be compressed (gzip, zstd). See docs/trace-format.md.
+
+One interleaving can show a violation. That it shows none does not prove the program safe:
+another interleaving may show one.
+
+Examples:
+  fencepost monitor run.trace
+  fencepost monitor run.fpt.gz --model pso --max-findings 1
+  my-tracer ./app | fencepost monitor - --json | tail -n 1
+
+Exit codes:
+  0  no violation was found in this interleaving
+  1  a violation was found
+  2  the command line or the trace was wrong
+  3  a limit was reached before the end, and no violation was found until then";
+
+#[derive(Args, Debug)]
+pub struct MonitorArguments {
+    /// The trace, or `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// The memory model to watch for [default: that of the monitor, else tso]
+    #[arg(long, value_enum, value_name = "MODEL")]
+    pub model: Option<ModelName>,
+
+    /// What a locked operation drains under PSO [default: everything; own-address for bss-pso]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub pso_locked: Option<PsoLocked>,
+
+    /// The monitor
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = MonitorName::RelaxedOrder)]
+    pub monitor: MonitorName,
+
+    /// Print JSON, one object per line; the last line is the summary
+    #[arg(long)]
+    pub json: bool,
+
+    /// How many distinct violations to show in full; the rest is counted
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub max_findings: usize,
+
+    /// Stop after this many events
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub max_events: Option<u64>,
+
+    /// The most memory for clocks, history and names, such as 500M or 4G
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size, help_heading = "Limits")]
+    pub memory_limit: usize,
+
+    /// How many of the latest events are kept for witnesses
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 262_144,
+        help_heading = "Limits"
+    )]
+    pub witness_window: usize,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ModelName {
+    /// Total store order: x86, SPARC TSO
+    Tso,
+    /// Partial store order
+    Pso,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PsoLocked {
+    /// The whole buffer of the thread
+    Everything,
+    /// Only the stores to its own address (Burnim, Sen and Stergiou)
+    OwnAddress,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MonitorName {
+    /// The default: exact, for TSO and PSO
+    RelaxedOrder,
+    /// As printed by Burckhardt and Musuvathi 2008; misses some violations; TSO
+    Sober,
+    /// As printed by Burnim, Sen and Stergiou 2010; TSO
+    BssTso,
+    /// As printed by Burnim, Sen and Stergiou 2010; PSO
+    BssPso,
+    /// No monitor, only the happens-before clock (the baseline of the benchmarks)
+    HappensBefore,
+}
+
+/// A monitor and the model that it watches for, resolved from the arguments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MonitorChoice {
+    RelaxedTso,
+    RelaxedPso(LockedDrains),
+    Sober,
+    BssTso,
+    BssPso,
+    HappensBefore(MemoryModel),
+}
+
+impl MonitorArguments {
+    /// The monitor that these arguments ask for, or why there is none.
+    pub fn choice(&self) -> Result<MonitorChoice, String> {
+        let model = self.model.unwrap_or(match (self.monitor, self.pso_locked) {
+            (MonitorName::BssPso, _) => ModelName::Pso,
+            _ => ModelName::Tso,
+        });
+        if let (ModelName::Tso, Some(_)) = (model, self.pso_locked) {
+            return Err("--pso-locked is about PSO; add --model pso".into());
+        }
+        let locked = match self.pso_locked {
+            Some(PsoLocked::OwnAddress) => LockedDrains::OwnAddress,
+            Some(PsoLocked::Everything) | None => LockedDrains::Everything,
+        };
+        let only = |name: &str, model: &str| {
+            Err(format!(
+                "the monitor {name} knows only {model}; leave out --model, or use --monitor relaxed-order"
+            ))
+        };
+        Ok(match (self.monitor, model) {
+            (MonitorName::RelaxedOrder, ModelName::Tso) => MonitorChoice::RelaxedTso,
+            (MonitorName::RelaxedOrder, ModelName::Pso) => MonitorChoice::RelaxedPso(locked),
+            (MonitorName::Sober, ModelName::Tso) => MonitorChoice::Sober,
+            (MonitorName::BssTso, ModelName::Tso) => MonitorChoice::BssTso,
+            (MonitorName::BssPso, ModelName::Pso) => match self.pso_locked {
+                Some(PsoLocked::Everything) => {
+                    return Err("the monitor bss-pso knows only locked operations that drain their own address; leave out --pso-locked, or use --monitor relaxed-order".into());
+                }
+                _ => MonitorChoice::BssPso,
+            },
+            (MonitorName::HappensBefore, ModelName::Tso) => {
+                MonitorChoice::HappensBefore(MemoryModel::TSO)
+            }
+            (MonitorName::HappensBefore, ModelName::Pso) => {
+                MonitorChoice::HappensBefore(match locked {
+                    LockedDrains::Everything => MemoryModel::PSO,
+                    LockedDrains::OwnAddress => MemoryModel::PSO_OWN_ADDRESS,
+                })
+            }
+            (MonitorName::Sober, ModelName::Pso) => return only("sober", "TSO"),
+            (MonitorName::BssTso, ModelName::Pso) => return only("bss-tso", "TSO"),
+            (MonitorName::BssPso, ModelName::Tso) => return only("bss-pso", "PSO"),
+        })
+    }
+}
+
+#[derive(Subcommand, Debug)]
+pub enum TraceCommand {
+    /// Write a trace in another format: binary for .fpt, else text; compressed for .gz and .zst
+    #[command(after_help = "Example:\n  fencepost trace convert run.trace run.fpt.gz")]
+    Convert {
+        /// The trace to read, or `-` for standard input
+        from: PathBuf,
+        /// The trace to write, or `-` for standard output (as text)
+        to: PathBuf,
+    },
+
+    /// Count what is in a trace
+    #[command(after_help = "Example:\n  fencepost trace stat run.fpt --json")]
+    Stat {
+        /// The trace, or `-` for standard input
+        file: PathBuf,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+
+    /// Make a trace from a seed: the same options give the same trace everywhere
+    #[command(after_help = GENERATE_HELP)]
+    Generate(GenerateArguments),
+}
+
+const GENERATE_HELP: &str = "\
+Shapes:
+  uniform          any thread, any address
+  private          each thread mostly has addresses of its own
+  hot              a few addresses get most accesses
+  message-passing  producers write data and then a flag, consumers read the flag and the data
+  locks            threads take locks with `il` and release them with `st`
+  stopped-thread   as uniform, but the last thread stops after the first event of the trace
+
+Examples:
+  fencepost trace generate --events 20
+  fencepost trace generate --threads 8 --events 100000000 --seed 7 --output big.fpt
+  fencepost trace generate --mix ld=60,st=40 --shape private --events 1000 --output p.trace";
+
+#[derive(Args, Debug)]
+pub struct GenerateArguments {
+    /// How many threads
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub threads: u32,
+
+    /// How many addresses
+    #[arg(long, value_name = "A", default_value_t = 64)]
+    pub addresses: u32,
+
+    /// How many events
+    #[arg(long, value_name = "E", default_value_t = 1000)]
+    pub events: u64,
+
+    /// The seed
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+
+    /// How often each kind of operation occurs
+    #[arg(
+        long,
+        value_name = "WEIGHTS",
+        default_value = "ld=50,st=40,il=4,lld=1,lst=1,fence=3,stbar=1"
+    )]
+    pub mix: Mix,
+
+    /// Who accesses what
+    #[arg(long, value_name = "SHAPE", default_value = "uniform")]
+    pub shape: Shape,
+
+    /// Where to write it: binary for .fpt, else text; compressed for .gz and .zst; standard
+    /// output (as text) if not given
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Parses a number of bytes with an optional unit.
+fn size(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" | "KB" | "KIB" => 10,
+        "M" | "MB" | "MIB" => 20,
+        "G" | "GB" | "GIB" => 30,
+        "T" | "TB" | "TIB" => 40,
+        unit => return Err(format!("unknown unit `{unit}`, expected K, M, G or T")),
+    };
+    let number: usize = digits
+        .parse()
+        .map_err(|_| "expected a number of bytes such as 500M or 4G".to_string())?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| "more than this machine can address".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(arguments: &[&str]) -> Result<MonitorChoice, String> {
+        let words = ["fencepost", "monitor", "x"].iter().chain(arguments);
+        match Arguments::try_parse_from(words).unwrap().command {
+            Command::Monitor(arguments) => arguments.choice(),
+            _ => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn monitor_and_model_are_resolved_together() {
+        use MonitorChoice::*;
+        let own = LockedDrains::OwnAddress;
+        assert_eq!(choice(&[]), Ok(RelaxedTso));
+        assert_eq!(
+            choice(&["--model", "pso"]),
+            Ok(RelaxedPso(LockedDrains::Everything))
+        );
+        assert_eq!(
+            choice(&["--model", "pso", "--pso-locked", "own-address"]),
+            Ok(RelaxedPso(own))
+        );
+        assert_eq!(choice(&["--monitor", "bss-pso"]), Ok(BssPso));
+        assert_eq!(
+            choice(&["--monitor", "bss-pso", "--model", "pso"]),
+            Ok(BssPso)
+        );
+        assert_eq!(choice(&["--monitor", "sober"]), Ok(Sober));
+        for wrong in [
+            &["--monitor", "sober", "--model", "pso"][..],
+            &["--monitor", "bss-tso", "--model", "pso"],
+            &["--monitor", "bss-pso", "--model", "tso"],
+            &["--monitor", "bss-pso", "--pso-locked", "everything"],
+            &["--pso-locked", "everything"],
+        ] {
+            assert!(choice(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("12"), Ok(12));
+        assert_eq!(size("4G"), Ok(4 << 30));
+        assert_eq!(size("500MiB"), Ok(500 << 20));
+        assert!(size("4X").unwrap_err().contains("unknown unit `X`"));
+        assert!(size("G").is_err());
+        assert!(size("99999999999T").is_err());
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+}

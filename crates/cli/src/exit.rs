@@ -1,0 +1,64 @@
+//! Exit codes, and the errors that lead to them.
+
+use std::io;
+
+use thiserror::Error;
+
+/// Nothing bad was found.
+pub const NO_VIOLATION: u8 = 0;
+/// A violation was found.
+pub const VIOLATION: u8 = 1;
+/// The command line or an input was wrong.
+pub const BAD_INPUT: u8 = 2;
+/// A limit was reached before the end.
+pub const LIMIT: u8 = 3;
+/// Fencepost contradicted itself: a bug.
+pub const INTERNAL: u8 = 70;
+
+/// What `--help` says about them.
+pub const HELP: &str = "\
+Exit codes:
+  0  no violation was found
+  1  a violation was found
+  2  the command line or an input was wrong
+  3  a limit was reached before the end, and no violation was found until then
+  70 a check of Fencepost's own result failed: a bug, please report it";
+
+/// Why a command stopped early.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// The command line or an input was wrong; the message is complete.
+    #[error("{0}")]
+    BadInput(String),
+    /// A limit was reached; the message is complete.
+    #[error("{0}")]
+    Limit(String),
+    /// Our own result does not check.
+    #[error("{0}")]
+    Internal(String),
+    /// Standard output was closed by its reader, which is no error.
+    #[error("the output was closed")]
+    ClosedOutput,
+}
+
+impl Failure {
+    /// The exit code.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::BadInput(_) => BAD_INPUT,
+            Failure::Limit(_) => LIMIT,
+            Failure::Internal(_) => INTERNAL,
+            Failure::ClosedOutput => NO_VIOLATION,
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// For errors of writing to standard output.
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::ClosedOutput,
+            _ => Failure::BadInput(format!("error: cannot write the result: {error}")),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Progress on standard error: a bar on a terminal, a plain line now and then elsewhere.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fencepost_report::text::grouped;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How often a plain line is printed.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the bar is updated.
+const BAR_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The progress of one pass over a trace.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    quiet: bool,
+    started: Instant,
+    next: Instant,
+}
+
+impl Progress {
+    /// Progress over the file, whose size tells how far it is; not if `quiet`.
+    pub fn over(file: &Path, quiet: bool) -> Self {
+        let started = Instant::now();
+        let size = std::fs::metadata(file)
+            .ok()
+            .filter(|metadata| metadata.is_file())
+            .map(|metadata| metadata.len());
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let bar = match size {
+                Some(size) => ProgressBar::new(size).with_style(style(
+                    "{bar:30} {percent:>3}%  {msg}  {elapsed} elapsed, {eta} left",
+                )),
+                None => ProgressBar::new_spinner().with_style(style("{spinner} {msg}  {elapsed}")),
+            };
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+            bar
+        });
+        let interval = if bar.is_some() {
+            BAR_INTERVAL
+        } else {
+            PLAIN_INTERVAL
+        };
+        Progress {
+            bar,
+            quiet,
+            started,
+            next: started + interval,
+        }
+    }
+
+    /// Called often; prints seldom.
+    pub fn update(&mut self, bytes: u64, events: u64, violations: u64) {
+        let now = Instant::now();
+        if self.quiet || now < self.next {
+            return;
+        }
+        let rate = events as f64 / (now - self.started).as_secs_f64();
+        let message = format!(
+            "{} events, {} violations, {} events/s",
+            grouped(events),
+            grouped(violations),
+            grouped(rate as u64)
+        );
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position(bytes);
+                bar.set_message(message);
+                self.next = now + BAR_INTERVAL;
+            }
+            None => {
+                eprintln!("{message}");
+                self.next = now + PLAIN_INTERVAL;
+            }
+        }
+    }
+
+    /// Runs `print` without disturbing the bar.
+    pub fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the templates are fixed")
+}

@@ -1,0 +1,235 @@
+//! Findings as JSON: the one home of the schema.
+//!
+//! Every object has `schema` (name and version of the format) and `type`. Fields are only
+//! added within a version.
+
+use fencepost_memory::{LockedDrains, MemoryModel};
+use fencepost_monitor::{Action, ExplainError, Finding, Placed, Violation};
+use serde::Serialize;
+
+use crate::names::Naming;
+
+/// The schema of everything that `fencepost monitor --json` prints.
+pub const MONITOR_SCHEMA: &str = "fencepost-monitor/1";
+
+/// The schema of what `fencepost trace stat --json` prints.
+pub const STATISTICS_SCHEMA: &str = "fencepost-trace-stat/1";
+
+/// One event.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct EventObject {
+    /// Its number in the interleaving, from 1.
+    pub event: u64,
+    /// The thread's name.
+    pub thread: String,
+    /// The issue index.
+    pub issue: u64,
+    /// The kind: `ld`, `st`, …
+    pub operation: String,
+    /// The address's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// The value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<u64>,
+    /// The source location.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+}
+
+impl EventObject {
+    fn new(placed: &Placed, names: &dyn Naming) -> Self {
+        let access = &placed.event.access;
+        EventObject {
+            event: placed.position + 1,
+            thread: names.thread(access.thread),
+            issue: placed.event.issue.0,
+            operation: access.operation.kind().to_string(),
+            address: access.operation.address().map(|a| names.address(a)),
+            value: access.value,
+            location: names.source(access),
+        }
+    }
+}
+
+/// An event of the cycle.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CycleObject {
+    /// The event.
+    #[serde(flatten)]
+    pub event: EventObject,
+    /// How it is ordered before the next one.
+    pub relation: &'static str,
+}
+
+/// A step of the witness.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct StepObject {
+    /// The event.
+    #[serde(flatten)]
+    pub event: EventObject,
+    /// `buffer`, `forward`, `read`, `perform` or `commit`.
+    pub action: &'static str,
+    /// The number of the event whose value a load reads, if it is in the witness.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads_event: Option<u64>,
+}
+
+/// The run that shows a violation.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WitnessObject {
+    /// Always true: an unchecked witness is never shown.
+    pub checked: bool,
+    /// How many events of the interleaving come before the run.
+    pub starts_after: u64,
+    /// The steps.
+    pub steps: Vec<StepObject>,
+}
+
+/// A violation.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ViolationObject {
+    /// [`MONITOR_SCHEMA`].
+    pub schema: &'static str,
+    /// `violation`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The number among the distinct violations, from 1.
+    pub number: usize,
+    /// The model.
+    pub model: &'static str,
+    /// What locked operations drain, for PSO.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pso_locked: Option<&'static str>,
+    /// The write that can be overtaken.
+    pub pending: EventObject,
+    /// The last event before `event` of its thread.
+    pub last: EventObject,
+    /// The event that can overtake.
+    pub event: EventObject,
+    /// The happens-before cycle.
+    pub cycle: Vec<CycleObject>,
+    /// The run, or null with `witness_missing` saying why.
+    pub witness: Option<WitnessObject>,
+    /// Why there is no witness.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witness_missing: Option<String>,
+}
+
+/// The value of `pso_locked`.
+pub fn pso_locked(model: &MemoryModel) -> Option<&'static str> {
+    (model.name() == MemoryModel::PSO.name()).then_some(match model.locked_drains() {
+        LockedDrains::Everything => "everything",
+        LockedDrains::OwnAddress => "own-address",
+    })
+}
+
+impl ViolationObject {
+    /// The violation as an object.
+    pub fn new(
+        number: usize,
+        violation: &Violation,
+        explained: &Result<Finding, ExplainError>,
+        names: &dyn Naming,
+    ) -> Self {
+        let event = |placed: &Placed| EventObject::new(placed, names);
+        let cycle = |finding: &Finding| {
+            let steps = finding.cycle.iter().map(|step| CycleObject {
+                event: event(&step.event),
+                relation: step.relation.name(),
+            });
+            steps.collect()
+        };
+        let witness = |finding: &Finding| WitnessObject {
+            checked: true,
+            starts_after: finding.witness.starts_after,
+            steps: finding
+                .witness
+                .steps
+                .iter()
+                .map(|step| {
+                    let (action, source) = match step.action {
+                        Action::Buffer => ("buffer", None),
+                        Action::Forward(store) => ("forward", Some(store)),
+                        Action::Read(write) => ("read", write),
+                        Action::Perform => ("perform", None),
+                        Action::Commit => ("commit", None),
+                    };
+                    StepObject {
+                        event: event(&step.event),
+                        action,
+                        reads_event: source.map(|write| write.position + 1),
+                    }
+                })
+                .collect(),
+        };
+        let finding = explained.as_ref().ok();
+        ViolationObject {
+            schema: MONITOR_SCHEMA,
+            kind: "violation",
+            number,
+            model: violation.model.name(),
+            pso_locked: pso_locked(&violation.model),
+            pending: event(&violation.pending),
+            last: event(&violation.last),
+            event: event(&violation.event),
+            cycle: finding.map_or_else(Vec::new, cycle),
+            witness: finding.map(witness),
+            witness_missing: explained.as_ref().err().map(ToString::to_string),
+        }
+    }
+}
+
+/// How often a violation that was shown occurred.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CountObject {
+    /// The number among the distinct violations.
+    pub number: usize,
+    /// How often.
+    pub count: u64,
+}
+
+/// What a run of a monitor came to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct MonitorSummary {
+    /// [`MONITOR_SCHEMA`].
+    pub schema: &'static str,
+    /// `summary`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The file as given.
+    pub file: String,
+    /// The model.
+    pub model: &'static str,
+    /// What locked operations drain, for PSO.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pso_locked: Option<&'static str>,
+    /// The monitor.
+    pub monitor: &'static str,
+    /// The events read.
+    pub events: u64,
+    /// The threads seen.
+    pub threads: usize,
+    /// The addresses seen.
+    pub addresses: usize,
+    /// Whether there was a violation. One interleaving without one proves nothing.
+    pub violation_found: bool,
+    /// All violations.
+    pub violations: u64,
+    /// The distinct violations, by source locations.
+    pub distinct: usize,
+    /// Whether `distinct` is only a lower bound.
+    pub distinct_is_lower_bound: bool,
+    /// How often those that were shown occurred.
+    pub counts: Vec<CountObject>,
+    /// Whether the whole trace was read.
+    pub complete: bool,
+    /// The limit that stopped the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_by: Option<String>,
+}
+
+/// One line of JSON.
+pub fn line(object: &impl Serialize) -> String {
+    serde_json::to_string(object).expect("the objects have string keys only")
+}

@@ -1,0 +1,41 @@
+//! What things are called, and how one event is written.
+
+use fencepost_memory::{Access, Address, LocationId, ThreadId};
+use fencepost_monitor::Placed;
+
+/// What the front end calls threads, addresses and source locations.
+pub trait Naming {
+    /// The name of a thread.
+    fn thread(&self, thread: ThreadId) -> String;
+
+    /// The name of an address.
+    fn address(&self, address: Address) -> String;
+
+    /// A source location, such as `src/queue.rs:31`.
+    fn location(&self, location: LocationId) -> Option<String>;
+
+    /// An operation with its address: `st x`, `fence`.
+    fn operation(&self, access: &Access) -> String {
+        let kind = access.operation.kind();
+        match access.operation.address() {
+            Some(address) => format!("{kind} {}", self.address(address)),
+            None => kind.to_string(),
+        }
+    }
+
+    /// An operation with its thread and issue index: `T0:2 st x`.
+    fn event(&self, placed: &Placed) -> String {
+        let access = &placed.event.access;
+        format!(
+            "{}:{} {}",
+            self.thread(access.thread),
+            placed.event.issue.0,
+            self.operation(access)
+        )
+    }
+
+    /// Where an access comes from, if known.
+    fn source(&self, access: &Access) -> Option<String> {
+        access.location.and_then(|location| self.location(location))
+    }
+}

@@ -1,0 +1,150 @@
+//! Findings as text.
+
+use std::fmt::Write;
+
+use fencepost_memory::{LockedDrains, MemoryModel};
+use fencepost_monitor::{ExplainError, Finding, Placed, Violation};
+
+use crate::columns::aligned;
+use crate::names::Naming;
+use crate::style::{DIM, HEADING, Styled, VIOLATION};
+use crate::witness_table::WitnessTable;
+
+/// What people call the model.
+pub fn model_title(model: &MemoryModel) -> String {
+    let name = model.name().to_uppercase();
+    match model.locked_drains() {
+        LockedDrains::Everything => name,
+        LockedDrains::OwnAddress => format!("{name} (locked operations drain their own address)"),
+    }
+}
+
+/// A violation in full: the three events, the cycle, the witness.
+pub fn finding(
+    number: usize,
+    violation: &Violation,
+    explained: &Result<Finding, ExplainError>,
+    names: &dyn Naming,
+) -> String {
+    let mut text = String::new();
+    let event = &violation.event.event.access;
+    let pending = &violation.pending.event.access;
+    let _ = writeln!(
+        text,
+        "{} {number}: under {}, `{}` of {} can come before `{}` of {}, which happens before it",
+        Styled(VIOLATION, "violation"),
+        model_title(&violation.model),
+        names.operation(event),
+        names.thread(event.thread),
+        names.operation(pending),
+        names.thread(pending.thread),
+    );
+    text.push_str(&three_events(violation, names));
+    match explained {
+        Ok(finding) => {
+            text.push_str(&cycle(finding, names));
+            text.push_str(&witness(finding, names));
+        }
+        Err(error) => {
+            let _ = writeln!(text, "\n  {}: none, {error}", Styled(HEADING, "witness"));
+        }
+    }
+    text
+}
+
+fn three_events(violation: &Violation, names: &dyn Naming) -> String {
+    let roles = [
+        ("pending write", &violation.pending),
+        ("last event", &violation.last),
+        ("overtakes", &violation.event),
+    ];
+    let rows = roles.map(|(role, placed)| {
+        let access = &placed.event.access;
+        let value = access
+            .value
+            .map_or(String::new(), |value| format!(" = {value}"));
+        vec![
+            role.to_string(),
+            format!("event {}", placed.position + 1),
+            format!("{}{value}", names.event(placed)),
+            names
+                .source(access)
+                .map_or(String::new(), |s| format!("at {s}")),
+        ]
+    });
+    aligned(&rows, "    ").join("\n") + "\n"
+}
+
+fn cycle(finding: &Finding, names: &dyn Naming) -> String {
+    let mut text = format!("\n  {}: ", Styled(HEADING, "happens-before cycle"));
+    let name = |placed: &Placed| names.event(placed);
+    for step in &finding.cycle {
+        let relation = step.relation.name();
+        let _ = write!(text, "{} —{relation}→ ", name(&step.event));
+    }
+    if let Some(first) = finding.cycle.first() {
+        text.push_str(&name(&first.event));
+    }
+    text.push('\n');
+    text
+}
+
+fn witness(finding: &Finding, names: &dyn Naming) -> String {
+    let witness = &finding.witness;
+    let mut text = format!(
+        "\n  {} on the {} machine {}:\n",
+        Styled(HEADING, "witness"),
+        witness.model.name().to_uppercase(),
+        Styled(
+            DIM,
+            "(replayed; its trace is allowed by the model, not by SC)"
+        ),
+    );
+    if witness.starts_after > 0 {
+        let _ = writeln!(
+            text,
+            "    (after the first {} of the interleaving, with empty buffers)",
+            counted(witness.starts_after, "event")
+        );
+    }
+    text.push_str(&WitnessTable::new(witness, names).render("    "));
+    text
+}
+
+/// `1 event`, `2 events`, `1,234 events`.
+pub fn counted(count: u64, noun: &str) -> String {
+    let plural = match (count, noun.strip_suffix("s")) {
+        (1, _) => noun.to_string(),
+        (_, Some(_)) => format!("{noun}es"),
+        (_, None) => format!("{noun}s"),
+    };
+    format!("{} {plural}", grouped(count))
+}
+
+/// A number with its thousands separated.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_counted() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1000), "1,000");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "event"), "1 event");
+        assert_eq!(counted(0, "address"), "0 addresses");
+    }
+}
