@@ -206,24 +206,21 @@ impl BinaryReader {
             locations: names.location_count(),
         };
         let payload = self.payload.as_slice();
-        let mut at = self.decoded;
         batch.reserve(most);
-        while batch.len() < most && at < payload.len() {
-            if let Some((access, length)) = decode_plain(&payload[at..], &defined) {
-                batch.push(access);
-                at += length;
-                continue;
+        while batch.len() < most && self.decoded < payload.len() {
+            self.decoded += decode_plain_events(&payload[self.decoded..], &defined, batch, most);
+            if batch.len() == most || self.decoded == payload.len() {
+                break;
             }
             let mut fields = Fields {
                 payload,
-                at,
+                at: self.decoded,
                 offset: self.payload_offset,
             };
-            *flags |= payload[at];
+            *flags |= payload[self.decoded];
             batch.push(fields.read_event(&defined)?);
-            at = fields.at;
+            self.decoded = fields.at;
         }
-        self.decoded = at;
         Ok(())
     }
 
@@ -263,27 +260,60 @@ struct Defined {
     locations: u32,
 }
 
+/// Decodes events up to the first that is not plain, and tells how many bytes they take.
+///
+/// A function of its own, so that all it needs stays in registers.
+#[inline(never)]
+fn decode_plain_events(
+    bytes: &[u8],
+    defined: &Defined,
+    batch: &mut Vec<Access>,
+    most: usize,
+) -> usize {
+    let (threads, addresses) = (defined.threads, defined.addresses);
+    let mut at = 0;
+    for _ in batch.len()..most {
+        match decode_plain(&bytes[at..], threads, addresses) {
+            Some((access, length)) => {
+                batch.push(access);
+                at += length;
+            }
+            None => break,
+        }
+    }
+    at
+}
+
 /// The fast path: an access without value or location, with a thread below 128,
 /// at least eight bytes before the end of the block. `None` is not yet an error.
 #[inline(always)]
-fn decode_plain(bytes: &[u8], defined: &Defined) -> Option<(Access, usize)> {
+fn decode_plain(bytes: &[u8], threads: u32, addresses: u32) -> Option<(Access, usize)> {
     let word = u64::from_le_bytes(*bytes.first_chunk()?);
     let kind = operation_kind(word as u8)?;
-    let thread = (word >> 8) as u8;
-    if thread >= 0x80 || u32::from(thread) >= defined.threads {
+    // A longer varint has its top bit set, which is no thread below 128 either.
+    let thread = word >> 8 & 0xff;
+    if thread >= u64::from(threads.min(0x80)) {
         return None;
     }
-    let thread = ThreadId(u32::from(thread));
-    if !kind.has_address() {
-        return Some((Access::new(thread, kind.at(Address(0))), 2));
-    }
-    let (address, length) = varint::decode_short((word >> 16) as u32)?;
-    if address >= defined.addresses {
+    let thread = ThreadId(thread as u32);
+    // A predicted branch lets the processor start on the next event before this
+    // one is decoded; beyond one byte, lengths are too mixed to predict.
+    let (address, length) = match (word >> 16) as u8 {
+        _ if !kind.has_address() => (0, 0),
+        address @ 0..0x80 => (u32::from(address), 1),
+        _ => varint::decode_short((word >> 16) as u32)?,
+    };
+    if address >= addresses {
         return None;
     }
+    // The only place that makes an operation of a kind: with one for each branch,
+    // the compiler jumps by kind, which no processor predicts.
     let access = Access::new(thread, kind.at(Address(address)));
     Some((access, 2 + length))
 }
+
+/// The error is boxed, so that a good number comes back in registers.
+type Decoded<T> = Result<T, Box<BinaryError>>;
 
 /// A place in the payload of a block, to read one field after the other.
 struct Fields<'block> {
@@ -299,61 +329,66 @@ impl<'block> Fields<'block> {
         self.offset + self.at as u64
     }
 
-    fn number(&mut self) -> Result<u64, BinaryError> {
-        let offset = self.here();
+    #[inline]
+    fn number(&mut self) -> Decoded<u64> {
         let (value, length) =
-            varint::decode(&self.payload[self.at..]).map_err(|error| match error {
-                VarintError::CutOff => BinaryError::BlockEnds {
-                    offset: self.offset + self.payload.len() as u64,
-                    expected: "the rest of a number",
-                },
-                VarintError::Overlong => BinaryError::OverlongNumber { offset },
-                VarintError::TooLarge => BinaryError::NumberTooLarge { offset, bits: 64 },
-            })?;
+            varint::decode(&self.payload[self.at..]).map_err(|error| self.bad_number(error))?;
         self.at += length;
         Ok(value)
     }
 
-    fn number_32(&mut self) -> Result<u32, BinaryError> {
+    #[cold]
+    fn bad_number(&self, error: VarintError) -> Box<BinaryError> {
+        let offset = self.here();
+        Box::new(match error {
+            VarintError::CutOff => BinaryError::BlockEnds {
+                offset: self.offset + self.payload.len() as u64,
+                expected: "the rest of a number",
+            },
+            VarintError::Overlong => BinaryError::OverlongNumber { offset },
+            VarintError::TooLarge => BinaryError::NumberTooLarge { offset, bits: 64 },
+        })
+    }
+
+    fn number_32(&mut self) -> Decoded<u32> {
         let offset = self.here();
         let value = self.number()?;
-        u32::try_from(value).map_err(|_| BinaryError::NumberTooLarge { offset, bits: 32 })
+        u32::try_from(value).map_err(|_| BinaryError::NumberTooLarge { offset, bits: 32 }.into())
     }
 
     /// The index of something of which `defined` are defined.
-    fn index(&mut self, what: &'static str, defined: u32) -> Result<u32, BinaryError> {
+    fn index(&mut self, what: &'static str, defined: u32) -> Decoded<u32> {
         let offset = self.here();
         let found = self.number()?;
         match found < u64::from(defined) {
             true => Ok(found as u32),
-            false => Err(BinaryError::Undefined {
+            false => Err(Box::new(BinaryError::Undefined {
                 offset,
                 what,
                 found,
                 defined,
-            }),
+            })),
         }
     }
 
-    fn read_event(&mut self, defined: &Defined) -> Result<Access, BinaryError> {
+    fn read_event(&mut self, defined: &Defined) -> Decoded<Access> {
         let offset = self.here();
         let found = self.payload[self.at];
         self.at += 1;
         if found & event::RESERVED != 0 {
-            return Err(BinaryError::ReservedBits { offset, found });
+            return Err(BinaryError::ReservedBits { offset, found }.into());
         }
         let code = found & event::KIND;
-        let unknown = BinaryError::UnknownOperation {
-            offset,
-            found: code,
+        let Some(kind) = operation_kind(code) else {
+            let found = code;
+            return Err(BinaryError::UnknownOperation { offset, found }.into());
         };
-        let kind = operation_kind(code).ok_or(unknown)?;
         let thread = ThreadId(self.index("thread", defined.threads)?);
         let mut address = Address(0);
         if kind.has_address() {
             address = Address(self.index("address", defined.addresses)?);
         } else if found & event::HAS_VALUE != 0 {
-            return Err(BinaryError::ValueWithoutAddress { offset });
+            return Err(BinaryError::ValueWithoutAddress { offset }.into());
         }
         let mut access = Access::new(thread, kind.at(address));
         if found & event::HAS_VALUE != 0 {
@@ -411,16 +446,16 @@ impl<'block> Fields<'block> {
     }
 
     /// A name, and its file offset.
-    fn name(&mut self) -> Result<(u64, &'block str), BinaryError> {
+    fn name(&mut self) -> Decoded<(u64, &'block str)> {
         let length = self.number()?;
         let offset = self.here();
         let rest = &self.payload[self.at..];
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let Some(bytes) = rest.get(..length) else {
-            return Err(BinaryError::BlockEnds {
+            return Err(Box::new(BinaryError::BlockEnds {
                 offset: self.offset + self.payload.len() as u64,
                 expected: "the rest of a name",
-            });
+            }));
         };
         let name = std::str::from_utf8(bytes).map_err(|error| {
             let at = error.valid_up_to();

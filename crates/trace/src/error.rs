@@ -30,7 +30,7 @@ pub enum ReadError {
     Text(#[from] Box<TextError>),
     /// A binary trace has a mistake.
     #[error(transparent)]
-    Binary(#[from] BinaryError),
+    Binary(#[from] Box<BinaryError>),
     /// A compressed trace could not be decompressed.
     #[error(transparent)]
     Compression(#[from] CompressionError),
@@ -40,6 +40,12 @@ pub enum ReadError {
     /// Reading went on after an error, which would skip part of the trace.
     #[error("the trace was read on after an error")]
     AfterError,
+}
+
+impl From<BinaryError> for ReadError {
+    fn from(error: BinaryError) -> Self {
+        ReadError::Binary(Box::new(error))
+    }
 }
 
 impl ReadError {

@@ -14,6 +14,7 @@ use thiserror::Error;
 use crate::limits::{MAX_ADDRESSES, MAX_THREADS};
 use crate::mix::{Mix, Picker};
 use crate::names::Names;
+use crate::reader::BATCH_LENGTH;
 
 /// What a generated trace looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -232,33 +233,49 @@ impl Generator {
     /// [`TraceReader::next_batch`](crate::TraceReader::next_batch) does.
     pub fn next_batch(&mut self, batch: &mut Vec<Access>) -> bool {
         batch.clear();
-        let remaining = usize::try_from(self.remaining).unwrap_or(usize::MAX);
-        batch.extend(self.by_ref().take(remaining.min(crate::BATCH_LENGTH)));
+        batch.reserve(BATCH_LENGTH);
+        self.steps(BATCH_LENGTH as u64, |access| batch.push(access));
         !batch.is_empty()
+    }
+
+    /// The next `count` accesses, or as many as remain. The shape is looked at
+    /// once, not once per access.
+    #[inline]
+    fn steps(&mut self, count: u64, mut accept: impl FnMut(Access)) {
+        let mut count = count.min(self.remaining);
+        self.remaining -= count;
+        let source = &mut self.source;
+        let threads = source.threads;
+        match &mut self.state {
+            ShapeState::Uniform => (0..count).for_each(|_| accept(source.uniform(threads))),
+            ShapeState::Private => (0..count).for_each(|_| accept(source.private())),
+            ShapeState::Hot { hot } => (0..count).for_each(|_| accept(source.hot(*hot))),
+            ShapeState::MessagePassing(channels) => {
+                (0..count).for_each(|_| accept(channels.step(source)));
+            }
+            ShapeState::Locks(locks) => (0..count).for_each(|_| accept(locks.step(source))),
+            ShapeState::StoppedThread { stopped } => {
+                if !*stopped && count > 0 {
+                    *stopped = true;
+                    count -= 1;
+                    let mut only = source.uniform(1);
+                    only.thread = ThreadId(threads - 1);
+                    accept(only);
+                }
+                (0..count).for_each(|_| accept(source.uniform(threads - 1)));
+            }
+        }
     }
 }
 
 impl Iterator for Generator {
     type Item = Access;
 
-    #[inline]
+    /// One access; [`Generator::next_batch`] is faster.
     fn next(&mut self) -> Option<Access> {
-        self.remaining = self.remaining.checked_sub(1)?;
-        let source = &mut self.source;
-        Some(match &mut self.state {
-            ShapeState::Uniform => source.uniform(source.threads),
-            ShapeState::Private => source.private(),
-            ShapeState::Hot { hot } => source.hot(*hot),
-            ShapeState::MessagePassing(channels) => channels.step(source),
-            ShapeState::Locks(locks) => locks.step(source),
-            ShapeState::StoppedThread { stopped: true } => source.uniform(source.threads - 1),
-            ShapeState::StoppedThread { stopped } => {
-                *stopped = true;
-                let mut access = source.uniform(1);
-                access.thread = ThreadId(source.threads - 1);
-                access
-            }
-        })
+        let mut next = None;
+        self.steps(1, |access| next = Some(access));
+        next
     }
 }
 
@@ -273,6 +290,9 @@ enum ShapeState {
 }
 
 /// What all shapes draw from.
+///
+/// Its methods, like the steps of the other shapes, are always inlined: an access
+/// that is returned through memory in pieces costs more than drawing it.
 #[derive(Clone, Debug)]
 struct Source {
     random: Random,
@@ -301,12 +321,13 @@ fn one_in_16(bits: u32) -> bool {
     bits < 1 << 28
 }
 
+#[inline(always)]
 fn access(thread: u32, kind: OperationKind, address: u32) -> Access {
     Access::new(ThreadId(thread), kind.at(Address(address)))
 }
 
 impl Source {
-    #[inline]
+    #[inline(always)]
     fn bits(&mut self) -> Bits {
         let (first, second) = (self.random.next_u64(), self.random.next_u64());
         Bits {
@@ -317,7 +338,7 @@ impl Source {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn uniform(&mut self, threads: u32) -> Access {
         let bits = self.bits();
         let address = scale(bits.address, self.addresses);
@@ -328,7 +349,7 @@ impl Source {
         )
     }
 
-    #[inline]
+    #[inline(always)]
     fn private(&mut self) -> Access {
         let bits = self.bits();
         let thread = scale(bits.thread, self.threads);
@@ -340,7 +361,7 @@ impl Source {
         access(thread, self.any.pick(bits.kind), address)
     }
 
-    #[inline]
+    #[inline(always)]
     fn hot(&mut self, hot: u32) -> Access {
         let bits = self.bits();
         let address = match one_in_16(bits.choice) {
@@ -415,7 +436,7 @@ impl Channels {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, source: &mut Source) -> Access {
         let bits = source.bits();
         let thread = scale(bits.thread, source.threads);
@@ -481,7 +502,7 @@ impl Locks {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, source: &mut Source) -> Access {
         let bits = source.bits();
         let thread = scale(bits.thread, source.threads);
@@ -502,6 +523,7 @@ impl Locks {
         }
     }
 
+    #[inline(always)]
     fn step_inside(&mut self, thread: u32, bits: &Bits, source: &Source) -> Access {
         let inside = &mut self.inside[thread as usize];
         match inside {

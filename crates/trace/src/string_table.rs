@@ -1,7 +1,7 @@
 //! Strings numbered from 0 in the order they were added.
 //!
 //! All strings share one buffer, and the index over them holds only numbers, so a
-//! name costs its bytes and about 12 more, and the memory in use is known exactly.
+//! name costs its bytes and about 20 more, and the memory in use is known exactly.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -11,13 +11,22 @@ pub(crate) struct StringTable {
     text: String,
     /// Where each string ends in `text`; it begins where the one before it ends.
     ends: Vec<u32>,
-    /// An open-addressing hash table of string numbers plus one; 0 is a free slot.
-    slots: Vec<u32>,
+    /// An open-addressing hash table.
+    slots: Vec<Slot>,
     /// How many strings are in `slots`, which leaves out the nameless.
     indexed: usize,
     /// Keyed by chance, because a trace may have been made by someone who wants
     /// all names to collide.
     hasher: RandomState,
+}
+
+/// A place in the hash table.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// Part of the hash, to pass over most other strings without looking at them.
+    tag: u32,
+    /// The number of the string plus one; 0 is a free slot.
+    stored: u32,
 }
 
 impl StringTable {
@@ -49,20 +58,24 @@ impl StringTable {
         if self.slots.is_empty() {
             return None;
         }
-        match self.slots[self.slot_of(name)] {
+        let (slot, _) = self.slot_of(name);
+        match self.slots[slot].stored {
             0 => None,
             stored => Some(stored as usize - 1),
         }
     }
 
-    /// The slot that holds `name`, or the free one where it belongs.
-    fn slot_of(&self, name: &str) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut slot = self.hasher.hash_one(name) as usize & mask;
+    /// The slot that holds `name`, or the free one where it belongs, and its tag.
+    fn slot_of(&self, name: &str) -> (usize, u32) {
+        let hash = self.hasher.hash_one(name);
+        let (mask, tag) = (self.slots.len() - 1, (hash >> 32) as u32);
+        let mut slot = hash as usize & mask;
         loop {
             match self.slots[slot] {
-                0 => return slot,
-                stored if self.get(stored as usize - 1) == Some(name) => return slot,
+                Slot { stored: 0, .. } => return (slot, tag),
+                found if found.tag == tag && self.get(found.stored as usize - 1) == Some(name) => {
+                    return (slot, tag);
+                }
                 _ => slot = (slot + 1) & mask,
             }
         }
@@ -78,7 +91,7 @@ impl StringTable {
             bytes += ends_step(&self.ends, 1) * size_of::<u32>();
         }
         if self.must_grow_slots() {
-            bytes += self.grown_slots() * size_of::<u32>();
+            bytes += self.grown_slots() * size_of::<Slot>();
         }
         bytes as u64
     }
@@ -93,14 +106,15 @@ impl StringTable {
         if self.must_grow_slots() {
             self.rebuild_slots();
         }
-        let slot = self.slot_of(name);
-        debug_assert_eq!(self.slots[slot], 0, "{name:?} is already in the table");
+        let (slot, tag) = self.slot_of(name);
+        debug_assert_eq!(self.slots[slot].stored, 0, "{name:?} is in the table");
         if self.text.len() + name.len() > self.text.capacity() {
             self.text.reserve_exact(text_step(&self.text, name.len()));
         }
         self.text.push_str(name);
         let number = self.push_end();
-        self.slots[slot] = number as u32 + 1;
+        let stored = number as u32 + 1;
+        self.slots[slot] = Slot { tag, stored };
         self.indexed += 1;
         number
     }
@@ -140,20 +154,22 @@ impl StringTable {
     }
 
     fn rebuild_slots(&mut self) {
-        self.slots = vec![0; self.grown_slots()];
+        self.slots = vec![Slot::default(); self.grown_slots()];
         for number in 0..self.ends.len() {
             let name = self.get(number).unwrap_or_default();
             if !name.is_empty() {
-                let slot = self.slot_of(name);
-                self.slots[slot] = number as u32 + 1;
+                let (slot, tag) = self.slot_of(name);
+                let stored = number as u32 + 1;
+                self.slots[slot] = Slot { tag, stored };
             }
         }
     }
 
     /// The bytes allocated.
     pub(crate) fn memory(&self) -> u64 {
-        let numbers = self.ends.capacity() + self.slots.capacity();
-        (self.text.capacity() + numbers * size_of::<u32>()) as u64
+        let ends = self.ends.capacity() * size_of::<u32>();
+        let slots = self.slots.capacity() * size_of::<Slot>();
+        (self.text.capacity() + ends + slots) as u64
     }
 }
 
