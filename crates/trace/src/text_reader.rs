@@ -182,6 +182,11 @@ impl Word<'_> {
         Fault::new(self.at, self.text.len(), problem(quoted(self.text)))
     }
 
+    /// The place after the word.
+    fn end(&self) -> usize {
+        self.at + self.text.len()
+    }
+
     /// The word without its first `count` bytes.
     fn without_first(&self, count: usize) -> Self {
         Word {
@@ -273,16 +278,20 @@ impl LineParser {
             return Ok(None);
         };
         if number == 1 && first.text == TEXT_HEADER {
-            return check_header(line, words).map(|()| None);
+            return check_header(first, words).map(|()| None);
         }
         let thread = self.parse_thread(first, names)?;
-        let kind = parse_operation(words.next(), line)?;
+        let Some(operation) = words.next() else {
+            return Err(Fault::new(first.end(), 1, TextProblem::MissingOperation));
+        };
+        let kind = OperationKind::from_mnemonic(operation.text)
+            .ok_or_else(|| operation.fault(|found| TextProblem::UnknownOperation { found }))?;
         let mut next = words.next();
 
         let mut address = Address(0);
         if kind.has_address() {
             let Some(word) = next.filter(|word| !word.text.starts_with(['=', '@'])) else {
-                let at = next.map_or(line.trim_end().len(), |word| word.at);
+                let at = next.map_or(operation.end(), |word| word.at);
                 return Err(Fault::new(at, 1, TextProblem::MissingAddress { kind }));
             };
             let bad_address = |problem| TextProblem::BadAddress { problem };
@@ -370,11 +379,11 @@ impl LineParser {
     }
 }
 
-fn check_header(line: &str, mut words: Words<'_>) -> Result<(), Fault> {
+fn check_header(first: Word<'_>, mut words: Words<'_>) -> Result<(), Fault> {
     let Some(version) = words.next() else {
         let found = String::new();
-        let at = line.trim_end().len();
-        return Err(Fault::new(at, 1, TextProblem::UnsupportedVersion { found }));
+        let problem = TextProblem::UnsupportedVersion { found };
+        return Err(Fault::new(first.end(), 1, problem));
     };
     if parse_decimal(version.text) != Ok(u64::from(TEXT_VERSION)) {
         return Err(version.fault(|found| TextProblem::UnsupportedVersion { found }));
@@ -386,16 +395,6 @@ fn check_header(line: &str, mut words: Words<'_>) -> Result<(), Fault> {
             allowed: "the end of the line",
         })),
     }
-}
-
-#[inline]
-fn parse_operation(word: Option<Word<'_>>, line: &str) -> Result<OperationKind, Fault> {
-    let Some(word) = word else {
-        let at = line.trim_end().len();
-        return Err(Fault::new(at, 1, TextProblem::MissingOperation));
-    };
-    OperationKind::from_mnemonic(word.text)
-        .ok_or_else(|| word.fault(|found| TextProblem::UnknownOperation { found }))
 }
 
 /// Why a word is not a number.
