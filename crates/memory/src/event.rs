@@ -119,7 +119,45 @@ pub enum OperationKind {
     StoreBarrier = 6,
 }
 
+/// A set of kinds, as bits. Whether an operation writes is asked several times per event, and
+/// the answer is hard to predict: a bit test has no branch.
+#[derive(Clone, Copy)]
+struct KindSet(u8);
+
+impl KindSet {
+    const READS: KindSet = KindSet::of(&[
+        OperationKind::Load,
+        OperationKind::Interlocked,
+        OperationKind::LockedLoad,
+    ]);
+    const WRITES: KindSet = KindSet::of(&[
+        OperationKind::Store,
+        OperationKind::Interlocked,
+        OperationKind::LockedStore,
+    ]);
+    const LOCKED: KindSet = KindSet::of(&[
+        OperationKind::Interlocked,
+        OperationKind::LockedLoad,
+        OperationKind::LockedStore,
+    ]);
+
+    const fn of(kinds: &[OperationKind]) -> KindSet {
+        let mut bits = 0;
+        let mut index = 0;
+        while index < kinds.len() {
+            bits |= 1 << kinds[index] as u8;
+            index += 1;
+        }
+        KindSet(bits)
+    }
+}
+
 impl OperationKind {
+    #[inline]
+    fn is_one_of(self, set: KindSet) -> bool {
+        set.0 >> self as u8 & 1 == 1
+    }
+
     /// Every kind, in the order of their codes.
     pub const ALL: [OperationKind; 7] = [
         OperationKind::Load,
@@ -173,6 +211,7 @@ impl Operation {
     /// The operation without its address.
     #[inline]
     pub fn kind(self) -> OperationKind {
+        // In the order of the codes, so that this is a copy of the tag and not a jump table.
         match self {
             Operation::Load(_) => OperationKind::Load,
             Operation::Store(_) => OperationKind::Store,
@@ -200,28 +239,19 @@ impl Operation {
     /// Whether the operation reads memory.
     #[inline]
     pub fn reads(self) -> bool {
-        matches!(
-            self,
-            Operation::Load(_) | Operation::Interlocked(_) | Operation::LockedLoad(_)
-        )
+        self.kind().is_one_of(KindSet::READS)
     }
 
     /// Whether the operation writes memory.
     #[inline]
     pub fn writes(self) -> bool {
-        matches!(
-            self,
-            Operation::Store(_) | Operation::Interlocked(_) | Operation::LockedStore(_)
-        )
+        self.kind().is_one_of(KindSet::WRITES)
     }
 
     /// Whether the operation is locked: it acts on memory at once, past any buffer.
     #[inline]
     pub fn is_locked(self) -> bool {
-        matches!(
-            self,
-            Operation::Interlocked(_) | Operation::LockedLoad(_) | Operation::LockedStore(_)
-        )
+        self.kind().is_one_of(KindSet::LOCKED)
     }
 
     /// Whether two operations conflict: the same address, and at least one writes.

@@ -20,24 +20,15 @@ use fencepost_memory::{Address, MemoryModel, Operation, ThreadId};
 
 use crate::happens_before::HappensBefore;
 use crate::monitor::Monitor;
-use crate::violation::{Placed, Violation};
+use crate::violation::Placed;
 
-/// Lines 5 and 6 of Fig. 4, lines 4 and 5 of Fig. 5.
-fn judge(
-    model: MemoryModel,
-    pending: &Placed,
-    next: &Placed,
-    before: &HappensBefore,
-) -> Option<Violation> {
-    let last = *before.last_of(next.thread())?;
-    let overtakes =
-        pending.thread() != next.thread() && before.precedes_last_of(pending, next.thread());
-    overtakes.then_some(Violation {
-        model,
-        pending: *pending,
-        last,
-        event: *next,
-    })
+/// Lines 5 and 6 of Fig. 4, lines 4 and 5 of Fig. 5: `pending` happens before the last event
+/// (`prev`) of another thread, whose next event is `next`.
+fn can_overtake(pending: &Placed, next: &Placed, before: &HappensBefore) -> bool {
+    let thread = next.thread();
+    pending.thread() != thread
+        && before.last_of(thread).is_some()
+        && before.precedes_last_of(pending, thread)
 }
 
 /// `B[p]` of Fig. 4: a queue whose entries are numbered from the first ever added.
@@ -87,18 +78,18 @@ impl Monitor for BssTso {
         MemoryModel::TSO
     }
 
-    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Violation> {
+    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Placed> {
         self.buffers
             .resize_with(before.thread_count(), Buffer::default);
         self.newest.resize(before.address_count(), None);
         let thread = next.thread();
-        let mut violation = None;
+        let mut overtaken = None;
         if let Some(address) = next.address()
             && let Some((owner, number)) = self.newest[address.index()]
         {
             let buffer = &self.buffers[owner.index()];
             let pending = &buffer.stores[(number - buffer.committed) as usize];
-            violation = judge(self.model(), pending, next, before);
+            overtaken = can_overtake(pending, next, before).then_some(*pending);
             if owner != thread {
                 self.commit_up_to(owner, number);
             }
@@ -116,7 +107,7 @@ impl Monitor for BssTso {
             | Operation::LockedStore(_)
             | Operation::Fence => self.drain(thread),
         }
-        violation
+        overtaken
     }
 
     fn reset(&mut self) {
@@ -199,17 +190,18 @@ impl Monitor for BssPso {
         MemoryModel::PSO_OWN_ADDRESS
     }
 
-    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Violation> {
+    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Placed> {
         self.threads
             .resize_with(before.thread_count(), PsoThread::default);
         self.buffered.resize(before.address_count(), None);
         let thread = next.thread();
         let operation = next.event.operation();
-        let mut violation = None;
+        let mut overtaken = None;
         if let Some(address) = next.address()
             && let Some(pending) = self.buffered[address.index()]
         {
-            violation = judge(self.model(), &pending.placed, next, before);
+            let pending_write = pending.placed;
+            overtaken = can_overtake(&pending_write, next, before).then_some(pending_write);
             if pending.placed.thread() != thread || operation.writes() || operation.is_locked() {
                 self.commit(address);
             }
@@ -233,7 +225,7 @@ impl Monitor for BssPso {
             Operation::Fence => self.commit_before(thread, u64::MAX),
             Operation::StoreBarrier => self.threads[thread.index()].epoch += 1,
         }
-        violation
+        overtaken
     }
 
     fn reset(&mut self) {

@@ -8,7 +8,7 @@
 //! (SOBER Theorem 14). An instance picks rows and groups; [`Clocks::step`] does the
 //! arithmetic of conditions (t2) and (t3).
 //!
-//! Deviation: instead of incrementing a group by one, an event sets it to a number
+//! Deviation: instead of incrementing a group by one, an event raises it to a number
 //! that grows along the group (an issue index, a coherence index). The comparisons
 //! are the same, and the number can be compared with an event without a table.
 //!
@@ -38,16 +38,22 @@ pub trait Clocks {
     /// The value of a group in a clock.
     fn get(&self, row: Row, group: usize) -> u64;
 
-    /// One event: merges the `inputs`, sets the groups in `marks`, and merges the
-    /// result into the `outputs`.
-    ///
-    /// A mark must be at least the value that the group has in every row.
-    fn step<const I: usize, const O: usize>(
+    /// One event: merges the `inputs`, raises the groups in `marks` to the numbers given
+    /// there (0 raises nothing), and merges the result into the `outputs`.
+    fn step<const I: usize, const M: usize, const O: usize>(
         &mut self,
         inputs: [Row; I],
-        marks: &[(usize, u64)],
+        marks: [(usize, u64); M],
         outputs: [Row; O],
     );
+
+    /// Raises a group in one clock. For an event whose own clock is the first input and among
+    /// the outputs of its step, this before the step does the same as a mark, and is cheaper.
+    fn raise(&mut self, row: Row, group: usize, value: u64);
+
+    /// Whether a merge is so cheap that a needless one costs less than a branch that
+    /// decides whether it is needed.
+    fn merges_are_cheap(&self) -> bool;
 
     /// Sets every clock to zero.
     fn reset(&mut self);
@@ -59,127 +65,125 @@ pub trait Clocks {
 /// Groups are processed in chunks of this many, so that the loops unroll.
 const CHUNK: usize = 4;
 
+type Chunk = [u64; CHUNK];
+
 /// Clocks as rows of one matrix.
 #[derive(Clone, Debug, Default)]
 pub struct DenseClocks {
-    stride: usize,
+    /// Chunks per row.
+    width: usize,
     rows: usize,
-    values: Vec<u64>,
+    chunks: Vec<Chunk>,
+}
+
+#[inline(always)]
+fn merged(a: Chunk, b: Chunk) -> Chunk {
+    std::array::from_fn(|i| a[i].max(b[i]))
 }
 
 impl DenseClocks {
-    #[inline]
-    fn chunk(&self, row: Row, chunk: usize) -> [u64; CHUNK] {
-        let start = row.0 as usize * self.stride + chunk * CHUNK;
-        self.values[start..start + CHUNK]
-            .try_into()
-            .expect("a chunk has CHUNK values")
-    }
-
-    #[inline]
-    fn merge_chunk(&mut self, row: Row, chunk: usize, other: [u64; CHUNK]) {
-        let start = row.0 as usize * self.stride + chunk * CHUNK;
-        let slot: &mut [u64; CHUNK] = (&mut self.values[start..start + CHUNK])
-            .try_into()
-            .expect("a chunk has CHUNK values");
-        *slot = merged(*slot, other);
+    /// Merges the inputs into the outputs, in one chunk of groups.
+    #[inline(always)]
+    fn step_chunk(&mut self, inputs: &[Row], outputs: &[Row], width: usize, chunk: usize) {
+        let mut timestamp = [0; CHUNK];
+        for input in inputs {
+            timestamp = merged(timestamp, self.chunks[input.0 as usize * width + chunk]);
+        }
+        for output in outputs {
+            let slot = &mut self.chunks[output.0 as usize * width + chunk];
+            *slot = merged(*slot, timestamp);
+        }
     }
 
     /// As [`Clocks::step`], for sets of outputs whose size is not known beforehand.
+    #[inline(always)]
     pub fn step_slices(&mut self, inputs: &[Row], marks: &[(usize, u64)], outputs: &[Row]) {
-        for chunk in 0..self.stride / CHUNK {
-            let mut timestamp = [0; CHUNK];
-            for &input in inputs {
-                timestamp = merged(timestamp, self.chunk(input, chunk));
-            }
-            for &output in outputs {
-                self.merge_chunk(output, chunk, timestamp);
+        // Most programs have few threads: one chunk is worth a path without a loop.
+        if self.width == 1 {
+            self.step_chunk(inputs, outputs, 1, 0);
+        } else {
+            for chunk in 0..self.width {
+                self.step_chunk(inputs, outputs, self.width, chunk);
             }
         }
         for &(group, value) in marks {
             for &output in outputs {
-                self.values[output.0 as usize * self.stride + group] = value;
+                self.raise(output, group, value);
             }
         }
     }
 
     /// The values of a clock, by group.
     pub fn row(&self, row: Row) -> &[u64] {
-        &self.values[row.0 as usize * self.stride..][..self.stride]
+        self.chunks[row.0 as usize * self.width..][..self.width].as_flattened()
     }
 
     /// The bytes that `rows` rows of `groups` groups would take.
     pub fn projected_memory(rows: usize, groups: usize) -> usize {
-        let values = rows.saturating_mul(groups.next_multiple_of(CHUNK));
-        values.saturating_mul(size_of::<u64>())
+        let chunks = rows.saturating_mul(groups.div_ceil(CHUNK));
+        chunks.saturating_mul(size_of::<Chunk>())
     }
-}
-
-#[inline]
-fn merged(a: [u64; CHUNK], b: [u64; CHUNK]) -> [u64; CHUNK] {
-    std::array::from_fn(|i| a[i].max(b[i]))
 }
 
 impl Clocks for DenseClocks {
     fn add_rows(&mut self, count: u32) -> Row {
         let first = Row(u32::try_from(self.rows).expect("fewer than 2^32 clocks"));
         self.rows += count as usize;
-        self.values.resize(self.rows * self.stride, 0);
+        self.chunks.resize(self.rows * self.width, [0; CHUNK]);
         first
     }
 
     fn reserve_groups(&mut self, count: usize) {
-        if count <= self.stride {
+        let wanted = count.div_ceil(CHUNK);
+        if wanted <= self.width {
             return;
         }
         // Growing by half keeps the number of times that the rows move logarithmic.
-        let wanted = count.max(self.stride + self.stride / 2);
-        let stride = wanted.next_multiple_of(CHUNK);
-        let mut values = vec![0; self.rows * stride];
-        if self.stride > 0 {
-            let old_rows = self.values.chunks_exact(self.stride);
-            for (new, old) in values.chunks_exact_mut(stride).zip(old_rows) {
-                new[..self.stride].copy_from_slice(old);
+        let width = wanted.max(self.width + self.width / 2);
+        let mut chunks = vec![[0; CHUNK]; self.rows * width];
+        if self.width > 0 {
+            let old_rows = self.chunks.chunks_exact(self.width);
+            for (new, old) in chunks.chunks_exact_mut(width).zip(old_rows) {
+                new[..self.width].copy_from_slice(old);
             }
         }
-        self.stride = stride;
-        self.values = values;
+        self.width = width;
+        self.chunks = chunks;
     }
 
     #[inline]
     fn get(&self, row: Row, group: usize) -> u64 {
-        self.values[row.0 as usize * self.stride + group]
+        self.chunks[row.0 as usize * self.width + group / CHUNK][group % CHUNK]
     }
 
     #[inline]
-    fn step<const I: usize, const O: usize>(
+    fn raise(&mut self, row: Row, group: usize, value: u64) {
+        let chunk = row.0 as usize * self.width + group / CHUNK;
+        let slot = &mut self.chunks[chunk][group % CHUNK];
+        *slot = value.max(*slot);
+    }
+
+    #[inline]
+    fn merges_are_cheap(&self) -> bool {
+        self.width <= 2
+    }
+
+    #[inline]
+    fn step<const I: usize, const M: usize, const O: usize>(
         &mut self,
         inputs: [Row; I],
-        marks: &[(usize, u64)],
+        marks: [(usize, u64); M],
         outputs: [Row; O],
     ) {
-        for chunk in 0..self.stride / CHUNK {
-            let mut timestamp = self.chunk(inputs[0], chunk);
-            for &input in &inputs[1..] {
-                timestamp = merged(timestamp, self.chunk(input, chunk));
-            }
-            for output in outputs {
-                self.merge_chunk(output, chunk, timestamp);
-            }
-        }
-        for &(group, value) in marks {
-            for output in outputs {
-                self.values[output.0 as usize * self.stride + group] = value;
-            }
-        }
+        self.step_slices(&inputs, &marks, &outputs);
     }
 
     fn reset(&mut self) {
-        self.values.fill(0);
+        self.chunks.fill([0; CHUNK]);
     }
 
     fn memory(&self) -> usize {
-        self.values.capacity() * size_of::<u64>()
+        self.chunks.capacity() * size_of::<Chunk>()
     }
 }
 
@@ -232,7 +236,7 @@ impl SparseClocks {
         std::mem::swap(into, spare);
     }
 
-    fn set(row: &mut Vec<Block>, group: usize, value: u64) {
+    fn raise_in(row: &mut Vec<Block>, group: usize, value: u64) {
         let number = (group / BLOCK) as u32;
         let at = match row.binary_search_by_key(&number, |b| b.number) {
             Ok(at) => at,
@@ -242,7 +246,8 @@ impl SparseClocks {
                 at
             }
         };
-        row[at].values[group % BLOCK] = value;
+        let slot = &mut row[at].values[group % BLOCK];
+        *slot = value.max(*slot);
     }
 
     /// The most bytes that `rows` rows of `groups` groups can take.
@@ -276,10 +281,20 @@ impl Clocks for SparseClocks {
         }
     }
 
-    fn step<const I: usize, const O: usize>(
+    fn raise(&mut self, row: Row, group: usize, value: u64) {
+        if value > 0 {
+            Self::raise_in(&mut self.rows[row.0 as usize], group, value);
+        }
+    }
+
+    fn merges_are_cheap(&self) -> bool {
+        false
+    }
+
+    fn step<const I: usize, const M: usize, const O: usize>(
         &mut self,
         inputs: [Row; I],
-        marks: &[(usize, u64)],
+        marks: [(usize, u64); M],
         outputs: [Row; O],
     ) {
         let SparseClocks {
@@ -292,8 +307,8 @@ impl Clocks for SparseClocks {
         for input in &inputs[1..] {
             Self::merge(timestamp, &rows[input.0 as usize], merged);
         }
-        for &(group, value) in marks {
-            Self::set(timestamp, group, value);
+        for (group, value) in marks {
+            Self::raise_in(timestamp, group, value);
         }
         for output in outputs {
             Self::merge(&mut rows[output.0 as usize], timestamp, merged);
@@ -335,23 +350,25 @@ mod tests {
             }
             let mut pick = || random.below(rows.len() as u64) as usize;
             let (inputs, outputs) = ([pick(), pick()], [pick(), pick(), pick()]);
+            let raised = pick();
             let group = random.below(used_groups as u64) as usize;
-            let marked = random.below(2) == 0;
-            let mark = [(group, step + 1)];
-            let marks = if marked { &mark[..] } else { &[] };
-            clocks.step(inputs.map(|i| rows[i]), marks, outputs.map(|o| rows[o]));
+            // Marks of 0, of the future and of the past.
+            let mark = random.below(3) * random.below(step + 2);
+            let (from, to) = (inputs.map(|i| rows[i]), outputs.map(|o| rows[o]));
+            clocks.step(from, [(group, mark)], to);
+            let raised_to = random.below(step + 2);
+            clocks.raise(rows[raised], group, raised_to);
 
             let mut timestamp: Vec<u64> = (0..groups)
                 .map(|g| expected[inputs[0]][g].max(expected[inputs[1]][g]))
                 .collect();
-            if marked {
-                timestamp[group] = step + 1;
-            }
+            timestamp[group] = timestamp[group].max(mark);
             for output in outputs {
                 for g in 0..groups {
                     expected[output][g] = expected[output][g].max(timestamp[g]);
                 }
             }
+            expected[raised][group] = expected[raised][group].max(raised_to);
             for (row, values) in rows.iter().zip(&expected) {
                 for g in 0..used_groups {
                     assert_eq!(clocks.get(*row, g), values[g], "seed {seed}, step {step}");

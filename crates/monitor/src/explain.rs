@@ -104,7 +104,8 @@ pub enum Action {
 /// One step of a witness.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WitnessStep {
-    /// Of which event.
+    /// Of which event. The overtaking event has the place in coherence order that it takes
+    /// here, and no value if it reads.
     pub event: Placed,
     /// What happened.
     pub action: Action,
@@ -228,9 +229,16 @@ impl Slice {
                 "the pending write does not happen before the event",
             ));
         }
+        let mut moved = *overtaking;
+        moved.event.coherence.0 = violation.pending.event.coherence.0;
+        if !moved.event.operation().writes() {
+            moved.event.coherence.0 -= 1;
+            // It reads something else than in the interleaving.
+            moved.event.access.value = None;
+        }
         let (mut threads, mut addresses) = (Counters::default(), Counters::default());
         let chosen = before.iter().zip(&past).filter(|(_, chosen)| **chosen);
-        let chosen = chosen.map(|(placed, _)| placed).chain([overtaking]);
+        let chosen = chosen.map(|(placed, _)| placed).chain([&moved]);
         let mut events = Vec::new();
         for &placed in chosen {
             let (thread, issued) = threads.entry(placed.thread().0);

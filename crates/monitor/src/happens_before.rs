@@ -9,7 +9,9 @@
 //! monitors. They ask one question of it: which is the latest write to an address that
 //! happens before the last event of a thread? See [`HappensBefore::latest_known_write`].
 
-use fencepost_memory::{Access, Address, CoherenceIndex, Event, IssueIndex, Operation, ThreadId};
+use std::hint::select_unpredictable;
+
+use fencepost_memory::{Access, Address, CoherenceIndex, Event, IssueIndex, ThreadId};
 
 use crate::clocks::{Clocks, DenseClocks, Row};
 use crate::history::WriteHistory;
@@ -86,38 +88,40 @@ impl HappensBefore {
     #[inline]
     pub fn add(&mut self, placed: Placed) {
         let event = &placed.event;
-        let thread = event.thread();
-        let mark = [(thread.index(), event.issue.0)];
+        let (thread, operation) = (event.thread(), event.operation());
+        let writes = operation.writes();
         let own = self.threads[thread.index()].row;
-        match event.operation() {
-            Operation::Fence | Operation::StoreBarrier => self.clocks.step([own], &mark, [own]),
-            Operation::Load(a) | Operation::LockedLoad(a) => {
-                let state = &mut self.addresses[a.index()];
-                state.last_accessor = thread;
-                let all = state.row.offset(ALL_ACCESSES);
-                match self.history.latest(a) {
-                    // Whoever knows the last write knows all that flowed into it.
-                    Some(write) if !Self::knows(&self.clocks, own, write) => {
-                        let from = state.row.offset(LAST_WRITE);
-                        self.clocks.step([own, from], &mark, [own, all]);
-                    }
-                    _ => self.clocks.step([own], &mark, [own, all]),
-                }
-            }
-            Operation::Store(a) | Operation::Interlocked(a) | Operation::LockedStore(a) => {
-                let state = &mut self.addresses[a.index()];
-                state.last_accessor = thread;
-                let all = state.row.offset(ALL_ACCESSES);
-                let last_write = state.row.offset(LAST_WRITE);
-                self.clocks.step([own, all], &mark, [own, all, last_write]);
-                self.history.push(a, placed);
-                if self.history.is_due() {
-                    self.forget_unreachable_writes();
-                }
-            }
-        }
+        self.clocks.raise(own, thread.index(), event.issue.0);
         self.threads[thread.index()].last = Some(placed);
         self.position += 1;
+        let Some(address) = operation.address() else {
+            return;
+        };
+        let state = &mut self.addresses[address.index()];
+        state.last_accessor = thread;
+        let (last_write, all) = (state.row.offset(LAST_WRITE), state.row.offset(ALL_ACCESSES));
+        if self.clocks.merges_are_cheap() {
+            // Reads and writes alike, a read with its own row for the last write's.
+            let from = select_unpredictable(writes, all, last_write);
+            let to = select_unpredictable(writes, last_write, own);
+            self.clocks.step([own, from], [], [own, all, to]);
+        } else if writes {
+            self.clocks.step([own, all], [], [own, all, last_write]);
+        } else {
+            match self.history.latest(address) {
+                // Whoever knows the last write knows all that flowed into it.
+                Some(write) if !Self::knows(&self.clocks, own, write) => {
+                    self.clocks.step([own, last_write], [], [own, all]);
+                }
+                _ => self.clocks.step([own], [], [own, all]),
+            }
+        }
+        if writes {
+            self.history.push(address, placed);
+            if self.history.is_due() {
+                self.forget_unreachable_writes();
+            }
+        }
     }
 
     #[inline]

@@ -20,6 +20,13 @@ struct Writes {
     earlier: Vec<Placed>,
 }
 
+impl Writes {
+    #[inline(never)]
+    fn latest_earlier_where(&self, is_known: impl Fn(&Placed) -> bool) -> Option<&Placed> {
+        self.earlier[..known_prefix(&self.earlier, is_known)].last()
+    }
+}
+
 /// The writes of an interleaving, per address.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteHistory {
@@ -81,12 +88,10 @@ impl WriteHistory {
         is_known: impl Fn(&Placed) -> bool,
     ) -> Option<&Placed> {
         let writes = &self.addresses[address.index()];
-        let latest = writes.latest.as_ref()?;
-        if is_known(latest) {
-            return Some(latest);
+        match &writes.latest {
+            Some(latest) if is_known(latest) => Some(latest),
+            _ => writes.latest_earlier_where(is_known),
         }
-        // The answer is mostly near the end: look there before searching.
-        writes.earlier[..known_prefix(&writes.earlier, is_known)].last()
     }
 
     /// Whether it is time to forget.

@@ -3,7 +3,7 @@
 use fencepost_memory::MemoryModel;
 
 use crate::happens_before::HappensBefore;
-use crate::violation::{Placed, Violation};
+use crate::violation::Placed;
 
 /// A monitor over one sequentially consistent interleaving.
 ///
@@ -19,8 +19,9 @@ pub trait Monitor {
     /// Judges `next` by what came before, then takes it in. `before` has everything up to
     /// `next`, but not `next` itself.
     ///
-    /// At most one violation is reported per event.
-    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Violation>;
+    /// If `next` shows a violation, the answer is the write that it can overtake. That write
+    /// happens before the last event of `next`'s thread.
+    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Placed>;
 
     /// Forgets the interleaving, keeping the memory for the next one.
     fn reset(&mut self);
@@ -46,7 +47,7 @@ impl Monitor for HappensBeforeOnly {
     }
 
     #[inline]
-    fn observe(&mut self, _next: &Placed, _before: &HappensBefore) -> Option<Violation> {
+    fn observe(&mut self, _next: &Placed, _before: &HappensBefore) -> Option<Placed> {
         None
     }
 

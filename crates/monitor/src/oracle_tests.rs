@@ -280,7 +280,7 @@ fn first_misjudged<M: Monitor>(
 }
 
 /// A random interleaving of a random program of up to 5 threads, which is too large to
-/// enumerate.
+/// enumerate. Some have gaps between the numbers of the threads, so that clocks are wide.
 fn random_interleaving(random: &mut Random) -> Vec<Access> {
     let shape = RandomShape {
         threads: 2 + random.below(4) as u32,
@@ -289,12 +289,13 @@ fn random_interleaving(random: &mut Random) -> Vec<Access> {
     };
     let program = StraightLine::random(random, shape);
     let mut issued = vec![0; program.threads.len()];
+    let gap = [1, 9][random.below(2) as usize];
     let mut accesses = Vec::new();
     while accesses.len() < program.len() {
         let thread = random.below(program.threads.len() as u64) as usize;
         if let Some(&operation) = program.threads[thread].get(issued[thread]) {
             issued[thread] += 1;
-            accesses.push(Access::new(ThreadId(thread as u32), operation));
+            accesses.push(Access::new(ThreadId(thread as u32 * gap), operation));
         }
     }
     accesses

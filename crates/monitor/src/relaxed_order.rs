@@ -27,12 +27,14 @@
 //! writer would break (VC2); but all writes to one address are in order, so there a group is
 //! an address and its value a coherence index.
 
-use fencepost_memory::{Address, LockedDrains, MemoryModel, Operation, ThreadId};
+use std::hint::select_unpredictable;
+
+use fencepost_memory::{Address, LockedDrains, MemoryModel, Operation, OperationKind};
 
 use crate::clocks::{Clocks, DenseClocks, Row, SparseClocks};
 use crate::happens_before::HappensBefore;
 use crate::monitor::Monitor;
-use crate::violation::{Placed, Violation};
+use crate::violation::Placed;
 
 /// How the writes of an interleaving are put in totally ordered groups.
 pub trait Grouping {
@@ -101,6 +103,15 @@ const STORES: u32 = 1;
 /// … and its next fence. A model that keeps stores in order needs no separate row.
 const FENCES: u32 = 2;
 
+/// The rows of a thread, and which of them holds what precedes its next event.
+#[derive(Clone, Copy)]
+struct ThreadRows {
+    kept: Row,
+    loads: Row,
+    stores: Row,
+    fences: Row,
+}
+
 /// Rows of an address.
 const LAST_WRITE: u32 = 0;
 const ALL_ACCESSES: u32 = 1;
@@ -126,7 +137,8 @@ pub(crate) enum Mutation {
 pub struct RelaxedOrder<G: Grouping> {
     model: MemoryModel,
     stores_in_order: bool,
-    locked_row: u32,
+    /// For each kind of operation, the row of what precedes it.
+    kept_rows: [u32; OperationKind::ALL.len()],
     fence_row: u32,
     clocks: G::Clocks,
     threads: Vec<Row>,
@@ -160,14 +172,23 @@ impl<G: Grouping> RelaxedOrder<G> {
         let stores_in_order = model.keeps(store, Operation::Store(b), false);
         let locked_waits_for_all = model.keeps(store, Operation::LockedLoad(b), false);
         let fence_row = if stores_in_order { STORES } else { FENCES };
+        let locked_row = if locked_waits_for_all {
+            fence_row
+        } else {
+            STORES
+        };
+        let kept_rows = OperationKind::ALL.map(|kind| match kind {
+            OperationKind::Load => LOADS,
+            OperationKind::Store => STORES,
+            OperationKind::Interlocked | OperationKind::LockedLoad | OperationKind::LockedStore => {
+                locked_row
+            }
+            OperationKind::Fence | OperationKind::StoreBarrier => fence_row,
+        });
         RelaxedOrder {
             model,
             stores_in_order,
-            locked_row: if locked_waits_for_all {
-                fence_row
-            } else {
-                STORES
-            },
+            kept_rows,
             fence_row,
             clocks: G::Clocks::default(),
             threads: Vec::new(),
@@ -216,14 +237,7 @@ impl<G: Grouping> RelaxedOrder<G> {
     /// The row of what precedes the next event of this kind.
     #[inline]
     fn kept_before(&self, operation: Operation, own: Row) -> Row {
-        let row = match operation {
-            Operation::Load(_) => LOADS,
-            Operation::Store(_) => STORES,
-            Operation::Fence | Operation::StoreBarrier => self.fence_row,
-            Operation::Interlocked(_) | Operation::LockedLoad(_) | Operation::LockedStore(_) => {
-                self.locked_row
-            }
-        };
+        let row = self.kept_rows[operation.kind() as usize];
         #[cfg(test)]
         if self.is_broken_by(Mutation::KeepStoreToLoad) && row == LOADS {
             return own.offset(self.fence_row);
@@ -237,7 +251,12 @@ impl<G: Grouping> RelaxedOrder<G> {
 
     /// `H > max(R, O)`, see the module documentation.
     #[inline]
-    fn judge(&self, next: &Placed, address: Address, before: &HappensBefore) -> Option<Violation> {
+    fn judge<'b>(
+        &self,
+        next: &Placed,
+        address: Address,
+        before: &'b HappensBefore,
+    ) -> Option<&'b Placed> {
         let thread = next.thread();
         #[cfg(test)]
         if self.is_broken_by(Mutation::IgnoreStores)
@@ -248,7 +267,7 @@ impl<G: Grouping> RelaxedOrder<G> {
         let write = before.latest_known_write(thread, address)?;
         #[cfg(test)]
         if self.is_broken_by(Mutation::IgnoreOwnWrites) && write.thread() == thread {
-            return self.report(write, next, before);
+            return Some(write);
         }
         #[cfg(test)]
         if self.is_broken_by(Mutation::FrontierOffByOne) {
@@ -257,115 +276,145 @@ impl<G: Grouping> RelaxedOrder<G> {
             older.event.coherence.0 -= 1;
             let kept = self.kept_before(next.event.operation(), self.threads[thread.index()]);
             let known = write.thread() == thread || self.knows(kept, &older);
-            return if known {
-                None
-            } else {
-                self.report(write, next, before)
-            };
-        }
-        if write.thread() == thread {
-            return None;
+            return (!known).then_some(write);
         }
         let own = self.threads[thread.index()];
-        if self.knows(self.kept_before(next.event.operation(), own), write) {
-            return None;
-        }
-        self.report(write, next, before)
-    }
-
-    #[cold]
-    fn report(&self, write: &Placed, next: &Placed, before: &HappensBefore) -> Option<Violation> {
-        // A write that is known to happen before the thread's last event exists, so the
-        // thread has a last event.
-        let last = *before.last_of(next.thread())?;
-        Some(Violation {
-            model: self.model,
-            pending: *write,
-            last,
-            event: *next,
-        })
+        let kept = self.kept_before(next.event.operation(), own);
+        // No short circuit: which of the two holds is hard to predict, but mostly one does.
+        let is_ordered = (write.thread() == thread) | self.knows(kept, write);
+        (!is_ordered).then_some(write)
     }
 
     #[inline]
     fn add(&mut self, next: &Placed, before: &HappensBefore) {
         let own = self.threads[next.thread().index()];
-        let operation = next.event.operation();
-        let (loads, stores) = (own.offset(LOADS), own.offset(STORES));
-        let fences = own.offset(self.fence_row);
-        let kept = self.kept_before(operation, own);
-        let rows = |address: Address| {
-            let row = self.addresses[address.index()];
-            (row.offset(LAST_WRITE), row.offset(ALL_ACCESSES))
+        let rows = ThreadRows {
+            kept: self.kept_before(next.event.operation(), own),
+            loads: own.offset(LOADS),
+            stores: own.offset(STORES),
+            fences: own.offset(self.fence_row),
         };
-        match operation {
-            Operation::Load(a) => {
-                let (last_write, all) = rows(a);
-                let flows_in = self.flows_into_load(next.thread(), a, kept, before);
+        match next.address() {
+            Some(address)
+                if self.stores_in_order
+                    && !next.event.operation().is_locked()
+                    && self.clocks.merges_are_cheap() =>
+            {
+                self.add_plain_access(next, address, rows, before);
+            }
+            Some(address) => self.add_access(next, address, rows, before),
+            None => self.add_fence(next.event.operation(), rows),
+        }
+    }
+
+    fn add_access(
+        &mut self,
+        next: &Placed,
+        address: Address,
+        rows: ThreadRows,
+        before: &HappensBefore,
+    ) {
+        let ThreadRows {
+            kept,
+            loads,
+            stores,
+            fences,
+        } = rows;
+        let (last_write, all) = self.rows_of(address);
+        match next.event.operation() {
+            Operation::Load(_) => {
+                let flows_in = !self.is_own_store(next, address, before)
+                    && before
+                        .last_write(address)
+                        .is_some_and(|write| !self.knows(kept, write));
                 if !flows_in {
                     // The thread's rows already hold what precedes its loads.
-                    self.clocks.step([kept], &[], [all]);
+                    self.clocks.step([kept], [], [all]);
                 } else if self.stores_in_order {
                     let outputs = [loads, stores, all];
-                    self.clocks.step([kept, last_write], &[], outputs);
+                    self.clocks.step([kept, last_write], [], outputs);
                 } else {
                     let outputs = [loads, stores, fences, all];
-                    self.clocks.step([kept, last_write], &[], outputs);
+                    self.clocks.step([kept, last_write], [], outputs);
                 }
             }
-            Operation::Store(a) => {
-                let (last_write, all) = rows(a);
-                let mark = [G::group(next)];
-                let inputs = [kept, self.before_write(last_write, all)];
-                self.clocks.step(inputs, &mark, [fences, all, last_write]);
-            }
-            Operation::LockedLoad(a) => {
-                let (last_write, all) = rows(a);
+            Operation::LockedLoad(_) => {
                 let outputs = [loads, stores, fences, all];
-                self.clocks.step([kept, last_write], &[], outputs);
+                self.clocks.step([kept, last_write], [], outputs);
             }
-            Operation::Interlocked(a) | Operation::LockedStore(a) => {
-                let (last_write, all) = rows(a);
-                let mark = [G::group(next)];
+            Operation::Store(_) => {
+                let inputs = [kept, self.before_write(last_write, all)];
+                let outputs = [fences, all, last_write];
+                self.clocks.step(inputs, [G::group(next)], outputs);
+            }
+            _ => {
                 let inputs = [kept, self.before_write(last_write, all)];
                 let outputs = [loads, stores, fences, all, last_write];
-                self.clocks.step(inputs, &mark, outputs);
-            }
-            Operation::Fence => {
-                #[cfg(test)]
-                if self.is_broken_by(Mutation::IgnoreFences) {
-                    return;
-                }
-                self.clocks.step([fences], &[], [loads, stores]);
-            }
-            Operation::StoreBarrier => {
-                #[cfg(test)]
-                if self.is_broken_by(Mutation::IgnoreBarriers) {
-                    return;
-                }
-                if !self.stores_in_order {
-                    self.clocks.step([fences], &[], [stores]);
-                }
+                self.clocks.step(inputs, [G::group(next)], outputs);
             }
         }
     }
 
-    /// Whether the last write to `address` precedes a plain load of it, and the thread
-    /// does not know it already.
+    /// As [`add_access`](Self::add_access) for plain accesses where stores are in order,
+    /// without a branch on loads and stores: a row that does not flow in is replaced by one
+    /// that flows in anyway.
     #[inline]
-    fn flows_into_load(
-        &self,
-        thread: ThreadId,
+    fn add_plain_access(
+        &mut self,
+        next: &Placed,
         address: Address,
-        kept: Row,
+        rows: ThreadRows,
         before: &HappensBefore,
-    ) -> bool {
-        match before.last_write(address) {
-            None => false,
-            #[cfg(test)]
-            Some(_) if self.is_broken_by(Mutation::DropForwardingException) => true,
-            // The thread's own store: it may be read from the buffer.
-            Some(write) => write.thread() != thread && !self.knows(kept, write),
+    ) {
+        let (last_write, all) = self.rows_of(address);
+        let is_store = next.event.operation().writes();
+        let is_own_store = self.is_own_store(next, address, before);
+        let before_load = select_unpredictable(is_own_store, rows.kept, last_write);
+        let before_store = self.before_write(last_write, all);
+        let from = select_unpredictable(is_store, before_store, before_load);
+        let to = select_unpredictable(is_store, last_write, rows.loads);
+        let (group, number) = G::group(next);
+        let mark = select_unpredictable(is_store, number, 0);
+        self.clocks.raise(rows.kept, group, mark);
+        self.clocks
+            .step([rows.kept, from], [], [to, rows.stores, all]);
+    }
+
+    fn add_fence(&mut self, operation: Operation, rows: ThreadRows) {
+        let is_fence = operation == Operation::Fence;
+        #[cfg(test)]
+        if is_fence && self.is_broken_by(Mutation::IgnoreFences)
+            || !is_fence && self.is_broken_by(Mutation::IgnoreBarriers)
+        {
+            return;
         }
+        if is_fence {
+            let outputs = [rows.loads, rows.stores];
+            self.clocks.step([rows.fences], [], outputs);
+        } else if !self.stores_in_order {
+            self.clocks.step([rows.fences], [], [rows.stores]);
+        }
+    }
+
+    /// The rows of an address: the last write, and all accesses.
+    #[inline]
+    fn rows_of(&self, address: Address) -> (Row, Row) {
+        let row = self.addresses[address.index()];
+        (row.offset(LAST_WRITE), row.offset(ALL_ACCESSES))
+    }
+
+    /// Whether `next` is a plain load that reads its own thread's store, possibly from the
+    /// buffer: then no write of another thread precedes it.
+    #[inline]
+    fn is_own_store(&self, next: &Placed, address: Address, before: &HappensBefore) -> bool {
+        #[cfg(test)]
+        if self.is_broken_by(Mutation::DropForwardingException) {
+            return false;
+        }
+        // No short circuit: the operands are cheap and hard to predict.
+        let last_write = before.last_write(address);
+        matches!(next.event.operation(), Operation::Load(_))
+            & last_write.is_some_and(|write| write.thread() == next.thread())
     }
 
     #[inline]
@@ -388,14 +437,14 @@ impl<G: Grouping> Monitor for RelaxedOrder<G> {
     }
 
     #[inline]
-    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Violation> {
+    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Placed> {
         self.admit(before);
-        let violation = match next.address() {
+        let overtaken = match next.address() {
             Some(address) => self.judge(next, address, before),
             None => None,
         };
         self.add(next, before);
-        violation
+        overtaken.copied()
     }
 
     fn reset(&mut self) {

@@ -15,7 +15,7 @@ use fencepost_memory::{Address, MemoryModel, Operation};
 use crate::clocks::{Clocks, DenseClocks, Row};
 use crate::happens_before::HappensBefore;
 use crate::monitor::Monitor;
-use crate::violation::{Placed, Violation};
+use crate::violation::Placed;
 
 #[derive(Clone, Debug)]
 struct Write {
@@ -97,14 +97,14 @@ impl Sober {
         let mc2 = location.mc2.expect("made in admit");
         while location.mc1.len() < self.processors.len() {
             let row = self.clocks.add_rows(1);
-            self.clocks.step([all_writes(mc2)], &[], [row]);
+            self.clocks.step([all_writes(mc2)], [], [row]);
             location.mc1.push(row);
         }
         (mc2, std::mem::take(&mut location.mc1))
     }
 
     /// Fig. 2, lines 6 to 17.
-    fn judge(&self, next: &Placed, a: Address, before: &HappensBefore) -> Option<Violation> {
+    fn judge(&self, next: &Placed, a: Address, before: &HappensBefore) -> Option<Placed> {
         let p = next.thread();
         let last_read = self.processors[p.index()].lc();
         for write in self.locations[a.index()].writes.iter().rev() {
@@ -117,12 +117,7 @@ impl Sober {
                 return None;
             }
             if before.precedes_last_of(&write.placed, p) {
-                return Some(Violation {
-                    model: MemoryModel::TSO,
-                    pending: write.placed,
-                    last: *before.last_of(p)?,
-                    event: *next,
-                });
+                return Some(write.placed);
             }
         }
         None
@@ -136,7 +131,7 @@ impl Sober {
         processor.load_count += 1;
         let mark = [(groups_of(p).0, processor.load_count)];
         let lc = processor.lc();
-        self.clocks.step([lc, mc1[p]], &mark, [lc, mc2]);
+        self.clocks.step([lc, mc1[p]], mark, [lc, mc2]);
         self.locations[a.index()].mc1 = mc1;
     }
 
@@ -177,7 +172,7 @@ impl Sober {
     fn fence(&mut self, next: &Placed) {
         let p = next.thread().index();
         let (inputs, mark) = self.advance_both(p);
-        self.clocks.step(inputs, &mark, inputs);
+        self.clocks.step(inputs, mark, inputs);
     }
 
     fn advance_both(&mut self, p: usize) -> ([Row; 2], [(usize, u64); 2]) {
@@ -211,19 +206,19 @@ impl Monitor for Sober {
         MemoryModel::TSO
     }
 
-    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Violation> {
+    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Placed> {
         self.admit(before);
         match next.event.operation() {
             Operation::Load(a) => {
-                let violation = self.judge(next, a, before);
+                let overtaken = self.judge(next, a, before);
                 self.load(next, a);
-                violation
+                overtaken
             }
             Operation::LockedLoad(a) => {
                 self.fence(next);
-                let violation = self.judge(next, a, before);
+                let overtaken = self.judge(next, a, before);
                 self.load(next, a);
-                violation
+                overtaken
             }
             Operation::Store(a) => {
                 self.store(next, a);

@@ -127,10 +127,31 @@ impl<M: Monitor> Watcher<M> {
             self.check_memory(self.memory())?;
         }
         let next = self.before.place(access);
-        let violation = self.monitor.observe(&next, &self.before);
+        if let Some(overtaken) = self.monitor.observe(&next, &self.before) {
+            return Ok(Some(self.add_violation(overtaken, next)));
+        }
+        self.add(next);
+        Ok(None)
+    }
+
+    #[inline]
+    fn add(&mut self, next: Placed) {
         self.before.add(next);
-        self.recent.push(access);
-        Ok(violation)
+        self.recent.push(next.event.access);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_violation(&mut self, pending: Placed, event: Placed) -> Violation {
+        let last = self.before.last_of(event.thread());
+        let last = *last.expect("the thread knows of a write, so it has had an event");
+        self.add(event);
+        Violation {
+            model: self.monitor.model(),
+            pending,
+            last,
+            event,
+        }
     }
 
     /// The cycle and the checked witness of the violation that the last call of

@@ -39,13 +39,10 @@ impl WitnessTable {
         }
         headings.extend(["store buffers".into(), "memory".into()]);
 
-        // It is the last event of the interleaving that the witness was made from.
-        let overtaking = witness.steps.iter().map(|step| step.event.position).max();
         let mut machine = MachineState::default();
         let mut rows = Vec::new();
         for (index, step) in witness.steps.iter().enumerate() {
-            let is_overtaking = Some(step.event.position) == overtaking;
-            let does = describe(step, is_overtaking, names);
+            let does = describe(step, names);
             machine.perform(step);
             let mut row = vec![(index + 1).to_string()];
             if shared_column {
@@ -93,18 +90,16 @@ fn value_of(write: &Placed, names: &dyn Naming) -> String {
     }
 }
 
-/// What a step does. The overtaking event reads something else than in the interleaving.
-fn describe(step: &WitnessStep, is_overtaking: bool, names: &dyn Naming) -> String {
+fn describe(step: &WitnessStep, names: &dyn Naming) -> String {
     let access = &step.event.event.access;
     let operation = names.operation(access);
     match &step.action {
         Action::Buffer => format!("{operation} → buffer"),
         Action::Forward(store) => format!("{operation} = {} (own buffer)", value_of(store, names)),
         Action::Read(Some(write)) => format!("{operation} = {}", value_of(write, names)),
-        // Reads as in the interleaving, where its value may be known.
-        Action::Read(None) => match (access.value, is_overtaking) {
-            (Some(value), false) => format!("{operation} = {value}"),
-            _ => format!("{operation} = old value"),
+        Action::Read(None) => match access.value {
+            Some(value) => format!("{operation} = {value}"),
+            None => format!("{operation} = old value"),
         },
         Action::Perform => operation,
         Action::Commit => match access.operation.address() {
