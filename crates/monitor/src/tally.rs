@@ -57,6 +57,11 @@ impl Tally {
             return Recorded::Untracked;
         }
         let number = self.counts.len();
+        if number == 0 {
+            // All at once, so that memory is the same for a long trace as for a short one.
+            self.numbers.reserve(self.capacity);
+            self.counts.reserve(self.capacity);
+        }
         self.numbers.insert(key, number);
         self.counts.push(1);
         Recorded::New(number)
