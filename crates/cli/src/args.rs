@@ -8,7 +8,7 @@ use fencepost_trace::{Mix, Shape};
 
 use crate::exit;
 
-/// Finds store-buffer bugs in low-lock code, explains them, and shows when there are none.
+/// Finds store-buffer bugs in low-lock code and explains them.
 #[derive(Parser, Debug)]
 #[command(name = "fencepost", version, after_help = exit::HELP, max_term_width = 100)]
 pub struct Arguments {
@@ -56,8 +56,14 @@ pub enum Command {
         shell: clap_complete::Shell,
     },
 
-    /// Print the manual page
-    Man,
+    /// Print the manual page of fencepost, or of one of its commands
+    #[command(
+        after_help = "Examples:\n  fencepost man | man -l -\n  fencepost man trace generate | man -l -"
+    )]
+    Man {
+        /// The command, such as `monitor` or `trace generate`
+        command: Vec<String>,
+    },
 }
 
 const MONITOR_HELP: &str = "\
@@ -78,7 +84,11 @@ Exit codes:
   0  no violation was found in this interleaving
   1  a violation was found
   2  the command line or the trace was wrong
-  3  a limit was reached before the end, and no violation was found until then";
+  3  a limit was reached before the end, and no violation was found until then
+  70 a check of Fencepost's own result failed: a bug, please report it";
+
+/// How many distinct violations are shown in full.
+pub const DEFAULT_MAX_FINDINGS: usize = 3;
 
 #[derive(Args, Debug)]
 pub struct MonitorArguments {
@@ -103,7 +113,7 @@ pub struct MonitorArguments {
     pub json: bool,
 
     /// How many distinct violations to show in full; the rest is counted
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_FINDINGS)]
     pub max_findings: usize,
 
     /// Stop after this many events
@@ -114,11 +124,12 @@ pub struct MonitorArguments {
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size, help_heading = "Limits")]
     pub memory_limit: usize,
 
-    /// How many of the latest events are kept for witnesses
+    /// How many of the latest events are kept for witnesses; if a violation spans more, a file is
+    /// read again, a pipe cannot be
     #[arg(
         long,
         value_name = "N",
-        default_value_t = 262_144,
+        default_value_t = 65_536,
         help_heading = "Limits"
     )]
     pub witness_window: usize,

@@ -36,9 +36,10 @@ pub enum Failure {
     /// Our own result does not check.
     #[error("{0}")]
     Internal(String),
-    /// Standard output was closed by its reader, which is no error.
+    /// Standard output was closed by its reader, which is no error. The exit code tells what
+    /// was found until then.
     #[error("the output was closed")]
-    ClosedOutput,
+    ClosedOutput(u8),
 }
 
 impl Failure {
@@ -48,7 +49,7 @@ impl Failure {
             Failure::BadInput(_) => BAD_INPUT,
             Failure::Limit(_) => LIMIT,
             Failure::Internal(_) => INTERNAL,
-            Failure::ClosedOutput => NO_VIOLATION,
+            Failure::ClosedOutput(code) => *code,
         }
     }
 }
@@ -57,7 +58,7 @@ impl From<io::Error> for Failure {
     /// For errors of writing to standard output.
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure::ClosedOutput,
+            io::ErrorKind::BrokenPipe => Failure::ClosedOutput(NO_VIOLATION),
             _ => Failure::BadInput(format!("error: cannot write the result: {error}")),
         }
     }

@@ -12,7 +12,7 @@ mod progress;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 use args::{Arguments, Color, Command};
 use exit::Failure;
@@ -29,12 +29,12 @@ fn main() -> ExitCode {
         Command::Monitor(monitor) => commands::monitor::run(&monitor, arguments.output.quiet),
         Command::Trace(trace) => commands::trace::run(&trace, arguments.output.quiet),
         Command::Completions { shell } => commands::shell::completions(shell),
-        Command::Man => commands::shell::manual(Arguments::command()),
+        Command::Man { command } => commands::shell::manual(&command),
     };
     match result {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            if !matches!(failure, Failure::ClosedOutput) {
+            if !matches!(failure, Failure::ClosedOutput(_)) {
                 anstream::eprintln!("{failure}");
             }
             ExitCode::from(failure.exit_code())

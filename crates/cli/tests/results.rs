@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::Value;
-use support::{Scratch, code, run, run_with_input, stderr, stdout};
+use support::{Scratch, code, root, run, run_with_input, stderr, stdout};
 
 /// The objects that `--json` printed.
 fn objects(text: &str) -> Vec<Value> {
@@ -66,7 +66,7 @@ fn a_witness_in_json_is_a_run() {
         let place = |event: &Value, action: &str| {
             steps
                 .iter()
-                .position(|step| step["event"] == event["event"] && step["action"] == action)
+                .position(|step| step["position"] == event["position"] && step["action"] == action)
         };
         let pending = place(&violation["pending"], "commit").expect("it commits");
         let overtaking = place(&violation["event"], "commit").expect("a store commits");
@@ -170,4 +170,45 @@ fn completions_and_the_manual_page_are_printed() {
     assert_eq!(code(&manual), 0);
     assert!(stdout(&manual).starts_with(".ie") || stdout(&manual).starts_with(".TH"));
     assert!(stdout(&manual).contains("Exit codes"));
+}
+
+/// A violation that spans more than the witness window has a witness if the trace is a file,
+/// and says that it has none if it is a pipe.
+#[test]
+fn a_long_violation_is_looked_up_in_the_file_again() {
+    let arguments = [
+        "monitor",
+        "traces/n6.trace",
+        "--witness-window",
+        "4",
+        "--json",
+    ];
+    let from_file = run(&arguments);
+    assert_eq!(code(&from_file), 1);
+    assert_eq!(objects(stdout(&from_file))[0]["witness"]["checked"], true);
+
+    let trace = std::fs::read(root().join("traces/n6.trace")).unwrap();
+    let from_pipe = run_with_input(&["monitor", "-", "--witness-window", "4", "--json"], &trace);
+    assert_eq!(code(&from_pipe), 1);
+    let violation = &objects(stdout(&from_pipe))[0];
+    assert!(violation["witness"].is_null());
+    assert_eq!(
+        violation["witness_missing"],
+        "the violation spans 5 events, but only the last 4 are kept"
+    );
+}
+
+/// The last line of a failed run is an error.
+#[test]
+fn bad_input_ends_with_an_error_in_json() {
+    let violation = "T0 st x\nT0 ld y\nT1 st y\nT1 ld x\noops\n";
+    let output = run_with_input(&["monitor", "-", "--json"], violation.as_bytes());
+    assert_eq!(code(&output), 2);
+    let objects = objects(stdout(&output));
+    assert_eq!(objects[0]["type"], "violation");
+    let error = objects.last().unwrap();
+    assert_eq!(error["type"], "error");
+    assert_eq!(error["exit_code"], 2);
+    assert_eq!(error["schema"], "fencepost-monitor/1");
+    assert!(error["message"].as_str().unwrap().contains("<stdin>:5:1"));
 }

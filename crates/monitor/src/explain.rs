@@ -9,6 +9,9 @@
 //! it returns there, and everything before the pending write can have been performed as in
 //! the interleaving, with all buffers empty.
 //!
+//! What does not happen after the pending write is performed first, so that a reader can skip
+//! it: the [`prelude`](Witness::prelude).
+//!
 //! Nothing of this relies on the monitor's clocks. The run is replayed on the machine, its
 //! trace must be allowed by the model's axioms and forbidden by those of SC, and each edge
 //! of the cycle is checked. If any of this fails the monitor has a bug, and
@@ -121,6 +124,9 @@ pub struct Witness {
     pub starts_after: u64,
     /// The steps.
     pub steps: Vec<WitnessStep>,
+    /// How many of the first steps belong to events that do not happen after the pending
+    /// write. They too end with empty buffers.
+    pub prelude: usize,
 }
 
 /// A violation, explained.
@@ -145,6 +151,8 @@ fn unsound(reason: impl Into<String>) -> ExplainError {
 pub(crate) fn explain(violation: &Violation, events: &[Placed]) -> Result<Finding, ExplainError> {
     let slice = Slice::new(violation, events)?;
     let mut run = Run::new(violation.model, &slice);
+    run.perform_prelude()?;
+    let prelude = run.steps.len();
     run.perform_without_pending_write()?;
     run.overtake()?;
     run.perform_the_rest()?;
@@ -159,6 +167,7 @@ pub(crate) fn explain(violation: &Violation, events: &[Placed]) -> Result<Findin
             model: violation.model,
             starts_after: violation.pending.position,
             steps,
+            prelude,
         },
     })
 }
@@ -174,6 +183,8 @@ struct LocalEvent {
     address: Option<usize>,
     /// The coherence index, 0 being the value at the start.
     coherence: u64,
+    /// Whether it happens after the pending write, or is it.
+    after_pending: bool,
 }
 
 impl LocalEvent {
@@ -239,6 +250,7 @@ impl Slice {
         let (mut threads, mut addresses) = (Counters::default(), Counters::default());
         let chosen = before.iter().zip(&past).filter(|(_, chosen)| **chosen);
         let chosen = chosen.map(|(placed, _)| placed).chain([&moved]);
+        let mut future = Future::default();
         let mut events = Vec::new();
         for &placed in chosen {
             let (thread, issued) = threads.entry(placed.thread().0);
@@ -257,6 +269,7 @@ impl Slice {
                 issue,
                 address,
                 coherence,
+                after_pending: future.includes(&placed, events.is_empty()),
             });
         }
         Ok(Slice {
@@ -440,6 +453,31 @@ fn past_of_thread(events: &[Placed], thread: ThreadId) -> Vec<bool> {
     past
 }
 
+/// What happens after the pending write, found going forward.
+#[derive(Default)]
+struct Future {
+    threads: FxHashSet<ThreadId>,
+    /// The addresses of which an earlier access is in the future, and whether a write is.
+    addresses: FxHashMap<Address, bool>,
+}
+
+impl Future {
+    /// Whether the next event is in it; the first event is by definition.
+    fn includes(&mut self, placed: &Placed, is_first: bool) -> bool {
+        let writes = placed.event.operation().writes();
+        let earlier = placed.address().and_then(|a| self.addresses.get(&a));
+        let conflicts = earlier.is_some_and(|earlier_write| *earlier_write || writes);
+        let included = is_first || conflicts || self.threads.contains(&placed.thread());
+        if included {
+            self.threads.insert(placed.thread());
+            if let Some(address) = placed.address() {
+                *self.addresses.entry(address).or_default() |= writes;
+            }
+        }
+        included
+    }
+}
+
 /// What has become of an event of the slice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
@@ -478,6 +516,20 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Performs, as in the interleaving, what does not happen after the pending write.
+    fn perform_prelude(&mut self) -> Result<(), ExplainError> {
+        for (index, event) in self.slice.before_overtaking().iter().enumerate() {
+            if event.after_pending {
+                continue;
+            }
+            let is_done = self.issue(index) && (self.is_done(index) || self.commit(index));
+            if !is_done {
+                return Err(unsound("what precedes the pending write is stuck"));
+            }
+        }
+        Ok(())
+    }
+
     /// Performs what can be performed while the pending write is held back: in its buffer,
     /// or not performed at all if it is a locked one.
     fn perform_without_pending_write(&mut self) -> Result<(), ExplainError> {
@@ -485,6 +537,9 @@ impl<'a> Run<'a> {
         // Addresses with an access that is held back: later writes must wait for it.
         let mut held_back = vec![false; self.slice.addresses];
         for (index, event) in self.slice.before_overtaking().iter().enumerate() {
+            if self.is_done(index) {
+                continue;
+            }
             let is_pending_write = index == 0;
             let may_write = !is_pending_write && event.address.is_some_and(|a| !held_back[a]);
             let may_issue = match event.operation() {

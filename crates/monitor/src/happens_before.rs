@@ -31,7 +31,7 @@ struct ThreadState {
 #[derive(Clone, Debug)]
 struct AddressState {
     row: Row,
-    last_accessor: ThreadId,
+    last_accessor: Option<ThreadId>,
 }
 
 /// Tracks happens-before over one interleaving, event by event.
@@ -58,7 +58,7 @@ impl HappensBefore {
                 let row = self.clocks.add_rows(ROWS_PER_ADDRESS);
                 self.addresses.push(AddressState {
                     row,
-                    last_accessor: ThreadId(0),
+                    last_accessor: None,
                 });
                 self.history.add_address();
             }
@@ -98,7 +98,7 @@ impl HappensBefore {
             return;
         };
         let state = &mut self.addresses[address.index()];
-        state.last_accessor = thread;
+        state.last_accessor = Some(thread);
         let (last_write, all) = (state.row.offset(LAST_WRITE), state.row.offset(ALL_ACCESSES));
         if self.clocks.merges_are_cheap() {
             // Reads and writes alike, a read with its own row for the last write's.
@@ -133,6 +133,17 @@ impl HappensBefore {
     #[inline]
     pub fn position(&self) -> u64 {
         self.position
+    }
+
+    /// The number of threads that have had an event.
+    pub fn active_threads(&self) -> usize {
+        self.threads.iter().filter(|t| t.last.is_some()).count()
+    }
+
+    /// The number of addresses that have been accessed.
+    pub fn accessed_addresses(&self) -> usize {
+        let accessed = |a: &&AddressState| a.last_accessor.is_some();
+        self.addresses.iter().filter(accessed).count()
     }
 
     /// The number of threads admitted.
@@ -180,6 +191,8 @@ impl HappensBefore {
     pub fn reset(&mut self) {
         self.clocks.reset();
         self.threads.iter_mut().for_each(|t| t.last = None);
+        let addresses = self.addresses.iter_mut();
+        addresses.for_each(|a| a.last_accessor = None);
         self.history.reset();
         self.position = 0;
     }
@@ -220,7 +233,9 @@ impl HappensBefore {
             if let Some(write) = self.history.latest(Address(number as u32)) {
                 rows.push((write.thread(), address.row.offset(LAST_WRITE)));
             }
-            rows.push((address.last_accessor, address.row.offset(ALL_ACCESSES)));
+            if let Some(accessor) = address.last_accessor {
+                rows.push((accessor, address.row.offset(ALL_ACCESSES)));
+            }
         }
         let clocks = &self.clocks;
         rows.sort_by_key(|&(owner, row)| (owner, clocks.get(row, owner.index())));

@@ -18,6 +18,7 @@ pub mod explain;
 pub mod happens_before;
 mod history;
 pub mod monitor;
+mod recent;
 pub mod relaxed_order;
 pub mod sober;
 pub mod tally;

@@ -65,6 +65,11 @@ impl OperationId {
 }
 
 impl Violation {
+    /// How many events of the interleaving there are from `pending` to `event`, with both.
+    pub fn span(&self) -> u64 {
+        self.event.position - self.pending.position + 1
+    }
+
     /// What makes violations the same to a person (BSS section 5): the set of the three
     /// operations.
     pub fn distinct_key(&self) -> [OperationId; 3] {

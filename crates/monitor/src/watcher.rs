@@ -1,5 +1,5 @@
 //! Runs a monitor along an interleaving: places each access, keeps the happens-before
-//! clock, and remembers the recent accesses that a witness is built from.
+//! clock, and remembers the recent accesses, from which a witness is built.
 
 use fencepost_memory::{Access, Address, CoherenceIndex, Event, IssueIndex, ThreadId};
 use rustc_hash::FxHashMap;
@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::explain::{ExplainError, Finding, explain};
 use crate::happens_before::HappensBefore;
 use crate::monitor::Monitor;
+use crate::recent::Recent;
 use crate::violation::{Placed, Violation};
 
 /// How much a watcher may hold.
@@ -20,10 +21,10 @@ pub struct WatchLimits {
 }
 
 impl Default for WatchLimits {
-    /// A million accesses for witnesses (32 MiB), and 4 GiB of memory.
+    /// The last 65,536 accesses for witnesses, and 4 GiB of memory.
     fn default() -> Self {
         WatchLimits {
-            witness_window: 1 << 20,
+            witness_window: 1 << 16,
             memory: 4 << 30,
         }
     }
@@ -32,49 +33,18 @@ impl Default for WatchLimits {
 /// The memory limit would be exceeded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error(
-    "watching {threads} threads and {addresses} addresses needs {needed} bytes, more than the \
-     limit of {limit} bytes"
+    "the clocks and the history of {threads} threads and {addresses} addresses need {needed} \
+     bytes, more than the {limit} allowed for them"
 )]
 pub struct OutOfMemoryLimit {
-    /// The threads so far.
+    /// The threads, with the one that would come next.
     pub threads: usize,
-    /// The addresses so far.
+    /// The addresses, with the one that would come next.
     pub addresses: usize,
     /// The bytes needed.
     pub needed: usize,
     /// The bytes allowed.
     pub limit: usize,
-}
-
-/// The latest accesses of an interleaving.
-#[derive(Clone, Debug)]
-struct Recent {
-    accesses: Vec<Access>,
-    capacity: usize,
-    next: usize,
-}
-
-impl Recent {
-    #[inline]
-    fn push(&mut self, access: Access) {
-        if self.accesses.len() < self.capacity {
-            self.accesses.push(access);
-        } else if self.capacity > 0 {
-            self.accesses[self.next] = access;
-            self.next += 1;
-            if self.next == self.capacity {
-                self.next = 0;
-            }
-        }
-    }
-
-    /// The last `count` accesses, oldest first, if so many are remembered.
-    fn last(&self, count: u64) -> Option<impl Iterator<Item = Access> + '_> {
-        let count = usize::try_from(count).ok()?;
-        let skipped = self.accesses.len().checked_sub(count)?;
-        let (newer, older) = self.accesses.split_at(self.next);
-        Some(older.iter().chain(newer).skip(skipped).copied())
-    }
 }
 
 /// A monitor, its happens-before clock and the recent past.
@@ -101,11 +71,7 @@ impl<M: Monitor> Watcher<M> {
         Watcher {
             before: HappensBefore::default(),
             monitor,
-            recent: Recent {
-                accesses: Vec::new(),
-                capacity: limits.witness_window,
-                next: 0,
-            },
+            recent: Recent::new(limits.witness_window),
             limits,
             checks_until_next_memory_check: EVENTS_PER_MEMORY_CHECK,
         }
@@ -124,7 +90,8 @@ impl<M: Monitor> Watcher<M> {
         self.checks_until_next_memory_check -= 1;
         if self.checks_until_next_memory_check == 0 {
             self.checks_until_next_memory_check = EVENTS_PER_MEMORY_CHECK;
-            self.check_memory(self.memory())?;
+            let (threads, addresses) = self.sizes();
+            self.check_memory(self.memory(), threads, addresses)?;
         }
         let next = self.before.place(access);
         if let Some(overtaken) = self.monitor.observe(&next, &self.before) {
@@ -137,7 +104,7 @@ impl<M: Monitor> Watcher<M> {
     #[inline]
     fn add(&mut self, next: Placed) {
         self.before.add(next);
-        self.recent.push(next.event.access);
+        self.recent.push(&next.event.access);
     }
 
     #[cold]
@@ -157,19 +124,28 @@ impl<M: Monitor> Watcher<M> {
     /// The cycle and the checked witness of the violation that the last call of
     /// [`observe`](Self::observe) reported.
     pub fn explain(&self, violation: &Violation) -> Result<Finding, ExplainError> {
-        let length = violation.event.position - violation.pending.position + 1;
+        match self.recent.last(violation.span()) {
+            Some(accesses) => self.explain_from(violation, accesses),
+            None => Err(ExplainError::OutsideWindow {
+                length: violation.span(),
+                window: self.limits.witness_window,
+            }),
+        }
+    }
+
+    /// As [`explain`](Self::explain), for a violation that spans more than the witness window:
+    /// the caller has the accesses from the pending write to the overtaking event.
+    pub fn explain_from(
+        &self,
+        violation: &Violation,
+        accesses: Vec<Access>,
+    ) -> Result<Finding, ExplainError> {
         assert_eq!(
             violation.event.position + 1,
             self.before.position(),
             "only the violation of the last event can be explained"
         );
-        let Some(accesses) = self.recent.last(length) else {
-            return Err(ExplainError::OutsideWindow {
-                length,
-                window: self.recent.capacity,
-            });
-        };
-        explain(violation, &self.place_recent(accesses.collect()))
+        explain(violation, &self.place_recent(accesses))
     }
 
     /// Gives the last accesses their indices again, counting back from the end.
@@ -219,19 +195,14 @@ impl<M: Monitor> Watcher<M> {
 
     /// The bytes held.
     pub fn memory(&self) -> usize {
-        self.before.memory() + self.monitor.memory() + self.window_memory()
+        self.before.memory() + self.monitor.memory() + self.recent.memory()
     }
 
     /// Forgets the interleaving, keeping the memory for the next one.
     pub fn reset(&mut self) {
         self.before.reset();
         self.monitor.reset();
-        self.recent.accesses.clear();
-        self.recent.next = 0;
-    }
-
-    fn window_memory(&self) -> usize {
-        self.recent.accesses.capacity() * size_of::<Access>()
+        self.recent.reset();
     }
 
     #[cold]
@@ -242,17 +213,26 @@ impl<M: Monitor> Watcher<M> {
             .before
             .projected_memory(threads, addresses)
             .saturating_add(self.monitor.projected_memory(threads, addresses))
-            .saturating_add(self.window_memory());
-        self.check_memory(needed)
+            .saturating_add(self.recent.memory());
+        self.check_memory(needed, threads, addresses)
     }
 
-    fn check_memory(&self, needed: usize) -> Result<(), OutOfMemoryLimit> {
+    fn sizes(&self) -> (usize, usize) {
+        (self.before.thread_count(), self.before.address_count())
+    }
+
+    fn check_memory(
+        &self,
+        needed: usize,
+        threads: usize,
+        addresses: usize,
+    ) -> Result<(), OutOfMemoryLimit> {
         if needed <= self.limits.memory {
             return Ok(());
         }
         Err(OutOfMemoryLimit {
-            threads: self.before.thread_count(),
-            addresses: self.before.address_count(),
+            threads,
+            addresses,
             needed,
             limit: self.limits.memory,
         })

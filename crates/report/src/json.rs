@@ -3,7 +3,9 @@
 //! Every object has `schema` (name and version of the format) and `type`. Fields are only
 //! added within a version.
 
-use fencepost_memory::{LockedDrains, MemoryModel};
+use std::collections::BTreeMap;
+
+use fencepost_memory::{Buffering, LockedDrains, MemoryModel};
 use fencepost_monitor::{Action, ExplainError, Finding, Placed, Violation};
 use serde::Serialize;
 
@@ -18,8 +20,8 @@ pub const STATISTICS_SCHEMA: &str = "fencepost-trace-stat/1";
 /// One event.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct EventObject {
-    /// Its number in the interleaving, from 1.
-    pub event: u64,
+    /// Its position in the interleaving, from 1.
+    pub position: u64,
     /// The thread's name.
     pub thread: String,
     /// The issue index.
@@ -41,7 +43,7 @@ impl EventObject {
     fn new(placed: &Placed, names: &dyn Naming) -> Self {
         let access = &placed.event.access;
         EventObject {
-            event: placed.position + 1,
+            position: placed.position + 1,
             thread: names.thread(access.thread),
             issue: placed.event.issue.0,
             operation: access.operation.kind().to_string(),
@@ -70,9 +72,9 @@ pub struct StepObject {
     pub event: EventObject,
     /// `buffer`, `forward`, `read`, `perform` or `commit`.
     pub action: &'static str,
-    /// The number of the event whose value a load reads, if it is in the witness.
+    /// The position of the write that a load reads, if it is in the witness.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reads_event: Option<u64>,
+    pub reads_position: Option<u64>,
 }
 
 /// The run that shows a violation.
@@ -82,6 +84,8 @@ pub struct WitnessObject {
     pub checked: bool,
     /// How many events of the interleaving come before the run.
     pub starts_after: u64,
+    /// How many of the steps belong to events that do not happen after the pending write.
+    pub prelude: usize,
     /// The steps.
     pub steps: Vec<StepObject>,
 }
@@ -118,7 +122,7 @@ pub struct ViolationObject {
 
 /// The value of `pso_locked`.
 pub fn pso_locked(model: &MemoryModel) -> Option<&'static str> {
-    (model.name() == MemoryModel::PSO.name()).then_some(match model.locked_drains() {
+    (model.buffering() == Buffering::PerAddress).then_some(match model.locked_drains() {
         LockedDrains::Everything => "everything",
         LockedDrains::OwnAddress => "own-address",
     })
@@ -143,6 +147,7 @@ impl ViolationObject {
         let witness = |finding: &Finding| WitnessObject {
             checked: true,
             starts_after: finding.witness.starts_after,
+            prelude: finding.witness.prelude,
             steps: finding
                 .witness
                 .steps
@@ -158,7 +163,7 @@ impl ViolationObject {
                     StepObject {
                         event: event(&step.event),
                         action,
-                        reads_event: source.map(|write| write.position + 1),
+                        reads_position: source.map(|write| write.position + 1),
                     }
                 })
                 .collect(),
@@ -227,6 +232,63 @@ pub struct MonitorSummary {
     /// The limit that stopped the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
+}
+
+/// What is in a trace: `fencepost trace stat --json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct StatisticsObject {
+    /// [`STATISTICS_SCHEMA`].
+    pub schema: &'static str,
+    /// `trace-statistics`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The file as given.
+    pub file: String,
+    /// `text` or `binary`.
+    pub format: &'static str,
+    /// All events.
+    pub events: u64,
+    /// Those that read.
+    pub reads: u64,
+    /// Those that write.
+    pub writes: u64,
+    /// Events by kind.
+    pub operations: BTreeMap<&'static str, u64>,
+    /// The threads that have events.
+    pub threads: usize,
+    /// Those with the most events.
+    pub busiest_threads: Vec<ThreadObject>,
+    /// The addresses that are accessed.
+    pub addresses: usize,
+    /// The source locations that occur.
+    pub locations: usize,
+    /// Events with a value.
+    pub with_value: u64,
+    /// Events with a source location.
+    pub with_location: u64,
+}
+
+/// A thread and its events.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ThreadObject {
+    /// The thread's name.
+    pub thread: String,
+    /// Its events.
+    pub events: u64,
+}
+
+/// Why a command with `--json` could not go on: the last line, instead of a summary.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ErrorObject {
+    /// The schema of the command.
+    pub schema: &'static str,
+    /// `error`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The exit code.
+    pub exit_code: u8,
+    /// What standard error says.
+    pub message: String,
 }
 
 /// One line of JSON.

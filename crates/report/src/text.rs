@@ -1,9 +1,10 @@
 //! Findings as text.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use fencepost_memory::{LockedDrains, MemoryModel};
-use fencepost_monitor::{ExplainError, Finding, Placed, Violation};
+use fencepost_monitor::{ExplainError, Finding, Placed, Violation, Witness};
 
 use crate::columns::aligned;
 use crate::names::Naming;
@@ -46,7 +47,7 @@ pub fn finding(
             text.push_str(&witness(finding, names));
         }
         Err(error) => {
-            let _ = writeln!(text, "\n  {}: none, {error}", Styled(HEADING, "witness"));
+            let _ = writeln!(text, "\n  {}: none: {error}", Styled(HEADING, "witness"));
         }
     }
     text
@@ -56,7 +57,7 @@ fn three_events(violation: &Violation, names: &dyn Naming) -> String {
     let roles = [
         ("pending write", &violation.pending),
         ("last event", &violation.last),
-        ("overtakes", &violation.event),
+        ("overtaking", &violation.event),
     ];
     let rows = roles.map(|(role, placed)| {
         let access = &placed.event.access;
@@ -100,15 +101,30 @@ fn witness(finding: &Finding, names: &dyn Naming) -> String {
             "(replayed; its trace is allowed by the model, not by SC)"
         ),
     );
-    if witness.starts_after > 0 {
-        let _ = writeln!(
-            text,
-            "    (after the first {} of the interleaving, with empty buffers)",
-            counted(witness.starts_after, "event")
-        );
+    if let Some(before) = before_the_run(witness) {
+        let _ = writeln!(text, "    {before}, with empty buffers:");
     }
     text.push_str(&WitnessTable::new(witness, names).render("    "));
     text
+}
+
+/// What is performed before the steps that the table shows.
+fn before_the_run(witness: &Witness) -> Option<String> {
+    let prelude: BTreeSet<u64> = witness.steps[..witness.prelude]
+        .iter()
+        .map(|step| step.event.position)
+        .collect();
+    let first = (witness.starts_after > 0)
+        .then(|| format!("the first {}", counted(witness.starts_after, "event")));
+    let later = (!prelude.is_empty()).then(|| {
+        let count = counted(prelude.len() as u64, "later event");
+        format!("{count} independent of the pending write")
+    });
+    match (first, later) {
+        (None, None) => None,
+        (Some(one), None) | (None, Some(one)) => Some(format!("after {one}")),
+        (Some(first), Some(later)) => Some(format!("after {first} and {later}")),
+    }
 }
 
 /// `1 event`, `2 events`, `1,234 events`.

@@ -26,9 +26,10 @@ const MOST_ROWS: usize = 60;
 const MOST_COLUMNS: usize = 6;
 
 impl WitnessTable {
-    /// The table of a witness.
+    /// The table of a witness, without its prelude.
     pub fn new(witness: &Witness, names: &dyn Naming) -> Self {
-        let threads: BTreeSet<ThreadId> = witness.steps.iter().map(|s| s.event.thread()).collect();
+        let (prelude, steps) = witness.steps.split_at(witness.prelude);
+        let threads: BTreeSet<ThreadId> = steps.iter().map(|s| s.event.thread()).collect();
         let shared_column = threads.len() > MOST_COLUMNS;
         let mut headings = vec!["step".to_string()];
         if shared_column {
@@ -39,9 +40,17 @@ impl WitnessTable {
         }
         headings.extend(["store buffers".into(), "memory".into()]);
 
-        let mut machine = MachineState::default();
+        // Of the memory, only what the table is about.
+        let mut machine = MachineState {
+            shown: steps
+                .iter()
+                .filter_map(|step| step.event.address())
+                .collect(),
+            ..MachineState::default()
+        };
+        prelude.iter().for_each(|step| machine.perform(step));
         let mut rows = Vec::new();
-        for (index, step) in witness.steps.iter().enumerate() {
+        for (index, step) in steps.iter().enumerate() {
             let does = describe(step, names);
             machine.perform(step);
             let mut row = vec![(index + 1).to_string()];
@@ -112,6 +121,7 @@ fn describe(step: &WitnessStep, names: &dyn Naming) -> String {
 /// What the buffers and the memory hold, as far as the run has touched them.
 #[derive(Default)]
 struct MachineState {
+    shown: BTreeSet<Address>,
     buffers: BTreeMap<ThreadId, VecDeque<Placed>>,
     memory: BTreeMap<Address, Placed>,
 }
@@ -136,7 +146,7 @@ impl MachineState {
     }
 
     fn write(&mut self, event: Placed) {
-        if let Some(address) = event.address() {
+        if let Some(address) = event.address().filter(|a| self.shown.contains(a)) {
             self.memory.insert(address, event);
         }
     }

@@ -56,11 +56,13 @@ pub enum NameProblem {
         /// How long it may be.
         allowed: usize,
     },
-    /// An address begins with a character that means something else in a text trace.
-    #[error("the name begins with `{first}`")]
-    ReservedStart {
-        /// Its first character.
-        first: char,
+    /// An address has a character that means something else in a text trace.
+    #[error("the name {} `{character}`", if *at == 0 { "begins with" } else { "contains" })]
+    Reserved {
+        /// The character.
+        character: char,
+        /// Its place in the name, in bytes from 0.
+        at: usize,
     },
     /// White space or a control character.
     #[error("the name contains U+{:04X}, which is {}", u32::from(*character), if character.is_control() { "a control character" } else { "white space" })]
@@ -294,9 +296,11 @@ fn default_address(name: &str) -> Option<u32> {
 /// Whether `name` can be the name of an address.
 pub(crate) fn check_address(name: &str) -> Result<(), NameProblem> {
     check_name(name, MAX_ADDRESS_BYTES)?;
-    match name.chars().next() {
-        Some(first @ ('=' | '@' | '#')) => Err(NameProblem::ReservedStart { first }),
-        _ => Ok(()),
+    // A value or a location without a blank before it would otherwise pass as a name.
+    let reserved = |&(at, c): &(usize, char)| matches!(c, '=' | '@') || (at, c) == (0, '#');
+    match name.char_indices().find(reserved) {
+        Some((at, character)) => Err(NameProblem::Reserved { character, at }),
+        None => Ok(()),
     }
 }
 
@@ -377,6 +381,9 @@ mod tests {
                 "the name has 256 bytes, but at most 255 are allowed",
             ),
             ("=x", "the name begins with `=`"),
+            ("#x", "the name begins with `#`"),
+            ("x=1", "the name contains `=`"),
+            ("x@a.c:3", "the name contains `@`"),
             ("a b", "the name contains U+0020, which is white space"),
             (
                 "a\0b",

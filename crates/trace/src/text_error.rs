@@ -52,7 +52,10 @@ pub enum TextProblem {
         found: String,
     },
     /// The issue index is not the next one of its thread.
-    #[error("issue index {found} out of order: thread T{thread} has had {had} events")]
+    #[error(
+        "issue index {found} out of order: thread T{thread} has had {had} event{}",
+        if *had == 1 { "" } else { "s" }
+    )]
     IssueOutOfOrder {
         /// The index.
         found: u64,
@@ -163,8 +166,8 @@ impl TextProblem {
             TextProblem::MissingAddress { .. } => "an address such as `x` or `0x7ffe10`".into(),
             TextProblem::NothingAccessed { .. } => "`@LOCATION` or the end of the line".into(),
             TextProblem::BadAddress { .. } => {
-                "up to 255 bytes without white space or control characters, not beginning with \
-                 `=`, `@` or `#`"
+                "up to 255 bytes without white space, control characters, `=` and `@`, not \
+                 beginning with `#`"
                     .into()
             }
             TextProblem::BadLocation { .. } => {
@@ -223,6 +226,9 @@ impl TextProblem {
             TextProblem::NothingAccessed { .. } => {
                 "a fence or barrier orders all addresses, so it names none".into()
             }
+            TextProblem::BadAddress {
+                problem: NameProblem::Reserved { character, at: 1.. },
+            } => format!("put a blank before the `{character}`, as in `st x =1 @queue.c:17`"),
             TextProblem::BadAddress { .. } => {
                 "any word is an address: `x`, `0x7ffe10`, `queue.head`".into()
             }

@@ -208,11 +208,10 @@ impl Word<'_> {
     fn fault_of(&self, error: NameError, wrap: fn(NameProblem) -> TextProblem) -> Fault {
         match error {
             NameError::Limit(limit) => self.limit_fault(limit),
-            NameError::Problem(NameProblem::Forbidden { character, at }) => Fault::new(
-                self.at + at,
-                character.len_utf8(),
-                wrap(NameProblem::Forbidden { character, at }),
-            ),
+            NameError::Problem(
+                problem @ (NameProblem::Forbidden { character, at }
+                | NameProblem::Reserved { character, at }),
+            ) => Fault::new(self.at + at, character.len_utf8(), wrap(problem)),
             NameError::Problem(problem) => Fault::new(self.at, self.text.len(), wrap(problem)),
         }
     }

@@ -69,7 +69,7 @@ fn every_problem_has_its_message() {
         ),
         (
             "T7 ld y\nT7:1 ld y\n",
-            "line 2, column 4: issue index 1 out of order: thread T7 has had 1 events, expected 2",
+            "line 2, column 4: issue index 1 out of order: thread T7 has had 1 event, expected 2",
         ),
         (
             "T0:0 ld y\n",
@@ -117,14 +117,12 @@ fn every_problem_has_its_message() {
         (
             "T0 ld a\0b\n",
             "line 1, column 8: not an address: the name contains U+0000, which is a control \
-             character, expected up to 255 bytes without white space or control characters, not \
-             beginning with `=`, `@` or `#`",
+             character, expected up to 255 bytes without white space, control characters, `=` and `@`, not beginning with `#`",
         ),
         (
             &long_address,
             "line 1, column 7: not an address: the name has 256 bytes, but at most 255 are \
-             allowed, expected up to 255 bytes without white space or control characters, not \
-             beginning with `=`, `@` or `#`",
+             allowed, expected up to 255 bytes without white space, control characters, `=` and `@`, not beginning with `#`",
         ),
         (
             "T0 ld x @\n",
@@ -161,6 +159,16 @@ fn every_problem_has_its_message() {
             "T0 ld x =0x10000000000000000\n",
             "line 1, column 10: value 0x10000000000000000 is too large, expected a number up to \
              18446744073709551615",
+        ),
+        (
+            "T0 st x=1\n",
+            "line 1, column 8: not an address: the name contains `=`, expected up to 255 bytes \
+             without white space, control characters, `=` and `@`, not beginning with `#`",
+        ),
+        (
+            "T0 st x@a.c:3\n",
+            "line 1, column 8: not an address: the name contains `@`, expected up to 255 bytes \
+             without white space, control characters, `=` and `@`, not beginning with `#`",
         ),
         (
             "T0 ld x y\n",

@@ -60,12 +60,12 @@ fn leading_zeros_and_the_letter_make_no_difference() {
 #[test]
 fn any_word_is_an_address() {
     assert_eq!(
-        lines("0 ld 0x7ffe10\n0 ld T0\n0 ld ld\n0 ld x=1\n0 ld →ä\n0 ld -1 =2"),
+        lines("0 ld 0x7ffe10\n0 ld T0\n0 ld ld\n0 ld x+1\n0 ld →ä\n0 ld -1 =2"),
         [
             "T0 ld 0x7ffe10",
             "T0 ld T0",
             "T0 ld ld",
-            "T0 ld x=1",
+            "T0 ld x+1",
             "T0 ld →ä",
             "T0 ld -1 =2"
         ]

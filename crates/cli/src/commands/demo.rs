@@ -133,7 +133,7 @@ fn show_safety(accesses: &[Access], output: &mut impl Write) -> Result<(), Failu
     }
     writeln!(
         output,
-        "{}: none of the program's {interleavings} interleavings shows a violation, so every \
+        "{}: none of the program's {interleavings} interleavings shows a violation,\nso every \
          execution under {} is sequentially consistent.",
         Styled(GOOD, "store-buffer safe"),
         text::model_title(&model)

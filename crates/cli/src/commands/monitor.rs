@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use fencepost_memory::{Access, LockedDrains};
 use fencepost_monitor::{
     BssPso, BssTso, ExplainError, Finding, HappensBeforeOnly, Monitor, Recorded, RelaxedOrder,
     Sober, Tally, Violation, WatchLimits, Watcher,
@@ -13,13 +14,29 @@ use fencepost_report::{Naming, json};
 use fencepost_trace::TraceReader;
 
 use super::{open, read_failure};
-use crate::args::{MonitorArguments, MonitorChoice};
+use crate::args::{DEFAULT_MAX_FINDINGS, MonitorArguments, MonitorChoice};
 use crate::exit::{self, Failure};
 use crate::names::TraceNames;
 use crate::progress::Progress;
 
-/// Monitors a trace.
+/// Monitors a trace. With `--json` a failure too ends with a line of JSON.
 pub fn run(arguments: &MonitorArguments, quiet: bool) -> Result<u8, Failure> {
+    let result = monitor(arguments, quiet);
+    if let (true, Err(failure)) = (arguments.json, &result)
+        && !matches!(failure, Failure::ClosedOutput(_))
+    {
+        let object = json::ErrorObject {
+            schema: json::MONITOR_SCHEMA,
+            kind: "error",
+            exit_code: failure.exit_code(),
+            message: failure.to_string(),
+        };
+        writeln!(std::io::stdout(), "{}", json::line(&object))?;
+    }
+    result
+}
+
+fn monitor(arguments: &MonitorArguments, quiet: bool) -> Result<u8, Failure> {
     let choice = arguments
         .choice()
         .map_err(|message| Failure::BadInput(format!("error: {message}")))?;
@@ -49,6 +66,9 @@ pub fn run(arguments: &MonitorArguments, quiet: bool) -> Result<u8, Failure> {
     }
 }
 
+/// What building a witness takes per event that it spans, roughly.
+const WITNESS_BYTES: usize = 1024;
+
 fn watch<M: Monitor>(
     monitor: M,
     limits: WatchLimits,
@@ -63,25 +83,43 @@ fn watch<M: Monitor>(
         progress: Progress::over(&arguments.file, quiet),
         output: anstream::AutoStream::auto(std::io::stdout()),
     };
-    let stopped_by = pass.read(reader)?;
+    let result = pass.read(reader);
     drop(pass.progress);
+    let stopped_by = match result {
+        // The reader of our output has seen enough, but the exit code still counts.
+        Err(Failure::ClosedOutput(_)) => {
+            return Err(Failure::ClosedOutput(exit_code(&pass.tally, false)));
+        }
+        other => other?,
+    };
     let summary = Summary {
         watcher: &pass.watcher,
         tally: &pass.tally,
         arguments,
         stopped_by,
     };
+    let code = exit_code(&pass.tally, summary.stopped_by.is_some());
     let mut output = pass.output;
-    match arguments.json {
-        true => writeln!(output, "{}", summary.json())?,
-        false => write!(output, "{}", summary.text())?,
-    }
-    output.flush()?;
-    Ok(match (pass.tally.total(), &summary.stopped_by) {
-        (0, None) => exit::NO_VIOLATION,
-        (0, Some(_)) => exit::LIMIT,
+    let text = match arguments.json {
+        true => summary.json() + "\n",
+        false => summary.text(),
+    };
+    let written = output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush());
+    written.map_err(|error| match Failure::from(error) {
+        Failure::ClosedOutput(_) => Failure::ClosedOutput(code),
+        other => other,
+    })?;
+    Ok(code)
+}
+
+fn exit_code(tally: &Tally, is_stopped: bool) -> u8 {
+    match (tally.total(), is_stopped) {
+        (0, false) => exit::NO_VIOLATION,
+        (0, true) => exit::LIMIT,
         _ => exit::VIOLATION,
-    })
+    }
 }
 
 /// One pass over a trace.
@@ -101,8 +139,17 @@ impl<M: Monitor> Pass<'_, M> {
         loop {
             match reader.next_batch(&mut batch) {
                 Ok(true) => {}
+                Ok(false) if reader.bytes_consumed() == 0 => {
+                    let name = self.arguments.file.display();
+                    return Err(Failure::BadInput(format!(
+                        "error: the input is empty\n --> {name}\n  = help: did the tracer write \
+                         anything? A trace without events has at least the line `fencepost-trace 1`"
+                    )));
+                }
                 Ok(false) => return Ok(None),
-                Err(error) if error.is_limit() => return Ok(Some(error.to_string())),
+                Err(error) if error.is_limit() => {
+                    return Ok(Some(format!("{error} (see --memory-limit)")));
+                }
                 Err(error) => return Err(read_failure(&error, &self.arguments.file)),
             }
             let remaining = most - self.watcher.events();
@@ -114,7 +161,7 @@ impl<M: Monitor> Pass<'_, M> {
                     Ok(None) => {}
                     Ok(Some(violation)) => self.report(&violation, &TraceNames(reader.names()))?,
                     Err(error) => {
-                        return Ok(Some(format!("{error} (raise it with --memory-limit)")));
+                        return Ok(Some(format!("{error} (three quarters of --memory-limit)")));
                     }
                 }
             }
@@ -141,9 +188,14 @@ impl<M: Monitor> Pass<'_, M> {
         if number >= self.arguments.max_findings {
             return Ok(());
         }
-        let explained = self.watcher.explain(violation);
+        let mut explained = self.watcher.explain(violation);
+        if let Err(ExplainError::OutsideWindow { .. }) = explained
+            && let Some(accesses) = self.read_again(violation)
+        {
+            explained = self.watcher.explain_from(violation, accesses);
+        }
         if let Err(error @ ExplainError::Unsound { .. }) = &explained {
-            return Err(Failure::Internal(error.to_string()));
+            return Err(Failure::Internal(format!("error: {error}")));
         }
         let text = self.finding(number + 1, violation, &explained, names);
         let output = &mut self.output;
@@ -152,6 +204,32 @@ impl<M: Monitor> Pass<'_, M> {
             output.flush()
         })?;
         Ok(())
+    }
+
+    /// The accesses of a violation that spans more than the witness window, from a second
+    /// pass over the file. None for a pipe, or if they would not fit in memory.
+    fn read_again(&self, violation: &Violation) -> Option<Vec<Access>> {
+        let file = &self.arguments.file;
+        let fits = violation.span() <= (self.arguments.memory_limit / WITNESS_BYTES) as u64;
+        if !fits || !std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file()) {
+            return None;
+        }
+        let mut reader = open(file, self.arguments.memory_limit / 4).ok()?;
+        let (first, end) = (violation.pending.position, violation.event.position + 1);
+        let (mut accesses, mut batch, mut position) = (Vec::new(), Vec::new(), 0);
+        while position < end {
+            if !reader.next_batch(&mut batch).ok()? {
+                return None;
+            }
+            let numbered = (position..end).zip(&batch);
+            accesses.extend(
+                numbered
+                    .filter(|&(at, _)| at >= first)
+                    .map(|(_, access)| *access),
+            );
+            position += batch.len() as u64;
+        }
+        Some(accesses)
     }
 
     fn finding(
@@ -165,28 +243,37 @@ impl<M: Monitor> Pass<'_, M> {
             let object = json::ViolationObject::new(number, violation, explained, names);
             return json::line(&object) + "\n";
         }
-        let finding = text::finding(number, violation, explained, names);
-        format!("{finding}\n  replay: {}\n\n", replay(self.arguments))
+        let mut finding = text::finding(number, violation, explained, names);
+        let replay = replay(self.arguments, number);
+        if explained.is_err() {
+            let hint = "    keep more with --witness-window, or monitor a file instead of a pipe\n";
+            finding.push_str(hint);
+        }
+        format!("{finding}\n  replay: {replay}\n\n")
     }
 }
 
-/// The command that shows the same findings again.
-fn replay(arguments: &MonitorArguments) -> String {
-    let Ok(choice) = arguments.choice() else {
-        return String::new();
+/// The command that shows the violation again.
+fn replay(arguments: &MonitorArguments, number: usize) -> String {
+    let mut command = match arguments.file.as_os_str() == "-" {
+        true => "save the trace to a file, then: fencepost monitor FILE".to_string(),
+        false => format!("fencepost monitor {}", shell_word(&arguments.file)),
     };
-    let options = match choice {
-        MonitorChoice::RelaxedTso | MonitorChoice::HappensBefore(_) => " --model tso",
-        MonitorChoice::RelaxedPso(fencepost_memory::LockedDrains::Everything) => " --model pso",
-        MonitorChoice::RelaxedPso(fencepost_memory::LockedDrains::OwnAddress) => {
+    command.push_str(match arguments.choice() {
+        Ok(MonitorChoice::RelaxedTso) => " --model tso",
+        Ok(MonitorChoice::RelaxedPso(LockedDrains::Everything)) => " --model pso",
+        Ok(MonitorChoice::RelaxedPso(LockedDrains::OwnAddress)) => {
             " --model pso --pso-locked own-address"
         }
-        MonitorChoice::Sober => " --monitor sober",
-        MonitorChoice::BssTso => " --monitor bss-tso",
-        MonitorChoice::BssPso => " --monitor bss-pso",
-    };
-    let file = shell_word(&arguments.file);
-    format!("fencepost monitor {file}{options}")
+        Ok(MonitorChoice::Sober) => " --monitor sober",
+        Ok(MonitorChoice::BssTso) => " --monitor bss-tso",
+        Ok(MonitorChoice::BssPso) => " --monitor bss-pso",
+        Ok(MonitorChoice::HappensBefore(_)) | Err(_) => "",
+    });
+    if number > DEFAULT_MAX_FINDINGS {
+        command.push_str(&format!(" --max-findings {number}"));
+    }
+    command
 }
 
 fn shell_word(path: &Path) -> String {
@@ -225,8 +312,8 @@ impl<M: Monitor> Summary<'_, M> {
             pso_locked: json::pso_locked(&monitor.model()),
             monitor: monitor.name(),
             events: self.watcher.events(),
-            threads: self.watcher.happens_before().thread_count(),
-            addresses: self.watcher.happens_before().address_count(),
+            threads: self.watcher.happens_before().active_threads(),
+            addresses: self.watcher.happens_before().accessed_addresses(),
             violation_found: self.tally.total() > 0,
             violations: self.tally.total(),
             distinct: self.tally.distinct(),
@@ -243,30 +330,38 @@ impl<M: Monitor> Summary<'_, M> {
         let mut text = format!(
             "{}, {}, {}; monitor {} for {}\n",
             counted(self.watcher.events(), "event"),
-            counted(before.thread_count() as u64, "thread"),
-            counted(before.address_count() as u64, "address"),
+            counted(before.active_threads() as u64, "thread"),
+            counted(before.accessed_addresses() as u64, "address"),
             monitor.name(),
             text::model_title(&monitor.model()),
         );
         if let Some(limit) = &self.stopped_by {
             text.push_str(&format!("stopped by a limit: {limit}\n"));
         }
-        if self
-            .arguments
-            .choice()
-            .is_ok_and(|c| matches!(c, MonitorChoice::HappensBefore(_)))
-        {
+        if self.nothing_was_monitored() {
             text.push_str("nothing was monitored: only the happens-before clock ran\n");
-        } else if self.tally.total() == 0 {
+        } else if self.tally.total() > 0 {
+            text.push_str(&self.counts());
+        } else if self.stopped_by.is_some() {
+            let read = counted(self.watcher.events(), "event");
             text.push_str(&format!(
-                "{}. Another interleaving of the program may have one: a single interleaving \
-                 cannot show that a program is safe.\n",
+                "no violation in the first {read}; the rest was not read\n"
+            ));
+        } else if self.watcher.events() == 0 {
+            text.push_str("the trace has no events, so nothing was monitored\n");
+        } else {
+            text.push_str(&format!(
+                "{}\nAnother interleaving of the program may have one: a single interleaving cannot \
+                 show that a\nprogram is safe.\n",
                 Styled(GOOD, "no violation in this interleaving")
             ));
-        } else {
-            text.push_str(&self.counts());
         }
         text
+    }
+
+    fn nothing_was_monitored(&self) -> bool {
+        let choice = self.arguments.choice();
+        choice.is_ok_and(|choice| matches!(choice, MonitorChoice::HappensBefore(_)))
     }
 
     fn counts(&self) -> String {
@@ -288,7 +383,7 @@ impl<M: Monitor> Summary<'_, M> {
         let more = self.tally.distinct() - self.shown();
         if more > 0 {
             text.push_str(&format!(
-                "  {} more distinct; show more with --max-findings\n",
+                "  {} distinct not shown; show more with --max-findings\n",
                 grouped(more as u64)
             ));
         }

@@ -14,10 +14,23 @@ pub fn completions(shell: clap_complete::Shell) -> Result<u8, Failure> {
     print(&script)
 }
 
-/// Prints the manual page.
-pub fn manual(command: clap::Command) -> Result<u8, Failure> {
+/// Prints the manual page of `fencepost`, or of one of its commands.
+pub fn manual(words: &[String]) -> Result<u8, Failure> {
+    let mut command = Arguments::command();
+    command.build();
+    let mut name = command.get_name().to_string();
+    for word in words {
+        let Some(inner) = command.find_subcommand(word) else {
+            let message = format!("error: `{name}` has no command `{word}`");
+            return Err(Failure::BadInput(message));
+        };
+        name = format!("{name}-{word}");
+        command = inner.clone();
+    }
     let mut page = Vec::new();
-    clap_mangen::Man::new(command).render(&mut page)?;
+    clap_mangen::Man::new(command)
+        .title(name)
+        .render(&mut page)?;
     print(&page)
 }
 

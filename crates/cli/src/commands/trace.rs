@@ -1,16 +1,16 @@
 //! `fencepost trace convert`, `stat` and `generate`.
 
+use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fencepost_memory::OperationKind;
 use fencepost_report::columns::aligned;
-use fencepost_report::json;
+use fencepost_report::json::{self, StatisticsObject, ThreadObject};
 use fencepost_report::text::{counted, grouped};
 use fencepost_trace::{
     Format, GenerateOptions, OutputFormat, TraceStatistics, TraceWriter, WriteError,
 };
-use serde::Serialize;
 
 use super::{open, read_failure};
 use crate::args::{GenerateArguments, TraceCommand};
@@ -29,17 +29,9 @@ pub fn run(command: &TraceCommand, quiet: bool) -> Result<u8, Failure> {
     }
 }
 
-fn create(path: &Path) -> Result<TraceWriter, Failure> {
-    if path.as_os_str() == "-" {
-        let format = OutputFormat::of_path(Path::new("stdout.trace")).map_err(write_failure)?;
-        return Ok(TraceWriter::new(std::io::stdout(), format));
-    }
-    TraceWriter::create(path).map_err(write_failure)
-}
-
 fn write_failure(error: WriteError) -> Failure {
     match error.is_broken_pipe() {
-        true => Failure::ClosedOutput,
+        true => Failure::ClosedOutput(exit::NO_VIOLATION),
         false => Failure::BadInput(format!("error: {error}")),
     }
 }
@@ -57,7 +49,8 @@ fn convert(from: &Path, to: &Path, quiet: bool) -> Result<u8, Failure> {
         )));
     }
     let mut reader = open(from, NAME_BYTES)?;
-    let mut writer = create(to)?;
+    let output = Output::create(to)?;
+    let mut writer = output.writer()?;
     let mut progress = Progress::over(from, quiet);
     let mut batch = Vec::new();
     while reader
@@ -70,7 +63,60 @@ fn convert(from: &Path, to: &Path, quiet: bool) -> Result<u8, Failure> {
         progress.update(reader.bytes_consumed(), reader.events(), 0);
     }
     writer.finish().map_err(write_failure)?;
-    Ok(exit::NO_VIOLATION)
+    output.keep()
+}
+
+/// A file that is being written: under another name until it is complete, and removed if it
+/// never is.
+struct Output<'a> {
+    path: &'a Path,
+    partial: Option<PathBuf>,
+}
+
+impl<'a> Output<'a> {
+    fn create(path: &'a Path) -> Result<Self, Failure> {
+        // What exists and is no file (a pipe, a device) is written as it is.
+        let is_special =
+            path.as_os_str() == "-" || path.metadata().is_ok_and(|metadata| !metadata.is_file());
+        let partial = (!is_special).then(|| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(".partial");
+            PathBuf::from(name)
+        });
+        Ok(Output { path, partial })
+    }
+
+    fn writer(&self) -> Result<TraceWriter, Failure> {
+        let Some(partial) = &self.partial else {
+            return TraceWriter::create(self.path).map_err(write_failure);
+        };
+        let format = OutputFormat::of_path(self.path).map_err(write_failure)?;
+        let file = File::create(partial).map_err(|error| self.failure(&error))?;
+        Ok(TraceWriter::new(file, format))
+    }
+
+    fn keep(mut self) -> Result<u8, Failure> {
+        if let Some(partial) = self.partial.take() {
+            let renamed = std::fs::rename(&partial, self.path);
+            renamed.map_err(|error| self.failure(&error))?;
+        }
+        Ok(exit::NO_VIOLATION)
+    }
+
+    fn failure(&self, error: &std::io::Error) -> Failure {
+        Failure::BadInput(format!(
+            "error: cannot create {}: {error}",
+            self.path.display()
+        ))
+    }
+}
+
+impl Drop for Output<'_> {
+    fn drop(&mut self) {
+        if let Some(partial) = &self.partial {
+            let _ = std::fs::remove_file(partial);
+        }
+    }
 }
 
 fn generate(arguments: &GenerateArguments, quiet: bool) -> Result<u8, Failure> {
@@ -85,8 +131,8 @@ fn generate(arguments: &GenerateArguments, quiet: bool) -> Result<u8, Failure> {
     let bad = |error: &dyn std::fmt::Display| Failure::BadInput(format!("error: {error}"));
     let mut generator = options.generate().map_err(|error| bad(&error))?;
     let names = options.names();
-    let output = arguments.output.as_deref().unwrap_or(Path::new("-"));
-    let mut writer = create(output)?;
+    let output = Output::create(arguments.output.as_deref().unwrap_or(Path::new("-")))?;
+    let mut writer = output.writer()?;
     let mut progress = Progress::over(Path::new(""), quiet);
     let mut batch = Vec::new();
     let mut events = 0;
@@ -96,32 +142,7 @@ fn generate(arguments: &GenerateArguments, quiet: bool) -> Result<u8, Failure> {
         progress.update(0, events, 0);
     }
     writer.finish().map_err(write_failure)?;
-    Ok(exit::NO_VIOLATION)
-}
-
-#[derive(Serialize)]
-struct StatisticsObject {
-    schema: &'static str,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    file: String,
-    format: &'static str,
-    events: u64,
-    reads: u64,
-    writes: u64,
-    operations: std::collections::BTreeMap<&'static str, u64>,
-    threads: usize,
-    busiest_threads: Vec<ThreadObject>,
-    addresses: usize,
-    locations: usize,
-    with_value: u64,
-    with_location: u64,
-}
-
-#[derive(Serialize)]
-struct ThreadObject {
-    thread: String,
-    events: u64,
+    output.keep()
 }
 
 /// How many threads are listed one by one.
