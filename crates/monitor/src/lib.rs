@@ -26,6 +26,8 @@ pub mod violation;
 pub mod watcher;
 
 #[cfg(test)]
+mod definition_tests;
+#[cfg(test)]
 mod oracle_tests;
 
 pub use bss::{BssPso, BssTso};

@@ -238,3 +238,10 @@ impl<M: Monitor> Watcher<M> {
         })
     }
 }
+
+#[cfg(test)]
+impl<M: Monitor> Watcher<M> {
+    pub(crate) fn forget_unreachable_writes_now(&mut self) {
+        self.before.forget_unreachable_writes_now();
+    }
+}
