@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fencepost_memory::{LockedDrains, MemoryModel};
 use fencepost_trace::{Mix, Shape};
@@ -289,13 +290,19 @@ pub struct GenerateArguments {
     pub mix: Mix,
 
     /// Who accesses what
-    #[arg(long, value_name = "SHAPE", default_value = "uniform")]
+    #[arg(long, value_name = "SHAPE", default_value = "uniform", value_parser = shapes())]
     pub shape: Shape,
 
     /// Where to write it: binary for .fpt, else text; compressed for .gz and .zst; standard
     /// output (as text) if not given
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// Parses the name of a shape, and knows all of them for `--help` and completions.
+fn shapes() -> impl TypedValueParser<Value = Shape> {
+    let names = Shape::ALL.map(Shape::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Shape>())
 }
 
 /// Parses a number of bytes with an optional unit.
