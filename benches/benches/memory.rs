@@ -32,7 +32,7 @@ fn main() {
     }
 }
 
-/// Monitors a generated trace from a pipe and returns the peak resident set in KiB.
+/// Monitors a generated trace and returns the peak resident set in KiB.
 fn peak_memory(fencepost: &Path, shape: &str, events: u64) -> u64 {
     let file = std::env::temp_dir().join(format!("fencepost-memory-{}.fpt", std::process::id()));
     let generated = Command::new(fencepost)

@@ -10,7 +10,8 @@ use fencepost_trace::{GenerateOptions, Shape};
 
 const EVENTS: u64 = 2_000_000;
 const ROUNDS: usize = 7;
-const WINDOW: usize = 1 << 18;
+/// As `fencepost monitor` has it.
+const WINDOW: usize = 1 << 16;
 
 fn main() {
     println!(

@@ -18,11 +18,12 @@ pub const INTERNAL: u8 = 70;
 /// What `--help` says about them.
 pub const HELP: &str = "\
 Exit codes:
-  0  no violation was found
-  1  a violation was found
-  2  the command line or an input was wrong
-  3  a limit was reached before the end, and no violation was found until then
-  70 a check of Fencepost's own result failed: a bug, please report it";
+  0   no violation was found
+  1   a violation was found
+  2   the command line or an input was wrong
+  3   a limit was reached before the end, and no violation was found until then
+  70  a check of Fencepost's own result failed: a bug, please report it
+  130 interrupted, without a result";
 
 /// Why a command stopped early.
 #[derive(Debug, Error)]
@@ -36,6 +37,9 @@ pub enum Failure {
     /// Our own result does not check.
     #[error("{0}")]
     Internal(String),
+    /// Ctrl-C, in a command that has no partial result.
+    #[error("interrupted")]
+    Interrupted,
     /// Standard output was closed by its reader, which is no error. The exit code tells what
     /// was found until then.
     #[error("the output was closed")]
@@ -49,6 +53,7 @@ impl Failure {
             Failure::BadInput(_) => BAD_INPUT,
             Failure::Limit(_) => LIMIT,
             Failure::Internal(_) => INTERNAL,
+            Failure::Interrupted => crate::interrupt::KILLED as u8,
             Failure::ClosedOutput(code) => *code,
         }
     }

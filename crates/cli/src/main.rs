@@ -1,15 +1,17 @@
 //! The `fencepost` command.
 //!
 //! `args` defines the command line and resolves it; each file in `commands` is one command;
-//! `exit` has the exit codes; `progress` and `names` serve the commands. Everything else is in
+//! `exit` has the exit codes; `progress`, `interrupt` and `names` serve the commands. Everything else is in
 //! the libraries.
 
 mod args;
 mod commands;
 mod exit;
+mod interrupt;
 mod names;
 mod progress;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
         Color::Always => anstream::ColorChoice::Always,
         Color::Never => anstream::ColorChoice::Never,
     });
+    interrupt::listen();
     let result = match arguments.command {
         Command::Demo => commands::demo::run(),
         Command::Monitor(monitor) => commands::monitor::run(&monitor, arguments.output.quiet),
@@ -35,7 +38,8 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             if !matches!(failure, Failure::ClosedOutput(_)) {
-                anstream::eprintln!("{failure}");
+                // Where standard error is closed, the exit code has to do.
+                let _ = writeln!(anstream::stderr(), "{failure}");
             }
             ExitCode::from(failure.exit_code())
         }

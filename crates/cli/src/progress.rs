@@ -1,11 +1,14 @@
 //! Progress on standard error: a bar on a terminal, a plain line now and then elsewhere.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fencepost_report::text::grouped;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::exit::Failure;
+use crate::interrupt;
 
 /// How often a plain line is printed.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -30,10 +33,9 @@ impl Progress {
             .map(|metadata| metadata.len());
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = match size {
-                Some(size) => ProgressBar::new(size).with_style(style(
-                    "{bar:30} {percent:>3}%  {msg}  {elapsed} elapsed, {eta} left",
-                )),
-                None => ProgressBar::new_spinner().with_style(style("{spinner} {msg}  {elapsed}")),
+                Some(size) => ProgressBar::new(size)
+                    .with_style(style("{bar:12} {percent:>3}% {msg}, {eta} left")),
+                None => ProgressBar::new_spinner().with_style(style("{spinner} {msg}, {elapsed}")),
             };
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
             bar
@@ -51,19 +53,25 @@ impl Progress {
         }
     }
 
-    /// Called often; prints seldom.
-    pub fn update(&mut self, bytes: u64, events: u64, violations: u64) {
+    /// Called often; prints seldom. Fails if the user has asked to stop.
+    pub fn update(
+        &mut self,
+        bytes: u64,
+        events: u64,
+        violations: Option<u64>,
+    ) -> Result<(), Failure> {
+        if interrupt::was_requested() {
+            return Err(Failure::Interrupted);
+        }
         let now = Instant::now();
         if self.quiet || now < self.next {
-            return;
+            return Ok(());
         }
-        let rate = events as f64 / (now - self.started).as_secs_f64();
-        let message = format!(
-            "{} events, {} violations, {} events/s",
-            grouped(events),
-            grouped(violations),
-            grouped(rate as u64)
-        );
+        let rate = events as f64 / (now - self.started).as_secs_f64() / 1e6;
+        let found = violations.map_or(String::new(), |count| {
+            format!("{} violations, ", grouped(count))
+        });
+        let message = format!("{} events, {found}{rate:.1} M/s", grouped(events));
         match &self.bar {
             Some(bar) => {
                 bar.set_position(bytes);
@@ -71,10 +79,11 @@ impl Progress {
                 self.next = now + BAR_INTERVAL;
             }
             None => {
-                eprintln!("{message}");
+                let _ = writeln!(std::io::stderr(), "{message}");
                 self.next = now + PLAIN_INTERVAL;
             }
         }
+        Ok(())
     }
 
     /// Runs `print` without disturbing the bar.

@@ -60,6 +60,9 @@ pub trait Clocks {
 
     /// The bytes held.
     fn memory(&self) -> usize;
+
+    /// The bytes that would be held right after growing to so many rows and groups.
+    fn memory_with(&self, rows: usize, groups: usize) -> usize;
 }
 
 /// Groups are processed in chunks of this many, so that the loops unroll.
@@ -185,6 +188,10 @@ impl Clocks for DenseClocks {
     fn memory(&self) -> usize {
         self.chunks.capacity() * size_of::<Chunk>()
     }
+
+    fn memory_with(&self, rows: usize, groups: usize) -> usize {
+        Self::projected_memory(rows, groups)
+    }
 }
 
 /// Neighbouring groups are kept together, so that small address spaces are as
@@ -201,6 +208,8 @@ struct Block {
 #[derive(Clone, Debug, Default)]
 pub struct SparseClocks {
     rows: Vec<Vec<Block>>,
+    /// The blocks that the rows have space for.
+    capacity: usize,
     timestamp: Vec<Block>,
     merged: Vec<Block>,
 }
@@ -211,8 +220,12 @@ impl SparseClocks {
         let mut missing = false;
         let mut at = 0;
         for block in from {
-            while at < into.len() && into[at].number < block.number {
+            if into.get(at).is_some_and(|b| b.number < block.number) {
                 at += 1;
+                // Mostly it is the next one; where rows differ much, it may be far.
+                if into.get(at).is_some_and(|b| b.number < block.number) {
+                    at += into[at..].partition_point(|b| b.number < block.number);
+                }
             }
             match into.get_mut(at) {
                 Some(slot) if slot.number == block.number => {
@@ -233,7 +246,9 @@ impl SparseClocks {
             spare.push(*old.next_if(|b| b.number == block.number).unwrap_or(block));
         }
         spare.extend(old);
-        std::mem::swap(into, spare);
+        // Copied, not swapped: a short row must not end up with the space of a long one.
+        into.clear();
+        into.extend_from_slice(spare);
     }
 
     fn raise_in(row: &mut Vec<Block>, group: usize, value: u64) {
@@ -248,12 +263,6 @@ impl SparseClocks {
         };
         let slot = &mut row[at].values[group % BLOCK];
         *slot = value.max(*slot);
-    }
-
-    /// The most bytes that `rows` rows of `groups` groups can take.
-    pub fn projected_memory(rows: usize, groups: usize) -> usize {
-        let row = size_of::<Vec<Block>>() + groups.div_ceil(BLOCK) * size_of::<Block>();
-        rows.saturating_mul(row)
     }
 }
 
@@ -283,7 +292,10 @@ impl Clocks for SparseClocks {
 
     fn raise(&mut self, row: Row, group: usize, value: u64) {
         if value > 0 {
-            Self::raise_in(&mut self.rows[row.0 as usize], group, value);
+            let row = &mut self.rows[row.0 as usize];
+            self.capacity -= row.capacity();
+            Self::raise_in(row, group, value);
+            self.capacity += row.capacity();
         }
     }
 
@@ -299,6 +311,7 @@ impl Clocks for SparseClocks {
     ) {
         let SparseClocks {
             rows,
+            capacity,
             timestamp,
             merged,
         } = self;
@@ -311,7 +324,10 @@ impl Clocks for SparseClocks {
             Self::raise_in(timestamp, group, value);
         }
         for output in outputs {
-            Self::merge(&mut rows[output.0 as usize], timestamp, merged);
+            let row = &mut rows[output.0 as usize];
+            *capacity -= row.capacity();
+            Self::merge(row, timestamp, merged);
+            *capacity += row.capacity();
         }
     }
 
@@ -320,8 +336,14 @@ impl Clocks for SparseClocks {
     }
 
     fn memory(&self) -> usize {
-        let blocks: usize = self.rows.iter().map(Vec::capacity).sum();
-        blocks * size_of::<Block>() + self.rows.capacity() * size_of::<Vec<Block>>()
+        self.capacity * size_of::<Block>() + self.rows.capacity() * size_of::<Vec<Block>>()
+    }
+
+    /// New rows are empty: what they will hold is counted when they do.
+    fn memory_with(&self, rows: usize, _groups: usize) -> usize {
+        let new_rows = rows.saturating_sub(self.rows.capacity());
+        let rows = new_rows.saturating_mul(size_of::<Vec<Block>>());
+        self.memory().saturating_add(rows)
     }
 }
 

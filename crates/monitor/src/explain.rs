@@ -2,15 +2,17 @@
 //!
 //! The interleaving from the pending write to the overtaking event is cut down to what
 //! happens before the overtaking event. On the store-buffer machine these events are then
-//! performed again, with the same results, except that the pending write is held back (in
-//! its buffer, or not performed yet if it is a locked one), and with it whatever must wait for
-//! it, until the overtaking event is done. That is a run of the same program: each thread performs a prefix of what it performs in the
-//! interleaving, every read but the overtaking event (the last of its thread) returns what
-//! it returns there, and everything before the pending write can have been performed as in
-//! the interleaving, with all buffers empty.
+//! performed again, with the same results, except that the pending write is held back (in its
+//! buffer, or not performed yet if it is a locked one), and with it whatever must wait for it,
+//! until the overtaking event is done. What does not happen after the pending write is performed
+//! first, so that a reader can skip it: the [`prelude`](Witness::prelude).
 //!
-//! What does not happen after the pending write is performed first, so that a reader can skip
-//! it: the [`prelude`](Witness::prelude).
+//! That is a run of the same program: each thread performs a prefix of what it performs in the
+//! interleaving, every read but the overtaking event (the last of its thread) returns what it
+//! returns there, and everything before the pending write can have been performed as in the
+//! interleaving, with all buffers empty. What the overtaking event does with another value than
+//! in the interleaving is up to the program: a compare-exchange may fail, or succeed. The trace
+//! is not sequentially consistent either way.
 //!
 //! Nothing of this relies on the monitor's clocks. The run is replayed on the machine, its
 //! trace must be allowed by the model's axioms and forbidden by those of SC, and each edge
@@ -87,6 +89,9 @@ pub struct CycleEvent {
     pub event: Placed,
     /// How it is ordered before the next.
     pub relation: Relation,
+    /// Whether the model keeps that order. A fence between two events whose program order is
+    /// not kept rules the cycle out, if all such pairs of the cycle get one.
+    pub is_kept: bool,
 }
 
 /// What one step of a witness did.
@@ -96,9 +101,11 @@ pub enum Action {
     Buffer,
     /// A load took the value of this store from its thread's buffer.
     Forward(Placed),
-    /// A load read memory: this write, or what was there at the start.
+    /// A load (plain or locked) read memory: this write, or what was there at the start.
     Read(Option<Placed>),
-    /// A locked operation, a fence or a barrier was performed.
+    /// A read-modify-write read this write, or what was there at the start, and wrote memory.
+    Exchange(Option<Placed>),
+    /// A locked store, a fence or a barrier was performed.
     Perform,
     /// A buffered store reached memory.
     Commit,
@@ -147,10 +154,15 @@ fn unsound(reason: impl Into<String>) -> ExplainError {
 }
 
 /// Explains a violation from the events between its pending write and its overtaking event,
-/// both included.
-pub(crate) fn explain(violation: &Violation, events: &[Placed]) -> Result<Finding, ExplainError> {
+/// both included. `before_pending` is the write to the same address before the pending one, if
+/// the caller knows it: a load that overtakes reads it.
+pub(crate) fn explain(
+    violation: &Violation,
+    events: &[Placed],
+    before_pending: Option<Placed>,
+) -> Result<Finding, ExplainError> {
     let slice = Slice::new(violation, events)?;
-    let mut run = Run::new(violation.model, &slice);
+    let mut run = Run::new(violation.model, &slice, before_pending);
     run.perform_prelude()?;
     let prelude = run.steps.len();
     run.perform_without_pending_write()?;
@@ -159,7 +171,7 @@ pub(crate) fn explain(violation: &Violation, events: &[Placed]) -> Result<Findin
     let steps = run.steps;
     let trace = run.machine.finish().map_err(|e| unsound(e.to_string()))?;
     slice.check_trace(violation.model, &trace)?;
-    let cycle = slice.cycle(&trace)?;
+    let cycle = slice.cycle(violation.model, &trace)?;
     Ok(Finding {
         violation: *violation,
         cycle,
@@ -321,6 +333,13 @@ impl Slice {
                 )));
             }
         }
+        // What happens after the pending write is as in the interleaving only if the pending write
+        // itself reads what it reads there.
+        let pending_reads = self.events[0].operation().reads();
+        let overtaking = self.overtaking().operation();
+        if pending_reads && (overtaking.writes() || overtaking.is_locked()) {
+            return Err(unsound("the pending write would read another value"));
+        }
         if let Err(violation) = axioms::check(&model, trace) {
             return Err(unsound(format!("the model forbids the run: {violation}")));
         }
@@ -331,7 +350,7 @@ impl Slice {
     }
 
     /// A shortest happens-before cycle through the pending write and the overtaking event.
-    fn cycle(&self, trace: &Trace) -> Result<Vec<CycleEvent>, ExplainError> {
+    fn cycle(&self, model: MemoryModel, trace: &Trace) -> Result<Vec<CycleEvent>, ExplainError> {
         let path = self.shortest_path();
         let by_thread = trace.by_thread();
         let in_trace = |index: usize| {
@@ -340,14 +359,44 @@ impl Slice {
         };
         let mut cycle = Vec::new();
         for (at, &index) in path.iter().enumerate() {
-            let (from, to) = (in_trace(index), in_trace(path[(at + 1) % path.len()]));
+            let next = path[(at + 1) % path.len()];
+            let (from, to) = (in_trace(index), in_trace(next));
             let Some(relation) = relation_between(from, to) else {
                 return Err(unsound(format!("{from} is not ordered before {to}")));
             };
-            let event = self.events[index].placed;
-            cycle.push(CycleEvent { event, relation });
+            let is_kept = match relation {
+                Relation::ProgramOrder => {
+                    let barrier_between = self.barrier_between(index, next);
+                    model.keeps(from.operation(), to.operation(), barrier_between)
+                }
+                // Into a load that reads its own thread's store, possibly from the buffer.
+                Relation::CoherenceThenReadsFrom => !self.reads_own_store(next),
+                Relation::ReadsFrom | Relation::Coherence | Relation::FromRead => true,
+            };
+            cycle.push(CycleEvent {
+                event: self.events[index].placed,
+                relation,
+                is_kept,
+            });
         }
         Ok(cycle)
+    }
+
+    fn barrier_between(&self, from: usize, to: usize) -> bool {
+        let thread = self.events[from].thread;
+        self.events[from + 1..to]
+            .iter()
+            .any(|e| e.thread == thread && e.operation() == Operation::StoreBarrier)
+    }
+
+    fn reads_own_store(&self, load: usize) -> bool {
+        let event = &self.events[load];
+        let source = self.events[..load].iter().rev().find(|write| {
+            write.operation().writes()
+                && write.address == event.address
+                && write.coherence == event.coherence
+        });
+        source.is_some_and(|write| write.thread == event.thread)
     }
 
     /// The fewest events from the pending write to the overtaking one, each ordered before
@@ -496,11 +545,13 @@ struct Run<'a> {
     /// Per address, the write in memory and how many came before it.
     memory: Vec<Option<usize>>,
     committed: Vec<u64>,
+    /// The write that is in memory at the start at the address of the pending write.
+    before_pending: Option<Placed>,
     steps: Vec<WitnessStep>,
 }
 
 impl<'a> Run<'a> {
-    fn new(model: MemoryModel, slice: &'a Slice) -> Self {
+    fn new(model: MemoryModel, slice: &'a Slice, before_pending: Option<Placed>) -> Self {
         let mut threads = vec![Vec::new(); slice.threads];
         for event in &slice.events {
             threads[event.thread].push(event.local_access());
@@ -512,6 +563,7 @@ impl<'a> Run<'a> {
             buffered: FxHashMap::default(),
             memory: vec![None; slice.addresses],
             committed: vec![0; slice.addresses],
+            before_pending,
             steps: Vec::new(),
         }
     }
@@ -575,6 +627,16 @@ impl<'a> Run<'a> {
         value == event.coherence
     }
 
+    /// The write that an event would read from memory, if it is known.
+    fn in_memory(&self, event: &LocalEvent) -> Option<Placed> {
+        let address = event.address?;
+        match self.memory[address] {
+            Some(write) => Some(self.slice.events[write].placed),
+            None if self.slice.events[0].address == Some(address) => self.before_pending,
+            None => None,
+        }
+    }
+
     fn newest_buffered(&self, event: &LocalEvent) -> Option<usize> {
         let key = (event.thread, event.address?);
         self.buffered
@@ -591,20 +653,15 @@ impl<'a> Run<'a> {
             return false;
         };
         let placed = |index: usize| self.slice.events[index].placed;
-        let action = match performed {
-            Performed::Buffered { .. } => Action::Buffer,
-            _ => match event.operation() {
-                Operation::Load(_) => match self.newest_buffered(event) {
-                    Some(store) => Action::Forward(placed(store)),
-                    None => Action::Read(
-                        event
-                            .address
-                            .and_then(|address| self.memory[address])
-                            .map(placed),
-                    ),
-                },
-                _ => Action::Perform,
+        let action = match (performed, event.operation()) {
+            (Performed::Buffered { .. }, _) => Action::Buffer,
+            (_, Operation::Load(_)) => match self.newest_buffered(event) {
+                Some(store) => Action::Forward(placed(store)),
+                None => Action::Read(self.in_memory(event)),
             },
+            (_, Operation::LockedLoad(_)) => Action::Read(self.in_memory(event)),
+            (_, Operation::Interlocked(_)) => Action::Exchange(self.in_memory(event)),
+            _ => Action::Perform,
         };
         self.progress[index] = if action == Action::Buffer {
             let address = event.address.expect("a store has an address");

@@ -17,7 +17,7 @@ use crate::clocks::{Clocks, DenseClocks, Row};
 use crate::history::WriteHistory;
 use crate::violation::Placed;
 
-/// Rows of an address, after the row of its state.
+/// Rows of an address.
 const LAST_WRITE: u32 = 0;
 const ALL_ACCESSES: u32 = 1;
 const ROWS_PER_ADDRESS: u32 = 2;
@@ -159,13 +159,18 @@ impl HappensBefore {
     /// The last event of a thread.
     #[inline]
     pub fn last_of(&self, thread: ThreadId) -> Option<&Placed> {
-        self.threads[thread.index()].last.as_ref()
+        self.threads.get(thread.index())?.last.as_ref()
     }
 
     /// The last write to an address.
     #[inline]
     pub fn last_write(&self, address: Address) -> Option<&Placed> {
         self.history.latest(address)
+    }
+
+    /// The write to an address with this coherence index, if it is still remembered.
+    pub fn find_write(&self, address: Address, coherence: CoherenceIndex) -> Option<&Placed> {
+        self.history.find(address, coherence.0)
     }
 
     /// Whether `event` happens before (or is) the last event of `thread`.
@@ -185,6 +190,13 @@ impl HappensBefore {
         let row = self.threads[thread.index()].row;
         self.history
             .latest_where(address, |write| Self::knows(&self.clocks, row, write))
+    }
+
+    /// The latest such write that does not also read.
+    pub fn latest_known_store(&self, thread: ThreadId, address: Address) -> Option<&Placed> {
+        let row = self.threads[thread.index()].row;
+        self.history
+            .latest_store_where(address, |write| Self::knows(&self.clocks, row, write))
     }
 
     /// Forgets the interleaving, keeping the memory for the next one.

@@ -1,7 +1,8 @@
 //! The writes of an interleaving that a clock can still name, per address.
 //!
 //! Memory must not grow with the length of the interleaving, so from time to time the
-//! writes that are no clock's latest known write to their address are forgotten. With
+//! writes that are no clock's latest known write to their address (nor, if that one also reads,
+//! the latest before it that only writes) are forgotten. With
 //! A addresses there are more than 2A clocks, each with a latest write to each of A
 //! addresses; asking each for each would cost A² look-ups. Instead the clocks are put
 //! in a tree whose nodes hold the meet and the join of the clocks below: where both
@@ -79,6 +80,15 @@ impl WriteHistory {
         self.addresses[address.index()].latest.as_ref()
     }
 
+    /// The write with this coherence index, unless it has been forgotten.
+    pub(crate) fn find(&self, address: Address, coherence: u64) -> Option<&Placed> {
+        let writes = &self.addresses[address.index()];
+        let number = |write: &Placed| write.event.coherence.0;
+        let earlier = writes.earlier.binary_search_by_key(&coherence, number);
+        let latest = writes.latest.as_ref().filter(|w| number(w) == coherence);
+        latest.or_else(|| earlier.ok().map(|index| &writes.earlier[index]))
+    }
+
     /// The latest write of which `is_known` holds; it holds of a write whenever it holds
     /// of a later one.
     #[inline]
@@ -92,6 +102,27 @@ impl WriteHistory {
             Some(latest) if is_known(latest) => Some(latest),
             _ => writes.latest_earlier_where(is_known),
         }
+    }
+
+    /// As [`latest_where`](Self::latest_where), among the writes that do not read.
+    pub(crate) fn latest_store_where(
+        &self,
+        address: Address,
+        is_known: impl Fn(&Placed) -> bool,
+    ) -> Option<&Placed> {
+        let writes = &self.addresses[address.index()];
+        if let Some(latest) = &writes.latest
+            && is_known(latest)
+            && only_writes(latest)
+        {
+            return Some(latest);
+        }
+        let known = match &writes.latest {
+            Some(latest) if is_known(latest) => writes.earlier.len(),
+            _ => known_prefix(&writes.earlier, is_known),
+        };
+        let known = writes.earlier[..known].iter();
+        known.rev().find(|write| only_writes(write))
     }
 
     /// Whether it is time to forget.
@@ -113,6 +144,7 @@ impl WriteHistory {
             keep.clear();
             keep.resize(writes.earlier.len(), false);
             tree.mark_latest(writes, &mut keep);
+            keep_stores_below(writes, &mut keep);
             let mut flags = keep.iter();
             writes
                 .earlier
@@ -145,6 +177,11 @@ impl WriteHistory {
     }
 }
 
+/// Whether a write is no read-modify-write.
+fn only_writes(write: &Placed) -> bool {
+    !write.event.operation().reads()
+}
+
 /// The length of the prefix of `writes` that is known, looking from the end in growing
 /// strides, because the answer is mostly near the end.
 #[inline]
@@ -160,6 +197,16 @@ fn known_prefix(writes: &[Placed], is_known: impl Fn(&Placed) -> bool) -> usize 
         stride *= 2;
     }
     0
+}
+
+/// Keeps, below each read-modify-write that is kept, the latest write that only writes.
+fn keep_stores_below(writes: &Writes, keep: &mut [bool]) {
+    let mut is_wanted = writes.latest.as_ref().is_some_and(|w| !only_writes(w));
+    for (write, keep) in writes.earlier.iter().zip(keep).rev() {
+        let is_store = only_writes(write);
+        *keep |= is_wanted && is_store;
+        is_wanted = (is_wanted || *keep) && !is_store;
+    }
 }
 
 /// The clocks at a leaf are looked at one by one.
@@ -304,6 +351,11 @@ mod tests {
                         assert_eq!(
                             forgetful.latest_known_write(thread, address),
                             complete.latest_known_write(thread, address),
+                            "seed {seed}, step {step}"
+                        );
+                        assert_eq!(
+                            forgetful.latest_known_store(thread, address),
+                            complete.latest_known_store(thread, address),
                             "seed {seed}, step {step}"
                         );
                     }

@@ -29,6 +29,8 @@ pub mod watcher;
 mod definition_tests;
 #[cfg(test)]
 mod oracle_tests;
+#[cfg(test)]
+mod value_tests;
 
 pub use bss::{BssPso, BssTso};
 pub use explain::{Action, CycleEvent, ExplainError, Finding, Relation, Witness, WitnessStep};

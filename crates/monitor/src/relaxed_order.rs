@@ -13,10 +13,17 @@
 //!   event of `q` whose order before the new one M keeps,
 //! - `O` the number of the latest one by `q` itself.
 //!
-//! The event shows a violation exactly if `H > max(R, O)`: under M it can come before the
-//! write numbered `H`, under sequential consistency it cannot. Since `R` and `O` are never
-//! above `H` when it matters, it is enough to look at write `H` and ask whether `q` made it
-//! or knows it in relaxed happens-before.
+//! A load shows a violation exactly if `H > max(R, O)`: under M it can come before the write
+//! numbered `H`, under sequential consistency it cannot. Since `R` and `O` are never above `H`
+//! when it matters, it is enough to look at write `H` and ask whether `q` made it or knows it in
+//! relaxed happens-before.
+//!
+//! For an event that writes there is one more condition. It cannot be put right before a
+//! read-modify-write, which would then read another value than in the interleaving, and its
+//! thread might go on differently: what follows would be no execution of the program. So there
+//! must be a write numbered above `max(R, O)` and up to `H` that does not read. The same holds
+//! for a locked load: a compare-exchange that failed may succeed, and write, where it reads
+//! another value.
 //!
 //! It is sound, and complete over any set of interleavings with one representative per
 //! equivalence class (the tests compare it with brute force on both counts).
@@ -46,9 +53,6 @@ pub trait Grouping {
 
     /// The number of groups, given the threads and the addresses.
     fn groups(threads: usize, addresses: usize) -> usize;
-
-    /// The most bytes that `rows` clocks can take.
-    fn projected_memory(rows: usize, threads: usize, addresses: usize) -> usize;
 }
 
 /// One group per writing thread: for models that keep a thread's stores in order.
@@ -66,10 +70,6 @@ impl Grouping for ByWriter {
     #[inline]
     fn groups(threads: usize, _addresses: usize) -> usize {
         threads
-    }
-
-    fn projected_memory(rows: usize, threads: usize, _addresses: usize) -> usize {
-        DenseClocks::projected_memory(rows, threads)
     }
 }
 
@@ -89,10 +89,6 @@ impl Grouping for ByAddress {
     #[inline]
     fn groups(_threads: usize, addresses: usize) -> usize {
         addresses
-    }
-
-    fn projected_memory(rows: usize, _threads: usize, addresses: usize) -> usize {
-        SparseClocks::projected_memory(rows, addresses)
     }
 }
 
@@ -130,6 +126,7 @@ pub(crate) enum Mutation {
     FrontierOffByOne,
     ForgetReadsBeforeWrites,
     LockedDrainNothing,
+    OvertakeExchanges,
 }
 
 /// The relaxed-order monitor. Make one with [`RelaxedOrder::tso`] or [`RelaxedOrder::pso`].
@@ -249,7 +246,7 @@ impl<G: Grouping> RelaxedOrder<G> {
         own.offset(row)
     }
 
-    /// `H > max(R, O)`, see the module documentation.
+    /// The write that `next` can overtake, see the module documentation.
     #[inline]
     fn judge<'b>(
         &self,
@@ -281,8 +278,20 @@ impl<G: Grouping> RelaxedOrder<G> {
         let own = self.threads[thread.index()];
         let kept = self.kept_before(next.event.operation(), own);
         // No short circuit: which of the two holds is hard to predict, but mostly one does.
-        let is_ordered = (write.thread() == thread) | self.knows(kept, write);
-        (!is_ordered).then_some(write)
+        let is_ordered = |write: &Placed| (write.thread() == thread) | self.knows(kept, write);
+        if is_ordered(write) {
+            return None;
+        }
+        let is_plain_load = matches!(next.event.operation(), Operation::Load(_));
+        if is_plain_load || !write.event.operation().reads() {
+            return Some(write);
+        }
+        #[cfg(test)]
+        if self.is_broken_by(Mutation::OvertakeExchanges) {
+            return Some(write);
+        }
+        let store = before.latest_known_store(thread, address)?;
+        (!is_ordered(store)).then_some(store)
     }
 
     #[inline]
@@ -458,6 +467,8 @@ impl<G: Grouping> Monitor for RelaxedOrder<G> {
     fn projected_memory(&self, threads: usize, addresses: usize) -> usize {
         let thread_rows = threads * self.rows_per_thread() as usize;
         let rows = addresses.saturating_mul(ROWS_PER_ADDRESS as usize) + thread_rows;
-        G::projected_memory(rows, threads, addresses).saturating_add((threads + addresses) * 4)
+        let groups = G::groups(threads, addresses);
+        let clocks = self.clocks.memory_with(rows, groups);
+        clocks.saturating_add((threads + addresses) * 4)
     }
 }

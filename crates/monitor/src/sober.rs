@@ -116,7 +116,11 @@ impl Sober {
             if self.clocks.get(last_read, group) >= write.store_count {
                 return None;
             }
-            if before.precedes_last_of(&write.placed, p) {
+            // As a failed compare-exchange that reads another value may succeed and write, it
+            // cannot be put before a read-modify-write.
+            let reads_too =
+                next.event.operation().is_locked() && write.placed.event.operation().reads();
+            if before.precedes_last_of(&write.placed, p) && !reads_too {
                 return Some(write.placed);
             }
         }

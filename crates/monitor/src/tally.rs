@@ -129,9 +129,15 @@ mod tests {
         // Without locations the operations themselves count, threads included.
         let (d, e) = (at(0, None), at(1, None));
         assert_eq!(tally.record(&violation(d, e, e)), Recorded::New(1));
-        assert_eq!(tally.record(&violation(d, d, e)), Recorded::Untracked);
-        assert_eq!((tally.total(), tally.distinct()), (4, 2));
-        assert_eq!((tally.count(0), tally.count(1)), (2, 1));
+        // It is a set: how often an operation occurs in it does not matter.
+        assert_eq!(tally.record(&violation(d, d, e)), Recorded::Again(1));
+        assert!(!tally.overflowed());
+        // Another operation on the same line makes another violation.
+        let mut load = c;
+        load.operation = Operation::Load(Address(0));
+        assert_eq!(tally.record(&violation(a, b, load)), Recorded::Untracked);
+        assert_eq!((tally.total(), tally.distinct()), (5, 2));
+        assert_eq!((tally.count(0), tally.count(1)), (2, 2));
         assert!(tally.overflowed());
     }
 }

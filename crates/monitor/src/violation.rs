@@ -41,18 +41,19 @@ pub struct Violation {
     pub event: Placed,
 }
 
-/// What identifies an operation of the program: its source location, or else what it
-/// is (thread, kind and address).
+/// What identifies an operation of the program: its source location and kind, or else, without
+/// location, its thread, kind and address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OperationId(u64);
 
 impl OperationId {
-    /// Packs what identifies the operation: 1 bit says which it is, then either the location,
-    /// or 3 bits of kind, 28 of thread and 32 of address.
+    /// Packs what identifies the operation: 1 bit says which it is, then 3 bits of kind, then
+    /// either the location, or 28 bits of thread and 32 of address.
     fn of(placed: &Placed) -> Self {
         let access = placed.event.access;
+        let kind = (access.operation.kind() as u64) << 60;
         if let Some(location) = access.location {
-            return OperationId(1 << 63 | location.index() as u64);
+            return OperationId(1 << 63 | kind | location.index() as u64);
         }
         let thread = u64::from(access.thread.0);
         assert!(
@@ -60,7 +61,7 @@ impl OperationId {
             "vector clocks of so many threads do not fit in memory"
         );
         let address = access.operation.address().map_or(0, |a| u64::from(a.0));
-        OperationId((access.operation.kind() as u64) << 60 | thread << 32 | address)
+        OperationId(kind | thread << 32 | address)
     }
 }
 
@@ -71,10 +72,13 @@ impl Violation {
     }
 
     /// What makes violations the same to a person (BSS section 5): the set of the three
-    /// operations.
+    /// operations. In order, and a smaller set is filled up with its last member.
     pub fn distinct_key(&self) -> [OperationId; 3] {
         let mut key = [&self.pending, &self.last, &self.event].map(OperationId::of);
         key.sort_unstable();
+        if key[0] == key[1] {
+            key[1] = key[2];
+        }
         key
     }
 }

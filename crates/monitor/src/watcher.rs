@@ -58,7 +58,7 @@ pub struct Watcher<M> {
 }
 
 /// What grows without new threads and addresses is checked this often.
-const EVENTS_PER_MEMORY_CHECK: u32 = 1 << 14;
+const EVENTS_PER_MEMORY_CHECK: u32 = 64;
 
 impl<M: Monitor> Watcher<M> {
     /// Watches with the default limits.
@@ -134,7 +134,8 @@ impl<M: Monitor> Watcher<M> {
     }
 
     /// As [`explain`](Self::explain), for a violation that spans more than the witness window:
-    /// the caller has the accesses from the pending write to the overtaking event.
+    /// the caller has the accesses from the pending write to the overtaking event. They must have
+    /// been observed; if they were not, the explanation may be that the monitor is wrong.
     pub fn explain_from(
         &self,
         violation: &Violation,
@@ -145,7 +146,10 @@ impl<M: Monitor> Watcher<M> {
             self.before.position(),
             "only the violation of the last event can be explained"
         );
-        explain(violation, &self.place_recent(accesses))
+        let earlier = violation.pending.event.coherence.0 - 1;
+        let address = violation.pending.address();
+        let read = address.and_then(|a| self.before.find_write(a, CoherenceIndex(earlier)));
+        explain(violation, &self.place_recent(accesses), read.copied())
     }
 
     /// Gives the last accesses their indices again, counting back from the end.
@@ -156,12 +160,15 @@ impl<M: Monitor> Watcher<M> {
         for (back, access) in accesses.into_iter().rev().enumerate() {
             let issued = self.before.last_of(access.thread);
             let later = later_events.entry(access.thread).or_default();
-            let issue = issued.map_or(0, |last| last.event.issue.0) - *later;
+            let issue = issued
+                .map_or(0, |last| last.event.issue.0)
+                .saturating_sub(*later);
             *later += 1;
             let coherence = access.operation.address().map_or(0, |address| {
                 let written = self.before.last_write(address);
                 let later = later_writes.entry(address).or_default();
-                let coherence = written.map_or(0, |write| write.event.coherence.0) - *later;
+                let written = written.map_or(0, |write| write.event.coherence.0);
+                let coherence = written.saturating_sub(*later);
                 *later += u64::from(access.operation.writes());
                 coherence
             });

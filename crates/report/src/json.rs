@@ -62,6 +62,8 @@ pub struct CycleObject {
     pub event: EventObject,
     /// How it is ordered before the next one.
     pub relation: &'static str,
+    /// Whether the model keeps that order.
+    pub kept: bool,
 }
 
 /// A step of the witness.
@@ -70,9 +72,9 @@ pub struct StepObject {
     /// The event.
     #[serde(flatten)]
     pub event: EventObject,
-    /// `buffer`, `forward`, `read`, `perform` or `commit`.
+    /// `buffer`, `forward`, `read`, `exchange`, `perform` or `commit`.
     pub action: &'static str,
-    /// The position of the write that a load reads, if it is in the witness.
+    /// The position of the write that is read, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads_position: Option<u64>,
 }
@@ -141,6 +143,7 @@ impl ViolationObject {
             let steps = finding.cycle.iter().map(|step| CycleObject {
                 event: event(&step.event),
                 relation: step.relation.name(),
+                kept: step.is_kept,
             });
             steps.collect()
         };
@@ -157,6 +160,7 @@ impl ViolationObject {
                         Action::Buffer => ("buffer", None),
                         Action::Forward(store) => ("forward", Some(store)),
                         Action::Read(write) => ("read", write),
+                        Action::Exchange(write) => ("exchange", write),
                         Action::Perform => ("perform", None),
                         Action::Commit => ("commit", None),
                     };
@@ -229,9 +233,14 @@ pub struct MonitorSummary {
     pub counts: Vec<CountObject>,
     /// Whether the whole trace was read.
     pub complete: bool,
-    /// The limit that stopped the run.
+    /// The limit that stopped the run: `max-events`, `memory`, `names` or `interrupt`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<&'static str>,
+    /// The same as a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
+    /// The version of Fencepost.
+    pub version: &'static str,
 }
 
 /// What is in a trace: `fencepost trace stat --json`.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use fencepost_memory::{LockedDrains, MemoryModel};
-use fencepost_monitor::{ExplainError, Finding, Placed, Violation, Witness};
+use fencepost_monitor::{CycleEvent, ExplainError, Finding, Placed, Relation, Violation, Witness};
 
 use crate::columns::aligned;
 use crate::names::Naming;
@@ -78,16 +78,57 @@ fn three_events(violation: &Violation, names: &dyn Naming) -> String {
 
 fn cycle(finding: &Finding, names: &dyn Naming) -> String {
     let mut text = format!("\n  {}: ", Styled(HEADING, "happens-before cycle"));
-    let name = |placed: &Placed| names.event(placed);
     for step in &finding.cycle {
         let relation = step.relation.name();
-        let _ = write!(text, "{} —{relation}→ ", name(&step.event));
+        let relaxed = if step.is_kept { "" } else { ", relaxed" };
+        let _ = write!(text, "{} —{relation}{relaxed}→ ", names.event(&step.event));
     }
     if let Some(first) = finding.cycle.first() {
-        text.push_str(&name(&first.event));
+        text.push_str(&names.event(&first.event));
     }
     text.push('\n');
+    if let Some(repair) = repair(finding, names) {
+        let _ = writeln!(text, "  {}: {repair}", Styled(HEADING, "repair"));
+    }
     text
+}
+
+/// Where fences rule the cycle out: between the events whose program order is relaxed. None if
+/// something else in the cycle is relaxed too.
+fn repair(finding: &Finding, names: &dyn Naming) -> Option<String> {
+    let next = finding.cycle.iter().cycle().skip(1);
+    let relaxed: Vec<_> = finding
+        .cycle
+        .iter()
+        .zip(next)
+        .filter(|(from, _)| !from.is_kept)
+        .collect();
+    let is_program_order = |from: &CycleEvent| from.relation == Relation::ProgramOrder;
+    if relaxed.is_empty() || !relaxed.iter().all(|(from, _)| is_program_order(from)) {
+        return None;
+    }
+    let place = |placed: &Placed| {
+        let source = names.source(&placed.event.access);
+        source.unwrap_or_else(|| names.event(placed))
+    };
+    let places: Vec<String> = relaxed
+        .iter()
+        .map(|(from, to)| {
+            let thread = names.thread(from.event.thread());
+            let (from, to) = (place(&from.event), place(&to.event));
+            format!("between {from} and {to} ({thread})")
+        })
+        .collect();
+    let fence = if places.len() == 1 {
+        "a fence"
+    } else {
+        "fences"
+    };
+    Some(format!(
+        "{fence} {} rule{} this cycle out",
+        places.join(" and "),
+        if places.len() == 1 { "s" } else { "" }
+    ))
 }
 
 fn witness(finding: &Finding, names: &dyn Naming) -> String {
@@ -102,7 +143,7 @@ fn witness(finding: &Finding, names: &dyn Naming) -> String {
         ),
     );
     if let Some(before) = before_the_run(witness) {
-        let _ = writeln!(text, "    {before}, with empty buffers:");
+        let _ = writeln!(text, "    {before}; then, with empty buffers:");
     }
     text.push_str(&WitnessTable::new(witness, names).render("    "));
     text
@@ -110,22 +151,47 @@ fn witness(finding: &Finding, names: &dyn Naming) -> String {
 
 /// What is performed before the steps that the table shows.
 fn before_the_run(witness: &Witness) -> Option<String> {
+    // Ranges of event numbers, from 1.
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    if witness.starts_after > 0 {
+        ranges.push((1, witness.starts_after));
+    }
     let prelude: BTreeSet<u64> = witness.steps[..witness.prelude]
         .iter()
-        .map(|step| step.event.position)
+        .map(|step| step.event.position + 1)
         .collect();
-    let first = (witness.starts_after > 0)
-        .then(|| format!("the first {}", counted(witness.starts_after, "event")));
-    let later = (!prelude.is_empty()).then(|| {
-        let count = counted(prelude.len() as u64, "later event");
-        format!("{count} independent of the pending write")
-    });
-    match (first, later) {
-        (None, None) => None,
-        (Some(one), None) | (None, Some(one)) => Some(format!("after {one}")),
-        (Some(first), Some(later)) => Some(format!("after {first} and {later}")),
+    for number in prelude {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
     }
+    let text = |&(first, last): &(u64, u64)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}–{last}"),
+    };
+    let shown: Vec<String> = ranges.iter().take(MOST_RANGES).map(text).collect();
+    let more = match ranges.len().checked_sub(MOST_RANGES) {
+        None | Some(0) => String::new(),
+        Some(_) => {
+            let rest = ranges[MOST_RANGES..].iter();
+            let count: u64 = rest.map(|(first, last)| last - first + 1).sum();
+            format!(" and {} more up to {}", grouped(count), ranges.last()?.1)
+        }
+    };
+    let noun = match ranges.as_slice() {
+        [] => return None,
+        [(first, last)] if first == last => "event",
+        _ => "events",
+    };
+    Some(format!(
+        "first, as recorded: {noun} {}{more}",
+        shown.join(", ")
+    ))
 }
+
+/// How many ranges of events are written out.
+const MOST_RANGES: usize = 8;
 
 /// `1 event`, `2 events`, `1,234 events`.
 pub fn counted(count: u64, noun: &str) -> String {

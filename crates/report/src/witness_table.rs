@@ -31,7 +31,7 @@ impl WitnessTable {
         let (prelude, steps) = witness.steps.split_at(witness.prelude);
         let threads: BTreeSet<ThreadId> = steps.iter().map(|s| s.event.thread()).collect();
         let shared_column = threads.len() > MOST_COLUMNS;
-        let mut headings = vec!["step".to_string()];
+        let mut headings = vec!["step".to_string(), "event".to_string()];
         if shared_column {
             headings.push("thread".into());
             headings.push("does".into());
@@ -53,7 +53,10 @@ impl WitnessTable {
         for (index, step) in steps.iter().enumerate() {
             let does = describe(step, names);
             machine.perform(step);
-            let mut row = vec![(index + 1).to_string()];
+            let mut row = vec![
+                (index + 1).to_string(),
+                (step.event.position + 1).to_string(),
+            ];
             if shared_column {
                 row.push(names.thread(step.event.thread()));
                 row.push(does);
@@ -110,6 +113,8 @@ fn describe(step: &WitnessStep, names: &dyn Naming) -> String {
             Some(value) => format!("{operation} = {value}"),
             None => format!("{operation} = old value"),
         },
+        Action::Exchange(Some(write)) => format!("{operation} (reads {})", value_of(write, names)),
+        Action::Exchange(None) => format!("{operation} (reads old value)"),
         Action::Perform => operation,
         Action::Commit => match access.operation.address() {
             Some(address) => format!("commit {}", names.address(address)),
@@ -140,6 +145,7 @@ impl MachineState {
                 buffer.retain(|store| store.position != event.position);
                 self.write(event);
             }
+            Action::Exchange(_) => self.write(event),
             Action::Perform if event.event.operation().writes() => self.write(event),
             Action::Perform | Action::Read(_) | Action::Forward(_) => {}
         }

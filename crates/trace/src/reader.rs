@@ -174,6 +174,14 @@ impl TraceReader {
         self.source.compression()
     }
 
+    /// Whether the input, decompressed, has had nothing in it so far: no line and no block.
+    pub fn is_blank(&self) -> bool {
+        match &self.decoder {
+            Decoder::Text(reader) => reader.lines() == 0,
+            Decoder::Binary(_) => false,
+        }
+    }
+
     /// How many bytes of the file itself have been read, to show progress by.
     pub fn bytes_consumed(&self) -> u64 {
         self.source.consumed()

@@ -40,6 +40,11 @@ pub(crate) struct TextReader {
 }
 
 impl TextReader {
+    /// How many lines have been read.
+    pub(crate) fn lines(&self) -> u64 {
+        self.line_number
+    }
+
     /// A reader of `first`, which was read to recognise the format, and what follows it.
     pub(crate) fn new(first: &[u8]) -> Self {
         let first = first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first);

@@ -103,7 +103,11 @@ fn show_violation(
         }
         let finding = text::finding(1, &violation, &explained, names);
         write!(output, "{finding}")?;
-        writeln!(output, "\n  replay: fencepost monitor {}", bundled.path)?;
+        writeln!(
+            output,
+            "\n  replay: fencepost monitor {} --model tso",
+            bundled.path
+        )?;
         return Ok(());
     }
     Err(Failure::Internal(format!(

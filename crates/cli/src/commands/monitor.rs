@@ -5,17 +5,18 @@ use std::path::Path;
 
 use fencepost_memory::{Access, LockedDrains};
 use fencepost_monitor::{
-    BssPso, BssTso, ExplainError, Finding, HappensBeforeOnly, Monitor, Recorded, RelaxedOrder,
-    Sober, Tally, Violation, WatchLimits, Watcher,
+    BssPso, BssTso, ExplainError, Finding, HappensBeforeOnly, Monitor, OutOfMemoryLimit, Recorded,
+    RelaxedOrder, Sober, Tally, Violation, WatchLimits, Watcher,
 };
 use fencepost_report::style::{GOOD, Styled, VIOLATION};
 use fencepost_report::text::{self, counted, grouped};
 use fencepost_report::{Naming, json};
-use fencepost_trace::TraceReader;
+use fencepost_trace::{Limit, LimitReached, ReadError, TraceReader};
 
 use super::{open, read_failure};
 use crate::args::{DEFAULT_MAX_FINDINGS, MonitorArguments, MonitorChoice};
 use crate::exit::{self, Failure};
+use crate::interrupt;
 use crate::names::TraceNames;
 use crate::progress::Progress;
 
@@ -31,7 +32,8 @@ pub fn run(arguments: &MonitorArguments, quiet: bool) -> Result<u8, Failure> {
             exit_code: failure.exit_code(),
             message: failure.to_string(),
         };
-        writeln!(std::io::stdout(), "{}", json::line(&object))?;
+        // If nobody reads it, the failure itself still counts.
+        let _ = writeln!(std::io::stdout(), "{}", json::line(&object));
     }
     result
 }
@@ -122,6 +124,60 @@ fn exit_code(tally: &Tally, is_stopped: bool) -> u8 {
     }
 }
 
+/// A limit that stopped a pass: a word for scripts, and a sentence.
+struct Stopped {
+    limit: &'static str,
+    message: String,
+}
+
+impl Stopped {
+    fn new(limit: &'static str, message: String) -> Self {
+        Stopped { limit, message }
+    }
+
+    fn by_interrupt() -> Self {
+        Self::new("interrupt", "interrupted".into())
+    }
+
+    fn by_names(reached: &LimitReached) -> Self {
+        let hint = match reached.limit {
+            Limit::NameBytes { .. } => " (a quarter of --memory-limit)",
+            _ => "",
+        };
+        Self::new("names", format!("{reached}{hint}"))
+    }
+
+    fn by_memory(error: &OutOfMemoryLimit) -> Self {
+        let message = format!(
+            "the clocks and the history of {} and {} need {}, more than the {} allowed for them \
+             (three quarters of --memory-limit)",
+            counted(error.threads as u64, "thread"),
+            counted(error.addresses as u64, "address"),
+            bytes(error.needed),
+            bytes(error.limit),
+        );
+        Self::new("memory", message)
+    }
+}
+
+/// A number of bytes with a unit.
+fn bytes(count: usize) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let mut scaled = count as f64;
+    let mut unit = "bytes";
+    for larger in UNITS {
+        if scaled < 1024.0 {
+            break;
+        }
+        scaled /= 1024.0;
+        unit = larger;
+    }
+    match unit {
+        "bytes" => format!("{count} bytes"),
+        _ => format!("{scaled:.1} {unit}"),
+    }
+}
+
 /// One pass over a trace.
 struct Pass<'a, M> {
     watcher: Watcher<M>,
@@ -133,13 +189,16 @@ struct Pass<'a, M> {
 
 impl<M: Monitor> Pass<'_, M> {
     /// Reads and watches the whole trace; if a limit stops it, says which.
-    fn read(&mut self, mut reader: TraceReader) -> Result<Option<String>, Failure> {
+    fn read(&mut self, mut reader: TraceReader) -> Result<Option<Stopped>, Failure> {
         let mut batch = Vec::new();
         let most = self.arguments.max_events.unwrap_or(u64::MAX);
         loop {
             match reader.next_batch(&mut batch) {
                 Ok(true) => {}
-                Ok(false) if reader.bytes_consumed() == 0 => {
+                Ok(false) if interrupt::was_requested() => {
+                    return Ok(Some(Stopped::by_interrupt()));
+                }
+                Ok(false) if reader.is_blank() => {
                     let name = self.arguments.file.display();
                     return Err(Failure::BadInput(format!(
                         "error: the input is empty\n --> {name}\n  = help: did the tracer write \
@@ -147,9 +206,7 @@ impl<M: Monitor> Pass<'_, M> {
                     )));
                 }
                 Ok(false) => return Ok(None),
-                Err(error) if error.is_limit() => {
-                    return Ok(Some(format!("{error} (see --memory-limit)")));
-                }
+                Err(ReadError::Limit(reached)) => return Ok(Some(Stopped::by_names(&reached))),
                 Err(error) => return Err(read_failure(&error, &self.arguments.file)),
             }
             let remaining = most - self.watcher.events();
@@ -160,22 +217,26 @@ impl<M: Monitor> Pass<'_, M> {
                 match self.watcher.observe(access) {
                     Ok(None) => {}
                     Ok(Some(violation)) => self.report(&violation, &TraceNames(reader.names()))?,
-                    Err(error) => {
-                        return Ok(Some(format!("{error} (three quarters of --memory-limit)")));
-                    }
+                    Err(error) => return Ok(Some(Stopped::by_memory(&error))),
                 }
             }
             if allowed < batch.len() {
-                return Ok(Some(format!(
-                    "only the first {} were asked for (--max-events)",
-                    counted(most, "event")
+                return Ok(Some(Stopped::new(
+                    "max-events",
+                    format!(
+                        "only the first {} were asked for (--max-events)",
+                        counted(most, "event")
+                    ),
                 )));
             }
-            self.progress.update(
+            let updated = self.progress.update(
                 reader.bytes_consumed(),
                 self.watcher.events(),
-                self.tally.total(),
+                Some(self.tally.total()),
             );
+            if let Err(Failure::Interrupted) = updated {
+                return Ok(Some(Stopped::by_interrupt()));
+            }
         }
     }
 
@@ -229,7 +290,16 @@ impl<M: Monitor> Pass<'_, M> {
             );
             position += batch.len() as u64;
         }
-        Some(accesses)
+        // Not if the file has changed meanwhile.
+        let ends = [accesses.first()?, accesses.last()?];
+        let expected = [&violation.pending, &violation.event].map(|placed| &placed.event.access);
+        let before = self.watcher.happens_before();
+        let is_known = |access: &Access| {
+            let address = access.operation.address();
+            access.thread.index() < before.thread_count()
+                && address.is_none_or(|a| a.index() < before.address_count())
+        };
+        (ends == expected && accesses.iter().all(is_known)).then_some(accesses)
     }
 
     fn finding(
@@ -280,6 +350,8 @@ fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:@%".contains(c);
     match !text.is_empty() && text.chars().all(is_plain) {
+        // It would be taken for an option.
+        true if text.starts_with('-') => format!("./{text}"),
         true => text,
         false => format!("'{}'", text.replace('\'', r"'\''")),
     }
@@ -290,7 +362,7 @@ struct Summary<'a, M> {
     watcher: &'a Watcher<M>,
     tally: &'a Tally,
     arguments: &'a MonitorArguments,
-    stopped_by: Option<String>,
+    stopped_by: Option<Stopped>,
 }
 
 impl<M: Monitor> Summary<'_, M> {
@@ -320,7 +392,12 @@ impl<M: Monitor> Summary<'_, M> {
             distinct_is_lower_bound: self.tally.overflowed(),
             counts: counts.collect(),
             complete: self.stopped_by.is_none(),
-            stopped_by: self.stopped_by.clone(),
+            limit: self.stopped_by.as_ref().map(|stopped| stopped.limit),
+            stopped_by: self
+                .stopped_by
+                .as_ref()
+                .map(|stopped| stopped.message.clone()),
+            version: env!("CARGO_PKG_VERSION"),
         })
     }
 
@@ -335,8 +412,8 @@ impl<M: Monitor> Summary<'_, M> {
             monitor.name(),
             text::model_title(&monitor.model()),
         );
-        if let Some(limit) = &self.stopped_by {
-            text.push_str(&format!("stopped by a limit: {limit}\n"));
+        if let Some(stopped) = &self.stopped_by {
+            text.push_str(&format!("stopped by a limit: {}\n", stopped.message));
         }
         if self.nothing_was_monitored() {
             text.push_str("nothing was monitored: only the happens-before clock ran\n");

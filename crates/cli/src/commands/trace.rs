@@ -60,7 +60,7 @@ fn convert(from: &Path, to: &Path, quiet: bool) -> Result<u8, Failure> {
         writer
             .write(reader.names(), &batch)
             .map_err(write_failure)?;
-        progress.update(reader.bytes_consumed(), reader.events(), 0);
+        progress.update(reader.bytes_consumed(), reader.events(), None)?;
     }
     writer.finish().map_err(write_failure)?;
     output.keep()
@@ -139,7 +139,7 @@ fn generate(arguments: &GenerateArguments, quiet: bool) -> Result<u8, Failure> {
     while generator.next_batch(&mut batch) {
         writer.write(&names, &batch).map_err(write_failure)?;
         events += batch.len() as u64;
-        progress.update(0, events, 0);
+        progress.update(0, events, None)?;
     }
     writer.finish().map_err(write_failure)?;
     output.keep()
@@ -158,7 +158,7 @@ fn stat(file: &Path, as_json: bool, quiet: bool) -> Result<u8, Failure> {
         .map_err(|error| read_failure(&error, file))?
     {
         statistics.add(&batch);
-        progress.update(reader.bytes_consumed(), reader.events(), 0);
+        progress.update(reader.bytes_consumed(), reader.events(), None)?;
     }
     drop(progress);
     let kinds = OperationKind::ALL.into_iter();

@@ -1,0 +1,69 @@
+//! Ctrl-C stops a run with what was found until then.
+#![cfg(unix)]
+
+mod support;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use support::{Scratch, code, fencepost, stdout};
+
+fn interrupt(child: &Child) {
+    let pid = child.id().to_string();
+    let status = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(status.expect("kill is there").success());
+}
+
+/// Writes until the command has stopped reading.
+fn feed(child: &mut Child, lines: &[u8]) {
+    let mut stdin = child.stdin.take().expect("a pipe");
+    while stdin.write_all(lines).is_ok() {}
+}
+
+#[test]
+fn an_interrupted_monitor_says_what_it_has_seen() {
+    for (trace, expected) in [
+        ("T0 st x\n", 3),
+        ("T0 st x\nT0 ld y\nT1 st y\nT1 ld x\n", 1),
+    ] {
+        let mut child = fencepost()
+            .args(["monitor", "-", "--json", "--max-findings", "0"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let lines = trace.repeat(10_000);
+        // So that the handler is there: events are read only after it was set.
+        let stdin = child.stdin.as_mut().expect("a pipe");
+        stdin.write_all(lines.as_bytes()).expect("it reads");
+        interrupt(&child);
+        feed(&mut child, lines.as_bytes());
+        let output = child.wait_with_output().expect("the command ends");
+        assert_eq!(code(&output), expected);
+        let last = stdout(&output).lines().last().expect("a summary");
+        let summary: serde_json::Value = serde_json::from_str(last).expect("JSON");
+        assert_eq!(summary["limit"], "interrupt");
+        assert_eq!(summary["complete"], false);
+        assert!(summary["events"].as_u64() > Some(0));
+    }
+}
+
+#[test]
+fn an_interrupted_conversion_leaves_nothing_behind() {
+    let scratch = Scratch::new("interrupt");
+    let target = scratch.path("out.fpt");
+    let mut child = fencepost()
+        .args(["trace", "convert", "-", &target])
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let lines = "T0 st x\n".repeat(10_000);
+    let stdin = child.stdin.as_mut().expect("a pipe");
+    stdin.write_all(lines.as_bytes()).expect("it reads");
+    interrupt(&child);
+    feed(&mut child, lines.as_bytes());
+    assert_eq!(child.wait().expect("the command ends").code(), Some(130));
+    assert!(!Path::new(&target).exists());
+    assert!(!Path::new(&format!("{target}.partial")).exists());
+}
