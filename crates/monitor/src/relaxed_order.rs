@@ -36,7 +36,7 @@
 
 use std::hint::select_unpredictable;
 
-use fencepost_memory::{Address, LockedDrains, MemoryModel, Operation, OperationKind};
+use fencepost_memory::{Address, LockedDrains, MemoryModel, Operation, OperationKind, ThreadId};
 
 use crate::clocks::{Clocks, DenseClocks, Row, SparseClocks};
 use crate::happens_before::HappensBefore;
@@ -246,6 +246,25 @@ impl<G: Grouping> RelaxedOrder<G> {
         own.offset(row)
     }
 
+    /// Whether the next event of `thread` must come after the write under the model: because the
+    /// thread made it, or knows it in relaxed happens-before. No short circuit: which of the two
+    /// holds is hard to predict, but mostly one does.
+    #[inline]
+    fn is_ordered_before(&self, write: &Placed, thread: ThreadId, kept: Row) -> bool {
+        #[cfg(test)]
+        if self.is_broken_by(Mutation::IgnoreOwnWrites) {
+            return self.knows(kept, write);
+        }
+        #[cfg(test)]
+        if self.is_broken_by(Mutation::FrontierOffByOne) {
+            let mut older = *write;
+            older.event.issue.0 -= 1;
+            older.event.coherence.0 -= 1;
+            return write.thread() == thread || self.knows(kept, &older);
+        }
+        (write.thread() == thread) | self.knows(kept, write)
+    }
+
     /// The write that `next` can overtake, see the module documentation.
     #[inline]
     fn judge<'b>(
@@ -261,24 +280,14 @@ impl<G: Grouping> RelaxedOrder<G> {
         {
             return None;
         }
-        let write = before.latest_known_write(thread, address)?;
-        #[cfg(test)]
-        if self.is_broken_by(Mutation::IgnoreOwnWrites) && write.thread() == thread {
-            return Some(write);
-        }
-        #[cfg(test)]
-        if self.is_broken_by(Mutation::FrontierOffByOne) {
-            let mut older = *write;
-            older.event.issue.0 -= 1;
-            older.event.coherence.0 -= 1;
-            let kept = self.kept_before(next.event.operation(), self.threads[thread.index()]);
-            let known = write.thread() == thread || self.knows(kept, &older);
-            return (!known).then_some(write);
-        }
         let own = self.threads[thread.index()];
         let kept = self.kept_before(next.event.operation(), own);
-        // No short circuit: which of the two holds is hard to predict, but mostly one does.
-        let is_ordered = |write: &Placed| (write.thread() == thread) | self.knows(kept, write);
+        let is_ordered = |write: &Placed| self.is_ordered_before(write, thread, kept);
+        // If the latest write of all is, so are the others, and happens-before need not be asked.
+        if is_ordered(before.last_write(address)?) {
+            return None;
+        }
+        let write = before.latest_known_write(thread, address)?;
         if is_ordered(write) {
             return None;
         }
