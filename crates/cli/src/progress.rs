@@ -37,6 +37,7 @@ impl Progress {
                     .with_style(style("{bar:12} {percent:>3}% {msg}, {eta} left")),
                 None => ProgressBar::new_spinner().with_style(style("{spinner} {msg}, {elapsed}")),
             };
+            bar.set_message("0 events");
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
             bar
         });

@@ -27,6 +27,17 @@ impl Row {
     }
 }
 
+/// The rows of an address, in every instance here: its last write, and all its accesses. A read
+/// flows in from the first, a write from the second.
+pub(crate) mod address_rows {
+    /// The last write.
+    pub(crate) const LAST_WRITE: u32 = 0;
+    /// All accesses.
+    pub(crate) const ALL_ACCESSES: u32 = 1;
+    /// How many rows that makes.
+    pub(crate) const COUNT: u32 = 2;
+}
+
 /// A set of clocks.
 pub trait Clocks {
     /// Adds `count` zero rows and returns the first.

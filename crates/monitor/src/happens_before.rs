@@ -13,14 +13,9 @@ use std::hint::select_unpredictable;
 
 use fencepost_memory::{Access, Address, CoherenceIndex, Event, IssueIndex, ThreadId};
 
-use crate::clocks::{Clocks, DenseClocks, Row};
+use crate::clocks::{Clocks, DenseClocks, Row, address_rows};
 use crate::history::WriteHistory;
 use crate::violation::Placed;
-
-/// Rows of an address.
-const LAST_WRITE: u32 = 0;
-const ALL_ACCESSES: u32 = 1;
-const ROWS_PER_ADDRESS: u32 = 2;
 
 #[derive(Clone, Debug)]
 struct ThreadState {
@@ -55,7 +50,7 @@ impl HappensBefore {
         }
         if let Some(address) = access.operation.address() {
             while self.addresses.len() <= address.index() {
-                let row = self.clocks.add_rows(ROWS_PER_ADDRESS);
+                let row = self.clocks.add_rows(address_rows::COUNT);
                 self.addresses.push(AddressState {
                     row,
                     last_accessor: None,
@@ -99,7 +94,10 @@ impl HappensBefore {
         };
         let state = &mut self.addresses[address.index()];
         state.last_accessor = Some(thread);
-        let (last_write, all) = (state.row.offset(LAST_WRITE), state.row.offset(ALL_ACCESSES));
+        let (last_write, all) = (
+            state.row.offset(address_rows::LAST_WRITE),
+            state.row.offset(address_rows::ALL_ACCESSES),
+        );
         if self.clocks.merges_are_cheap() {
             // Reads and writes alike, a read with its own row for the last write's.
             let from = select_unpredictable(writes, all, last_write);
@@ -218,7 +216,7 @@ impl HappensBefore {
 
     /// The bytes that would be held with so many threads and addresses.
     pub fn projected_memory(&self, threads: usize, addresses: usize) -> usize {
-        let rows = threads + addresses.saturating_mul(ROWS_PER_ADDRESS as usize);
+        let rows = threads + addresses.saturating_mul(address_rows::COUNT as usize);
         DenseClocks::projected_memory(rows, threads)
             .saturating_add(self.history.memory())
             .saturating_add(Self::bookkeeping(threads, addresses))
@@ -243,10 +241,10 @@ impl HappensBefore {
         }
         for (number, address) in self.addresses.iter().enumerate() {
             if let Some(write) = self.history.latest(Address(number as u32)) {
-                rows.push((write.thread(), address.row.offset(LAST_WRITE)));
+                rows.push((write.thread(), address.row.offset(address_rows::LAST_WRITE)));
             }
             if let Some(accessor) = address.last_accessor {
-                rows.push((accessor, address.row.offset(ALL_ACCESSES)));
+                rows.push((accessor, address.row.offset(address_rows::ALL_ACCESSES)));
             }
         }
         let clocks = &self.clocks;

@@ -38,7 +38,7 @@ use std::hint::select_unpredictable;
 
 use fencepost_memory::{Address, LockedDrains, MemoryModel, Operation, OperationKind, ThreadId};
 
-use crate::clocks::{Clocks, DenseClocks, Row, SparseClocks};
+use crate::clocks::{Clocks, DenseClocks, Row, SparseClocks, address_rows};
 use crate::happens_before::HappensBefore;
 use crate::monitor::Monitor;
 use crate::violation::Placed;
@@ -107,11 +107,6 @@ struct ThreadRows {
     stores: Row,
     fences: Row,
 }
-
-/// Rows of an address.
-const LAST_WRITE: u32 = 0;
-const ALL_ACCESSES: u32 = 1;
-const ROWS_PER_ADDRESS: u32 = 2;
 
 /// Ways to break the monitor, for the tests that show that the oracle notices.
 #[cfg(test)]
@@ -221,7 +216,8 @@ impl<G: Grouping> RelaxedOrder<G> {
                 .push(self.clocks.add_rows(self.rows_per_thread()));
         }
         while self.addresses.len() < addresses {
-            self.addresses.push(self.clocks.add_rows(ROWS_PER_ADDRESS));
+            self.addresses
+                .push(self.clocks.add_rows(address_rows::COUNT));
         }
     }
 
@@ -418,7 +414,10 @@ impl<G: Grouping> RelaxedOrder<G> {
     #[inline]
     fn rows_of(&self, address: Address) -> (Row, Row) {
         let row = self.addresses[address.index()];
-        (row.offset(LAST_WRITE), row.offset(ALL_ACCESSES))
+        (
+            row.offset(address_rows::LAST_WRITE),
+            row.offset(address_rows::ALL_ACCESSES),
+        )
     }
 
     /// Whether `next` is a plain load that reads its own thread's store, possibly from the
@@ -475,7 +474,7 @@ impl<G: Grouping> Monitor for RelaxedOrder<G> {
 
     fn projected_memory(&self, threads: usize, addresses: usize) -> usize {
         let thread_rows = threads * self.rows_per_thread() as usize;
-        let rows = addresses.saturating_mul(ROWS_PER_ADDRESS as usize) + thread_rows;
+        let rows = addresses.saturating_mul(address_rows::COUNT as usize) + thread_rows;
         let groups = G::groups(threads, addresses);
         let clocks = self.clocks.memory_with(rows, groups);
         clocks.saturating_add((threads + addresses) * 4)

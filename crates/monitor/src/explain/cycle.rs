@@ -1,0 +1,143 @@
+//! The happens-before cycle that a witness closes.
+
+use fencepost_memory::{Event, MemoryModel, Operation, Trace, order};
+
+use super::slice::Slice;
+use super::{CycleEvent, ExplainError, Relation, unsound};
+
+impl Slice {
+    /// A shortest happens-before cycle through the pending write and the overtaking event.
+    pub(super) fn cycle(
+        &self,
+        model: MemoryModel,
+        trace: &Trace,
+    ) -> Result<Vec<CycleEvent>, ExplainError> {
+        let path = self.shortest_path();
+        let by_thread = trace.by_thread();
+        let in_trace = |index: usize| {
+            let event = &self.events[index];
+            &trace.events()[by_thread[event.thread][event.issue]]
+        };
+        let mut cycle = Vec::new();
+        for (at, &index) in path.iter().enumerate() {
+            let next = path[(at + 1) % path.len()];
+            let (from, to) = (in_trace(index), in_trace(next));
+            let Some(relation) = relation_between(from, to) else {
+                return Err(unsound(format!("{from} is not ordered before {to}")));
+            };
+            let is_kept = match relation {
+                Relation::ProgramOrder => {
+                    let barrier_between = self.barrier_between(index, next);
+                    model.keeps(from.operation(), to.operation(), barrier_between)
+                }
+                // Into a load that reads its own thread's store, possibly from the buffer.
+                Relation::CoherenceThenReadsFrom => !self.reads_own_store(next),
+                Relation::ReadsFrom | Relation::Coherence | Relation::FromRead => true,
+            };
+            cycle.push(CycleEvent {
+                event: self.events[index].placed,
+                relation,
+                is_kept,
+            });
+        }
+        Ok(cycle)
+    }
+
+    fn barrier_between(&self, from: usize, to: usize) -> bool {
+        let thread = self.events[from].thread;
+        self.events[from + 1..to]
+            .iter()
+            .any(|e| e.thread == thread && e.operation() == Operation::StoreBarrier)
+    }
+
+    fn reads_own_store(&self, load: usize) -> bool {
+        let event = &self.events[load];
+        let source = self.events[..load].iter().rev().find(|write| {
+            write.operation().writes()
+                && write.address == event.address
+                && write.coherence == event.coherence
+        });
+        source.is_some_and(|write| write.thread == event.thread)
+    }
+
+    /// The fewest events from the pending write to the overtaking one, each ordered before
+    /// the next by program order or conflict order.
+    fn shortest_path(&self) -> Vec<usize> {
+        /// The best predecessor so far: how far from the start, and which event. Of equally
+        /// near ones the latest, because it is the one whose value is read.
+        #[derive(Clone, Copy)]
+        struct Nearest(Option<(usize, usize)>);
+        impl Nearest {
+            fn offer(&mut self, distance: usize, index: usize) {
+                if self.0.is_none_or(|(best, _)| distance <= best) {
+                    self.0 = Some((distance, index));
+                }
+            }
+            fn or(self, other: Nearest) -> Nearest {
+                match (self.0, other.0) {
+                    (Some(a), Some(b)) if b.0 < a.0 => other,
+                    (None, _) => other,
+                    _ => self,
+                }
+            }
+        }
+        let none = Nearest(None);
+        let mut of_thread = vec![none; self.threads];
+        let mut writes = vec![none; self.addresses];
+        let mut accesses = vec![none; self.addresses];
+        let mut predecessor = vec![usize::MAX; self.events.len()];
+        for (index, event) in self.events.iter().enumerate() {
+            let last = index + 1 == self.events.len();
+            let mut nearest = of_thread[event.thread];
+            // In the witness the overtaking event is ordered before, not after, the
+            // writes that it overtakes; it is reached by program order.
+            if let (Some(address), false) = (event.address, last) {
+                let conflicting = if event.operation().writes() {
+                    accesses[address]
+                } else {
+                    writes[address]
+                };
+                nearest = nearest.or(conflicting);
+            }
+            let distance = match nearest.0 {
+                _ if index == 0 => 0,
+                None => continue,
+                Some((distance, from)) => {
+                    predecessor[index] = from;
+                    distance + 1
+                }
+            };
+            of_thread[event.thread].offer(distance, index);
+            if let Some(address) = event.address {
+                accesses[address].offer(distance, index);
+                if event.operation().writes() {
+                    writes[address].offer(distance, index);
+                }
+            }
+        }
+        let mut path = vec![self.events.len() - 1];
+        while let Some(&from) = path.last().map(|&index| &predecessor[index])
+            && from != usize::MAX
+        {
+            path.push(from);
+        }
+        path.reverse();
+        path
+    }
+}
+
+/// How `from` is ordered directly before `to`, if it is.
+fn relation_between(from: &Event, to: &Event) -> Option<Relation> {
+    if order::program_order(from, to) {
+        return Some(Relation::ProgramOrder);
+    }
+    if !order::conflict_order(from, to) {
+        return None;
+    }
+    Some(match (from.operation().writes(), to.operation().writes()) {
+        (true, true) => Relation::Coherence,
+        (false, _) => Relation::FromRead,
+        (true, false) if from.coherence == to.coherence => Relation::ReadsFrom,
+        (true, false) => Relation::CoherenceThenReadsFrom,
+    })
+}

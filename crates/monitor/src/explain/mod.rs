@@ -1,0 +1,189 @@
+//! From a violation to a finding: the happens-before cycle, and a witness.
+//!
+//! The interleaving from the pending write to the overtaking event is cut down to what
+//! happens before the overtaking event. On the store-buffer machine these events are then
+//! performed again, with the same results, except that the pending write is held back (in its
+//! buffer, or not performed yet if it is a locked one), and with it whatever must wait for it,
+//! until the overtaking event is done. What does not happen after the pending write is performed
+//! first, so that a reader can skip it: the [`prelude`](Witness::prelude).
+//!
+//! That is a run of the same program: each thread performs a prefix of what it performs in the
+//! interleaving, every read but the overtaking event (the last of its thread) returns what it
+//! returns there, and everything before the pending write can have been performed as in the
+//! interleaving, with all buffers empty. What the overtaking event does with another value than
+//! in the interleaving is up to the program: a compare-exchange may fail, or succeed. The trace
+//! is not sequentially consistent either way.
+//!
+//! `slice` cuts the interleaving down and checks the trace, `run` performs it, `cycle` finds the
+//! cycle.
+//!
+//! Nothing of this relies on the monitor's clocks. The run is replayed on the machine, its
+//! trace must be allowed by the model's axioms and forbidden by those of SC, and each edge
+//! of the cycle is checked. If any of this fails the monitor has a bug, and
+//! [`ExplainError::Unsound`] says so.
+
+use fencepost_memory::MemoryModel;
+use thiserror::Error;
+
+use crate::violation::{Placed, Violation};
+
+mod cycle;
+mod run;
+mod slice;
+
+use run::Run;
+use slice::Slice;
+
+/// Why a violation has no explanation.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum ExplainError {
+    /// The violation spans more accesses than were remembered.
+    #[error("the violation spans {length} events, but only the last {window} are kept")]
+    OutsideWindow {
+        /// From the pending write to the overtaking event.
+        length: u64,
+        /// How many accesses are remembered.
+        window: usize,
+    },
+    /// The witness does not check. This is a bug in Fencepost.
+    #[error(
+        "internal error: the witness of a violation does not check ({reason}); this is a bug in \
+         Fencepost, please report it with the trace"
+    )]
+    Unsound {
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+/// How two neighbours of a cycle are ordered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Relation {
+    /// Program order: the same thread, earlier to later.
+    ProgramOrder,
+    /// The second reads what the first wrote.
+    ReadsFrom,
+    /// The second overwrites what the first wrote.
+    Coherence,
+    /// The second overwrites what the first read.
+    FromRead,
+    /// The second reads a value that overwrote what the first wrote.
+    CoherenceThenReadsFrom,
+}
+
+impl Relation {
+    /// The short name used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Relation::ProgramOrder => "po",
+            Relation::ReadsFrom => "rf",
+            Relation::Coherence => "co",
+            Relation::FromRead => "fr",
+            Relation::CoherenceThenReadsFrom => "co;rf",
+        }
+    }
+}
+
+/// An event of a cycle and how it is ordered before the next one (the last before the
+/// first).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CycleEvent {
+    /// The event.
+    pub event: Placed,
+    /// How it is ordered before the next.
+    pub relation: Relation,
+    /// Whether the model keeps that order. A fence between two events whose program order is
+    /// not kept rules the cycle out, if all such pairs of the cycle get one.
+    pub is_kept: bool,
+}
+
+/// What one step of a witness did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// A store went into its thread's buffer.
+    Buffer,
+    /// A load took the value of this store from its thread's buffer.
+    Forward(Placed),
+    /// A load (plain or locked) read memory: this write, or what was there at the start.
+    Read(Option<Placed>),
+    /// A read-modify-write read this write, or what was there at the start, and wrote memory.
+    Exchange(Option<Placed>),
+    /// A locked store, a fence or a barrier was performed.
+    Perform,
+    /// A buffered store reached memory.
+    Commit,
+}
+
+/// One step of a witness.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WitnessStep {
+    /// Of which event. The overtaking event has the place in coherence order that it takes
+    /// here, and no value if it reads.
+    pub event: Placed,
+    /// What happened.
+    pub action: Action,
+}
+
+/// A run of the store-buffer machine whose trace is not sequentially consistent; checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Witness {
+    /// The machine.
+    pub model: MemoryModel,
+    /// How many events of the interleaving come before the run; they are performed as they
+    /// are, with empty buffers at the end.
+    pub starts_after: u64,
+    /// The steps.
+    pub steps: Vec<WitnessStep>,
+    /// How many of the first steps belong to events that do not happen after the pending
+    /// write. They too end with empty buffers.
+    pub prelude: usize,
+}
+
+/// A violation, explained.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The three events.
+    pub violation: Violation,
+    /// The happens-before cycle of the witness, beginning with the pending write.
+    pub cycle: Vec<CycleEvent>,
+    /// The run that shows it.
+    pub witness: Witness,
+}
+
+fn unsound(reason: impl Into<String>) -> ExplainError {
+    ExplainError::Unsound {
+        reason: reason.into(),
+    }
+}
+
+/// Explains a violation from the events between its pending write and its overtaking event,
+/// both included. `before_pending` is the write to the same address before the pending one, if
+/// the caller knows it: a load that overtakes reads it.
+pub(crate) fn explain(
+    violation: &Violation,
+    events: &[Placed],
+    before_pending: Option<Placed>,
+) -> Result<Finding, ExplainError> {
+    let slice = Slice::new(violation, events)?;
+    let mut run = Run::new(violation.model, &slice, before_pending);
+    run.perform_prelude()?;
+    let prelude = run.steps.len();
+    run.perform_without_pending_write()?;
+    run.overtake()?;
+    run.perform_the_rest()?;
+    let steps = run.steps;
+    let trace = run.machine.finish().map_err(|e| unsound(e.to_string()))?;
+    slice.check_trace(violation.model, &trace)?;
+    let cycle = slice.cycle(violation.model, &trace)?;
+    Ok(Finding {
+        violation: *violation,
+        cycle,
+        witness: Witness {
+            model: violation.model,
+            starts_after: violation.pending.position,
+            steps,
+            prelude,
+        },
+    })
+}
