@@ -10,9 +10,9 @@ use std::process::{Child, Command, Stdio};
 use support::{Scratch, code, fencepost, stdout};
 
 fn interrupt(child: &Child) {
-    let pid = child.id().to_string();
-    let status = Command::new("kill").args(["-INT", &pid]).status();
-    assert!(status.expect("kill is there").success());
+    let kill = format!("kill -INT {}", child.id());
+    let status = Command::new("sh").args(["-c", &kill]).status();
+    assert!(status.expect("there is a shell").success());
 }
 
 /// Writes until the command has stopped reading.
