@@ -44,7 +44,7 @@ pub enum Command {
     Demo,
 
     /// Does this interleaving show that the program can leave sequential consistency?
-    #[command(after_help = MONITOR_HELP)]
+    #[command(after_help = format!("{MONITOR_HELP}\n\n{}", exit::HELP))]
     Monitor(MonitorArguments),
 
     /// Convert, summarise and generate traces
@@ -79,14 +79,7 @@ another interleaving may show one.
 Examples:
   fencepost monitor run.trace
   fencepost monitor run.fpt.gz --model pso --max-findings 1
-  my-tracer ./app | fencepost monitor - --json | tail -n 1
-
-Exit codes:
-  0  no violation was found in this interleaving
-  1  a violation was found
-  2  the command line or the trace was wrong
-  3  a limit was reached before the end, and no violation was found until then
-  70 a check of Fencepost's own result failed: a bug, please report it";
+  my-tracer ./app | fencepost monitor - --json | tail -n 1";
 
 /// How many distinct violations are shown in full.
 pub const DEFAULT_MAX_FINDINGS: usize = 3;

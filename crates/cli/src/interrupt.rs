@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::exit::Failure;
+
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// The exit code of a command that was killed by an interrupt, as shells have it.
@@ -15,6 +17,14 @@ pub fn listen() {
             std::process::exit(KILLED);
         }
     });
+}
+
+/// Fails if there was an interrupt, for commands that have no partial result.
+pub fn check() -> Result<(), Failure> {
+    match was_requested() {
+        true => Err(Failure::Interrupted),
+        false => Ok(()),
+    }
 }
 
 /// Whether there was an interrupt.

@@ -7,9 +7,6 @@ use std::time::{Duration, Instant};
 use fencepost_report::text::grouped;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::exit::Failure;
-use crate::interrupt;
-
 /// How often a plain line is printed.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 /// How often the bar is updated.
@@ -54,19 +51,11 @@ impl Progress {
         }
     }
 
-    /// Called often; prints seldom. Fails if the user has asked to stop.
-    pub fn update(
-        &mut self,
-        bytes: u64,
-        events: u64,
-        violations: Option<u64>,
-    ) -> Result<(), Failure> {
-        if interrupt::was_requested() {
-            return Err(Failure::Interrupted);
-        }
+    /// Called often; prints seldom.
+    pub fn update(&mut self, bytes: u64, events: u64, violations: Option<u64>) {
         let now = Instant::now();
         if self.quiet || now < self.next {
-            return Ok(());
+            return;
         }
         let rate = events as f64 / (now - self.started).as_secs_f64() / 1e6;
         let found = violations.map_or(String::new(), |count| {
@@ -84,7 +73,6 @@ impl Progress {
                 self.next = now + PLAIN_INTERVAL;
             }
         }
-        Ok(())
     }
 
     /// Runs `print` without disturbing the bar.

@@ -5,7 +5,7 @@ mod support;
 use std::io::{Read, Write};
 use std::process::Stdio;
 
-use support::{Scratch, code, fencepost, run, run_with_input, stderr, stdout};
+use support::{Scratch, code, fencepost, run, run_with_input, spawn, stderr, stdout};
 
 /// A binary trace of a few blocks.
 fn binary_trace(scratch: &Scratch) -> Vec<u8> {
@@ -129,13 +129,7 @@ fn closing_the_output_early_is_no_error() {
         &["monitor", "-", "--max-findings", "1000000"],
     ];
     for arguments in arguments {
-        let mut child = fencepost()
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
+        let mut child = spawn(arguments);
         let mut stdout = child.stdout.take().expect("a pipe");
         let mut stdin = child.stdin.take().expect("a pipe");
         if arguments[0] == "monitor" {

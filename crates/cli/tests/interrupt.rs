@@ -5,9 +5,9 @@ mod support;
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
-use support::{Scratch, code, fencepost, stdout};
+use support::{Scratch, code, spawn, stdout};
 
 fn interrupt(child: &Child) {
     let kill = format!("kill -INT {}", child.id());
@@ -27,12 +27,7 @@ fn an_interrupted_monitor_says_what_it_has_seen() {
         ("T0 st x\n", 3),
         ("T0 st x\nT0 ld y\nT1 st y\nT1 ld x\n", 1),
     ] {
-        let mut child = fencepost()
-            .args(["monitor", "-", "--json", "--max-findings", "0"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
+        let mut child = spawn(&["monitor", "-", "--json", "--max-findings", "0"]);
         let lines = trace.repeat(10_000);
         // So that the handler is there: events are read only after it was set.
         let stdin = child.stdin.as_mut().expect("a pipe");
@@ -53,11 +48,7 @@ fn an_interrupted_monitor_says_what_it_has_seen() {
 fn an_interrupted_conversion_leaves_nothing_behind() {
     let scratch = Scratch::new("interrupt");
     let target = scratch.path("out.fpt");
-    let mut child = fencepost()
-        .args(["trace", "convert", "-", &target])
-        .stdin(Stdio::piped())
-        .spawn()
-        .expect("the command starts");
+    let mut child = spawn(&["trace", "convert", "-", &target]);
     let lines = "T0 st x\n".repeat(10_000);
     let stdin = child.stdin.as_mut().expect("a pipe");
     stdin.write_all(lines.as_bytes()).expect("it reads");

@@ -435,15 +435,8 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Access, CoherenceIndex, IssueIndex, ThreadId};
-
-    fn event(thread: u32, issue: u64, operation: Operation, coherence: u64) -> Event {
-        Event {
-            access: Access::new(ThreadId(thread), operation),
-            issue: IssueIndex(issue),
-            coherence: CoherenceIndex(coherence),
-        }
-    }
+    use crate::event::event;
+    use crate::event::{Access, Address, Operation, ThreadId};
 
     const X: Address = Address(0);
     const Y: Address = Address(1);

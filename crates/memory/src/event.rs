@@ -316,6 +316,21 @@ pub struct Event {
 }
 
 impl Event {
+    /// The event that `access` is when its thread has had `issued` events and its address, if it
+    /// has one, `written` writes: its place in a sequentially consistent interleaving.
+    #[inline]
+    pub fn next(access: Access, issued: u64, written: u64) -> Self {
+        let coherence = match access.operation.address() {
+            None => 0,
+            Some(_) => written + u64::from(access.operation.writes()),
+        };
+        Event {
+            access,
+            issue: IssueIndex(issued + 1),
+            coherence: CoherenceIndex(coherence),
+        }
+    }
+
     /// Who performed it.
     #[inline]
     pub fn thread(&self) -> ThreadId {
@@ -338,6 +353,16 @@ impl fmt::Display for Event {
             Some(_) => write!(f, " (value {})", self.coherence.0),
             None => Ok(()),
         }
+    }
+}
+
+/// An event without value or location, for the tests of this crate.
+#[cfg(test)]
+pub(crate) fn event(thread: u32, issue: u64, operation: Operation, coherence: u64) -> Event {
+    Event {
+        access: Access::new(ThreadId(thread), operation),
+        issue: IssueIndex(issue),
+        coherence: CoherenceIndex(coherence),
     }
 }
 

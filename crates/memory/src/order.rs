@@ -178,15 +178,8 @@ fn sum_up(counts: &mut [usize]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Access, Address, CoherenceIndex, IssueIndex, Operation, ThreadId};
-
-    fn event(thread: u32, issue: u64, operation: Operation, coherence: u64) -> Event {
-        Event {
-            access: Access::new(ThreadId(thread), operation),
-            issue: IssueIndex(issue),
-            coherence: CoherenceIndex(coherence),
-        }
-    }
+    use crate::event::event;
+    use crate::event::{Access, Address, Operation, ThreadId};
 
     #[test]
     fn conflict_order_follows_the_definition() {

@@ -6,7 +6,7 @@
 
 use thiserror::Error;
 
-use crate::event::{Access, Address, CoherenceIndex, Event, IssueIndex, ThreadId};
+use crate::event::{Access, Address, CoherenceIndex, Event, ThreadId};
 
 /// A validated trace. The order of the events in the list carries no meaning.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -312,17 +312,9 @@ pub struct Indexer {
 impl Indexer {
     /// The event that `access` is when it comes next.
     #[inline]
-    pub fn peek(&mut self, access: Access) -> Event {
-        let issue = IssueIndex(self.issued(access.thread) + 1);
-        let coherence = match access.operation.address() {
-            None => 0,
-            Some(a) => self.written(a) + u64::from(access.operation.writes()),
-        };
-        Event {
-            access,
-            issue,
-            coherence: CoherenceIndex(coherence),
-        }
+    pub fn peek(&self, access: Access) -> Event {
+        let written = access.operation.address().map_or(0, |a| self.written(a));
+        Event::next(access, self.issued(access.thread), written)
     }
 
     /// Adds `access` to the interleaving.
@@ -377,16 +369,9 @@ fn slot(list: &mut Vec<u64>, index: usize) -> &mut u64 {
 mod tests {
     use super::*;
     use crate::event::Operation;
+    use crate::event::event;
 
     const X: Address = Address(0);
-
-    fn event(thread: u32, issue: u64, operation: Operation, coherence: u64) -> Event {
-        Event {
-            access: Access::new(ThreadId(thread), operation),
-            issue: IssueIndex(issue),
-            coherence: CoherenceIndex(coherence),
-        }
-    }
 
     /// Checks that `Trace::new` refuses the events, naming the one at `position`.
     fn refused(events: Vec<Event>, position: usize, message: &str) {

@@ -131,12 +131,6 @@ impl DenseClocks {
     pub fn row(&self, row: Row) -> &[u64] {
         self.chunks[row.0 as usize * self.width..][..self.width].as_flattened()
     }
-
-    /// The bytes that `rows` rows of `groups` groups would take.
-    pub fn projected_memory(rows: usize, groups: usize) -> usize {
-        let chunks = rows.saturating_mul(groups.div_ceil(CHUNK));
-        chunks.saturating_mul(size_of::<Chunk>())
-    }
 }
 
 impl Clocks for DenseClocks {
@@ -201,7 +195,8 @@ impl Clocks for DenseClocks {
     }
 
     fn memory_with(&self, rows: usize, groups: usize) -> usize {
-        Self::projected_memory(rows, groups)
+        let chunks = rows.saturating_mul(groups.div_ceil(CHUNK));
+        chunks.saturating_mul(size_of::<Chunk>())
     }
 }
 

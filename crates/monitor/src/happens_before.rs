@@ -6,12 +6,12 @@
 //! takes O(threads) per event.
 //!
 //! The explorer needs this clock too, so it is computed once, here, and handed to the
-//! monitors. They ask one question of it: which is the latest write to an address that
-//! happens before the last event of a thread? See [`HappensBefore::latest_known_write`].
+//! monitors. What they ask of it: which is the latest write to an address that happens before
+//! the last event of a thread? See [`HappensBefore::latest_known_write`].
 
 use std::hint::select_unpredictable;
 
-use fencepost_memory::{Access, Address, CoherenceIndex, Event, IssueIndex, ThreadId};
+use fencepost_memory::{Access, Address, CoherenceIndex, Event, ThreadId};
 
 use crate::clocks::{Clocks, DenseClocks, Row, address_rows};
 use crate::history::WriteHistory;
@@ -64,17 +64,11 @@ impl HappensBefore {
     #[inline]
     pub fn place(&self, access: Access) -> Placed {
         let last = &self.threads[access.thread.index()].last;
-        let issue = last.as_ref().map_or(0, |last| last.event.issue.0) + 1;
-        let coherence = match access.operation.address() {
-            None => 0,
-            Some(a) => self.history.written(a) + u64::from(access.operation.writes()),
-        };
+        let issued = last.as_ref().map_or(0, |last| last.event.issue.0);
+        let address = access.operation.address();
+        let written = address.map_or(0, |a| self.history.written(a));
         Placed {
-            event: Event {
-                access,
-                issue: IssueIndex(issue),
-                coherence: CoherenceIndex(coherence),
-            },
+            event: Event::next(access, issued, written),
             position: self.position,
         }
     }
@@ -217,7 +211,8 @@ impl HappensBefore {
     /// The bytes that would be held with so many threads and addresses.
     pub fn projected_memory(&self, threads: usize, addresses: usize) -> usize {
         let rows = threads + addresses.saturating_mul(address_rows::COUNT as usize);
-        DenseClocks::projected_memory(rows, threads)
+        self.clocks
+            .memory_with(rows, threads)
             .saturating_add(self.history.memory())
             .saturating_add(Self::bookkeeping(threads, addresses))
     }

@@ -22,6 +22,14 @@ struct Writes {
 }
 
 impl Writes {
+    /// How many of the writes are known; the latest counts as one more than the earlier ones.
+    fn known(&self, is_known: impl Fn(&Placed) -> bool) -> usize {
+        match &self.latest {
+            Some(latest) if is_known(latest) => self.earlier.len() + 1,
+            _ => known_prefix(&self.earlier, is_known),
+        }
+    }
+
     #[inline(never)]
     fn latest_earlier_where(&self, is_known: impl Fn(&Placed) -> bool) -> Option<&Placed> {
         self.earlier[..known_prefix(&self.earlier, is_known)].last()
@@ -111,18 +119,11 @@ impl WriteHistory {
         is_known: impl Fn(&Placed) -> bool,
     ) -> Option<&Placed> {
         let writes = &self.addresses[address.index()];
-        if let Some(latest) = &writes.latest
-            && is_known(latest)
-            && only_writes(latest)
-        {
-            return Some(latest);
-        }
-        let known = match &writes.latest {
-            Some(latest) if is_known(latest) => writes.earlier.len(),
-            _ => known_prefix(&writes.earlier, is_known),
-        };
-        let known = writes.earlier[..known].iter();
-        known.rev().find(|write| only_writes(write))
+        let known = writes.known(is_known);
+        let earlier = &writes.earlier[..known.min(writes.earlier.len())];
+        let latest = writes.latest.iter().filter(|_| known > earlier.len());
+        let mut newest_first = latest.chain(earlier.iter().rev());
+        newest_first.find(|write| only_writes(write))
     }
 
     /// Whether it is time to forget.
@@ -267,12 +268,7 @@ impl<'a> ClockTree<'a> {
 
     /// How many of the writes a clock knows.
     fn known(writes: &Writes, clock: &[u64]) -> usize {
-        let is_known =
-            |write: &Placed| write.event.issue.0 <= clock[write.event.access.thread.index()];
-        if writes.latest.as_ref().is_some_and(is_known) {
-            return writes.earlier.len() + 1;
-        }
-        known_prefix(&writes.earlier, is_known)
+        writes.known(|write| write.event.issue.0 <= clock[write.thread().index()])
     }
 
     /// Sets the flags of the earlier writes that are some clock's latest known one, and of

@@ -124,6 +124,22 @@ pub(crate) enum Mutation {
     OvertakeExchanges,
 }
 
+#[cfg(test)]
+impl Mutation {
+    pub(crate) const ALL: [Mutation; 10] = [
+        Mutation::DropForwardingException,
+        Mutation::KeepStoreToLoad,
+        Mutation::IgnoreFences,
+        Mutation::IgnoreBarriers,
+        Mutation::IgnoreStores,
+        Mutation::IgnoreOwnWrites,
+        Mutation::FrontierOffByOne,
+        Mutation::ForgetReadsBeforeWrites,
+        Mutation::LockedDrainNothing,
+        Mutation::OvertakeExchanges,
+    ];
+}
+
 /// The relaxed-order monitor. Make one with [`RelaxedOrder::tso`] or [`RelaxedOrder::pso`].
 #[derive(Clone, Debug)]
 pub struct RelaxedOrder<G: Grouping> {

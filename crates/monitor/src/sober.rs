@@ -263,7 +263,8 @@ impl Monitor for Sober {
 
     fn projected_memory(&self, threads: usize, addresses: usize) -> usize {
         let rows = addresses.saturating_mul(threads + 2) + 2 * threads;
-        DenseClocks::projected_memory(rows, 2 * threads)
+        self.clocks
+            .memory_with(rows, 2 * threads)
             .saturating_add(2 * self.writes_held * size_of::<Write>())
     }
 }

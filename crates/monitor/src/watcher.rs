@@ -33,8 +33,8 @@ impl Default for WatchLimits {
 /// The memory limit would be exceeded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error(
-    "the clocks and the history of {threads} threads and {addresses} addresses need {needed} \
-     bytes, more than the {limit} allowed for them"
+    "the clocks and the history need {needed} bytes, more than the {limit} allowed for them \
+     (threads: {threads}, addresses: {addresses})"
 )]
 pub struct OutOfMemoryLimit {
     /// The threads, with the one that would come next.
@@ -54,7 +54,7 @@ pub struct Watcher<M> {
     monitor: M,
     recent: Recent,
     limits: WatchLimits,
-    checks_until_next_memory_check: u32,
+    events_until_memory_check: u32,
 }
 
 /// What grows without new threads and addresses is checked this often.
@@ -73,7 +73,7 @@ impl<M: Monitor> Watcher<M> {
             monitor,
             recent: Recent::new(limits.witness_window),
             limits,
-            checks_until_next_memory_check: EVENTS_PER_MEMORY_CHECK,
+            events_until_memory_check: EVENTS_PER_MEMORY_CHECK,
         }
     }
 
@@ -87,9 +87,9 @@ impl<M: Monitor> Watcher<M> {
             self.check_growth(threads, addresses)?;
             self.before.admit(&access);
         }
-        self.checks_until_next_memory_check -= 1;
-        if self.checks_until_next_memory_check == 0 {
-            self.checks_until_next_memory_check = EVENTS_PER_MEMORY_CHECK;
+        self.events_until_memory_check -= 1;
+        if self.events_until_memory_check == 0 {
+            self.events_until_memory_check = EVENTS_PER_MEMORY_CHECK;
             let (threads, addresses) = self.sizes();
             self.check_memory(self.memory(), threads, addresses)?;
         }

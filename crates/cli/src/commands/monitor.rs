@@ -148,33 +148,8 @@ impl Stopped {
     }
 
     fn by_memory(error: &OutOfMemoryLimit) -> Self {
-        let message = format!(
-            "the clocks and the history of {} and {} need {}, more than the {} allowed for them \
-             (three quarters of --memory-limit)",
-            counted(error.threads as u64, "thread"),
-            counted(error.addresses as u64, "address"),
-            bytes(error.needed),
-            bytes(error.limit),
-        );
-        Self::new("memory", message)
-    }
-}
-
-/// A number of bytes with a unit.
-fn bytes(count: usize) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    let mut scaled = count as f64;
-    let mut unit = "bytes";
-    for larger in UNITS {
-        if scaled < 1024.0 {
-            break;
-        }
-        scaled /= 1024.0;
-        unit = larger;
-    }
-    match unit {
-        "bytes" => format!("{count} bytes"),
-        _ => format!("{scaled:.1} {unit}"),
+        let share = "three quarters of --memory-limit";
+        Self::new("memory", format!("{error}; that is {share}"))
     }
 }
 
@@ -193,11 +168,12 @@ impl<M: Monitor> Pass<'_, M> {
         let mut batch = Vec::new();
         let most = self.arguments.max_events.unwrap_or(u64::MAX);
         loop {
-            match reader.next_batch(&mut batch) {
+            let next = reader.next_batch(&mut batch);
+            if interrupt::was_requested() {
+                return Ok(Some(Stopped::by_interrupt()));
+            }
+            match next {
                 Ok(true) => {}
-                Ok(false) if interrupt::was_requested() => {
-                    return Ok(Some(Stopped::by_interrupt()));
-                }
                 Ok(false) if reader.is_blank() => {
                     let name = self.arguments.file.display();
                     return Err(Failure::BadInput(format!(
@@ -229,14 +205,11 @@ impl<M: Monitor> Pass<'_, M> {
                     ),
                 )));
             }
-            let updated = self.progress.update(
+            self.progress.update(
                 reader.bytes_consumed(),
                 self.watcher.events(),
                 Some(self.tally.total()),
             );
-            if let Err(Failure::Interrupted) = updated {
-                return Ok(Some(Stopped::by_interrupt()));
-            }
         }
     }
 

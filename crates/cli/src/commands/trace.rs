@@ -4,17 +4,19 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use fencepost_memory::OperationKind;
+use fencepost_memory::{Access, OperationKind};
 use fencepost_report::columns::aligned;
 use fencepost_report::json::{self, StatisticsObject, ThreadObject};
 use fencepost_report::text::{counted, grouped};
 use fencepost_trace::{
-    Format, GenerateOptions, OutputFormat, TraceStatistics, TraceWriter, WriteError,
+    Format, GenerateOptions, Names, OutputFormat, TraceReader, TraceStatistics, TraceWriter,
+    WriteError,
 };
 
 use super::{open, read_failure};
 use crate::args::{GenerateArguments, TraceCommand};
 use crate::exit::{self, Failure};
+use crate::interrupt;
 use crate::progress::Progress;
 
 /// Names of a trace that is only converted or counted may take this much.
@@ -36,6 +38,26 @@ fn write_failure(error: WriteError) -> Failure {
     }
 }
 
+/// Reads the whole trace, with progress, unless there is an interrupt.
+fn for_each_batch(
+    reader: &mut TraceReader,
+    file: &Path,
+    quiet: bool,
+    mut visit: impl FnMut(&Names, &[Access]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut progress = Progress::over(file, quiet);
+    let mut batch = Vec::new();
+    loop {
+        let next = reader.next_batch(&mut batch);
+        interrupt::check()?;
+        if !next.map_err(|error| read_failure(&error, file))? {
+            return Ok(());
+        }
+        visit(reader.names(), &batch)?;
+        progress.update(reader.bytes_consumed(), reader.events(), None);
+    }
+}
+
 fn convert(from: &Path, to: &Path, quiet: bool) -> Result<u8, Failure> {
     let is_file = |path: &Path| path.as_os_str() != "-";
     if is_file(from)
@@ -49,19 +71,11 @@ fn convert(from: &Path, to: &Path, quiet: bool) -> Result<u8, Failure> {
         )));
     }
     let mut reader = open(from, NAME_BYTES)?;
-    let output = Output::create(to)?;
+    let output = Output::new(to);
     let mut writer = output.writer()?;
-    let mut progress = Progress::over(from, quiet);
-    let mut batch = Vec::new();
-    while reader
-        .next_batch(&mut batch)
-        .map_err(|error| read_failure(&error, from))?
-    {
-        writer
-            .write(reader.names(), &batch)
-            .map_err(write_failure)?;
-        progress.update(reader.bytes_consumed(), reader.events(), None)?;
-    }
+    for_each_batch(&mut reader, from, quiet, |names, batch| {
+        writer.write(names, batch).map_err(write_failure)
+    })?;
     writer.finish().map_err(write_failure)?;
     output.keep()
 }
@@ -74,7 +88,7 @@ struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    fn create(path: &'a Path) -> Result<Self, Failure> {
+    fn new(path: &'a Path) -> Self {
         // What exists and is no file (a pipe, a device) is written as it is.
         let is_special =
             path.as_os_str() == "-" || path.metadata().is_ok_and(|metadata| !metadata.is_file());
@@ -83,7 +97,7 @@ impl<'a> Output<'a> {
             name.push(".partial");
             PathBuf::from(name)
         });
-        Ok(Output { path, partial })
+        Output { path, partial }
     }
 
     fn writer(&self) -> Result<TraceWriter, Failure> {
@@ -131,7 +145,7 @@ fn generate(arguments: &GenerateArguments, quiet: bool) -> Result<u8, Failure> {
     let bad = |error: &dyn std::fmt::Display| Failure::BadInput(format!("error: {error}"));
     let mut generator = options.generate().map_err(|error| bad(&error))?;
     let names = options.names();
-    let output = Output::create(arguments.output.as_deref().unwrap_or(Path::new("-")))?;
+    let output = Output::new(arguments.output.as_deref().unwrap_or(Path::new("-")));
     let mut writer = output.writer()?;
     let mut progress = Progress::over(Path::new(""), quiet);
     let mut batch = Vec::new();
@@ -139,7 +153,8 @@ fn generate(arguments: &GenerateArguments, quiet: bool) -> Result<u8, Failure> {
     while generator.next_batch(&mut batch) {
         writer.write(&names, &batch).map_err(write_failure)?;
         events += batch.len() as u64;
-        progress.update(0, events, None)?;
+        progress.update(0, events, None);
+        interrupt::check()?;
     }
     writer.finish().map_err(write_failure)?;
     output.keep()
@@ -151,16 +166,10 @@ const MOST_THREADS: usize = 8;
 fn stat(file: &Path, as_json: bool, quiet: bool) -> Result<u8, Failure> {
     let mut reader = open(file, NAME_BYTES)?;
     let mut statistics = TraceStatistics::new();
-    let mut progress = Progress::over(file, quiet);
-    let mut batch = Vec::new();
-    while reader
-        .next_batch(&mut batch)
-        .map_err(|error| read_failure(&error, file))?
-    {
-        statistics.add(&batch);
-        progress.update(reader.bytes_consumed(), reader.events(), None)?;
-    }
-    drop(progress);
+    for_each_batch(&mut reader, file, quiet, |_, batch| {
+        statistics.add(batch);
+        Ok(())
+    })?;
     let kinds = OperationKind::ALL.into_iter();
     let busiest = statistics.busiest_threads(MOST_THREADS).into_iter();
     let object = StatisticsObject {

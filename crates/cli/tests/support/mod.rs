@@ -4,7 +4,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// The repository's root.
 pub fn root() -> PathBuf {
@@ -24,15 +24,20 @@ pub fn run(arguments: &[&str]) -> Output {
     output.expect("the command starts")
 }
 
-/// Runs the command to its end with this standard input.
-pub fn run_with_input(arguments: &[&str], input: &[u8]) -> Output {
-    let mut child = fencepost()
+/// Starts the command with pipes to and from it.
+pub fn spawn(arguments: &[&str]) -> Child {
+    fencepost()
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the command starts");
+        .expect("the command starts")
+}
+
+/// Runs the command to its end with this standard input.
+pub fn run_with_input(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = spawn(arguments);
     let mut stdin = child.stdin.take().expect("a pipe");
     std::thread::scope(|scope| {
         // The command may stop reading early, which is its good right.
