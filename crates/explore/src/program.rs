@@ -1,0 +1,176 @@
+//! What a front end is to the explorer: a program that can be run again and again, one
+//! visible operation at a time.
+//!
+//! A *visible* operation is one that other threads can notice or wait for. Before each of
+//! them a thread stops, and says what it is about to do (its [`Intent`]); the explorer
+//! chooses a thread and lets it perform that operation and whatever is invisible after it, up
+//! to its next one.
+//!
+//! Everything shared is an *object* with an [`Address`] and, at any time, a state: a number. The
+//! state of an atomic variable is its value, that of a mutex whether it is held. Conditions on
+//! states say when an operation can be performed ([`Intent::Access`]) and whether it
+//! writes. The state is the front end's business, the explorer only compares numbers that it
+//! was told.
+//!
+//! **Names are stable.** A thread or an object has the same number in every execution in which
+//! the thread that makes it has done the same: the number may depend on who makes it and on how
+//! many its maker has made before, not on when it was made. Otherwise what was learnt from one
+//! execution would be wrong in the next.
+
+use fencepost_memory::{Access, Address, LocationId, ThreadId};
+
+/// A condition on the state of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Condition {
+    /// The state is this number.
+    Equals(u64),
+    /// The state is another number.
+    Differs(u64),
+    /// The state is a smaller number.
+    Below(u64),
+}
+
+impl Condition {
+    /// Whether a state meets the condition.
+    #[inline]
+    pub fn holds(self, state: u64) -> bool {
+        match self {
+            Condition::Equals(number) => state == number,
+            Condition::Differs(number) => state != number,
+            Condition::Below(number) => state < number,
+        }
+    }
+}
+
+/// What an operation will do to an object.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Effect {
+    /// It reads.
+    Read,
+    /// It writes, whether or not it reads too.
+    Write,
+    /// It writes if the condition holds, and else only reads: a compare-exchange, a `try_lock`.
+    WriteIf(Condition),
+    /// It changes the state in a way that commutes with other updates, and learns nothing:
+    /// the count of an `Arc`.
+    Update,
+}
+
+/// What a thread is about to do.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Intent {
+    /// An operation that touches no object, such as a fence.
+    Local,
+    /// An operation on an object. It can be performed only while the object meets
+    /// `awaits`, if there is such a condition.
+    Access {
+        /// The object.
+        object: Address,
+        /// What is done to it.
+        effect: Effect,
+        /// What it waits for.
+        awaits: Option<Condition>,
+    },
+    /// It waits for the end of a thread.
+    Join(ThreadId),
+    /// It says that it is waiting in a loop. The explorer decides when it goes on.
+    Hint,
+}
+
+/// Where a thread stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// It has not been made in this execution.
+    Absent,
+    /// It is before an operation.
+    Before {
+        /// What it is about to do.
+        intent: Intent,
+        /// In how many ways the operation can turn out, if it is performed now: 1, unless
+        /// the program leaves something open, such as which waiter is notified.
+        outcomes: u32,
+    },
+    /// It has ended.
+    Ended,
+}
+
+/// How an operation touched an object.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TouchKind {
+    /// It read.
+    Read,
+    /// It changed the object in a way that commutes with other updates.
+    Update,
+    /// It wrote.
+    Write,
+}
+
+/// One object that an operation touched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Touch {
+    /// The object.
+    pub object: Address,
+    /// How.
+    pub kind: TouchKind,
+    /// Its state before.
+    pub before: u64,
+    /// Its state after.
+    pub after: u64,
+}
+
+/// What a step did. The explorer hands the same one to every step, emptied.
+#[derive(Clone, Default, Debug)]
+pub struct Performed {
+    /// The objects that the operation touched: none to two. The object of the intent first.
+    pub touches: [Option<Touch>; 2],
+    /// The threads that were made during the step, after the operation.
+    pub spawned: Vec<ThreadId>,
+    /// What the monitor is to see of it, in this order: the accesses of the operation, of
+    /// the invisible part of the step, and of threads that began or ended.
+    pub accesses: Vec<Access>,
+}
+
+impl Performed {
+    /// Empties it for the next step.
+    pub fn clear(&mut self) {
+        self.touches = [None; 2];
+        self.spawned.clear();
+        self.accesses.clear();
+    }
+}
+
+/// A program under exploration.
+pub trait Program {
+    /// What can go wrong in it: a failed assertion, a data race, a leak.
+    type Error;
+
+    /// Begins an execution. Thread 0 then stands before its first operation (or has ended), and
+    /// so do the threads that it has made before. `performed` is told of them and of
+    /// accesses; it has no touches.
+    fn start(&mut self, performed: &mut Performed) -> Result<(), Self::Error>;
+
+    /// A number above that of every thread that was ever made.
+    fn thread_bound(&self) -> usize;
+
+    /// Where a thread stands.
+    fn standing(&self, thread: ThreadId) -> Standing;
+
+    /// The present state of an object.
+    fn state(&self, object: Address) -> u64;
+
+    /// Where in the source the thread's next operation is.
+    fn location(&self, thread: ThreadId) -> Option<LocationId>;
+
+    /// Performs the operation that the thread stands before, in one of its outcomes, and runs the
+    /// thread to its next operation. Only called if the operation can be performed.
+    fn step(
+        &mut self,
+        thread: ThreadId,
+        outcome: u32,
+        performed: &mut Performed,
+    ) -> Result<(), Self::Error>;
+
+    /// Ends the execution: takes down the threads that have not ended. If `is_complete`, all
+    /// threads have, and what must hold at the end (nothing was leaked) is checked.
+    fn finish(&mut self, is_complete: bool) -> Result<(), Self::Error>;
+}

@@ -1,0 +1,1 @@
+//! Checks low-lock Rust code.
