@@ -1,0 +1,22 @@
+//! A small concurrent language, and the truth about programs in it.
+//!
+//! Read in this order: [`language`] (what a program is), [`running`] (a program as the explorer
+//! sees it), [`class`] (which executions are the same, and a recorder of them), [`oracle`] (every
+//! interleaving, by brute force), [`buffers`] (every run on machines with store buffers),
+//! [`random`] (programs from seeds), [`families`] (programs by name) and [`driver`] (runs programs
+//! without an explorer).
+//!
+//! `oracle`, `buffers` and `running` interpret the same instructions and share no code that
+//! does, so that one of them checks the other.
+
+// Each test file uses its own part of this.
+#![allow(dead_code)]
+
+pub mod buffers;
+pub mod class;
+pub mod driver;
+pub mod families;
+pub mod language;
+pub mod oracle;
+pub mod random;
+pub mod running;
