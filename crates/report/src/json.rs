@@ -1,12 +1,14 @@
 //! Findings as JSON: the one home of the schema.
 //!
 //! Every object has `schema` (name and version of the format) and `type`. Fields are only
-//! added within a version.
+//! added within a version. [`check`] has the objects of checked programs.
+
+pub mod check;
 
 use std::collections::BTreeMap;
 
 use fencepost_memory::{Buffering, LockedDrains, MemoryModel};
-use fencepost_monitor::{Action, ExplainError, Finding, Placed, Violation};
+use fencepost_monitor::{Action, ExplainError, Finding, Placed, Violation, Witness};
 use serde::Serialize;
 
 use crate::names::Naming;
@@ -40,7 +42,7 @@ pub struct EventObject {
 }
 
 impl EventObject {
-    fn new(placed: &Placed, names: &dyn Naming) -> Self {
+    pub(crate) fn new(placed: &Placed, names: &dyn Naming) -> Self {
         let access = &placed.event.access;
         EventObject {
             position: placed.position + 1,
@@ -64,6 +66,17 @@ pub struct CycleObject {
     pub relation: &'static str,
     /// Whether the model keeps that order.
     pub kept: bool,
+}
+
+impl CycleObject {
+    pub(crate) fn all(finding: &Finding, names: &dyn Naming) -> Vec<Self> {
+        let steps = finding.cycle.iter().map(|step| CycleObject {
+            event: EventObject::new(&step.event, names),
+            relation: step.relation.name(),
+            kept: step.is_kept,
+        });
+        steps.collect()
+    }
 }
 
 /// A step of the witness.
@@ -90,6 +103,32 @@ pub struct WitnessObject {
     pub prelude: usize,
     /// The steps.
     pub steps: Vec<StepObject>,
+}
+
+impl WitnessObject {
+    pub(crate) fn new(witness: &Witness, names: &dyn Naming) -> Self {
+        let steps = witness.steps.iter().map(|step| {
+            let (action, source) = match step.action {
+                Action::Buffer => ("buffer", None),
+                Action::Forward(store) => ("forward", Some(store)),
+                Action::Read(write) => ("read", write),
+                Action::Exchange(write) => ("exchange", write),
+                Action::Perform => ("perform", None),
+                Action::Commit => ("commit", None),
+            };
+            StepObject {
+                event: EventObject::new(&step.event, names),
+                action,
+                reads_position: source.map(|write| write.position + 1),
+            }
+        });
+        WitnessObject {
+            checked: true,
+            starts_after: witness.starts_after,
+            prelude: witness.prelude,
+            steps: steps.collect(),
+        }
+    }
 }
 
 /// A violation.
@@ -139,39 +178,6 @@ impl ViolationObject {
         names: &dyn Naming,
     ) -> Self {
         let event = |placed: &Placed| EventObject::new(placed, names);
-        let cycle = |finding: &Finding| {
-            let steps = finding.cycle.iter().map(|step| CycleObject {
-                event: event(&step.event),
-                relation: step.relation.name(),
-                kept: step.is_kept,
-            });
-            steps.collect()
-        };
-        let witness = |finding: &Finding| WitnessObject {
-            checked: true,
-            starts_after: finding.witness.starts_after,
-            prelude: finding.witness.prelude,
-            steps: finding
-                .witness
-                .steps
-                .iter()
-                .map(|step| {
-                    let (action, source) = match step.action {
-                        Action::Buffer => ("buffer", None),
-                        Action::Forward(store) => ("forward", Some(store)),
-                        Action::Read(write) => ("read", write),
-                        Action::Exchange(write) => ("exchange", write),
-                        Action::Perform => ("perform", None),
-                        Action::Commit => ("commit", None),
-                    };
-                    StepObject {
-                        event: event(&step.event),
-                        action,
-                        reads_position: source.map(|write| write.position + 1),
-                    }
-                })
-                .collect(),
-        };
         let finding = explained.as_ref().ok();
         ViolationObject {
             schema: MONITOR_SCHEMA,
@@ -182,8 +188,8 @@ impl ViolationObject {
             pending: event(&violation.pending),
             last: event(&violation.last),
             event: event(&violation.event),
-            cycle: finding.map_or_else(Vec::new, cycle),
-            witness: finding.map(witness),
+            cycle: finding.map_or_else(Vec::new, |f| CycleObject::all(f, names)),
+            witness: finding.map(|f| WitnessObject::new(&f.witness, names)),
             witness_missing: explained.as_ref().err().map(ToString::to_string),
         }
     }

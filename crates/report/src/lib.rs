@@ -2,15 +2,24 @@
 //!
 //! [`text`] writes what a person reads, [`json`] what a script reads; [`names`] says what
 //! threads, addresses and source locations are called, and [`witness_table`] lays out a run
-//! of the store-buffer machine step by step, in [`columns`].
+//! of the store-buffer machine step by step, in [`columns`]. [`repair`] says where fences rule a
+//! finding out.
+//!
+//! [`check`] is the report of checking a program: its findings of every kind, shown in the
+//! program's [`source`].
 //!
 //! This crate does not know how findings are made or where events come from.
 
+pub mod check;
 pub mod columns;
 pub mod json;
 pub mod names;
+pub mod repair;
+mod selection;
+pub mod source;
 pub mod style;
 pub mod text;
 pub mod witness_table;
 
 pub use names::Naming;
+pub use source::{NoSources, SourcePosition, Sources};

@@ -1,7 +1,9 @@
 //! What things are called, and how one event is written.
 
-use fencepost_memory::{Access, Address, LocationId, ThreadId};
+use fencepost_memory::{Access, Address, LocationId, OperationKind, ThreadId};
 use fencepost_monitor::Placed;
+
+use crate::source::SourcePosition;
 
 /// What the front end calls threads, addresses and source locations.
 pub trait Naming {
@@ -14,12 +16,31 @@ pub trait Naming {
     /// A source location, such as `src/queue.rs:31`.
     fn location(&self, location: LocationId) -> Option<String>;
 
+    /// A source location as file, line and column, where the front end knows them.
+    fn position(&self, _location: LocationId) -> Option<SourcePosition> {
+        None
+    }
+
+    /// A value of a variable.
+    fn value(&self, _address: Address, value: u64) -> String {
+        value.to_string()
+    }
+
     /// An operation with its address: `st x`, `fence`.
     fn operation(&self, access: &Access) -> String {
         let kind = access.operation.kind();
         match access.operation.address() {
             Some(address) => format!("{kind} {}", self.address(address)),
             None => kind.to_string(),
+        }
+    }
+
+    /// An operation in the words of someone who writes Rust: `store x`, `fence`.
+    fn action(&self, access: &Access) -> String {
+        let verb = action_verb(access.operation.kind());
+        match access.operation.address() {
+            Some(address) => format!("{verb} {}", self.address(address)),
+            None => verb.to_string(),
         }
     }
 
@@ -37,5 +58,18 @@ pub trait Naming {
     /// Where an access comes from, if known.
     fn source(&self, access: &Access) -> Option<String> {
         access.location.and_then(|location| self.location(location))
+    }
+}
+
+/// What Rust's programmers call an operation of this kind.
+pub fn action_verb(kind: OperationKind) -> &'static str {
+    match kind {
+        OperationKind::Load => "load",
+        OperationKind::Store => "store",
+        OperationKind::Interlocked => "update",
+        OperationKind::LockedLoad => "failed update",
+        OperationKind::LockedStore => "SeqCst store",
+        OperationKind::Fence => "fence",
+        OperationKind::StoreBarrier => "store barrier",
     }
 }

@@ -13,6 +13,10 @@ pub const ERROR: Style = VIOLATION;
 pub const GOOD: Style = AnsiColor::Green.on_default().bold();
 /// For headings.
 pub const HEADING: Style = Style::new().bold();
+/// For the word `help`.
+pub const HELP: Style = AnsiColor::BrightCyan.on_default().bold();
+/// For the word `incomplete`.
+pub const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 /// For what is less important.
 pub const DIM: Style = Style::new().dimmed();
 

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use fencepost_memory::{LockedDrains, MemoryModel};
-use fencepost_monitor::{CycleEvent, ExplainError, Finding, Placed, Relation, Violation, Witness};
+use fencepost_monitor::{ExplainError, Finding, Placed, Violation, Witness};
 
 use crate::columns::aligned;
 use crate::names::Naming;
+use crate::repair::fence_gaps;
 use crate::style::{DIM, HEADING, Styled, VIOLATION};
 use crate::witness_table::WitnessTable;
 
@@ -93,29 +94,18 @@ fn cycle(finding: &Finding, names: &dyn Naming) -> String {
     text
 }
 
-/// Where fences rule the cycle out: between the events whose program order is relaxed. None if
-/// something else in the cycle is relaxed too.
+/// Where fences rule the cycle out, as a sentence.
 fn repair(finding: &Finding, names: &dyn Naming) -> Option<String> {
-    let next = finding.cycle.iter().cycle().skip(1);
-    let relaxed: Vec<_> = finding
-        .cycle
-        .iter()
-        .zip(next)
-        .filter(|(from, _)| !from.is_kept)
-        .collect();
-    let is_program_order = |from: &CycleEvent| from.relation == Relation::ProgramOrder;
-    if relaxed.is_empty() || !relaxed.iter().all(|(from, _)| is_program_order(from)) {
-        return None;
-    }
+    let gaps = fence_gaps(finding)?;
     let place = |placed: &Placed| {
         let source = names.source(&placed.event.access);
         source.unwrap_or_else(|| names.event(placed))
     };
-    let places: Vec<String> = relaxed
+    let places: Vec<String> = gaps
         .iter()
-        .map(|(from, to)| {
-            let thread = names.thread(from.event.thread());
-            let (from, to) = (place(&from.event), place(&to.event));
+        .map(|gap| {
+            let thread = names.thread(gap.after.thread());
+            let (from, to) = (place(&gap.after), place(&gap.before));
             format!("between {from} and {to} ({thread})")
         })
         .collect();
@@ -150,7 +140,7 @@ fn witness(finding: &Finding, names: &dyn Naming) -> String {
 }
 
 /// What is performed before the steps that the table shows.
-fn before_the_run(witness: &Witness) -> Option<String> {
+pub(crate) fn before_the_run(witness: &Witness) -> Option<String> {
     // Ranges of event numbers, from 1.
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     if witness.starts_after > 0 {

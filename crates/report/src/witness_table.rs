@@ -2,12 +2,15 @@
 //! what the buffers and the memory hold.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 
 use fencepost_memory::{Address, ThreadId};
 use fencepost_monitor::{Action, Placed, Witness, WitnessStep};
+use unicode_width::UnicodeWidthStr;
 
 use crate::columns::aligned;
 use crate::names::Naming;
+use crate::selection::{around, gaps, head_and_tail};
 
 /// A table of text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,8 +19,8 @@ pub struct WitnessTable {
     pub headings: Vec<String>,
     /// The rows, as many cells each as there are headings.
     pub rows: Vec<Vec<String>>,
-    /// How many steps were left out in the middle, and before which row.
-    pub omitted: Option<(usize, usize)>,
+    /// How many steps were left out, and before which row.
+    pub omitted: Vec<(usize, usize)>,
 }
 
 /// Longer runs lose their middle.
@@ -28,9 +31,45 @@ const MOST_COLUMNS: usize = 6;
 impl WitnessTable {
     /// The table of a witness, without its prelude.
     pub fn new(witness: &Witness, names: &dyn Naming) -> Self {
+        let rows = head_and_tail(witness.steps.len() - witness.prelude, MOST_ROWS);
+        Self::with_rows(witness, names, &rows, MOST_COLUMNS, None)
+    }
+
+    /// As [`new`](Self::new), but about what matters: the events at these positions of the
+    /// interleaving. Of a long run it shows about `most_rows` steps around those of the events,
+    /// and of many stores and variables only those of the events. If a line is wider than `width`,
+    /// indented by `indent`, the threads share one column.
+    pub(crate) fn around(
+        witness: &Witness,
+        names: &dyn Naming,
+        positions: &[u64],
+        most_rows: usize,
+        (width, indent): (usize, &str),
+    ) -> Self {
+        let steps = &witness.steps[witness.prelude..];
+        let important: Vec<usize> = (0..steps.len())
+            .filter(|&index| positions.contains(&steps[index].event.position))
+            .collect();
+        let rows = around(steps.len(), &important, most_rows, false);
+        let table = |columns| Self::with_rows(witness, names, &rows, columns, Some(positions));
+        let wide = table(MOST_COLUMNS);
+        let is_fitting = |line: &str| line.width() <= width;
+        match wide.render(indent).lines().all(is_fitting) {
+            true => wide,
+            false => table(0),
+        }
+    }
+
+    fn with_rows(
+        witness: &Witness,
+        names: &dyn Naming,
+        shown: &[Range<usize>],
+        most_columns: usize,
+        important: Option<&[u64]>,
+    ) -> Self {
         let (prelude, steps) = witness.steps.split_at(witness.prelude);
         let threads: BTreeSet<ThreadId> = steps.iter().map(|s| s.event.thread()).collect();
-        let shared_column = threads.len() > MOST_COLUMNS;
+        let shared_column = threads.len() > most_columns;
         let mut headings = vec!["step".to_string(), "event".to_string()];
         if shared_column {
             headings.push("thread".into());
@@ -41,18 +80,27 @@ impl WitnessTable {
         headings.extend(["store buffers".into(), "memory".into()]);
 
         // Of the memory, only what the table is about.
+        let mut addresses: BTreeSet<Address> =
+            steps.iter().filter_map(|s| s.event.address()).collect();
+        if let Some(important) = important
+            && addresses.len() > MOST_IMPORTANT_ITEMS
+        {
+            let events = steps.iter().map(|step| &step.event);
+            let important = events.filter(|event| important.contains(&event.position));
+            addresses = important.filter_map(Placed::address).collect();
+        }
         let mut machine = MachineState {
-            shown: steps
-                .iter()
-                .filter_map(|step| step.event.address())
-                .collect(),
+            shown: addresses,
             ..MachineState::default()
         };
         prelude.iter().for_each(|step| machine.perform(step));
         let mut rows = Vec::new();
         for (index, step) in steps.iter().enumerate() {
-            let does = describe(step, names);
             machine.perform(step);
+            if !shown.iter().any(|range| range.contains(&index)) {
+                continue;
+            }
+            let does = describe(step, names);
             let mut row = vec![
                 (index + 1).to_string(),
                 (step.event.position + 1).to_string(),
@@ -66,20 +114,14 @@ impl WitnessTable {
                     if is_own { does.clone() } else { String::new() }
                 }));
             }
-            row.push(machine.buffers(names));
+            row.push(machine.buffers(names, important));
             row.push(machine.memory(names));
             rows.push(row);
-        }
-        let mut omitted = None;
-        if rows.len() > MOST_ROWS {
-            let (head, tail) = (MOST_ROWS / 2, rows.len() - MOST_ROWS / 2);
-            omitted = Some((tail - head, head));
-            rows.drain(head..tail);
         }
         WitnessTable {
             headings,
             rows,
-            omitted,
+            omitted: gaps(shown, steps.len()),
         }
     }
 
@@ -88,7 +130,7 @@ impl WitnessTable {
         let mut rows = vec![self.headings.clone()];
         rows.extend(self.rows.iter().cloned());
         let mut lines = aligned(&rows, indent);
-        if let Some((count, before)) = self.omitted {
+        for &(count, before) in self.omitted.iter().rev() {
             lines.insert(before + 1, format!("{indent}… {count} steps left out …"));
         }
         lines.join("\n") + "\n"
@@ -96,8 +138,8 @@ impl WitnessTable {
 }
 
 fn value_of(write: &Placed, names: &dyn Naming) -> String {
-    match write.event.access.value {
-        Some(value) => value.to_string(),
+    match write.address().zip(write.event.access.value) {
+        Some((address, value)) => names.value(address, value),
         None => format!("[{}:{}]", names.thread(write.thread()), write.event.issue.0),
     }
 }
@@ -109,8 +151,8 @@ fn describe(step: &WitnessStep, names: &dyn Naming) -> String {
         Action::Buffer => format!("{operation} → buffer"),
         Action::Forward(store) => format!("{operation} = {} (own buffer)", value_of(store, names)),
         Action::Read(Some(write)) => format!("{operation} = {}", value_of(write, names)),
-        Action::Read(None) => match access.value {
-            Some(value) => format!("{operation} = {value}"),
+        Action::Read(None) => match access.operation.address().zip(access.value) {
+            Some((address, value)) => format!("{operation} = {}", names.value(address, value)),
             None => format!("{operation} = old value"),
         },
         Action::Exchange(Some(write)) => format!("{operation} (reads {})", value_of(write, names)),
@@ -142,7 +184,12 @@ impl MachineState {
                 .push_back(event),
             Action::Commit => {
                 let buffer = self.buffers.entry(event.thread()).or_default();
-                buffer.retain(|store| store.position != event.position);
+                match buffer.front() {
+                    Some(oldest) if oldest.position == event.position => {
+                        buffer.pop_front();
+                    }
+                    _ => buffer.retain(|store| store.position != event.position),
+                }
                 self.write(event);
             }
             Action::Exchange(_) => self.write(event),
@@ -162,31 +209,54 @@ impl MachineState {
         format!("{address}={}", value_of(write, names))
     }
 
-    fn buffers(&self, names: &dyn Naming) -> String {
+    fn buffers(&self, names: &dyn Naming, important: Option<&[u64]>) -> String {
         let full = self.buffers.iter().filter(|(_, buffer)| !buffer.is_empty());
         let texts = full.map(|(&thread, buffer)| {
-            let stores: Vec<_> = buffer.iter().map(|s| Self::store(s, names)).collect();
-            format!("{}: {}", names.thread(thread), shortened(&stores))
+            let stores = match important {
+                Some(positions) if buffer.len() > MOST_IMPORTANT_ITEMS => {
+                    important_ones(buffer, positions, names)
+                }
+                _ => shortened(buffer.iter(), names),
+            };
+            format!("{}: {stores}", names.thread(thread))
         });
         texts.collect::<Vec<_>>().join("; ")
     }
 
     fn memory(&self, names: &dyn Naming) -> String {
-        let writes: Vec<_> = self
-            .memory
-            .values()
-            .map(|w| Self::store(w, names))
-            .collect();
-        shortened(&writes)
+        shortened(self.memory.values(), names)
     }
 }
 
 /// At most so many items of a list are written out.
 const MOST_ITEMS: usize = 8;
 
-fn shortened(items: &[String]) -> String {
-    match items.len().checked_sub(MOST_ITEMS) {
-        None | Some(0) => items.join(" "),
-        Some(more) => format!("… {more} more … {}", items[more..].join(" ")),
+/// If what matters is known: with more items than this, only what matters is written out.
+const MOST_IMPORTANT_ITEMS: usize = 4;
+
+/// The stores at these positions, and how many others there are.
+fn important_ones(buffer: &VecDeque<Placed>, positions: &[u64], names: &dyn Naming) -> String {
+    let stores = buffer.iter();
+    let important = stores.filter(|store| positions.contains(&store.position));
+    let mut texts: Vec<String> = important
+        .map(|store| MachineState::store(store, names))
+        .collect();
+    match buffer.len() - texts.len() {
+        0 => {}
+        all if texts.is_empty() => texts.push(format!("{all} stores")),
+        more => texts.push(format!("+ {more} more")),
+    }
+    texts.join(" ")
+}
+
+fn shortened<'a>(writes: impl ExactSizeIterator<Item = &'a Placed>, names: &dyn Naming) -> String {
+    let more = writes.len().saturating_sub(MOST_ITEMS);
+    let shown: Vec<_> = writes
+        .skip(more)
+        .map(|write| MachineState::store(write, names))
+        .collect();
+    match more {
+        0 => shown.join(" "),
+        _ => format!("… {more} more … {}", shown.join(" ")),
     }
 }

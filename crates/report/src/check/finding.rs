@@ -1,0 +1,155 @@
+//! A finding as text: the headline and the source first, then what to do, then the
+//! execution, and for a store-buffer violation the run of the machine and the cycle.
+
+use std::fmt::Write;
+
+use fencepost_monitor::Finding;
+
+use super::interleaving::table;
+use super::snippets;
+use super::story::reason;
+use super::words::Words;
+use super::{CheckFinding, Diagnosis, Problem, Reporter, Target};
+use crate::columns::aligned;
+use crate::names::Naming;
+use crate::selection::head_and_tail;
+use crate::style::{DIM, HEADING, HELP, Styled};
+use crate::text::{before_the_run, grouped};
+use crate::witness_table::WitnessTable;
+
+/// How far the tables are indented.
+const INDENT: &str = "  ";
+/// About so many steps of the machine are shown.
+const MOST_STEPS: usize = 20;
+/// So many events of a cycle are shown.
+const MOST_OF_CYCLE: usize = 12;
+
+/// The finding.
+pub(super) fn text(reporter: &Reporter<'_>, finding: &CheckFinding) -> String {
+    let words = reporter.words();
+    let diagnosis = reporter.diagnosis(finding);
+    let (sources, width) = (reporter.sources, reporter.width);
+    let mut text = snippets::error(&diagnosis.headline, &diagnosis.marks, sources, width);
+    text.push_str(&advice(&diagnosis, &words));
+    text.push_str(&execution(finding, &diagnosis, &words, width));
+    if let Problem::StoreBuffer {
+        explained: Ok(explained),
+        ..
+    } = &finding.problem
+    {
+        text.push_str(&witness(explained, &words, &reporter.target, width));
+        text.push_str(&cycle(explained, &words, &reporter.target));
+    }
+    text.push_str(&replay(finding));
+    text
+}
+
+fn advice(diagnosis: &Diagnosis, words: &Words<'_>) -> String {
+    let mut text = String::new();
+    for note in &diagnosis.notes {
+        text.push_str(&titled(Styled(HEADING, "note"), note));
+    }
+    let hint = diagnosis.hint.as_ref().map(|hint| hint.text(words));
+    for help in hint.iter().chain(&diagnosis.help) {
+        text.push_str(&titled(Styled(HELP, "help"), help));
+    }
+    text
+}
+
+/// A word, a colon, and lines indented by as much.
+fn titled(title: Styled<&str>, lines: &str) -> String {
+    let indent = " ".repeat(title.1.len() + 2);
+    let lines: Vec<&str> = lines.lines().collect();
+    format!("{title}: {}\n", lines.join(&format!("\n{indent}")))
+}
+
+fn execution(
+    finding: &CheckFinding,
+    diagnosis: &Diagnosis,
+    words: &Words<'_>,
+    width: usize,
+) -> String {
+    let execution = format!("execution {}", grouped(finding.execution));
+    let execution = Styled(HEADING, execution);
+    if finding.interleaving.is_empty() {
+        return format!("\n{execution}: no access to a shared variable came before\n");
+    }
+    let interleaving = &finding.interleaving;
+    // An error is shown with what led to it, a violation with its cycle only.
+    let fills = !matches!(finding.problem, Problem::StoreBuffer { .. });
+    let rows = (diagnosis.rows.as_slice(), fills);
+    let table = table(interleaving, rows, words, width, INDENT);
+    let remark = Styled(
+        DIM,
+        "(sequentially consistent: every store is in memory at once)",
+    );
+    format!("\n{execution} {remark}:\n{table}")
+}
+
+fn witness(finding: &Finding, words: &Words<'_>, target: &Target, width: usize) -> String {
+    let title = format!("the same program under {}", target.title);
+    let remark = Styled(
+        DIM,
+        "(replayed on a model of the machine, stores wait in buffers)",
+    );
+    let mut text = format!("\n{} {remark}:\n", Styled(HEADING, title));
+    if let Some(before) = before_the_run(&finding.witness) {
+        let _ = writeln!(text, "{INDENT}{before}; then, with empty buffers:");
+    }
+    let positions: Vec<u64> = finding.cycle.iter().map(|s| s.event.position).collect();
+    let shape = (width, INDENT);
+    let table = WitnessTable::around(&finding.witness, words, &positions, MOST_STEPS, shape);
+    let table = table.render(INDENT);
+    let (headings, rows) = table.split_once('\n').unwrap_or((&table, ""));
+    let _ = write!(text, "{}\n{rows}", Styled(DIM, headings));
+    text
+}
+
+fn cycle(finding: &Finding, words: &Words<'_>, target: &Target) -> String {
+    let cycle = &finding.cycle;
+    let title = "why that is not sequentially consistent";
+    let mut text = format!(
+        "\n{} {}:\n",
+        Styled(HEADING, title),
+        Styled(DIM, "(each comes before the next, in a circle)")
+    );
+    let cell = |index: usize| {
+        let event = &cycle[index].event;
+        let thread = words.thread(event.thread());
+        format!(
+            "({}) {thread} {}",
+            index + 1,
+            words.operation(&event.event.access)
+        )
+    };
+    let ranges = head_and_tail(cycle.len(), MOST_OF_CYCLE);
+    let shown = ranges.iter().cloned().flatten();
+    let rows: Vec<Vec<String>> = shown
+        .map(|index| {
+            let next = (index + 1) % cycle.len();
+            let why = reason(&cycle[index], &cycle[next], words, target);
+            vec![cell(index), format!("→ {}", cell(next)), why]
+        })
+        .collect();
+    let mut lines = aligned(&rows, INDENT);
+    if cycle.len() > MOST_OF_CYCLE {
+        let count = cycle.len() - rows.len();
+        lines.insert(ranges[0].len(), format!("{INDENT}… {count} left out …"));
+    }
+    for line in lines {
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+fn replay(finding: &CheckFinding) -> String {
+    let mut text = String::from("\n");
+    // The line that replays usually has the schedule in it.
+    if !finding.replay.contains(&finding.schedule) || finding.replay.is_empty() {
+        text.push_str(&titled(Styled(HEADING, "schedule"), &finding.schedule));
+    }
+    if !finding.replay.is_empty() {
+        text.push_str(&titled(Styled(HEADING, "replay"), &finding.replay));
+    }
+    text
+}

@@ -1,0 +1,129 @@
+//! Where a fence is missing.
+//!
+//! Only what [`fence_gaps`] says rules the cycle out. The other ways that are named do the
+//! same to the model: they turn each pair whose order is not kept into one whose order is.
+
+use std::fmt::Write;
+
+use fencepost_memory::{Buffering, MemoryModel, Operation};
+use fencepost_monitor::{Finding, Placed};
+
+use super::words::{Words, list};
+use crate::names::Naming;
+use crate::repair::{FenceGap, fence_gaps};
+
+/// Where fences rule a cycle out, and what else does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Hint {
+    /// Full fences in all of these gaps do.
+    pub gaps: Vec<FenceGap>,
+    /// What does too.
+    pub alternative: Option<Alternative>,
+}
+
+/// Another way than fences.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Alternative {
+    /// `Ordering::SeqCst` for the store before each gap.
+    SeqCstStores,
+    /// `Ordering::Release` for the write after each gap.
+    ReleaseWrites,
+}
+
+impl Hint {
+    /// None if no fences are known to rule the cycle out.
+    pub fn new(finding: &Finding) -> Option<Self> {
+        let gaps = fence_gaps(finding)?;
+        let alternative = alternative(finding.violation.model, &gaps);
+        Some(Hint { gaps, alternative })
+    }
+
+    /// The hint as a sentence and further lines.
+    pub(super) fn text(&self, words: &Words<'_>) -> String {
+        let mut places: Vec<(String, Vec<String>)> = Vec::new();
+        for gap in &self.gaps {
+            let (after, before) = (place(&gap.after, words), place(&gap.before, words));
+            let text = format!("after {after} and before {before}");
+            let thread = words.thread(gap.after.thread());
+            match places.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, threads)) => threads.push(thread),
+                None => places.push((text, vec![thread])),
+            }
+        }
+        let mut text = match places.as_slice() {
+            [(place, threads)] => format!(
+                "`fence(Ordering::SeqCst)` {place} ({}) rules this cycle out",
+                list(threads)
+            ),
+            places => {
+                let lines = places
+                    .iter()
+                    .map(|(place, threads)| format!("\n  {place} ({})", list(threads)));
+                let lines: String = lines.collect();
+                format!(
+                    "`fence(Ordering::SeqCst)` in each of these places rules this cycle out:{lines}"
+                )
+            }
+        };
+        if let Some(alternative) = self.alternative {
+            let (ordering, side): (_, fn(&FenceGap) -> &Placed) = match alternative {
+                Alternative::SeqCstStores => ("SeqCst", |gap| &gap.after),
+                Alternative::ReleaseWrites => ("Release", |gap| &gap.before),
+            };
+            let mut writes: Vec<String> = Vec::new();
+            for gap in &self.gaps {
+                let write = place(side(gap), words);
+                if !writes.contains(&write) {
+                    writes.push(write);
+                }
+            }
+            let noun = match self.gaps.iter().all(|gap| is_store(side(gap))) {
+                true => "store",
+                false => "write",
+            };
+            let plural = if writes.len() == 1 { "" } else { "s" };
+            let _ = write!(
+                text,
+                "\nso does `Ordering::{ordering}` for the {noun}{plural} at {}",
+                list(&writes)
+            );
+        }
+        text + "\ncheck again after the change: there may be other cycles"
+    }
+}
+
+fn alternative(model: MemoryModel, gaps: &[FenceGap]) -> Option<Alternative> {
+    let operations = |gap: &FenceGap| (gap.after.event.operation(), gap.before.event.operation());
+    let is_plain_store = |gap: &FenceGap| is_store(&gap.after);
+    let is_kept_by_barrier = |gap: &FenceGap| {
+        let (after, before) = operations(gap);
+        let writes = matches!(before, Operation::Store(_) | Operation::Interlocked(_));
+        writes && model.keeps(after, before, true)
+    };
+    match model.buffering() {
+        // On x86 a SeqCst store is a store with a full fence.
+        Buffering::Fifo if gaps.iter().all(is_plain_store) => Some(Alternative::SeqCstStores),
+        Buffering::PerAddress if gaps.iter().all(is_kept_by_barrier) => {
+            Some(Alternative::ReleaseWrites)
+        }
+        _ => None,
+    }
+}
+
+fn is_store(placed: &Placed) -> bool {
+    matches!(placed.event.operation(), Operation::Store(_))
+}
+
+/// Where an event is: file and line, or else what it is.
+fn place(placed: &Placed, words: &Words<'_>) -> String {
+    let access = &placed.event.access;
+    match access
+        .location
+        .and_then(|location| words.position(location))
+    {
+        Some(position) => format!("{}:{}", position.file, position.line),
+        None => words
+            .source(access)
+            .unwrap_or_else(|| format!("`{}`", words.event(placed))),
+    }
+}

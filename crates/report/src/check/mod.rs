@@ -1,0 +1,113 @@
+//! The report of checking a program: every problem in its own source, and what the check
+//! came to.
+//!
+//! The input is [`problem`] (what can be found) and [`summary`] (what was covered). A
+//! [`Reporter`] makes text of them; JSON is made in [`json::check`](crate::json::check).
+//!
+//! What is to be said about a problem is decided once, for text and JSON: its `diagnosis`. For
+//! a store-buffer violation it is a `story`, with a `hint` for the fences that are missing. How
+//! it looks is the business of `snippets` (source lines,
+//! with `underline`), `interleaving` (the execution as a table) and `finding` (all of it in order).
+//! `words` makes names fit for a line.
+//!
+//! Nothing here knows the explorer or the runtime, and source text comes from the caller.
+
+mod diagnosis;
+mod finding;
+mod hint;
+mod interleaving;
+pub mod problem;
+mod snippets;
+mod story;
+pub mod summary;
+mod summary_text;
+mod underline;
+mod words;
+
+use fencepost_memory::{Buffering, MemoryModel};
+
+pub use problem::{CheckFinding, Problem, RaceAccess, Wait};
+pub use summary::{CheckSummary, Gap, Outcome};
+
+pub(crate) use diagnosis::{Diagnosis, Row};
+pub(crate) use hint::{Alternative, Hint};
+pub(crate) use snippets::Mark;
+pub(crate) use summary_text::{assumptions, gap_name, gap_sentence, shown_sentence};
+
+use crate::names::Naming;
+use crate::source::Sources;
+use words::Words;
+
+/// The machine for which a program is checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// What people call it.
+    pub title: String,
+    /// Its memory model.
+    pub model: MemoryModel,
+}
+
+impl Target {
+    /// The model under its usual name.
+    pub fn of(model: MemoryModel) -> Self {
+        let title = match model.buffering() {
+            Buffering::None => "sequential consistency".to_string(),
+            Buffering::Fifo => "x86-TSO".to_string(),
+            Buffering::PerAddress => model.name().to_uppercase(),
+        };
+        Target { title, model }
+    }
+}
+
+/// Shows the findings of one check.
+pub struct Reporter<'a> {
+    /// For which machine was checked.
+    pub target: Target,
+    /// What threads, variables and places are called.
+    pub names: &'a dyn Naming,
+    /// The program's source files.
+    pub sources: &'a dyn Sources,
+    /// How many columns a line should have at most. Sentences are left for the terminal to wrap.
+    pub width: usize,
+}
+
+impl<'a> Reporter<'a> {
+    /// A reporter for a terminal of 100 columns.
+    pub fn new(target: Target, names: &'a dyn Naming, sources: &'a dyn Sources) -> Self {
+        Reporter {
+            target,
+            names,
+            sources,
+            width: 100,
+        }
+    }
+
+    /// A finding as text, in colour.
+    pub fn finding(&self, finding: &CheckFinding) -> String {
+        finding::text(self, finding)
+    }
+
+    /// A summary as text, in colour.
+    pub fn summary(&self, summary: &CheckSummary) -> String {
+        summary_text::text(self, summary)
+    }
+
+    /// The one line that says what is wrong, without colour.
+    pub fn headline(&self, finding: &CheckFinding) -> String {
+        self.diagnosis(finding).headline
+    }
+
+    fn words(&self) -> Words<'_> {
+        Words(self.names)
+    }
+
+    pub(crate) fn diagnosis(&self, finding: &CheckFinding) -> Diagnosis {
+        let words = self.words();
+        diagnosis::diagnosis(
+            &finding.problem,
+            &finding.interleaving,
+            &words,
+            &self.target,
+        )
+    }
+}

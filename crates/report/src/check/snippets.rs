@@ -1,0 +1,163 @@
+//! Places in the source, shown with labels under them, as compilers do.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::ops::Range;
+
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+
+use super::underline::underline;
+use super::words::tidy;
+use crate::source::{SourcePosition, Sources};
+use crate::style::{DIM, HEADING, Styled};
+
+/// A place and what is to be said about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Mark {
+    /// Where, if that is known.
+    pub position: Option<SourcePosition>,
+    /// What to call the place otherwise.
+    pub place: Option<String>,
+    /// What to say.
+    pub label: String,
+    /// Whether the headline is about this place.
+    pub is_primary: bool,
+}
+
+impl Mark {
+    fn file(&self) -> Option<&str> {
+        self.position
+            .as_ref()
+            .map(|position| position.file.as_str())
+    }
+}
+
+/// So many places are shown.
+const MOST_MARKS: usize = 12;
+
+/// An error: its headline, and the places under it. Places whose source line is not there are
+/// listed.
+pub(super) fn error(headline: &str, marks: &[Mark], sources: &dyn Sources, width: usize) -> String {
+    let shown = &marks[..marks.len().min(MOST_MARKS)];
+    let files = Files::new(shown, sources);
+    let mut group = Group::with_title(Level::ERROR.primary_title(headline));
+    for (file, excerpt) in &files.excerpts {
+        let annotations: Vec<Annotation<'_>> = shown
+            .iter()
+            .filter(|mark| mark.file() == Some(file))
+            .filter_map(|mark| excerpt.annotation(mark))
+            .collect();
+        if !annotations.is_empty() {
+            let snippet = Snippet::source(excerpt.text.as_ref())
+                .line_start(excerpt.first_line)
+                .path(*file);
+            group = group.element(snippet.annotations(annotations));
+        }
+    }
+    let mut text = Renderer::styled().term_width(width).render(&[group]);
+    text.push('\n');
+    for mark in shown {
+        let remark = match files.excerpt(mark) {
+            None => "",
+            Some(excerpt) if excerpt.annotation(mark).is_none() => " (the file has no such line)",
+            Some(_) => continue,
+        };
+        let place = match (&mark.position, &mark.place) {
+            (Some(position), _) => tidy(&position.to_string(), WIDEST_PLACE),
+            (None, Some(place)) => tidy(place, WIDEST_PLACE),
+            (None, None) => "somewhere".to_string(),
+        };
+        let arrow = Styled(DIM, "-->");
+        let place = Styled(HEADING, place);
+        let _ = writeln!(text, "  {arrow} {place}{remark}: {}", mark.label);
+    }
+    if marks.len() > MOST_MARKS {
+        let _ = writeln!(text, "  … and {} more places", marks.len() - MOST_MARKS);
+    }
+    text
+}
+
+/// The widest name of a place.
+const WIDEST_PLACE: usize = 120;
+
+/// The source files of some marks, in the order of the marks.
+struct Files<'a> {
+    excerpts: Vec<(&'a str, Excerpt<'a>)>,
+}
+
+impl<'a> Files<'a> {
+    /// Those that have a text.
+    fn new(marks: &'a [Mark], sources: &'a dyn Sources) -> Self {
+        let mut excerpts: Vec<(&str, Excerpt<'_>)> = Vec::new();
+        let mut seen: Vec<&str> = Vec::new();
+        for file in marks.iter().filter_map(Mark::file) {
+            if seen.contains(&file) {
+                continue;
+            }
+            seen.push(file);
+            if let Some(text) = sources.text(file) {
+                let here = marks.iter().filter(|mark| mark.file() == Some(file));
+                let positions = here.filter_map(|mark| mark.position.as_ref());
+                excerpts.push((file, Excerpt::new(text, positions.map(|p| p.line))));
+            }
+        }
+        Files { excerpts }
+    }
+
+    fn excerpt(&self, mark: &Mark) -> Option<&Excerpt<'a>> {
+        let file = mark.file()?;
+        let mut all = self.excerpts.iter();
+        all.find(|(name, _)| *name == file)
+            .map(|(_, excerpt)| excerpt)
+    }
+}
+
+/// The lines of a file from the first to the last one that is needed.
+struct Excerpt<'a> {
+    text: Cow<'a, str>,
+    first_line: usize,
+    /// Where each line begins and ends, without its line end.
+    lines: Vec<Range<usize>>,
+}
+
+impl<'a> Excerpt<'a> {
+    fn new(file: Cow<'a, str>, lines: impl Iterator<Item = u32>) -> Self {
+        let wanted: Vec<usize> = lines.map(|line| line as usize).collect();
+        let first_line = wanted.iter().copied().min().unwrap_or(1).max(1);
+        let last_line = wanted.iter().copied().max().unwrap_or(0);
+        let mut lines = Vec::new();
+        let (mut start, mut end) = (None, 0);
+        for (index, line) in file.split_inclusive('\n').enumerate().take(last_line) {
+            if index + 1 >= first_line {
+                let begin = end - *start.get_or_insert(end);
+                let content = line.trim_end_matches(['\r', '\n']);
+                lines.push(begin..begin + content.len());
+            }
+            end += line.len();
+        }
+        let bytes = start.unwrap_or(end)..end;
+        let text = match file {
+            Cow::Borrowed(text) => Cow::Borrowed(&text[bytes]),
+            Cow::Owned(text) => Cow::Owned(text[bytes].to_string()),
+        };
+        Excerpt {
+            text,
+            first_line,
+            lines,
+        }
+    }
+
+    /// The mark in this text, if its line is there.
+    fn annotation<'m>(&self, mark: &'m Mark) -> Option<Annotation<'m>> {
+        let position = mark.position.as_ref()?;
+        let index = (position.line as usize).checked_sub(self.first_line)?;
+        let line = self.lines.get(index)?;
+        let underlined = underline(&self.text[line.clone()], position.column);
+        let span = line.start + underlined.start..line.start + underlined.end;
+        let kind = match mark.is_primary {
+            true => AnnotationKind::Primary,
+            false => AnnotationKind::Context,
+        };
+        Some(kind.span(span).label(mark.label.as_str()))
+    }
+}

@@ -1,0 +1,303 @@
+//! A store-buffer violation told along its cycle.
+//!
+//! Every event of the cycle gets a number and a sentence, under its source line. The headline
+//! names two accesses of one thread that take effect in the wrong order in the witness: not
+//! merely two whose order the model does not keep.
+
+use std::collections::HashMap;
+
+use fencepost_memory::{Operation, OperationKind};
+use fencepost_monitor::{CycleEvent, ExplainError, Finding, Placed, Relation, Violation};
+
+use super::hint::Hint;
+use super::snippets::Mark;
+use super::words::Words;
+use super::{Diagnosis, Row, Target};
+use crate::names::{Naming, action_verb};
+
+/// What is to be said about a violation.
+pub(super) fn diagnosis(
+    violation: &Violation,
+    explained: &Result<Finding, ExplainError>,
+    words: &Words<'_>,
+    target: &Target,
+) -> Diagnosis {
+    match explained {
+        Ok(finding) => Story::new(finding, words, target).diagnosis(),
+        Err(error) => unexplained(violation, error, words, target),
+    }
+}
+
+/// `load of`, `store to`: what an access is, before the name of its variable.
+pub(super) fn noun(operation: Operation) -> String {
+    let verb = action_verb(operation.kind());
+    match operation.kind() {
+        OperationKind::Store | OperationKind::LockedStore => format!("{verb} to"),
+        OperationKind::Load | OperationKind::Interlocked | OperationKind::LockedLoad => {
+            format!("{verb} of")
+        }
+        OperationKind::Fence | OperationKind::StoreBarrier => verb.to_string(),
+    }
+}
+
+/// `` `x` ``.
+fn variable(placed: &Placed, words: &Words<'_>) -> String {
+    let name = placed.address().map(|address| words.address(address));
+    name.map_or(String::new(), |name| format!("`{name}`"))
+}
+
+/// `` load of `x` ``.
+fn access(placed: &Placed, words: &Words<'_>) -> String {
+    let noun = noun(placed.event.operation());
+    format!("{noun} {}", variable(placed, words))
+}
+
+fn mark(placed: &Placed, label: String, is_primary: bool, words: &Words<'_>) -> Mark {
+    let location = placed.event.access.location;
+    Mark {
+        position: location.and_then(|location| words.position(location)),
+        place: location.and_then(|location| words.location(location)),
+        label,
+        is_primary,
+    }
+}
+
+/// The headline that is true of every violation.
+fn general_headline(violation: &Violation, words: &Words<'_>, target: &Target) -> String {
+    let (event, pending) = (&violation.event, &violation.pending);
+    format!(
+        "not store-buffer safe: under {}, {}'s {} can come before {}'s {}, which happens before it",
+        target.title,
+        words.thread(event.thread()),
+        access(event, words),
+        words.thread(pending.thread()),
+        access(pending, words),
+    )
+}
+
+fn unexplained(
+    violation: &Violation,
+    error: &ExplainError,
+    words: &Words<'_>,
+    target: &Target,
+) -> Diagnosis {
+    let events = [&violation.pending, &violation.last, &violation.event];
+    let sentences = [
+        pending_sentence(&violation.pending, words),
+        "this comes after (1)".to_string(),
+        overtaking_sentence(&violation.event, words),
+    ];
+    let marks = events.iter().zip(sentences).enumerate();
+    let marks = marks.map(|(index, (event, sentence))| {
+        let label = numbered(index, event, &sentence, words);
+        mark(event, label, index != 1, words)
+    });
+    Diagnosis {
+        headline: general_headline(violation, words, target),
+        marks: marks.collect(),
+        hint: None,
+        help: None,
+        notes: vec![format!(
+            "no run of the machine is shown that does this: {error}"
+        )],
+        rows: rows(events.iter().map(|event| event.position)),
+    }
+}
+
+fn numbered(index: usize, event: &Placed, sentence: &str, words: &Words<'_>) -> String {
+    let thread = words.thread(event.thread());
+    format!("({}) {thread}: {sentence}", index + 1)
+}
+
+fn rows(positions: impl Iterator<Item = u64>) -> Vec<Row> {
+    let signed = positions.enumerate().map(|(index, position)| Row {
+        position,
+        sign: format!("({})", index + 1),
+    });
+    signed.collect()
+}
+
+fn pending_sentence(pending: &Placed, words: &Words<'_>) -> String {
+    let verb = action_verb(pending.event.operation().kind());
+    match pending.event.operation() {
+        Operation::Store(_) => {
+            let thread = words.thread(pending.thread());
+            format!("this {verb} can wait in {thread}'s store buffer")
+        }
+        _ => format!("this {verb} writes {}", variable(pending, words)),
+    }
+}
+
+fn overtaking_sentence(event: &Placed, words: &Words<'_>) -> String {
+    let operation = event.event.operation();
+    let verb = action_verb(operation.kind());
+    let variable = variable(event, words);
+    match operation {
+        Operation::Load(_) | Operation::LockedLoad(_) => {
+            format!("this {verb} can read {variable} before (1) is in memory")
+        }
+        _ => format!("this {verb} can write {variable} before (1) is in memory"),
+    }
+}
+
+/// A finding and what its witness shows.
+struct Story<'a> {
+    finding: &'a Finding,
+    words: &'a Words<'a>,
+    target: &'a Target,
+    /// By index in the cycle: whether the event takes effect after the next one, against program
+    /// order.
+    is_swapped: Vec<bool>,
+}
+
+impl<'a> Story<'a> {
+    fn new(finding: &'a Finding, words: &'a Words<'a>, target: &'a Target) -> Self {
+        // The last step of an event is the one with which it takes effect.
+        let steps = finding.witness.steps.iter().enumerate();
+        let effect: HashMap<u64, usize> = steps
+            .map(|(index, step)| (step.event.position, index))
+            .collect();
+        let at = |event: &CycleEvent| effect.get(&event.event.position);
+        let next = finding.cycle.iter().cycle().skip(1);
+        let is_swapped = finding.cycle.iter().zip(next).map(|(from, to)| {
+            let is_relaxed = from.relation == Relation::ProgramOrder && !from.is_kept;
+            is_relaxed && at(from) > at(to)
+        });
+        Story {
+            finding,
+            words,
+            target,
+            is_swapped: is_swapped.collect(),
+        }
+    }
+
+    fn diagnosis(&self) -> Diagnosis {
+        let cycle = &self.finding.cycle;
+        let marks = (0..cycle.len()).map(|index| {
+            let event = &cycle[index].event;
+            let label = numbered(index, event, &self.sentence(index), self.words);
+            mark(event, label, self.is_primary(index), self.words)
+        });
+        Diagnosis {
+            headline: self.headline(),
+            marks: marks.collect(),
+            hint: Hint::new(self.finding),
+            help: None,
+            notes: Vec::new(),
+            rows: rows(cycle.iter().map(|step| step.event.position)),
+        }
+    }
+
+    fn previous(&self, index: usize) -> usize {
+        (index + self.finding.cycle.len() - 1) % self.finding.cycle.len()
+    }
+
+    /// Whether the headline is about the event: it names the first two that are swapped, or else
+    /// the two ends of the cycle.
+    fn is_primary(&self, index: usize) -> bool {
+        match self.is_swapped.iter().position(|&is_swapped| is_swapped) {
+            Some(first) => index == first || self.previous(index) == first,
+            None => index == 0 || index + 1 == self.finding.cycle.len(),
+        }
+    }
+
+    fn headline(&self) -> String {
+        let Some(first) = self.is_swapped.iter().position(|&is_swapped| is_swapped) else {
+            return general_headline(&self.finding.violation, self.words, self.target);
+        };
+        let cycle = &self.finding.cycle;
+        let (from, to) = (&cycle[first].event, &cycle[(first + 1) % cycle.len()].event);
+        format!(
+            "not store-buffer safe: under {}, {}'s {} can come before its earlier {}",
+            self.target.title,
+            self.words.thread(from.thread()),
+            access(to, self.words),
+            access(from, self.words),
+        )
+    }
+
+    fn sentence(&self, index: usize) -> String {
+        let cycle = &self.finding.cycle;
+        let event = &cycle[index].event;
+        let words = self.words;
+        if index == 0 {
+            return pending_sentence(event, words);
+        }
+        if index + 1 == cycle.len() {
+            return overtaking_sentence(event, words);
+        }
+        let before = &cycle[index - 1];
+        let operation = event.event.operation();
+        let verb = action_verb(operation.kind());
+        let variable = variable(event, words);
+        let does = match operation.writes() {
+            true => "writes",
+            false => "reads",
+        };
+        let waits = match self.is_swapped[index] {
+            true => format!(
+                ", but can wait in {}'s store buffer",
+                words.thread(event.thread())
+            ),
+            false => String::new(),
+        };
+        let sentence = match before.relation {
+            Relation::ProgramOrder if self.is_swapped[index - 1] => {
+                format!(
+                    "while this {verb} already {does} {variable}{}",
+                    self.value(event)
+                )
+            }
+            Relation::ProgramOrder if operation.address().is_none() => {
+                format!("this {verb} comes next")
+            }
+            Relation::ProgramOrder => {
+                format!("then this {verb} {does} {variable}{}", self.value(event))
+            }
+            Relation::ReadsFrom => format!("this {verb} reads that value of {variable}"),
+            Relation::Coherence => format!("this {verb} overwrites {variable} after that"),
+            Relation::FromRead => format!("this {verb} writes {variable} after that"),
+            Relation::CoherenceThenReadsFrom if before.is_kept => {
+                format!("this {verb} reads a later value of {variable}")
+            }
+            Relation::CoherenceThenReadsFrom => {
+                let thread = words.thread(event.thread());
+                format!("this {verb} takes {variable} from {thread}'s own store buffer")
+            }
+        };
+        sentence + &waits
+    }
+
+    fn value(&self, event: &Placed) -> String {
+        let value = event.address().zip(event.event.access.value);
+        value.map_or(String::new(), |(address, value)| {
+            format!(" = {}", self.words.value(address, value))
+        })
+    }
+}
+
+/// Why two neighbours of a cycle are in this order, in words.
+pub(super) fn reason(
+    from: &CycleEvent,
+    to: &CycleEvent,
+    words: &Words<'_>,
+    target: &Target,
+) -> String {
+    let reader = words.thread(to.event.thread());
+    let writer = words.thread(from.event.thread());
+    match (from.relation, from.is_kept) {
+        (Relation::ProgramOrder, true) => "program order".to_string(),
+        (Relation::ProgramOrder, false) => {
+            format!("program order, not kept by {}", target.title)
+        }
+        (Relation::ReadsFrom, _) => format!("{reader} reads what {writer} wrote"),
+        (Relation::Coherence, _) => format!("{reader} overwrites what {writer} wrote"),
+        (Relation::FromRead, _) => format!("{reader} overwrites what {writer} read"),
+        (Relation::CoherenceThenReadsFrom, true) => {
+            format!("{reader} reads what overwrote {writer}'s value")
+        }
+        (Relation::CoherenceThenReadsFrom, false) => {
+            format!("{reader} reads its own later store, but from its store buffer")
+        }
+    }
+}

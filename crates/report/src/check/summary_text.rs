@@ -1,0 +1,201 @@
+//! A summary as text: what was shown, and what was not.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use fencepost_memory::Buffering;
+
+use super::words::{short_list, tidy};
+use super::{CheckSummary, Gap, Outcome, Reporter, Target};
+use crate::style::{ERROR, GOOD, Styled, WARNING};
+use crate::text::{counted, grouped};
+
+/// So many loops are named.
+const MOST_LOOPS: usize = 6;
+
+/// The summary.
+pub(super) fn text(reporter: &Reporter<'_>, summary: &CheckSummary) -> String {
+    let target = &reporter.target;
+    let mut text = match summary.outcome() {
+        Outcome::Verified => verified(summary, target),
+        Outcome::Incomplete => incomplete(summary, target),
+        Outcome::Found => found(summary, target),
+    };
+    if summary.outcome() != Outcome::Found {
+        for assumption in assumptions(summary) {
+            let _ = writeln!(text, "  assuming that {assumption}");
+        }
+    }
+    text
+}
+
+fn has_store_buffers(target: &Target) -> bool {
+    target.model.buffering() != Buffering::None
+}
+
+/// `183 executions, 2,044 steps`.
+fn amount(summary: &CheckSummary) -> String {
+    let executions = counted(summary.executions, "execution");
+    let steps = counted(summary.steps, "step");
+    match summary.abandoned {
+        0 => format!("{executions}, {steps}"),
+        abandoned => format!(
+            "{executions}, {steps}; {} more were begun and abandoned",
+            grouped(abandoned)
+        ),
+    }
+}
+
+fn verified(summary: &CheckSummary, target: &Target) -> String {
+    let shown = match has_store_buffers(target) {
+        true => "no execution is wrong, and store buffers add no others",
+        false => "no execution is wrong",
+    };
+    format!(
+        "{} for {}: {shown}\n  run: all executions that differ in more than the order of independent \
+         steps ({})\n",
+        Styled(GOOD, "verified"),
+        target.title,
+        amount(summary),
+    )
+}
+
+fn incomplete(summary: &CheckSummary, target: &Target) -> String {
+    let mut text = format!(
+        "{} for {}: nothing wrong was found, but not everything was run\n",
+        Styled(WARNING, "incomplete"),
+        target.title
+    );
+    let _ = writeln!(text, "  run: {}", amount(summary));
+    for gap in &summary.gaps {
+        let _ = writeln!(text, "  left out: {}", gap_sentence(gap));
+    }
+    let _ = writeln!(text, "  shown: {}", shown_sentence(summary, target));
+    text
+}
+
+fn found(summary: &CheckSummary, target: &Target) -> String {
+    let repeated = match summary.problems == summary.distinct {
+        true => String::new(),
+        false => format!(", seen {}", counted(summary.problems, "time")),
+    };
+    let mut text = format!(
+        "{} for {}: {}{}{repeated}\n  run: {}\n",
+        Styled(ERROR, "failed"),
+        target.title,
+        if summary.distinct_is_lower_bound {
+            "at least "
+        } else {
+            ""
+        },
+        counted(summary.distinct, "distinct problem"),
+        amount(summary)
+    );
+    for gap in &summary.gaps {
+        let _ = writeln!(text, "  left out: {}", gap_sentence(gap));
+    }
+    text
+}
+
+/// What an incomplete check has shown, exactly.
+pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> String {
+    let executions = match summary.covered_preemptions {
+        Some(bound) => format!(
+            "no SC execution with at most {}",
+            counted(bound.into(), "preemption")
+        ),
+        None => "none of the SC executions that were run".to_string(),
+    };
+    let (wrong, borderline) = match has_store_buffers(target) {
+        true => (
+            "wrong or borderline",
+            "; borderline: store buffers could take it out of SC",
+        ),
+        false => ("wrong", ""),
+    };
+    format!(
+        "{executions} is {wrong} (SC: sequentially consistent{borderline}); this says nothing of others"
+    )
+}
+
+/// Why executions are missing.
+pub(crate) fn gap_sentence(gap: &Gap) -> String {
+    match gap {
+        Gap::PreemptionBound(bound) => format!(
+            "executions with more than {} (the bound)",
+            counted((*bound).into(), "preemption")
+        ),
+        Gap::ExecutionBudget(budget) => format!(
+            "what comes after {} (the budget)",
+            counted(*budget, "execution")
+        ),
+        Gap::TimeBudget(budget) => {
+            format!("what comes after {} (the budget)", duration(*budget))
+        }
+        Gap::SpinBound(bound) => format!(
+            "executions in which a loop waits for more than {} (the spin bound)",
+            counted((*bound).into(), "round")
+        ),
+        Gap::Random { seed } => {
+            format!("whatever chance did not choose (random executions, seed {seed})")
+        }
+        Gap::MemoryBudget(bytes) => {
+            format!(
+                "what needs more than {} MiB of memory (the budget)",
+                grouped(bytes >> 20)
+            )
+        }
+        Gap::Replay => "everything but the execution that was replayed".to_string(),
+        Gap::Interrupted => "what comes after the interruption".to_string(),
+        Gap::StoppedAtProblem => "what comes after the first problem".to_string(),
+        Gap::Other(sentence) => tidy(sentence, 200),
+    }
+}
+
+/// The name of a gap for scripts.
+pub(crate) fn gap_name(gap: &Gap) -> &'static str {
+    match gap {
+        Gap::PreemptionBound(_) => "preemption-bound",
+        Gap::ExecutionBudget(_) => "execution-budget",
+        Gap::TimeBudget(_) => "time-budget",
+        Gap::SpinBound(_) => "spin-bound",
+        Gap::Random { .. } => "random",
+        Gap::MemoryBudget(_) => "memory-budget",
+        Gap::Replay => "replay",
+        Gap::Interrupted => "interrupted",
+        Gap::StoppedAtProblem => "stopped-at-problem",
+        Gap::Other(_) => "other",
+    }
+}
+
+/// What the result rests on, each to follow "assuming that".
+pub(crate) fn assumptions(summary: &CheckSummary) -> Vec<String> {
+    let mut all = Vec::new();
+    if !summary.waiting_loops.is_empty() {
+        let loops: Vec<String> = summary
+            .waiting_loops
+            .iter()
+            .map(|position| format!("{}:{}", position.file, position.line))
+            .collect();
+        all.push(format!(
+            "these loops only wait (a round that writes nothing shared has no effect): {}",
+            short_list(&loops, MOST_LOOPS)
+        ));
+    }
+    all.push(COMPILER_ASSUMPTION.to_string());
+    all.extend(summary.assumptions.iter().map(|a| tidy(a, 400)));
+    all
+}
+
+/// What every result rests on.
+const COMPILER_ASSUMPTION: &str =
+    "the compiler keeps Relaxed accesses in program order, which Rust does not promise";
+
+/// `90 s`, `1.5 s`.
+fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    match seconds.fract() == 0.0 {
+        true => format!("{seconds:.0} s"),
+        false => format!("{seconds:.1} s"),
+    }
+}

@@ -1,0 +1,139 @@
+//! Names made fit for a line of text, and operations in the words of someone who writes Rust.
+
+use fencepost_memory::{Access, Address, LocationId, ThreadId};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::names::Naming;
+use crate::source::SourcePosition;
+
+/// The widest name that is shown in full.
+const WIDEST_NAME: usize = 24;
+/// The widest operation.
+const WIDEST_OPERATION: usize = 36;
+
+/// The caller's names, tidied.
+pub(super) struct Words<'a>(pub &'a dyn Naming);
+
+impl Naming for Words<'_> {
+    fn thread(&self, thread: ThreadId) -> String {
+        tidy(&self.0.thread(thread), WIDEST_NAME)
+    }
+
+    fn address(&self, address: Address) -> String {
+        tidy(&self.0.address(address), WIDEST_NAME)
+    }
+
+    fn location(&self, location: LocationId) -> Option<String> {
+        self.0.location(location)
+    }
+
+    fn position(&self, location: LocationId) -> Option<SourcePosition> {
+        self.0.position(location)
+    }
+
+    fn value(&self, address: Address, value: u64) -> String {
+        tidy(&self.0.value(address, value), WIDEST_NAME)
+    }
+
+    fn operation(&self, access: &Access) -> String {
+        tidy(&self.0.action(access), WIDEST_OPERATION)
+    }
+}
+
+impl Words<'_> {
+    /// An operation with its value: `store x = 1`.
+    pub fn with_value(&self, access: &Access) -> String {
+        let value = access.operation.address().zip(access.value);
+        match value {
+            Some((address, value)) => {
+                format!(
+                    "{} = {}",
+                    self.operation(access),
+                    self.value(address, value)
+                )
+            }
+            None => self.operation(access),
+        }
+    }
+}
+
+/// The text on one line, without control characters, and not wider than `widest`: what is too
+/// much is left out in the middle, because names differ at their ends.
+pub(super) fn tidy(text: &str, widest: usize) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() || is_direction_mark(c) {
+            true => clean.extend(c.escape_default()),
+            false => clean.push(c),
+        }
+    }
+    if clean.width() <= widest {
+        return clean;
+    }
+    let room = widest.saturating_sub(1);
+    let head = prefix_of_width(clean.chars(), room / 2);
+    let tail = prefix_of_width(clean.chars().rev(), room - room / 2);
+    let head: String = clean.chars().take(head).collect();
+    let skipped = clean.chars().count() - tail;
+    let tail: String = clean.chars().skip(skipped).collect();
+    format!("{head}…{tail}")
+}
+
+/// Characters that would show the rest of the line in another order.
+fn is_direction_mark(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// How many of the characters fit.
+fn prefix_of_width(chars: impl Iterator<Item = char>, widest: usize) -> usize {
+    let mut width = 0;
+    chars
+        .take_while(|c| {
+            width += c.width().unwrap_or(0);
+            width <= widest
+        })
+        .count()
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(super) fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [all @ .., last] => format!("{} and {last}", all.join(", ")),
+    }
+}
+
+/// As [`list`], with at most `most` items written out.
+pub(super) fn short_list(items: &[String], most: usize) -> String {
+    if items.len() <= most {
+        return list(items);
+    }
+    let more = format!("{} more", items.len() - most);
+    let shown = items[..most].iter().cloned().chain([more]);
+    list(&shown.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_tidied() {
+        assert_eq!(tidy("queue.head", 12), "queue.head");
+        assert_eq!(tidy("a\nb\u{1b}[31m", 40), "a\\nb\\u{1b}[31m");
+        assert_eq!(tidy("x\u{202e}y", 40), "x\\u{202e}y");
+        assert_eq!(tidy("queue.nodes[12].next", 11), "queue….next");
+        assert_eq!(tidy("変変変変変変", 6), "変…変");
+        assert!(tidy("変変変変変変", 6).width() <= 6);
+    }
+
+    #[test]
+    fn lists_read_as_sentences() {
+        let items: Vec<String> = ["a", "b", "c", "d"].map(String::from).to_vec();
+        assert_eq!(list(&items[..1]), "a");
+        assert_eq!(list(&items[..2]), "a and b");
+        assert_eq!(list(&items), "a, b, c and d");
+        assert_eq!(short_list(&items, 2), "a, b and 2 more");
+    }
+}

@@ -1,0 +1,520 @@
+//! The findings and the summary of a checked program, as JSON.
+
+use std::collections::HashMap;
+
+use fencepost_memory::{Access, Address, Event, ThreadId};
+use fencepost_monitor::{ExplainError, Finding, Placed, Violation};
+use serde::Serialize;
+
+use super::{CycleObject, EventObject, WitnessObject, pso_locked};
+use crate::check::{
+    Alternative, CheckFinding, CheckSummary, Gap, Hint, Mark, Problem, RaceAccess, Reporter, Wait,
+    assumptions, gap_name, gap_sentence, shown_sentence,
+};
+use crate::names::Naming;
+use crate::selection::around;
+use crate::source::SourcePosition;
+
+/// The schema of the findings and the summary of a checked program.
+pub const CHECK_SCHEMA: &str = "fencepost-check/1";
+
+/// Of longer executions only so many accesses are given, around those that matter.
+const MOST_ACCESSES: usize = 1000;
+
+/// A place in the source.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PlaceObject {
+    /// The file, as the compiler names it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column on the screen, from 1; 0 if it is not known.
+    pub column: u32,
+}
+
+impl PlaceObject {
+    fn new(position: &SourcePosition) -> Self {
+        PlaceObject {
+            file: position.file.clone(),
+            line: position.line,
+            column: position.column,
+        }
+    }
+
+    fn of(location: &Option<SourcePosition>) -> Option<Self> {
+        location.as_ref().map(Self::new)
+    }
+}
+
+/// An access of the execution.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct AccessObject {
+    /// The event.
+    #[serde(flatten)]
+    pub event: EventObject,
+    /// Where it is in the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<PlaceObject>,
+}
+
+impl AccessObject {
+    fn new(placed: &Placed, names: &dyn Naming) -> Self {
+        let location = placed.event.access.location;
+        let position = location.and_then(|location| names.position(location));
+        AccessObject {
+            event: EventObject::new(placed, names),
+            source: PlaceObject::of(&position),
+        }
+    }
+}
+
+/// A place and what is to be said about it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct MarkObject {
+    /// Where it is in the source, or null.
+    pub source: Option<PlaceObject>,
+    /// What the text says there.
+    pub label: String,
+    /// Whether the headline is about this place.
+    pub primary: bool,
+}
+
+impl MarkObject {
+    fn new(mark: &Mark) -> Self {
+        MarkObject {
+            source: PlaceObject::of(&mark.position),
+            label: mark.label.clone(),
+            primary: mark.is_primary,
+        }
+    }
+}
+
+/// Where a full fence is missing.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct FenceObject {
+    /// The fence comes after this access,
+    pub after: AccessObject,
+    /// and before this one of the same thread.
+    pub before: AccessObject,
+}
+
+/// What rules the cycle of a violation out. There may be others.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RepairObject {
+    /// Full fences in all of these places do.
+    pub fences: Vec<FenceObject>,
+    /// What does too: `seq-cst` for the store before each place, or `release` for the write
+    /// after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alternative: Option<&'static str>,
+}
+
+impl RepairObject {
+    fn new(hint: &Hint, names: &dyn Naming) -> Self {
+        let fences = hint.gaps.iter().map(|gap| FenceObject {
+            after: AccessObject::new(&gap.after, names),
+            before: AccessObject::new(&gap.before, names),
+        });
+        RepairObject {
+            fences: fences.collect(),
+            alternative: hint.alternative.map(|alternative| match alternative {
+                Alternative::SeqCstStores => "seq-cst",
+                Alternative::ReleaseWrites => "release",
+            }),
+        }
+    }
+}
+
+/// A thread that waits or spins.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WaitObject {
+    /// The thread's name.
+    pub thread: String,
+    /// For what it waits.
+    pub what: String,
+    /// Where, or null.
+    pub source: Option<PlaceObject>,
+}
+
+/// One side of a data race.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RaceObject {
+    /// The thread's name.
+    pub thread: String,
+    /// Whether it writes.
+    pub writes: bool,
+    /// Where, or null.
+    pub source: Option<PlaceObject>,
+}
+
+/// What is wrong, by its kind. Places are null if they are not known.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "problem", rename_all = "kebab-case")]
+#[allow(missing_docs)] // As in `Problem`.
+#[allow(clippy::large_enum_variant)] // There are few of them.
+#[non_exhaustive]
+pub enum ProblemObject {
+    StoreBuffer {
+        pending: AccessObject,
+        last: AccessObject,
+        event: AccessObject,
+        cycle: Vec<CycleObject>,
+        witness: Option<WitnessObject>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        witness_missing: Option<String>,
+        repair: Option<RepairObject>,
+    },
+    Panic {
+        thread: String,
+        message: String,
+        source: Option<PlaceObject>,
+    },
+    Deadlock {
+        waits: Vec<WaitObject>,
+    },
+    Livelock {
+        waits: Vec<WaitObject>,
+    },
+    Race {
+        cell: String,
+        first: RaceObject,
+        second: RaceObject,
+    },
+    Leak {
+        what: String,
+        source: Option<PlaceObject>,
+    },
+    StackOverflow {
+        thread: String,
+        source: Option<PlaceObject>,
+    },
+    StepLimit {
+        steps: u64,
+        thread: String,
+        source: Option<PlaceObject>,
+    },
+    NonDeterminism {
+        expected: String,
+        found: String,
+        thread: String,
+        source: Option<PlaceObject>,
+    },
+    BadUse {
+        message: String,
+        source: Option<PlaceObject>,
+    },
+}
+
+impl ProblemObject {
+    fn new(problem: &Problem, hint: &Option<Hint>, names: &dyn Naming) -> Self {
+        let name = |thread: &ThreadId| names.thread(*thread);
+        match problem {
+            Problem::StoreBuffer {
+                violation,
+                explained,
+            } => Self::store_buffer(violation, explained, hint, names),
+            Problem::Panic {
+                thread,
+                message,
+                location,
+            } => ProblemObject::Panic {
+                thread: name(thread),
+                message: message.clone(),
+                source: PlaceObject::of(location),
+            },
+            Problem::Deadlock { waits } => ProblemObject::Deadlock {
+                waits: wait_objects(waits, names),
+            },
+            Problem::Livelock { waits } => ProblemObject::Livelock {
+                waits: wait_objects(waits, names),
+            },
+            Problem::Race {
+                cell,
+                first,
+                second,
+            } => ProblemObject::Race {
+                cell: cell.clone(),
+                first: race_object(first, names),
+                second: race_object(second, names),
+            },
+            Problem::Leak { what, location } => ProblemObject::Leak {
+                what: what.clone(),
+                source: PlaceObject::of(location),
+            },
+            Problem::StackOverflow { thread, location } => ProblemObject::StackOverflow {
+                thread: name(thread),
+                source: PlaceObject::of(location),
+            },
+            Problem::StepLimit {
+                steps,
+                thread,
+                location,
+            } => ProblemObject::StepLimit {
+                steps: *steps,
+                thread: name(thread),
+                source: PlaceObject::of(location),
+            },
+            Problem::NonDeterminism {
+                expected,
+                found,
+                thread,
+                location,
+            } => ProblemObject::NonDeterminism {
+                expected: expected.clone(),
+                found: found.clone(),
+                thread: name(thread),
+                source: PlaceObject::of(location),
+            },
+            Problem::BadUse { message, location } => ProblemObject::BadUse {
+                message: message.clone(),
+                source: PlaceObject::of(location),
+            },
+        }
+    }
+
+    fn store_buffer(
+        violation: &Violation,
+        explained: &Result<Finding, ExplainError>,
+        hint: &Option<Hint>,
+        names: &dyn Naming,
+    ) -> Self {
+        let finding = explained.as_ref().ok();
+        ProblemObject::StoreBuffer {
+            pending: AccessObject::new(&violation.pending, names),
+            last: AccessObject::new(&violation.last, names),
+            event: AccessObject::new(&violation.event, names),
+            cycle: finding.map_or_else(Vec::new, |f| CycleObject::all(f, names)),
+            witness: finding.map(|f| WitnessObject::new(&f.witness, names)),
+            witness_missing: explained.as_ref().err().map(ToString::to_string),
+            repair: hint.as_ref().map(|hint| RepairObject::new(hint, names)),
+        }
+    }
+}
+
+fn wait_objects(waits: &[Wait], names: &dyn Naming) -> Vec<WaitObject> {
+    let objects = waits.iter().map(|wait| WaitObject {
+        thread: names.thread(wait.thread),
+        what: wait.what.clone(),
+        source: PlaceObject::of(&wait.location),
+    });
+    objects.collect()
+}
+
+fn race_object(access: &RaceAccess, names: &dyn Naming) -> RaceObject {
+    RaceObject {
+        thread: names.thread(access.thread),
+        writes: access.writes,
+        source: PlaceObject::of(&access.location),
+    }
+}
+
+/// The execution that shows a problem.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ExecutionObject {
+    /// How many accesses it has.
+    pub length: usize,
+    /// How many of them are left out here, because there are so many.
+    pub left_out: usize,
+    /// The others, in order.
+    pub accesses: Vec<AccessObject>,
+}
+
+impl ExecutionObject {
+    fn new(interleaving: &[Access], important: &[usize], names: &dyn Naming) -> Self {
+        let ranges = around(interleaving.len(), important, MOST_ACCESSES, true);
+        let mut issued: HashMap<ThreadId, u64> = HashMap::new();
+        let mut written: HashMap<Address, u64> = HashMap::new();
+        let mut accesses = Vec::new();
+        let mut ranges = ranges.iter().peekable();
+        for (position, access) in interleaving.iter().enumerate() {
+            let issued = issued.entry(access.thread).or_default();
+            let writes = access.operation.address();
+            let written = writes.map_or(0, |address| {
+                let count = written.entry(address).or_default();
+                let before = *count;
+                *count += u64::from(access.operation.writes());
+                before
+            });
+            let event = Event::next(*access, *issued, written);
+            *issued += 1;
+            ranges.next_if(|range| range.end <= position);
+            if ranges.peek().is_some_and(|range| range.contains(&position)) {
+                let position = position as u64;
+                accesses.push(AccessObject::new(&Placed { event, position }, names));
+            }
+        }
+        ExecutionObject {
+            length: interleaving.len(),
+            left_out: interleaving.len() - accesses.len(),
+            accesses,
+        }
+    }
+}
+
+/// A problem and the execution that shows it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct FindingObject {
+    /// [`CHECK_SCHEMA`].
+    pub schema: &'static str,
+    /// `finding`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The number among the distinct problems, from 1.
+    pub number: usize,
+    /// What people call the machine.
+    pub target: String,
+    /// The memory model.
+    pub model: &'static str,
+    /// What locked operations drain, for PSO.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pso_locked: Option<&'static str>,
+    /// What is wrong, in one line.
+    pub headline: String,
+    /// What is wrong.
+    #[serde(flatten)]
+    pub problem: ProblemObject,
+    /// The places in the source that it is about.
+    pub marks: Vec<MarkObject>,
+    /// What else to know.
+    pub notes: Vec<String>,
+    /// What to do, if it is not in `repair`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// Which execution it was, from 1.
+    pub execution: u64,
+    /// The schedule.
+    pub schedule: String,
+    /// What runs the execution again.
+    pub replay: String,
+    /// The execution.
+    pub interleaving: ExecutionObject,
+}
+
+impl FindingObject {
+    /// The finding as an object.
+    pub fn new(number: usize, finding: &CheckFinding, reporter: &Reporter<'_>) -> Self {
+        let diagnosis = reporter.diagnosis(finding);
+        let names = reporter.names;
+        let rows: Vec<usize> = diagnosis.rows.iter().map(|r| r.position as usize).collect();
+        FindingObject {
+            schema: CHECK_SCHEMA,
+            kind: "finding",
+            number,
+            target: reporter.target.title.clone(),
+            model: reporter.target.model.name(),
+            pso_locked: pso_locked(&reporter.target.model),
+            problem: ProblemObject::new(&finding.problem, &diagnosis.hint, names),
+            marks: diagnosis.marks.iter().map(MarkObject::new).collect(),
+            headline: diagnosis.headline,
+            notes: diagnosis.notes,
+            help: diagnosis.help,
+            execution: finding.execution,
+            schedule: finding.schedule.clone(),
+            replay: finding.replay.clone(),
+            interleaving: ExecutionObject::new(&finding.interleaving, &rows, names),
+        }
+    }
+}
+
+/// Why some executions were not run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct GapObject {
+    /// `preemption-bound`, `execution-budget`, `time-budget`, `memory-budget`, `spin-bound`,
+    /// `random`, `replay`, `interrupted`, `stopped-at-problem` or `other`.
+    pub reason: &'static str,
+    /// The bound or the budget, in milliseconds or bytes; for `random`, the seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// What is left out, as a sentence.
+    pub left_out: String,
+}
+
+impl GapObject {
+    fn new(gap: &Gap) -> Self {
+        let limit = match gap {
+            Gap::PreemptionBound(bound) | Gap::SpinBound(bound) => Some(u64::from(*bound)),
+            Gap::ExecutionBudget(budget) | Gap::MemoryBudget(budget) => Some(*budget),
+            Gap::TimeBudget(budget) => Some(budget.as_millis().try_into().unwrap_or(u64::MAX)),
+            Gap::Random { seed } => Some(*seed),
+            Gap::Replay | Gap::Interrupted | Gap::StoppedAtProblem | Gap::Other(_) => None,
+        };
+        GapObject {
+            reason: gap_name(gap),
+            limit,
+            left_out: gap_sentence(gap),
+        }
+    }
+}
+
+/// What a check came to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SummaryObject {
+    /// [`CHECK_SCHEMA`].
+    pub schema: &'static str,
+    /// `summary`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// `verified`, `incomplete` or `found`.
+    pub outcome: &'static str,
+    /// What people call the machine.
+    pub target: String,
+    /// The memory model.
+    pub model: &'static str,
+    /// What locked operations drain, for PSO.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pso_locked: Option<&'static str>,
+    /// The executions that were run.
+    pub executions: u64,
+    /// The steps of all of them.
+    pub steps: u64,
+    /// The executions that were begun and abandoned.
+    pub abandoned: u64,
+    /// All problems, with repetitions.
+    pub problems: u64,
+    /// The distinct problems.
+    pub distinct: u64,
+    /// Whether `distinct` is only a lower bound.
+    pub distinct_is_lower_bound: bool,
+    /// Why some executions were not run; empty if all were.
+    pub gaps: Vec<GapObject>,
+    /// If every execution with at most so many preemptions was run: how many, or null.
+    pub covered_preemptions: Option<u32>,
+    /// For an incomplete check: what it has shown, as a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
+    /// The loops that were taken to do nothing but wait.
+    pub waiting_loops: Vec<PlaceObject>,
+    /// What the result rests on, each to follow "assuming that".
+    pub assumptions: Vec<String>,
+    /// The version of Fencepost.
+    pub version: &'static str,
+}
+
+impl SummaryObject {
+    /// The summary as an object.
+    pub fn new(summary: &CheckSummary, reporter: &Reporter<'_>) -> Self {
+        let target = &reporter.target;
+        let outcome = summary.outcome();
+        let is_incomplete = outcome == crate::check::Outcome::Incomplete;
+        SummaryObject {
+            schema: CHECK_SCHEMA,
+            kind: "summary",
+            outcome: outcome.name(),
+            target: target.title.clone(),
+            model: target.model.name(),
+            pso_locked: pso_locked(&target.model),
+            executions: summary.executions,
+            steps: summary.steps,
+            abandoned: summary.abandoned,
+            problems: summary.problems,
+            distinct: summary.distinct,
+            distinct_is_lower_bound: summary.distinct_is_lower_bound,
+            gaps: summary.gaps.iter().map(GapObject::new).collect(),
+            covered_preemptions: summary.covered_preemptions,
+            shown: is_incomplete.then(|| shown_sentence(summary, target)),
+            waiting_loops: summary.waiting_loops.iter().map(PlaceObject::new).collect(),
+            assumptions: assumptions(summary),
+            version: env!("CARGO_PKG_VERSION"),
+        }
+    }
+}

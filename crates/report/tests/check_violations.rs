@@ -1,0 +1,169 @@
+//! Store-buffer violations of made-up programs, as users see them.
+
+mod support;
+
+use fencepost_memory::MemoryModel;
+use fencepost_report::NoSources;
+use support::{Program, expect, plain};
+
+const STORE_BUFFERING: &str = "\
+use fencepost::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use fencepost::thread;
+
+#[test]
+fn store_buffering() {
+    fencepost::check(|| {
+        static X: AtomicU32 = AtomicU32::new(0);
+        static Y: AtomicU32 = AtomicU32::new(0);
+        let t1 = thread::spawn(|| {
+            X.store(1, Relaxed);
+            Y.load(Relaxed)
+        });
+        let t2 = thread::spawn(|| {
+            Y.store(1, Relaxed);
+            X.load(Relaxed)
+        });
+        assert!(t1.join().unwrap() + t2.join().unwrap() > 0);
+    });
+}
+";
+
+fn store_buffering() -> Program {
+    Program::new("tests/sb.rs", STORE_BUFFERING).run(&[
+        ("T1 st X 1", "X.|store"),
+        ("T1 ld Y 0", "Y.|load"),
+        ("T2 st Y 1", "Y.|store"),
+        ("T2 ld X 1", "X.|load"),
+    ])
+}
+
+const DEKKER: &str = "\
+/// Dekker's lock for two threads, without the turns.
+pub struct Lock {
+    wants: [AtomicBool; 2],
+}
+
+impl Lock {
+    pub fn try_lock(&self, me: usize) -> bool {
+        self.wants[me].store(true, Ordering::Release);
+        !self.wants[1 - me].load(Ordering::Acquire)
+    }
+}
+";
+
+/// Both threads are in the same function, so that lines have two labels each.
+fn dekker() -> Program {
+    Program::new("src/dekker.rs", DEKKER).run(&[
+        ("left st wants[0] 1", "[me].|store"),
+        ("left ld wants[1] 0", "me].|load"),
+        ("right st wants[1] 1", "[me].|store"),
+        ("right ld wants[0] 1", "me].|load"),
+    ])
+}
+
+const MESSAGE: &str = "\
+fn send(channel: &Channel, message: u64) {
+    channel.data.store(message, Relaxed);
+    channel.ready.store(true, Relaxed);
+}
+
+fn receive(channel: &Channel) -> Option<u64> {
+    channel.ready.load(Acquire).then(|| channel.data.load(Relaxed))
+}
+";
+
+fn message_passing() -> Program {
+    Program::new("src/channel.rs", MESSAGE).run(&[
+        ("sender st data 42", "data.|store"),
+        ("sender st ready 1", "ready.|store"),
+        ("receiver ld ready 1", "ready.|load"),
+        ("receiver ld data 42", "data.|load"),
+    ])
+}
+
+const N6: &str = "\
+let t1 = thread::spawn(|| {
+    Y.store(2, Relaxed);
+    X.store(2, Relaxed);
+});
+let t0 = thread::spawn(|| {
+    X.store(1, Relaxed);
+    (X.load(Relaxed), Y.load(Relaxed))
+});
+";
+
+#[test]
+fn store_buffering_at_several_widths() {
+    let program = store_buffering();
+    let finding = program.violation(MemoryModel::TSO);
+    for width in [80, 120] {
+        let mut reporter = program.reporter(MemoryModel::TSO);
+        reporter.width = width;
+        let text = plain(&reporter.finding(&finding));
+        assert!(text.lines().count() <= 60, "{text}");
+        expect(&format!("store-buffering-{width}.txt"), &text);
+    }
+}
+
+#[test]
+fn colours_are_there_and_are_all_that_is_stripped() {
+    let program = store_buffering();
+    let finding = program.violation(MemoryModel::TSO);
+    let text = program.reporter(MemoryModel::TSO).finding(&finding);
+    assert!(text.contains("\u{1b}["));
+    assert!(!plain(&text).contains('\u{1b}'));
+}
+
+#[test]
+fn without_sources_places_are_named() {
+    let program = store_buffering();
+    let finding = program.violation(MemoryModel::TSO);
+    let mut reporter = program.reporter(MemoryModel::TSO);
+    reporter.sources = &NoSources;
+    expect("no-sources.txt", &plain(&reporter.finding(&finding)));
+}
+
+#[test]
+fn two_threads_in_the_same_lines() {
+    let program = dekker();
+    let finding = program.violation(MemoryModel::TSO);
+    let text = program.reporter(MemoryModel::TSO).finding(&finding);
+    expect("dekker.txt", &plain(&text));
+}
+
+#[test]
+fn message_passing_under_pso() {
+    let program = message_passing();
+    let finding = program.violation(MemoryModel::PSO);
+    let text = program.reporter(MemoryModel::PSO).finding(&finding);
+    expect("message-passing-pso.txt", &plain(&text));
+}
+
+#[test]
+fn a_load_that_reads_its_own_buffer_has_no_fence_hint() {
+    let program = Program::new("src/n6.rs", N6).run(&[
+        ("T1 st y 2", "Y.|store"),
+        ("T1 st x 2", "X.|store(2"),
+        ("T0 st x 1", "X.|store(1"),
+        ("T0 ld x 1", "X.|load"),
+        ("T0 ld y 2", "Y.|load"),
+    ]);
+    let finding = program.violation(MemoryModel::TSO);
+    let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
+    assert!(!text.contains("help:"));
+    expect("n6.txt", &text);
+}
+
+#[test]
+fn a_store_that_overtakes() {
+    let program = Program::new("src/n6.rs", N6).run(&[
+        ("T0 st x 1", "X.|store(1"),
+        ("T0 ld x 1", "X.|load"),
+        ("T0 ld y 0", "Y.|load"),
+        ("T1 st y 2", "Y.|store"),
+        ("T1 st x 2", "X.|store(2"),
+    ]);
+    let finding = program.violation(MemoryModel::TSO);
+    let text = program.reporter(MemoryModel::TSO).finding(&finding);
+    expect("store-overtakes.txt", &plain(&text));
+}
