@@ -49,8 +49,11 @@ pub enum Effect {
     Read,
     /// It writes, whether or not it reads too.
     Write,
-    /// It writes if the condition holds, and else only reads: a compare-exchange, a `try_lock`.
+    /// It writes if the condition holds, and then perhaps touches another object too; else it only
+    /// reads this one. A compare-exchange, a `try_lock`, a notification.
     WriteIf(Condition),
+    /// It writes, and perhaps touches another object too, depending on the state.
+    WriteMore,
     /// It changes the state in a way that commutes with other updates, and learns nothing:
     /// the count of an `Arc`.
     Update,
@@ -142,7 +145,7 @@ impl Performed {
 /// A program under exploration.
 pub trait Program {
     /// What can go wrong in it: a failed assertion, a data race, a leak.
-    type Error;
+    type Error: Clone + PartialEq + std::fmt::Debug;
 
     /// Begins an execution. Thread 0 then stands before its first operation (or has ended), and
     /// so do the threads that it has made before. `performed` is told of them and of

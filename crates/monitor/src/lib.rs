@@ -36,7 +36,7 @@ pub use bss::{BssPso, BssTso};
 pub use explain::{Action, CycleEvent, ExplainError, Finding, Relation, Witness, WitnessStep};
 pub use happens_before::HappensBefore;
 pub use monitor::{HappensBeforeOnly, Monitor};
-pub use relaxed_order::RelaxedOrder;
+pub use relaxed_order::{ByAddress, ByWriter, RelaxedOrder};
 pub use sober::Sober;
 pub use tally::{Recorded, Tally};
 pub use violation::{OperationId, Placed, Violation};

@@ -342,7 +342,7 @@ fn keeps_to_intent<P: Program>(program: &P, intent: Intent, touches: &[Option<To
         Intent::Access { object, effect, .. } => touches[0].is_some_and(|touch| {
             let kind = match effect {
                 Effect::Read => TouchKind::Read,
-                Effect::Write => TouchKind::Write,
+                Effect::Write | Effect::WriteMore => TouchKind::Write,
                 Effect::WriteIf(condition) if condition.holds(touch.before) => TouchKind::Write,
                 Effect::WriteIf(_) => TouchKind::Read,
                 Effect::Update => TouchKind::Update,

@@ -405,7 +405,7 @@ impl ModelProgram {
             Instruction::Unlock(mutex) => access(mutex, Effect::Write),
             Instruction::Enqueue(condvar) => access(condvar, Effect::Write),
             Instruction::Wake { spurious, .. } => match self.model.token(thread) {
-                token if spurious => access(token, Effect::Write),
+                token if spurious => access(token, Effect::WriteMore),
                 token => waiting_write(token, Condition::Equals(1)),
             },
             Instruction::NotifyOne(condvar) => {

@@ -1,0 +1,118 @@
+//! What has been found: counted, and kept once for each kind.
+
+use fencepost_memory::Access;
+use fencepost_monitor::{Recorded, Tally, Violation};
+
+use crate::fault::Fault;
+use crate::past::Past;
+use crate::run::schedule_of;
+use crate::schedule::Schedule;
+use crate::settings::Settings;
+use crate::watch::Shown;
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub enum Problem<E> {
+    /// The program is not store-buffer safe.
+    StoreBuffer(Box<Shown>),
+    /// The execution is wrong.
+    Fault(Fault<E>),
+}
+
+/// Something found, and the execution that shows it.
+#[derive(Clone, Debug)]
+pub struct Found<E> {
+    /// What.
+    pub problem: Problem<E>,
+    /// The execution up to there.
+    pub schedule: Schedule,
+    /// Its memory accesses.
+    pub interleaving: Vec<Access>,
+    /// In which execution, from 1. With several workers: of the one that found it.
+    pub execution: u64,
+}
+
+/// Counts and keeps findings.
+#[derive(Debug)]
+pub(crate) struct Findings<E> {
+    pub(crate) kept: Vec<Found<E>>,
+    pub(crate) tally: Tally,
+    pub(crate) faults: u64,
+    /// How many executions had a violation.
+    pub(crate) borderline: u64,
+    /// The execution that is being run, from 1.
+    pub(crate) execution: u64,
+    /// The number of events at the first violation of the execution, with it.
+    first_violation: Option<usize>,
+    capacity: usize,
+    goes_on: bool,
+    /// Whether there is enough.
+    pub(crate) is_enough: bool,
+}
+
+impl<E: Clone + PartialEq> Findings<E> {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Findings {
+            kept: Vec::new(),
+            tally: Tally::with_capacity(1 << 12),
+            faults: 0,
+            borderline: 0,
+            execution: 0,
+            first_violation: None,
+            capacity: settings.kept_findings.max(1),
+            goes_on: settings.goes_on,
+            is_enough: false,
+        }
+    }
+
+    /// An execution begins that repeats so many events of the last one.
+    pub(crate) fn begin_execution(&mut self, repeated: usize) {
+        self.execution += 1;
+        if self.first_violation.is_some_and(|first| first > repeated) {
+            self.first_violation = None;
+        }
+    }
+
+    /// The execution was run to its end.
+    pub(crate) fn end_execution(&mut self) {
+        self.borderline += u64::from(self.first_violation.is_some());
+    }
+
+    pub(crate) fn violation(
+        &mut self,
+        violation: &Violation,
+        explain: &dyn Fn() -> Shown,
+        past: &Past,
+    ) {
+        self.first_violation.get_or_insert(past.len());
+        self.is_enough |= !self.goes_on;
+        let is_new = matches!(self.tally.record(violation), Recorded::New(_));
+        if is_new && self.kept.len() < self.capacity {
+            let mut shown = explain();
+            let interleaving = std::mem::take(&mut shown.interleaving);
+            self.kept.push(Found {
+                problem: Problem::StoreBuffer(Box::new(shown)),
+                schedule: schedule_of(past),
+                interleaving,
+                execution: self.execution,
+            });
+        }
+    }
+
+    pub(crate) fn fault(&mut self, fault: Fault<E>, schedule: Schedule, interleaving: &[Access]) {
+        self.faults += 1;
+        self.is_enough |= !self.goes_on || !fault.is_about_program();
+        let is_known = self
+            .kept
+            .iter()
+            .any(|found| matches!(&found.problem, Problem::Fault(known) if *known == fault));
+        if !is_known && self.kept.len() < self.capacity {
+            self.kept.push(Found {
+                problem: Problem::Fault(fault),
+                schedule,
+                interleaving: interleaving.to_vec(),
+                execution: self.execution,
+            });
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What an operation touches, and when two operations depend on each other.
+//!
+//! Two operations of different threads are *dependent* if they touch the same object and do not
+//! commute there: two reads commute, and so do two updates. Executions that differ only in the
+//! order of independent neighbours are equivalent (Mazurkiewicz), which for atomic variables
+//! is: the same reads-from and the same coherence order.
+
+use fencepost_memory::Address;
+
+use crate::program::{Effect, TouchKind};
+
+impl TouchKind {
+    /// Whether the order of two touches of one object matters.
+    #[inline]
+    pub fn conflicts_with(self, other: TouchKind) -> bool {
+        self == TouchKind::Write || self != other
+    }
+}
+
+impl Effect {
+    /// How an operation with this effect touches its object, if it does all that it may.
+    pub fn strongest_touch(self) -> TouchKind {
+        match self {
+            Effect::Read => TouchKind::Read,
+            Effect::Update => TouchKind::Update,
+            Effect::Write | Effect::WriteIf(_) | Effect::WriteMore => TouchKind::Write,
+        }
+    }
+}
+
+/// The objects that an operation touches.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Footprint {
+    /// The first two; most operations have no more.
+    inline: [Option<(Address, TouchKind)>; 2],
+    /// The others: a thread that waits in a loop watches all that it has read there.
+    more: Vec<(Address, TouchKind)>,
+    /// Dependent on everything.
+    pub(crate) is_barrier: bool,
+}
+
+impl Footprint {
+    /// No objects; but dependent on everything, if it is a barrier.
+    pub(crate) fn empty(is_barrier: bool) -> Self {
+        Footprint {
+            is_barrier,
+            ..Footprint::default()
+        }
+    }
+
+    pub(crate) fn push(&mut self, object: Address, kind: TouchKind) {
+        match self.inline.iter_mut().find(|slot| slot.is_none()) {
+            Some(slot) => *slot = Some((object, kind)),
+            None => self.more.push((object, kind)),
+        }
+    }
+
+    pub(crate) fn touches(&self) -> impl Iterator<Item = (Address, TouchKind)> + '_ {
+        let more = self.more.iter().copied();
+        self.inline.iter().map_while(|touch| *touch).chain(more)
+    }
+
+    /// Replaces how an object is touched.
+    pub(crate) fn set_kind(&mut self, object: Address, kind: TouchKind) {
+        let inline = self.inline.iter_mut().flatten();
+        for touch in inline.chain(&mut self.more) {
+            if touch.0 == object {
+                touch.1 = kind;
+            }
+        }
+    }
+
+    /// Whether an operation that touches these objects depends on this touch.
+    #[inline]
+    pub(crate) fn conflicts_with(&self, object: Address, kind: TouchKind) -> bool {
+        self.is_barrier
+            || self
+                .touches()
+                .any(|(own, own_kind)| own == object && own_kind.conflicts_with(kind))
+    }
+
+    pub(crate) fn depends_on(&self, other: &Footprint) -> bool {
+        self.is_barrier
+            || other.touches().any(|(o, k)| self.conflicts_with(o, k))
+            || other.is_barrier
+    }
+}

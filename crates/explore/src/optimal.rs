@@ -1,0 +1,356 @@
+//! Exhaustive exploration: one execution of each equivalence class.
+//!
+//! Optimal dynamic partial-order reduction with wakeup trees (Abdulla, Aronis, Jonsson, Sagonas:
+//! *Source sets: a foundation for optimal dynamic partial order reduction*, JACM 2017, algorithm 2).
+//! Executions are the paths of a tree. At the end of each, for every race in it, the execution
+//! with the race turned around is put into the wakeup tree of the node before the race, unless it is known:
+//! a step that was explored from that node, and could come first there, is asleep.
+//!
+//! Where we differ:
+//! - **Races that are settled are not looked at again.** The race is looked at in every execution
+//!   that has it, since what else is in the execution decides what is known. But if the
+//!   reversed execution begins, in all of them, with the same step that is taken care of, then it
+//!   is known in all of them.
+//! - **Blocking.** An operation that waits, such as taking a lock, is in a race not with
+//!   the event that let it go on, before which it could not happen, but with the latest one
+//!   before which it could: with the taking of the lock, not its release. The operations that are
+//!   blocked at the end of a deadlocked execution have races too.
+//! - **What an operation does may depend on the order.** A compare-exchange that
+//!   succeeded may fail in the reversed execution, and is then a read. Conditions on states tell
+//!   which it will be.
+//! - **Outcomes.** An operation with several outcomes is explored with each of them from the same node.
+//!   Here an execution can turn out to be known half-way, and is given up then.
+
+use fencepost_memory::{Address, ThreadId};
+use rustc_hash::FxHashMap;
+
+use crate::footprint::Footprint;
+use crate::past::{NONE, Race};
+use crate::program::{Effect, Intent, Program, Standing, TouchKind};
+use crate::run::{End, Run};
+use crate::schedule::Turn;
+use crate::wakeup::{Forest, Insertion, LaterEvent, Reversal, Sleeper};
+
+/// A state of the program on the way to the end of the execution.
+#[derive(Default)]
+pub(crate) struct Node {
+    pub(crate) sleep: Vec<Sleeper>,
+    /// What is still to be explored from here.
+    pub(crate) tree: u32,
+}
+
+/// The search for one execution of each class.
+pub(crate) struct Optimal<P: Program> {
+    pub(crate) run: Run<P>,
+    /// One more than there are events; those above are kept for their memory.
+    nodes: Vec<Node>,
+    forest: Forest,
+    reversal: Reversal,
+    last_thread: Option<ThreadId>,
+    /// For each object, those that some operation has touched together with it.
+    partners: FxHashMap<Address, Vec<Address>>,
+    /// Executions that were run to an end.
+    pub(crate) executions: u64,
+    /// Executions that were given up because what follows was known.
+    pub(crate) abandoned: u64,
+    /// Whether a bound kept a thread from going on.
+    pub(crate) was_cut: bool,
+}
+
+enum Choice {
+    /// This step, and what to explore after it.
+    Step(Turn, u32),
+    /// All threads that can go on are asleep.
+    AllAsleep,
+    /// No thread can go on.
+    Nothing,
+}
+
+impl<P: Program> Optimal<P> {
+    pub(crate) fn new(run: Run<P>) -> Self {
+        Optimal {
+            run,
+            nodes: vec![Node {
+                sleep: Vec::new(),
+                tree: NONE,
+            }],
+            forest: Forest::new(),
+            reversal: Reversal::default(),
+            last_thread: None,
+            partners: FxHashMap::default(),
+            executions: 0,
+            abandoned: 0,
+            was_cut: false,
+        }
+    }
+
+    /// Runs the next execution. False if there is none left, or enough was found.
+    pub(crate) fn next_execution(&mut self) -> bool {
+        self.run.findings.begin_execution(self.run.past.len());
+        let end = self.execute();
+        let end = match end {
+            End::Enough => end,
+            end => {
+                self.reverse_races(&end);
+                end
+            }
+        };
+        let end = self.run.finish(end);
+        self.count(end);
+        !self.run.findings.is_enough && self.backtrack()
+    }
+
+    fn count(&mut self, end: End<P::Error>) {
+        match end {
+            End::Known => self.abandoned += 1,
+            End::Complete | End::Enough => self.executions += 1,
+            End::Cut => {
+                self.executions += 1;
+                self.was_cut = true;
+            }
+            End::Fault(fault) => {
+                self.executions += 1;
+                let schedule = self.run.schedule();
+                let accesses = self.run.watch.accesses();
+                self.run.findings.fault(fault, schedule, accesses);
+            }
+        }
+        self.run.findings.end_execution();
+    }
+
+    fn execute(&mut self) -> End<P::Error> {
+        if let Err(fault) = self.run.begin() {
+            return End::Fault(fault);
+        }
+        self.last_thread = self.run.past.events().last().map(|event| event.thread);
+        loop {
+            if self.run.findings.is_enough {
+                return End::Enough;
+            }
+            let depth = self.run.past.len();
+            let (result, subtree) = match self.choose(depth) {
+                Choice::Step(turn, subtree) => {
+                    self.last_thread = Some(turn.thread);
+                    (self.run.perform(turn), subtree)
+                }
+                Choice::AllAsleep => return End::Known,
+                Choice::Nothing => match self.run.force() {
+                    Some(result) => (result, NONE),
+                    None => return self.run.end_of_blocked(),
+                },
+            };
+            if self.run.past.len() > depth {
+                self.descend(depth, subtree);
+            }
+            if let Err(fault) = result {
+                return End::Fault(fault);
+            }
+        }
+    }
+
+    fn choose(&mut self, depth: usize) -> Choice {
+        let node = &mut self.nodes[depth];
+        let sleep = &node.sleep;
+        let is_asleep = |thread, outcome| {
+            let same = |s: &Sleeper| s.thread == thread && s.outcome == outcome;
+            sleep.iter().any(same)
+        };
+        let mut is_any_asleep = false;
+        while let Some((thread, outcome, subtree)) = self.forest.take_first(&mut node.tree) {
+            if let Some(outcomes) = self.run.ready(thread) {
+                let outcome = if outcome < outcomes { outcome } else { 0 };
+                if !is_asleep(thread, outcome) {
+                    return Choice::Step(Turn { thread, outcome }, subtree);
+                }
+                is_any_asleep = true;
+            }
+            self.forest.cut(subtree);
+        }
+        if is_any_asleep {
+            return Choice::AllAsleep;
+        }
+        // A thread goes on as long as it can: that makes for executions that are easy to read.
+        let last = self.last_thread;
+        let others = self.run.threads().filter(|&thread| Some(thread) != last);
+        for thread in last.into_iter().chain(others) {
+            let Some(outcomes) = self.run.ready(thread) else {
+                continue;
+            };
+            match (0..outcomes).find(|&outcome| !is_asleep(thread, outcome)) {
+                Some(outcome) => return Choice::Step(Turn { thread, outcome }, NONE),
+                None => is_any_asleep = true,
+            }
+        }
+        if is_any_asleep {
+            Choice::AllAsleep
+        } else {
+            Choice::Nothing
+        }
+    }
+
+    /// Makes the node after the event at `depth`.
+    fn descend(&mut self, depth: usize, tree: u32) {
+        if self.nodes.len() == depth + 1 {
+            self.nodes.push(Node::default());
+        }
+        let (above, below) = self.nodes.split_at_mut(depth + 1);
+        let (node, next) = (&above[depth], &mut below[0]);
+        next.tree = tree;
+        next.sleep.clear();
+        let past = &self.run.past;
+        if let [one, other] = past.links(depth as u32)
+            && past.event(depth as u32).intent != Intent::Hint
+        {
+            let (one, other) = (one.touch.object, other.touch.object);
+            for (object, partner) in [(one, other), (other, one)] {
+                let partners = self.partners.entry(object).or_default();
+                if !partners.contains(&partner) {
+                    partners.push(partner);
+                }
+            }
+        }
+        let thread = past.event(depth as u32).thread;
+        let stays_asleep =
+            |s: &&Sleeper| s.thread != thread && !past.depends(depth as u32, &s.footprint);
+        next.sleep
+            .extend(node.sleep.iter().filter(stays_asleep).cloned());
+    }
+
+    /// Plans the executions in which a race of the present one is turned around.
+    fn reverse_races(&mut self, end: &End<P::Error>) {
+        for number in 0..self.run.past.race_count() {
+            if self.run.past.race(number).is_settled {
+                continue;
+            }
+            let race = self.run.past.race(number).clone();
+            let event = self.run.past.event(race.later);
+            let later = LaterEvent {
+                position: race.later,
+                thread: event.thread,
+                outcome: if event.outcomes > 1 { 0 } else { event.outcome },
+                footprint: self.reversed_footprint(&race),
+            };
+            if self.reverse(&race, later) {
+                self.run.past.settle(number);
+            }
+        }
+        if matches!(end, End::Complete) {
+            return;
+        }
+        for thread in self.run.threads() {
+            let Standing::Before { intent, .. } = self.run.standing(thread) else {
+                continue;
+            };
+            let watched = match intent {
+                Intent::Hint => self.run.watched_by(thread).to_vec(),
+                _ => Vec::new(),
+            };
+            let mut footprint = Footprint::default();
+            match intent {
+                Intent::Access { object, effect, .. } => {
+                    footprint.push(object, effect.strongest_touch());
+                    self.add_partners(object, effect, &mut footprint);
+                }
+                _ => watched
+                    .iter()
+                    .for_each(|touch| footprint.push(touch.object, TouchKind::Read)),
+            }
+            for race in self.run.past.races_of_blocked(thread, intent, &watched) {
+                let later = LaterEvent {
+                    position: race.later,
+                    thread,
+                    outcome: 0,
+                    footprint: footprint.clone(),
+                };
+                self.reverse(&race, later);
+            }
+        }
+    }
+
+    /// What the later event of a race touches when it comes first. Where that is not known, all
+    /// that it may touch.
+    fn reversed_footprint(&self, race: &Race) -> Footprint {
+        let mut footprint = self.run.past.footprint(race.later);
+        let Intent::Access { object, effect, .. } = self.run.past.event(race.later).intent else {
+            return footprint;
+        };
+        if let Effect::WriteIf(condition) = effect
+            && object == race.object
+        {
+            if !condition.holds(race.before) {
+                let mut only_reads = Footprint::empty(false);
+                only_reads.push(object, TouchKind::Read);
+                return only_reads;
+            }
+            footprint.set_kind(object, TouchKind::Write);
+        }
+        self.add_partners(object, effect, &mut footprint);
+        footprint
+    }
+
+    /// Adds the objects that an operation on this object may touch too.
+    fn add_partners(&self, object: Address, effect: Effect, footprint: &mut Footprint) {
+        if !matches!(effect, Effect::WriteIf(_) | Effect::WriteMore) {
+            return;
+        }
+        for &partner in self.partners.get(&object).into_iter().flatten() {
+            if !footprint.touches().any(|(touched, _)| touched == partner) {
+                footprint.push(partner, TouchKind::Write);
+            }
+        }
+    }
+
+    /// Plans one execution. Whether its race needs no further look.
+    fn reverse(&mut self, race: &Race, later: LaterEvent) -> bool {
+        let past = &self.run.past;
+        self.reversal.build(past, race.earlier, later);
+        let node = &mut self.nodes[race.earlier as usize];
+        let insertion = match self.reversal.is_known(past, &node.sleep) {
+            Some(known) => known,
+            None => self.forest.insert(&mut node.tree, past, &mut self.reversal),
+        };
+        match insertion {
+            Insertion::Done { is_settled } | Insertion::Added { is_settled } => is_settled,
+        }
+    }
+
+    /// Takes back the execution to the last node from which something is left to explore. False
+    /// if there is none.
+    fn backtrack(&mut self) -> bool {
+        while self.run.past.len() > 0 {
+            let depth = self.run.past.len() - 1;
+            let footprint = self.run.past.footprint(depth as u32);
+            let event = self.run.past.pop();
+            self.forest.cut(self.nodes[depth + 1].tree);
+            self.nodes[depth + 1].tree = NONE;
+            let node = &mut self.nodes[depth];
+            node.sleep.push(Sleeper {
+                thread: event.thread,
+                outcome: event.outcome,
+                footprint,
+            });
+            if event.outcomes > 1 {
+                self.plan_other_outcomes(depth, event.thread, event.outcomes);
+            }
+            if self.nodes[depth].tree != NONE {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn plan_other_outcomes(&mut self, depth: usize, thread: ThreadId, outcomes: u32) {
+        let node = &mut self.nodes[depth];
+        for outcome in 0..outcomes {
+            let is_done = |s: &Sleeper| s.thread == thread && s.outcome == outcome;
+            if node.sleep.iter().any(is_done) || self.forest.has(node.tree, thread, outcome) {
+                continue;
+            }
+            // What it will touch is not known, so nothing is compatible with it.
+            let anything = Footprint::empty(true);
+            let number = self.forest.add(thread, outcome, anything);
+            self.forest.set_sibling(number, node.tree);
+            node.tree = number;
+        }
+    }
+}

@@ -1,0 +1,585 @@
+//! The execution so far: its events, their order, and the races between them.
+//!
+//! The events lie on a stack. Each has a vector clock of the dependence order (program order,
+//! conflicts on objects, spawning and joining), and links that undo what it changed, so that the
+//! explorer can take back the end of an execution and go on differently without computing the
+//! beginning again.
+//!
+//! This order is not the monitors' happens-before, and for that reason is not shared with them: it
+//! has edges that are no memory accesses (a thread that waits in a loop goes on because something
+//! that it read was overwritten; a thread was joined), and as happens-before such edges would give
+//! false alarms.
+
+use fencepost_memory::{Address, LocationId, ThreadId};
+
+use crate::footprint::Footprint;
+use crate::program::{Condition, Intent, Touch, TouchKind};
+
+/// A position in the execution, or a link: an index that may be missing.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// One touch of an object, linked to those before it.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub(crate) touch: Touch,
+    /// The event that it belongs to.
+    pub(crate) event: u32,
+    /// The link before it on the same object.
+    previous: u32,
+    /// The last writing and the last updating link before it on the same object.
+    previous_write: u32,
+    previous_update: u32,
+}
+
+/// Two events in a race: they are dependent, nothing is ordered between them, and the later one
+/// could come first.
+#[derive(Clone, Debug)]
+pub(crate) struct Race {
+    /// The positions of the two. The later one may be the end of the execution, for an operation
+    /// that is blocked there.
+    pub(crate) earlier: u32,
+    pub(crate) later: u32,
+    /// The object on which they race, and its state before the earlier one.
+    pub(crate) object: Address,
+    pub(crate) before: u64,
+    /// Whether the other order has been taken care of, however the execution goes on.
+    pub(crate) is_settled: bool,
+}
+
+/// One operation of the execution.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub(crate) thread: ThreadId,
+    /// Which operation of its thread it is, from 1.
+    pub(crate) index: u32,
+    pub(crate) intent: Intent,
+    pub(crate) outcome: u32,
+    pub(crate) outcomes: u32,
+    /// A hint that was performed because no other thread could go on.
+    pub(crate) is_forced: bool,
+    /// For a hint: how often in a row the thread has found nothing changed.
+    pub(crate) repeats: u32,
+    /// Where a hint is in the source.
+    pub(crate) location: Option<LocationId>,
+    /// The event of the same thread before it.
+    pub(crate) previous: u32,
+    links: (u32, u32),
+    first_race: u32,
+    /// Where the threads that it made begin, in `births`.
+    births: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ObjectEnd {
+    last: u32,
+    last_write: u32,
+    last_update: u32,
+}
+
+const UNTOUCHED: ObjectEnd = ObjectEnd {
+    last: NONE,
+    last_write: NONE,
+    last_update: NONE,
+};
+
+/// What is pushed: one performed operation.
+pub(crate) struct NewEvent<'a> {
+    pub(crate) thread: ThreadId,
+    pub(crate) intent: Intent,
+    pub(crate) outcome: u32,
+    pub(crate) outcomes: u32,
+    pub(crate) is_forced: bool,
+    pub(crate) repeats: u32,
+    pub(crate) location: Option<LocationId>,
+    pub(crate) touches: &'a [Touch],
+    /// For a hint: what the thread has read, with the states that it read in `after`.
+    pub(crate) watched: &'a [Touch],
+    pub(crate) spawned: &'a [ThreadId],
+}
+
+/// The execution so far.
+#[derive(Default)]
+pub(crate) struct Past {
+    events: Vec<Event>,
+    links: Vec<Link>,
+    races: Vec<Race>,
+    /// Threads in the order in which they were made, after those made before the first event.
+    births: Vec<ThreadId>,
+    /// One row per event.
+    clocks: Vec<u32>,
+    width: usize,
+    last_of_thread: Vec<u32>,
+    /// The event in which each thread was made.
+    made_in: Vec<u32>,
+    objects: Vec<ObjectEnd>,
+    finds_races: bool,
+    candidates: Vec<Race>,
+    row: Vec<u32>,
+}
+
+impl Past {
+    pub(crate) fn new(finds_races: bool) -> Self {
+        Past {
+            finds_races,
+            ..Past::default()
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    pub(crate) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    pub(crate) fn event(&self, position: u32) -> &Event {
+        &self.events[position as usize]
+    }
+
+    pub(crate) fn links(&self, position: u32) -> &[Link] {
+        let (from, to) = self.events[position as usize].links;
+        &self.links[from as usize..to as usize]
+    }
+
+    pub(crate) fn links_mut(&mut self, position: u32) -> &mut [Link] {
+        let (from, to) = self.events[position as usize].links;
+        &mut self.links[from as usize..to as usize]
+    }
+
+    pub(crate) fn race_count(&self) -> usize {
+        self.races.len()
+    }
+
+    pub(crate) fn race(&self, number: usize) -> &Race {
+        &self.races[number]
+    }
+
+    pub(crate) fn settle(&mut self, number: usize) {
+        self.races[number].is_settled = true;
+    }
+
+    /// The last event of a thread.
+    #[inline]
+    pub(crate) fn last_of(&self, thread: ThreadId) -> u32 {
+        self.last_of_thread
+            .get(thread.index())
+            .copied()
+            .unwrap_or(NONE)
+    }
+
+    pub(crate) fn clock(&self, position: u32) -> &[u32] {
+        &self.clocks[position as usize * self.width..][..self.width]
+    }
+
+    /// Whether `earlier` happens before `later` or is it.
+    #[inline]
+    pub(crate) fn precedes(&self, earlier: u32, later: u32) -> bool {
+        let event = &self.events[earlier as usize];
+        let row = later as usize * self.width;
+        self.clocks[row + event.thread.index()] >= event.index
+    }
+
+    /// Whether the event happens before (or is) the last event of the thread, or the one in which
+    /// the thread was made.
+    #[inline]
+    pub(crate) fn precedes_end_of(&self, earlier: u32, thread: ThreadId) -> bool {
+        match self.end_of(thread) {
+            NONE => false,
+            end => self.precedes(earlier, end),
+        }
+    }
+
+    /// Whether the event happens before (or is) the one in which the thread was made.
+    pub(crate) fn precedes_birth(&self, earlier: u32, thread: ThreadId) -> bool {
+        match self.made_in.get(thread.index()) {
+            None | Some(&NONE) => false,
+            Some(&birth) => self.precedes(earlier, birth),
+        }
+    }
+
+    /// The last event of a thread, or else the one in which it was made.
+    fn end_of(&self, thread: ThreadId) -> u32 {
+        match self.last_of(thread) {
+            NONE => *self.made_in.get(thread.index()).unwrap_or(&NONE),
+            last => last,
+        }
+    }
+
+    pub(crate) fn footprint(&self, position: u32) -> Footprint {
+        let mut footprint = Footprint::empty(self.events[position as usize].is_forced);
+        for link in self.links(position) {
+            footprint.push(link.touch.object, link.touch.kind);
+        }
+        footprint
+    }
+
+    /// Whether the event depends on an operation with this footprint.
+    pub(crate) fn depends(&self, position: u32, footprint: &Footprint) -> bool {
+        footprint.is_barrier
+            || self.events[position as usize].is_forced
+            || self
+                .links(position)
+                .iter()
+                .any(|l| footprint.conflicts_with(l.touch.object, l.touch.kind))
+    }
+
+    /// Makes room for threads below this number.
+    fn admit_threads(&mut self, bound: usize) {
+        if self.last_of_thread.len() < bound {
+            self.last_of_thread.resize(bound, NONE);
+            self.made_in.resize(bound, NONE);
+        }
+        if bound <= self.width {
+            return;
+        }
+        let width = bound.next_multiple_of(4).max(self.width * 3 / 2);
+        let mut clocks = vec![0; self.events.len() * width];
+        if self.width > 0 {
+            let old = self.clocks.chunks_exact(self.width);
+            for (new, old) in clocks.chunks_exact_mut(width).zip(old) {
+                new[..self.width].copy_from_slice(old);
+            }
+        }
+        self.clocks = clocks;
+        self.width = width;
+    }
+
+    fn object(&self, object: Address) -> ObjectEnd {
+        let end = self.objects.get(object.index());
+        end.copied().unwrap_or(UNTOUCHED)
+    }
+
+    /// Adds the next event and finds its races.
+    pub(crate) fn push(&mut self, new: NewEvent<'_>) {
+        let bound = new.spawned.iter().chain([&new.thread]).max();
+        self.admit_threads(bound.map_or(0, |thread| thread.index() + 1));
+        let position = self.events.len() as u32;
+        let previous = self.last_of(new.thread);
+        let index = match previous {
+            NONE => 1,
+            previous => self.events[previous as usize].index + 1,
+        };
+        let first_link = self.links.len() as u32;
+        let first_race = self.races.len() as u32;
+        if self.finds_races && !new.is_forced {
+            match new.intent {
+                Intent::Hint => self.find_races(new.thread, new.intent, new.watched),
+                _ => self.find_races(new.thread, new.intent, new.touches),
+            }
+            self.races.append(&mut self.candidates);
+        }
+        // The clock: what its thread knew, then what flows in.
+        let row = self.clocks.len();
+        match self.end_of(new.thread) {
+            NONE => self.clocks.resize(row + self.width, 0),
+            end => {
+                let end = end as usize * self.width;
+                self.clocks.extend_from_within(end..end + self.width);
+            }
+        }
+        self.clocks[row + new.thread.index()] = index;
+        if new.is_forced {
+            for thread in 0..self.last_of_thread.len() {
+                self.join_into_last(self.last_of_thread[thread]);
+            }
+        }
+        if let Intent::Join(ended) = new.intent {
+            self.join_into_last(self.end_of(ended));
+        }
+        for touch in new.touches {
+            self.flow_in(touch);
+        }
+        for &touch in new.touches {
+            self.link(position, touch);
+        }
+        let births = self.births.len() as u32;
+        for &thread in new.spawned {
+            self.births.push(thread);
+            self.made_in[thread.index()] = position;
+        }
+        self.last_of_thread[new.thread.index()] = position;
+        self.events.push(Event {
+            thread: new.thread,
+            index,
+            intent: new.intent,
+            outcome: new.outcome,
+            outcomes: new.outcomes,
+            is_forced: new.is_forced,
+            repeats: new.repeats,
+            location: new.location,
+            previous,
+            links: (first_link, self.links.len() as u32),
+            first_race,
+            births,
+        });
+    }
+
+    fn link(&mut self, event: u32, touch: Touch) {
+        let index = touch.object.index();
+        if self.objects.len() <= index {
+            self.objects.resize(index + 1, UNTOUCHED);
+        }
+        let end = &mut self.objects[index];
+        let number = self.links.len() as u32;
+        self.links.push(Link {
+            touch,
+            event,
+            previous: end.last,
+            previous_write: end.last_write,
+            previous_update: end.last_update,
+        });
+        end.last = number;
+        match touch.kind {
+            TouchKind::Read => {}
+            TouchKind::Update => end.last_update = number,
+            TouchKind::Write => end.last_write = number,
+        }
+    }
+
+    /// Takes back the last event.
+    pub(crate) fn pop(&mut self) -> Event {
+        let event = self.events.pop().expect("there is an event to take back");
+        let (first_link, _) = event.links;
+        while self.links.len() > first_link as usize {
+            let link = self.links.pop().expect("it is longer");
+            self.objects[link.touch.object.index()] = ObjectEnd {
+                last: link.previous,
+                last_write: link.previous_write,
+                last_update: link.previous_update,
+            };
+        }
+        self.races.truncate(event.first_race as usize);
+        for thread in self.births.drain(event.births as usize..) {
+            self.made_in[thread.index()] = NONE;
+        }
+        self.clocks.truncate(self.events.len() * self.width);
+        self.last_of_thread[event.thread.index()] = event.previous;
+        event
+    }
+
+    /// Takes back everything.
+    pub(crate) fn clear(&mut self) {
+        self.events.clear();
+        self.links.clear();
+        self.races.clear();
+        self.births.clear();
+        self.clocks.clear();
+        self.last_of_thread.fill(NONE);
+        self.made_in.fill(NONE);
+        self.objects.fill(UNTOUCHED);
+    }
+
+    /// Merges the clock of an event into the last row.
+    #[inline]
+    fn join_into_last(&mut self, position: u32) {
+        if position == NONE {
+            return;
+        }
+        let last_row = self.clocks.len() - self.width;
+        let (rows, last) = self.clocks.split_at_mut(last_row);
+        let from = &rows[position as usize * self.width..][..self.width];
+        for (into, from) in last.iter_mut().zip(from) {
+            *into = (*into).max(*from);
+        }
+    }
+
+    /// Merges in the events on which a touch of an object depends, unless they are known.
+    fn flow_in(&mut self, touch: &Touch) {
+        let end = self.object(touch.object);
+        let mut link = match touch.kind {
+            // A read depends on updates and writes only, and mostly there are no updates.
+            TouchKind::Read if end.last_update == NONE => end.last_write,
+            _ => end.last,
+        };
+        while link != NONE {
+            let Link {
+                touch: earlier,
+                event,
+                previous,
+                ..
+            } = self.links[link as usize];
+            if touch.kind.conflicts_with(earlier.kind) {
+                let by = &self.events[event as usize];
+                let last_row = self.clocks.len() - self.width;
+                if self.clocks[last_row + by.thread.index()] < by.index {
+                    self.join_into_last(event);
+                }
+            }
+            if earlier.kind == TouchKind::Write {
+                break;
+            }
+            link = previous;
+        }
+    }
+}
+
+/// Finding races.
+impl Past {
+    /// Finds the races of an operation that comes next, or of one that is blocked at the end, into
+    /// `candidates`.
+    fn find_races(&mut self, thread: ThreadId, intent: Intent, touches: &[Touch]) {
+        self.candidates.clear();
+        match intent {
+            Intent::Local | Intent::Join(_) => {}
+            Intent::Hint => self.find_races_of_hint(thread, touches),
+            Intent::Access { awaits, object, .. } => {
+                for touch in touches {
+                    let awaits = awaits.filter(|_| touch.object == object);
+                    self.find_races_on(thread, touch.object, touch.kind, awaits);
+                }
+            }
+        }
+        if self.candidates.len() > 1 {
+            self.drop_ordered_candidates();
+        }
+    }
+
+    /// The races of the operation that a blocked thread stands before.
+    pub(crate) fn races_of_blocked(
+        &mut self,
+        thread: ThreadId,
+        intent: Intent,
+        watched: &[Touch],
+    ) -> Vec<Race> {
+        match intent {
+            Intent::Hint => self.find_races(thread, intent, watched),
+            Intent::Access { object, effect, .. } => {
+                let touch = Touch {
+                    object,
+                    kind: effect.strongest_touch(),
+                    before: 0,
+                    after: 0,
+                };
+                self.find_races(thread, intent, &[touch]);
+            }
+            Intent::Local | Intent::Join(_) => self.candidates.clear(),
+        }
+        std::mem::take(&mut self.candidates)
+    }
+
+    fn add_candidate(&mut self, link: u32) {
+        let Link { touch, event, .. } = self.links[link as usize];
+        self.candidates.push(Race {
+            earlier: event,
+            later: self.events.len() as u32,
+            object: touch.object,
+            before: touch.before,
+            is_settled: false,
+        });
+    }
+
+    /// The events on one object that the operation may be in a race with, latest first.
+    fn find_races_on(
+        &mut self,
+        thread: ThreadId,
+        object: Address,
+        kind: TouchKind,
+        awaits: Option<Condition>,
+    ) {
+        let end = self.object(object);
+        let mut link = match kind {
+            TouchKind::Read if end.last_update == NONE => end.last_write,
+            _ => end.last,
+        };
+        // What comes after the last write. If anything there is dependent, the last write is
+        // ordered before the operation by way of it.
+        let mut is_write_ordered = false;
+        while link != NONE && self.links[link as usize].touch.kind != TouchKind::Write {
+            let Link {
+                touch,
+                event,
+                previous,
+                ..
+            } = self.links[link as usize];
+            let is_possible = awaits.is_none_or(|condition| condition.holds(touch.before));
+            if kind.conflicts_with(touch.kind) && is_possible {
+                is_write_ordered = true;
+                if !self.precedes_end_of(event, thread) {
+                    self.add_candidate(link);
+                }
+            }
+            link = previous;
+        }
+        if is_write_ordered {
+            return;
+        }
+        // An operation that waits could not come before an event that made it possible: it is in
+        // a race with the latest one before which it was possible.
+        while link != NONE {
+            let Link {
+                touch,
+                event,
+                previous,
+                ..
+            } = self.links[link as usize];
+            if self.precedes_end_of(event, thread) {
+                return;
+            }
+            if awaits.is_none_or(|condition| condition.holds(touch.before)) {
+                self.add_candidate(link);
+                return;
+            }
+            link = previous;
+        }
+    }
+
+    /// A hint goes on if one of the objects that it watches has another state than the thread has
+    /// read (`after` of the touch, which is what it read). It is in a race with a write if it
+    /// could go on without that write and all that depends on it.
+    fn find_races_of_hint(&mut self, thread: ThreadId, watched: &[Touch]) {
+        for touch in watched {
+            let mut link = self.object(touch.object).last_write;
+            while link != NONE {
+                let event = self.links[link as usize].event;
+                if self.precedes_end_of(event, thread) {
+                    break;
+                }
+                if self.goes_on_without(event, watched) {
+                    self.add_candidate(link);
+                    break;
+                }
+                link = self.links[link as usize].previous_write;
+            }
+        }
+    }
+
+    fn goes_on_without(&self, event: u32, watched: &[Touch]) -> bool {
+        watched.iter().any(|touch| {
+            let mut link = self.object(touch.object).last_write;
+            let mut state = None;
+            while link != NONE {
+                let write = &self.links[link as usize];
+                if !self.precedes(event, write.event) {
+                    state = Some(write.touch.after);
+                    break;
+                }
+                state = Some(write.touch.before);
+                link = write.previous_write;
+            }
+            state.is_some_and(|state| state != touch.after)
+        })
+    }
+
+    /// Drops candidates that happen before another one.
+    fn drop_ordered_candidates(&mut self) {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        candidates.sort_by_key(|race| std::cmp::Reverse(race.earlier));
+        candidates.dedup_by_key(|race| race.earlier);
+        let mut row = std::mem::take(&mut self.row);
+        row.clear();
+        row.resize(self.width, 0);
+        candidates.retain(|race| {
+            let event = &self.events[race.earlier as usize];
+            if row[event.thread.index()] >= event.index {
+                return false;
+            }
+            for (into, from) in row.iter_mut().zip(self.clock(race.earlier)) {
+                *into = (*into).max(*from);
+            }
+            true
+        });
+        self.row = row;
+        self.candidates = candidates;
+    }
+}

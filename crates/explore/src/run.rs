@@ -1,0 +1,432 @@
+//! Running one execution: the steps that every strategy is made of.
+//!
+//! A [`Run`] holds the program, the execution so far and the monitor. A strategy begins
+//! executions, asks which threads can go on, lets one of them take a step, and takes steps back.
+//!
+//! Waiting in loops is decided here. A thread that hints that it spins waits, if since its
+//! last hint from the same place it has changed nothing, until something that it has read
+//! since then has another state than it read. If no other thread can go on, it goes on
+//! nevertheless.
+
+use fencepost_memory::{LocationId, ThreadId};
+use rustc_hash::FxHashSet;
+
+use crate::fault::{Fault, Waiting};
+use crate::findings::Findings;
+use crate::past::{NONE, NewEvent, Past};
+use crate::program::{Intent, Performed, Program, Standing, Touch, TouchKind};
+use crate::schedule::{Schedule, Turn};
+use crate::settings::{Settings, SpinRule};
+use crate::watch::Watch;
+
+/// How often a thread may find nothing changed, when no one else can go on, before it is said to
+/// wait for ever.
+const REPEATS_OF_LIVELOCK: u32 = 1000;
+
+/// A hint: whether the thread waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Hint {
+    /// It does not; the hint does nothing.
+    Passes,
+    /// It waits for a change, which has happened or not.
+    Waits { has_changed: bool },
+}
+
+/// How an execution ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum End<E> {
+    /// All threads have ended.
+    Complete,
+    /// Some have not, and never will; or the program failed.
+    Fault(Fault<E>),
+    /// A bound keeps the threads that have not ended from going on.
+    Cut,
+    /// It was given up, because what follows is known.
+    Known,
+    /// Something was found, and that is enough.
+    Enough,
+}
+
+/// A program, an execution of it, and what has been found.
+pub(crate) struct Run<P: Program> {
+    pub(crate) program: P,
+    pub(crate) past: Past,
+    pub(crate) watch: Watch,
+    pub(crate) findings: Findings<P::Error>,
+    /// Where threads were kept waiting in loops.
+    pub(crate) waits: FxHashSet<Option<LocationId>>,
+    pub(crate) steps: u64,
+    spin: SpinRule,
+    max_steps: u64,
+    performed: Performed,
+    touches: Vec<Touch>,
+    watched: Vec<Touch>,
+    /// How often the hinting thread has found nothing changed, with this time.
+    repeats: u32,
+    is_running: bool,
+}
+
+impl<P: Program> Run<P> {
+    pub(crate) fn new(program: P, settings: &Settings, finds_races: bool) -> Self {
+        Run {
+            program,
+            past: Past::new(finds_races),
+            watch: Watch::new(settings.watched, settings.memory),
+            findings: Findings::new(settings),
+            waits: FxHashSet::default(),
+            steps: 0,
+            spin: settings.spin,
+            max_steps: settings.max_steps,
+            performed: Performed::default(),
+            touches: Vec::new(),
+            watched: Vec::new(),
+            repeats: 0,
+            is_running: false,
+        }
+    }
+
+    /// Begins an execution and repeats the events of the past.
+    pub(crate) fn begin(&mut self) -> Result<(), Fault<P::Error>> {
+        self.performed.clear();
+        self.is_running = true;
+        self.program
+            .start(&mut self.performed)
+            .map_err(Fault::Program)?;
+        if !self.watch.has_begun() {
+            self.feed_watch()?;
+        } else {
+            self.watch.rewind(self.past.len());
+        }
+        for position in 0..self.past.len() {
+            self.repeat(position as u32)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets the execution.
+    pub(crate) fn clear(&mut self) {
+        self.past.clear();
+        self.watch.clear();
+    }
+
+    /// Ends the execution that was begun.
+    pub(crate) fn finish(&mut self, end: End<P::Error>) -> End<P::Error> {
+        if !std::mem::take(&mut self.is_running) {
+            return end;
+        }
+        let is_complete = end == End::Complete;
+        match self.program.finish(is_complete) {
+            Err(error) if is_complete => End::Fault(Fault::Program(error)),
+            _ => end,
+        }
+    }
+
+    /// Where a thread stands.
+    #[inline]
+    pub(crate) fn standing(&self, thread: ThreadId) -> Standing {
+        self.program.standing(thread)
+    }
+
+    pub(crate) fn threads(&self) -> impl Iterator<Item = ThreadId> + use<P> {
+        (0..self.program.thread_bound() as u32).map(ThreadId)
+    }
+
+    /// Whether a thread can go on; with the number of outcomes of its next operation.
+    #[inline]
+    pub(crate) fn ready(&mut self, thread: ThreadId) -> Option<u32> {
+        let Standing::Before { intent, outcomes } = self.program.standing(thread) else {
+            return None;
+        };
+        let is_ready = match intent {
+            Intent::Local => true,
+            Intent::Access { object, awaits, .. } => {
+                awaits.is_none_or(|condition| condition.holds(self.program.state(object)))
+            }
+            Intent::Join(other) => self.program.standing(other) == Standing::Ended,
+            Intent::Hint => match self.look_at_hint(thread) {
+                Hint::Passes => true,
+                Hint::Waits { has_changed } => has_changed,
+            },
+        };
+        is_ready.then_some(outcomes)
+    }
+
+    /// The threads that have not ended.
+    pub(crate) fn waiting(&self) -> Vec<Waiting> {
+        let mut waiting = Vec::new();
+        for thread in self.threads() {
+            if let Standing::Before { intent, .. } = self.program.standing(thread) {
+                waiting.push(Waiting {
+                    thread,
+                    intent,
+                    location: self.program.location(thread),
+                });
+            }
+        }
+        waiting
+    }
+
+    /// No thread can go on: what that means.
+    pub(crate) fn end_of_blocked(&self) -> End<P::Error> {
+        let waiting = self.waiting();
+        if waiting.is_empty() {
+            End::Complete
+        } else if waiting.iter().any(|w| w.intent == Intent::Hint) {
+            End::Cut
+        } else {
+            End::Fault(Fault::Deadlock(waiting))
+        }
+    }
+
+    /// What a blocked hinting thread watches.
+    pub(crate) fn watched_by(&mut self, thread: ThreadId) -> &[Touch] {
+        self.look_at_hint(thread);
+        &self.watched
+    }
+
+    /// Decides whether a hinting thread waits, and collects what it watches.
+    fn look_at_hint(&mut self, thread: ThreadId) -> Hint {
+        self.watched.clear();
+        self.repeats = 0;
+        let location = self.program.location(thread);
+        let mut position = self.past.last_of(thread);
+        loop {
+            if position == NONE {
+                return Hint::Passes;
+            }
+            let event = self.past.event(position);
+            if event.intent == Intent::Hint {
+                if event.location != location {
+                    return Hint::Passes;
+                }
+                self.repeats = event.repeats + 1;
+                break;
+            }
+            if matches!(event.intent, Intent::Join(_)) {
+                return Hint::Passes;
+            }
+            for link in self.past.links(position) {
+                if link.touch.before != link.touch.after {
+                    return Hint::Passes;
+                }
+                self.watched.push(Touch {
+                    kind: TouchKind::Read,
+                    ..link.touch
+                });
+            }
+            position = event.previous;
+        }
+        if self.watched.is_empty() {
+            return Hint::Passes;
+        }
+        let program = &self.program;
+        let is_changed = |touch: &Touch| program.state(touch.object) != touch.after;
+        let has_changed = self.watched.iter().any(is_changed);
+        if has_changed {
+            self.repeats = 0;
+        }
+        if let SpinRule::Bound(rounds) = self.spin
+            && self.repeats <= rounds
+            && !has_changed
+        {
+            self.watched.clear();
+            return Hint::Passes;
+        }
+        if self.spin == SpinRule::UntilChange && !self.waits.contains(&location) {
+            self.waits.insert(location);
+        }
+        Hint::Waits { has_changed }
+    }
+
+    /// Lets a thread take a step.
+    #[inline]
+    pub(crate) fn perform(&mut self, turn: Turn) -> Result<(), Fault<P::Error>> {
+        self.take_step(turn, false)
+    }
+
+    /// Lets a thread that waits in a loop go on although nothing has changed, because no one else
+    /// can.
+    pub(crate) fn force(&mut self) -> Option<Result<(), Fault<P::Error>>> {
+        if self.spin != SpinRule::UntilChange {
+            return None;
+        }
+        let mut next: Option<(u32, ThreadId)> = None;
+        for thread in self.threads() {
+            if let Standing::Before {
+                intent: Intent::Hint,
+                ..
+            } = self.program.standing(thread)
+            {
+                self.look_at_hint(thread);
+                if next.is_none_or(|(repeats, _)| self.repeats < repeats) {
+                    next = Some((self.repeats, thread));
+                }
+            }
+        }
+        let (repeats, thread) = next?;
+        if repeats > REPEATS_OF_LIVELOCK {
+            return Some(Err(Fault::Livelock(self.waiting())));
+        }
+        Some(self.take_step(Turn { thread, outcome: 0 }, true))
+    }
+
+    fn take_step(&mut self, turn: Turn, is_forced: bool) -> Result<(), Fault<P::Error>> {
+        let Turn { thread, outcome } = turn;
+        let Standing::Before { intent, outcomes } = self.program.standing(thread) else {
+            unreachable!("only threads that stand before an operation take steps");
+        };
+        if self.past.len() as u64 >= self.max_steps {
+            let last = Waiting {
+                thread,
+                intent,
+                location: self.program.location(thread),
+            };
+            let steps = self.max_steps;
+            return Err(Fault::StepLimit { steps, last });
+        }
+        let (mut location, mut repeats) = (None, 0);
+        self.touches.clear();
+        if intent == Intent::Hint {
+            location = self.program.location(thread);
+            if let Hint::Waits { .. } = self.look_at_hint(thread) {
+                self.touch_watched();
+            }
+            repeats = self.repeats;
+        }
+        self.performed.clear();
+        let result = self.program.step(thread, outcome, &mut self.performed);
+        if intent != Intent::Hint {
+            self.touches.extend(self.performed.touches.iter().flatten());
+        }
+        self.past.push(NewEvent {
+            thread,
+            intent,
+            outcome,
+            outcomes,
+            is_forced,
+            repeats,
+            location,
+            touches: &self.touches,
+            watched: if self.touches.is_empty() {
+                &[]
+            } else {
+                &self.watched
+            },
+            spawned: &self.performed.spawned,
+        });
+        self.steps += 1;
+        self.feed_watch()?;
+        result.map_err(Fault::Program)
+    }
+
+    /// A hint that waits touches each object that it watches once, as it is now.
+    fn touch_watched(&mut self) {
+        for touch in &self.watched {
+            let object = touch.object;
+            if self.touches.iter().any(|t| t.object == object) {
+                continue;
+            }
+            let state = self.program.state(object);
+            self.touches.push(Touch {
+                object,
+                kind: TouchKind::Read,
+                before: state,
+                after: state,
+            });
+        }
+    }
+
+    fn feed_watch(&mut self) -> Result<(), Fault<P::Error>> {
+        let (findings, past) = (&mut self.findings, &self.past);
+        self.watch
+            .add(&self.performed.accesses, |violation, explain| {
+                findings.violation(violation, explain, past);
+            })
+            .map_err(Fault::OutOfMemory)
+    }
+
+    /// Repeats an event of the past, which must turn out the same.
+    fn repeat(&mut self, position: u32) -> Result<(), Fault<P::Error>> {
+        let event = self.past.event(position);
+        let (thread, outcome, expected) = (event.thread, event.outcome, event.intent);
+        let standing = self.program.standing(thread);
+        let is_same = match standing {
+            Standing::Before { intent, .. } => is_same_intent(intent, expected),
+            _ => false,
+        };
+        let diverged = |program: &P| Fault::NonDeterminism {
+            thread,
+            step: position as usize + 1,
+            expected,
+            found: standing,
+            location: program.location(thread),
+        };
+        if !is_same {
+            return Err(diverged(&self.program));
+        }
+        if expected == Intent::Hint {
+            for link in self.past.links_mut(position) {
+                let state = self.program.state(link.touch.object);
+                link.touch.before = state;
+                link.touch.after = state;
+            }
+        }
+        self.performed.clear();
+        self.program
+            .step(thread, outcome, &mut self.performed)
+            .map_err(Fault::Program)?;
+        if expected == Intent::Hint {
+            return Ok(());
+        }
+        let touches = self.performed.touches.iter().flatten();
+        let links = self.past.links_mut(position);
+        let mut count = 0;
+        let mut is_same = true;
+        for (touch, link) in touches.zip(links.iter_mut()) {
+            is_same &= touch.object == link.touch.object && touch.kind == link.touch.kind;
+            // Values may differ from execution to execution: pointers do.
+            link.touch = *touch;
+            count += 1;
+        }
+        if !is_same || count != links.len() {
+            return Err(diverged(&self.program));
+        }
+        Ok(())
+    }
+
+    /// The schedule so far.
+    pub(crate) fn schedule(&self) -> Schedule {
+        schedule_of(&self.past)
+    }
+}
+
+pub(crate) fn schedule_of(past: &Past) -> Schedule {
+    let turns = past.events().iter().map(|event| Turn {
+        thread: event.thread,
+        outcome: event.outcome,
+    });
+    Schedule(turns.collect())
+}
+
+/// Whether two intents are the same but for the numbers in their conditions, which may be pointers.
+fn is_same_intent(a: Intent, b: Intent) -> bool {
+    match (a, b) {
+        (
+            Intent::Access {
+                object,
+                effect,
+                awaits,
+            },
+            Intent::Access {
+                object: other_object,
+                effect: other_effect,
+                awaits: other_awaits,
+            },
+        ) => {
+            object == other_object
+                && std::mem::discriminant(&effect) == std::mem::discriminant(&other_effect)
+                && awaits.is_some() == other_awaits.is_some()
+        }
+        _ => a == b,
+    }
+}

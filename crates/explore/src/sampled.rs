@@ -1,0 +1,235 @@
+//! Random executions, and replayed ones: each is run from the beginning, none depends on another.
+
+use fencepost_memory::{Random, ThreadId};
+
+use crate::fault::Fault;
+use crate::program::{Intent, Program, Standing};
+use crate::run::{End, Run};
+use crate::schedule::{Schedule, Turn};
+
+/// Who goes next.
+pub(crate) trait Chooser {
+    /// An execution begins.
+    fn begin(&mut self);
+
+    /// Chooses one of the steps that can be taken; or names the thread that it wants and cannot have.
+    fn choose(&mut self, ready: &[Ready], step: usize) -> Result<Turn, ThreadId>;
+
+    /// An execution of so many steps has ended.
+    fn end(&mut self, steps: usize);
+}
+
+/// A thread that can go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ready {
+    pub(crate) thread: ThreadId,
+    pub(crate) outcomes: u32,
+    /// It says that it spins or yields.
+    pub(crate) hints: bool,
+}
+
+/// The uniform random walk.
+pub(crate) struct Walk {
+    pub(crate) random: Random,
+}
+
+impl Chooser for Walk {
+    fn begin(&mut self) {}
+
+    fn choose(&mut self, ready: &[Ready], _step: usize) -> Result<Turn, ThreadId> {
+        let chosen = ready[self.random.below(ready.len() as u64) as usize];
+        Ok(Turn {
+            thread: chosen.thread,
+            outcome: self.random.below(u64::from(chosen.outcomes)) as u32,
+        })
+    }
+
+    fn end(&mut self, _steps: usize) {}
+}
+
+/// Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte, 2010): the ready
+/// thread of highest priority goes next. Priorities are random; at `depth - 1` random steps the
+/// running thread gets a low one. A thread that yields gets the lowest, so that those that it
+/// waits for can go on.
+pub(crate) struct Pct {
+    pub(crate) random: Random,
+    pub(crate) depth: u32,
+    /// The longest execution so far, from which the points of change are drawn.
+    longest: usize,
+    priorities: Vec<Option<i64>>,
+    changes: Vec<usize>,
+    lowest: i64,
+}
+
+impl Pct {
+    pub(crate) fn new(random: Random, depth: u32) -> Self {
+        Pct {
+            random,
+            depth,
+            longest: 1,
+            priorities: Vec::new(),
+            changes: Vec::new(),
+            lowest: 0,
+        }
+    }
+}
+
+impl Chooser for Pct {
+    fn begin(&mut self) {
+        self.priorities.fill(None);
+        self.lowest = 0;
+        self.changes.clear();
+        for _ in 1..self.depth {
+            self.changes
+                .push(self.random.below(self.longest as u64) as usize);
+        }
+    }
+
+    fn choose(&mut self, ready: &[Ready], step: usize) -> Result<Turn, ThreadId> {
+        for ready in ready {
+            let index = ready.thread.index();
+            if self.priorities.len() <= index {
+                self.priorities.resize(index + 1, None);
+            }
+            if self.priorities[index].is_none() {
+                self.priorities[index] = Some(1 + self.random.below(1 << 32) as i64);
+            }
+        }
+        let highest = |priorities: &[Option<i64>]| {
+            let by_priority = |r: &&Ready| (priorities[r.thread.index()], r.thread);
+            *ready
+                .iter()
+                .max_by_key(by_priority)
+                .expect("a thread is ready")
+        };
+        let mut chosen = highest(&self.priorities);
+        let changes = self.changes.iter().filter(|&&at| at == step).count();
+        for _ in 0..changes + usize::from(chosen.hints) {
+            self.lowest -= 1;
+            self.priorities[chosen.thread.index()] = Some(self.lowest);
+            chosen = highest(&self.priorities);
+        }
+        Ok(Turn {
+            thread: chosen.thread,
+            outcome: self.random.below(u64::from(chosen.outcomes)) as u32,
+        })
+    }
+
+    fn end(&mut self, steps: usize) {
+        self.longest = self.longest.max(steps);
+    }
+}
+
+/// One given execution; after its end threads go on in order.
+pub(crate) struct Replay {
+    pub(crate) schedule: Schedule,
+}
+
+impl Chooser for Replay {
+    fn begin(&mut self) {}
+
+    fn choose(&mut self, ready: &[Ready], step: usize) -> Result<Turn, ThreadId> {
+        match self.schedule.0.get(step) {
+            Some(&turn) => ready
+                .iter()
+                .any(|r| r.thread == turn.thread && turn.outcome < r.outcomes)
+                .then_some(turn)
+                .ok_or(turn.thread),
+            None => Ok(Turn {
+                thread: ready[0].thread,
+                outcome: 0,
+            }),
+        }
+    }
+
+    fn end(&mut self, _steps: usize) {}
+}
+
+/// Runs executions that a [`Chooser`] chooses.
+pub(crate) struct Sampled<P: Program, C> {
+    pub(crate) run: Run<P>,
+    pub(crate) chooser: C,
+    ready: Vec<Ready>,
+    pub(crate) executions: u64,
+    pub(crate) was_cut: bool,
+}
+
+impl<P: Program, C: Chooser> Sampled<P, C> {
+    pub(crate) fn new(run: Run<P>, chooser: C) -> Self {
+        Sampled {
+            run,
+            chooser,
+            ready: Vec::new(),
+            executions: 0,
+            was_cut: false,
+        }
+    }
+
+    /// Runs one execution. False if enough was found.
+    pub(crate) fn next_execution(&mut self) -> bool {
+        self.run.clear();
+        self.run.findings.begin_execution(0);
+        self.chooser.begin();
+        let end = self.execute();
+        let end = self.run.finish(end);
+        self.chooser.end(self.run.past.len());
+        self.executions += 1;
+        match end {
+            End::Fault(fault) => {
+                let schedule = self.run.schedule();
+                let accesses = self.run.watch.accesses();
+                self.run.findings.fault(fault, schedule, accesses);
+            }
+            End::Cut => self.was_cut = true,
+            End::Complete | End::Known | End::Enough => {}
+        }
+        self.run.findings.end_execution();
+        !self.run.findings.is_enough
+    }
+
+    fn execute(&mut self) -> End<P::Error> {
+        if let Err(fault) = self.run.begin() {
+            return End::Fault(fault);
+        }
+        loop {
+            if self.run.findings.is_enough {
+                return End::Enough;
+            }
+            self.ready.clear();
+            for thread in self.run.threads() {
+                if let Some(outcomes) = self.run.ready(thread) {
+                    let hints = matches!(
+                        self.run.standing(thread),
+                        Standing::Before {
+                            intent: Intent::Hint,
+                            ..
+                        }
+                    );
+                    self.ready.push(Ready {
+                        thread,
+                        outcomes,
+                        hints,
+                    });
+                }
+            }
+            let result = if self.ready.is_empty() {
+                match self.run.force() {
+                    Some(result) => result,
+                    None => return self.run.end_of_blocked(),
+                }
+            } else {
+                let step = self.run.past.len();
+                match self.chooser.choose(&self.ready, step) {
+                    Ok(turn) => self.run.perform(turn),
+                    Err(thread) => {
+                        let step = step + 1;
+                        return End::Fault(Fault::NoSuchExecution { step, thread });
+                    }
+                }
+            };
+            if let Err(fault) = result {
+                return End::Fault(fault);
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! How to explore.
+
+use std::time::Duration;
+
+use crate::schedule::Schedule;
+use crate::watch::Watched;
+
+/// Which executions to run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Strategy {
+    /// One of each equivalence class.
+    Exhaustive,
+    /// Those with at most 0, then 1, 2, … preemptions, up to this many.
+    Bounded {
+        /// The most preemptions.
+        preemptions: u32,
+    },
+    /// The next thread is drawn uniformly from those that can go on.
+    Random {
+        /// Where the random numbers begin.
+        seed: u64,
+        /// How many executions.
+        executions: u64,
+    },
+    /// Probabilistic concurrency testing (Burckhardt and others, 2010): threads have random
+    /// priorities, which change at a few random points.
+    Pct {
+        /// Where the random numbers begin.
+        seed: u64,
+        /// How many executions.
+        executions: u64,
+        /// The depth of the bugs to look for: one more than the points of change.
+        depth: u32,
+    },
+    /// One given execution.
+    Replay(Schedule),
+}
+
+/// When a thread that says that it spins goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SpinRule {
+    /// When something that it read has changed. Assumes that its loop does nothing but wait.
+    UntilChange,
+    /// At most so many rounds without a change; what would need more is not explored.
+    Bound(u32),
+}
+
+/// How to explore.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Which executions to run.
+    pub strategy: Strategy,
+    /// What to watch for.
+    pub watched: Watched,
+    /// Whether to go on after the first finding.
+    pub goes_on: bool,
+    /// When spinning threads go on.
+    pub spin: SpinRule,
+    /// The most operations in one execution.
+    pub max_steps: u64,
+    /// The most executions, those that were given up included.
+    pub max_executions: Option<u64>,
+    /// The most time.
+    pub max_time: Option<Duration>,
+    /// How many threads of the operating system explore.
+    pub workers: usize,
+    /// The most bytes for the explorer, per worker.
+    pub memory: usize,
+    /// How many findings are kept in full; all are counted.
+    pub kept_findings: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            strategy: Strategy::Exhaustive,
+            watched: Watched::Tso,
+            goes_on: false,
+            spin: SpinRule::UntilChange,
+            max_steps: 100_000,
+            max_executions: None,
+            max_time: None,
+            workers: 1,
+            memory: 4 << 30,
+            kept_findings: 64,
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! Wakeup trees (Abdulla, Aronis, Jonsson, Sagonas: *Source sets*, JACM 2017, section 6): which
+//! beginnings still have to be explored from a node.
+//!
+//! A branch is one step of a thread; the paths of a tree from the root to the leaves are the
+//! sequences to explore. A sequence is put in only if no path that is there already can be
+//! extended to an equivalent execution, and where it goes is such that the steps that were
+//! explored before it, which are asleep then, are woken by it. So no execution that was begun has
+//! to be given up.
+//!
+//! The trees of all nodes are in one arena, so that going down a branch moves no memory.
+
+use fencepost_memory::ThreadId;
+
+use crate::footprint::Footprint;
+use crate::past::{NONE, Past};
+
+/// One step of a sequence to explore.
+#[derive(Clone, Debug)]
+pub(crate) struct Branch {
+    pub(crate) thread: ThreadId,
+    pub(crate) outcome: u32,
+    pub(crate) footprint: Footprint,
+    pub(crate) child: u32,
+    pub(crate) sibling: u32,
+}
+
+/// A step that was explored from here, or from above without a dependent step since: executions
+/// that could begin with it are known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Sleeper {
+    pub(crate) thread: ThreadId,
+    pub(crate) outcome: u32,
+    pub(crate) footprint: Footprint,
+}
+
+/// What became of a sequence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Insertion {
+    /// The execution was known or is now going to be explored. `is_settled`: whatever else the
+    /// sequence is extended with.
+    Done { is_settled: bool },
+    /// As before, and the tree has a new leaf.
+    Added { is_settled: bool },
+}
+
+/// Stands for the reversed event in a [`Reversal`]'s steps.
+const REVERSED: u32 = NONE - 1;
+
+/// A race turned around: what does not happen after the earlier event, with the later one in front
+/// of those that came after it.
+#[derive(Default, Debug)]
+pub(crate) struct Reversal {
+    /// Positions of events, in an order in which they can be performed.
+    steps: Vec<u32>,
+    /// The later event of the race, which may act differently now.
+    later: Option<Later>,
+}
+
+#[derive(Debug)]
+struct Later {
+    thread: ThreadId,
+    outcome: u32,
+    footprint: Footprint,
+    /// Its place in `steps` at the beginning.
+    place: usize,
+    /// The event of its thread before it.
+    previous: u32,
+}
+
+/// The later event of a race.
+pub(crate) struct LaterEvent {
+    /// Its position, or the length of the execution if it is blocked at its end.
+    pub(crate) position: u32,
+    pub(crate) thread: ThreadId,
+    pub(crate) outcome: u32,
+    pub(crate) footprint: Footprint,
+}
+
+impl Reversal {
+    /// Turns the race between the event at `earlier` and `later` around.
+    pub(crate) fn build(&mut self, past: &Past, earlier: u32, later: LaterEvent) {
+        self.steps.clear();
+        let end = past.len() as u32;
+        for position in earlier + 1..later.position {
+            if !past.precedes(earlier, position) {
+                self.steps.push(position);
+            }
+        }
+        let place = self.steps.len();
+        self.steps.push(REVERSED);
+        for position in later.position + 1..end {
+            if !past.precedes(earlier, position) {
+                self.steps.push(position);
+            }
+        }
+        let previous = match later.position < end {
+            true => past.event(later.position).previous,
+            false => past.last_of(later.thread),
+        };
+        self.later = Some(Later {
+            thread: later.thread,
+            outcome: later.outcome,
+            footprint: later.footprint,
+            place,
+            previous,
+        });
+    }
+
+    fn later(&self) -> &Later {
+        self.later.as_ref().expect("a reversal has been built")
+    }
+
+    fn thread_of(&self, past: &Past, step: u32) -> ThreadId {
+        match step {
+            REVERSED => self.later().thread,
+            position => past.event(position).thread,
+        }
+    }
+
+    fn outcome_of(&self, past: &Past, step: u32) -> u32 {
+        match step {
+            REVERSED => self.later().outcome,
+            position => past.event(position).outcome,
+        }
+    }
+
+    /// Whether the step at `place` can come first: nothing in front of it happens before it.
+    fn is_initial(&self, past: &Past, place: usize) -> bool {
+        let later = self.later();
+        let step = self.steps[place];
+        !self.steps[..place].iter().any(|&front| {
+            if step == REVERSED {
+                past.event(front).thread == later.thread
+                    || (later.previous != NONE && past.precedes(front, later.previous))
+                    || past.depends(front, &later.footprint)
+                    || past.precedes_birth(front, later.thread)
+            } else if front == REVERSED {
+                past.event(step).thread == later.thread || past.depends(step, &later.footprint)
+            } else {
+                past.precedes(front, step)
+            }
+        })
+    }
+
+    /// Whether an operation that is not among the steps is independent of them all.
+    fn is_independent(&self, past: &Past, footprint: &Footprint) -> bool {
+        self.steps.iter().all(|&step| match step {
+            REVERSED => !footprint.depends_on(&self.later().footprint),
+            position => !past.depends(position, footprint),
+        })
+    }
+
+    /// Whether the reversed execution can begin with this step (a *weak initial*). If so, the
+    /// place where it is, or None if it is not among the steps and can be put in front.
+    fn begins_with(
+        &self,
+        past: &Past,
+        thread: ThreadId,
+        outcome: u32,
+        footprint: &Footprint,
+    ) -> Option<Option<usize>> {
+        let place = self
+            .steps
+            .iter()
+            .position(|&step| self.thread_of(past, step) == thread);
+        match place {
+            Some(place) => {
+                let is_same = self.outcome_of(past, self.steps[place]) == outcome;
+                (is_same && self.is_initial(past, place)).then_some(Some(place))
+            }
+            None => self.is_independent(past, footprint).then_some(None),
+        }
+    }
+
+    /// Whether an execution that begins so has been explored, because the step is asleep; with
+    /// whether that settles it.
+    pub(crate) fn is_known(&self, past: &Past, sleep: &[Sleeper]) -> Option<Insertion> {
+        let mut known = None;
+        for sleeper in sleep {
+            let (thread, outcome) = (sleeper.thread, sleeper.outcome);
+            if let Some(place) = self.begins_with(past, thread, outcome, &sleeper.footprint) {
+                let is_settled = self.settles(place);
+                known = Some(Insertion::Done { is_settled });
+                if is_settled {
+                    break;
+                }
+            }
+        }
+        known
+    }
+
+    /// A step that is in the causal past of the reversed event can come first however the execution
+    /// goes on. One that is only independent of this execution may depend on what comes in another.
+    fn settles(&self, place: Option<usize>) -> bool {
+        place.is_some_and(|place| place <= self.later().place)
+    }
+}
+
+/// All wakeup trees. A tree is the number of its first branch.
+#[derive(Default, Debug)]
+pub(crate) struct Forest {
+    branches: Vec<Branch>,
+    free: u32,
+    in_use: usize,
+}
+
+impl Forest {
+    pub(crate) fn new() -> Self {
+        Forest {
+            branches: Vec::new(),
+            free: NONE,
+            in_use: 0,
+        }
+    }
+
+    pub(crate) fn branch(&self, number: u32) -> &Branch {
+        &self.branches[number as usize]
+    }
+
+    pub(crate) fn add(&mut self, thread: ThreadId, outcome: u32, footprint: Footprint) -> u32 {
+        self.in_use += 1;
+        let branch = Branch {
+            thread,
+            outcome,
+            footprint,
+            child: NONE,
+            sibling: NONE,
+        };
+        match self.free {
+            NONE => {
+                self.branches.push(branch);
+                self.branches.len() as u32 - 1
+            }
+            number => {
+                self.free = self.branches[number as usize].sibling;
+                self.branches[number as usize] = branch;
+                number
+            }
+        }
+    }
+
+    /// Takes the first branch off a tree: its step and its subtree.
+    pub(crate) fn take_first(&mut self, tree: &mut u32) -> Option<(ThreadId, u32, u32)> {
+        let number = *tree;
+        if number == NONE {
+            return None;
+        }
+        let branch = &mut self.branches[number as usize];
+        *tree = branch.sibling;
+        let taken = (branch.thread, branch.outcome, branch.child);
+        branch.sibling = self.free;
+        self.free = number;
+        self.in_use -= 1;
+        Some(taken)
+    }
+
+    /// Whether a tree has this step among its first ones.
+    pub(crate) fn has(&self, tree: u32, thread: ThreadId, outcome: u32) -> bool {
+        let mut number = tree;
+        while number != NONE {
+            let branch = &self.branches[number as usize];
+            if branch.thread == thread && branch.outcome == outcome {
+                return true;
+            }
+            number = branch.sibling;
+        }
+        false
+    }
+
+    /// Frees a tree.
+    pub(crate) fn cut(&mut self, mut tree: u32) {
+        while let Some((_, _, subtree)) = self.take_first(&mut tree) {
+            self.cut(subtree);
+        }
+    }
+
+    pub(crate) fn set_sibling(&mut self, number: u32, sibling: u32) {
+        self.branches[number as usize].sibling = sibling;
+    }
+
+    pub(crate) fn set_child(&mut self, number: u32, child: u32) {
+        self.branches[number as usize].child = child;
+    }
+
+    /// Puts a reversed execution into the tree of the node before its first step. The steps of
+    /// the reversal are used up.
+    pub(crate) fn insert(
+        &mut self,
+        tree: &mut u32,
+        past: &Past,
+        reversal: &mut Reversal,
+    ) -> Insertion {
+        let mut parent = NONE;
+        let mut is_settled = None;
+        loop {
+            let mut number = match parent {
+                NONE => *tree,
+                parent => self.branches[parent as usize].child,
+            };
+            if parent != NONE && number == NONE {
+                // A leaf: everything that begins with its path will be explored.
+                let is_settled = is_settled.unwrap_or(false);
+                return Insertion::Done { is_settled };
+            }
+            let mut last = NONE;
+            let mut compatible = None;
+            while number != NONE {
+                let branch = &self.branches[number as usize];
+                let (thread, outcome) = (branch.thread, branch.outcome);
+                if let Some(place) = reversal.begins_with(past, thread, outcome, &branch.footprint)
+                {
+                    compatible = Some(place);
+                    break;
+                }
+                last = number;
+                number = branch.sibling;
+            }
+            match compatible {
+                Some(place) => {
+                    is_settled.get_or_insert(reversal.settles(place));
+                    if let Some(place) = place {
+                        reversal.remove(place);
+                    }
+                    parent = number;
+                }
+                None => {
+                    let is_settled = is_settled.unwrap_or(true);
+                    let first = self.add_path(past, reversal);
+                    match (last, parent) {
+                        (NONE, NONE) => *tree = first,
+                        (NONE, parent) => self.branches[parent as usize].child = first,
+                        (last, _) => self.branches[last as usize].sibling = first,
+                    }
+                    return Insertion::Added { is_settled };
+                }
+            }
+        }
+    }
+
+    fn add_path(&mut self, past: &Past, reversal: &mut Reversal) -> u32 {
+        let mut child = NONE;
+        for &step in reversal.steps.iter().rev() {
+            let number = match step {
+                REVERSED => {
+                    let later = reversal.later.as_ref().expect("a reversal has been built");
+                    self.add(later.thread, later.outcome, later.footprint.clone())
+                }
+                position => {
+                    let event = past.event(position);
+                    self.add(event.thread, event.outcome, past.footprint(position))
+                }
+            };
+            self.branches[number as usize].child = child;
+            child = number;
+        }
+        child
+    }
+
+    /// The bytes held.
+    pub(crate) fn memory(&self) -> usize {
+        self.branches.capacity() * size_of::<Branch>()
+    }
+}
+
+impl Reversal {
+    fn remove(&mut self, place: usize) {
+        self.steps.remove(place);
+    }
+}

@@ -1,0 +1,166 @@
+//! The explorer runs every equivalence class: exactly once where it is exhaustive, and those with few
+//! preemptions under a bound. Compared with brute force on random programs, and with known counts.
+//!
+//! `FENCEPOST_SEED` and `FENCEPOST_PROGRAMS` choose other and more programs.
+
+mod model;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use fencepost_explore::{Report, Settings, Strategy, Watched, explore};
+use model::class::{ClassKey, Log, Recording};
+use model::families;
+use model::language::Model;
+use model::oracle::{Limits, truth};
+use model::random::{Shape, random_program};
+use model::running::{AssertionFailed, ModelProgram};
+use rustc_hash::FxHashSet;
+
+/// Programs that brute force is quick with.
+const SMALL: Limits = Limits {
+    nodes: 10_000,
+    hints: 3,
+};
+
+fn number_from(variable: &str, otherwise: u64) -> u64 {
+    let value = std::env::var(variable).ok();
+    value.map_or(otherwise, |text| text.parse().expect("a number"))
+}
+
+/// Explores without a monitor and past findings.
+fn run(model: &Arc<Model>, strategy: Strategy) -> (Report<AssertionFailed>, Log) {
+    let program = Recording::new(ModelProgram::new(model));
+    let log = program.shared_log();
+    let settings = Settings {
+        strategy,
+        watched: Watched::Nothing,
+        goes_on: true,
+        ..Settings::default()
+    };
+    let report = explore(program, &settings, &mut |_| ControlFlow::Continue(()));
+    let log = log.lock().unwrap().clone();
+    (report, log)
+}
+
+fn executions_of(model: &Arc<Model>) -> u64 {
+    let (report, log) = run(model, Strategy::Exhaustive);
+    assert_eq!(report.abandoned, 0);
+    assert_eq!(log.classes.len() as u64, report.executions);
+    assert!(report.is_complete());
+    report.executions
+}
+
+#[test]
+fn families_have_their_known_numbers_of_classes() {
+    for (threads, classes) in [(2, 3), (3, 7), (4, 15), (6, 63)] {
+        assert_eq!(
+            executions_of(&families::store_buffering(threads, false)),
+            classes
+        );
+    }
+    for (threads, additions, classes) in [(2, 2, 6), (3, 2, 90), (4, 2, 2520)] {
+        assert_eq!(
+            executions_of(&families::counter(threads, additions)),
+            classes
+        );
+    }
+    for (readers, classes) in [(3, 8), (8, 256)] {
+        assert_eq!(executions_of(&families::readers(readers)), classes);
+    }
+    for (elements, classes) in [(5, 64), (10, 3328)] {
+        assert_eq!(executions_of(&families::last_zero(elements)), classes);
+    }
+    assert_eq!(executions_of(&families::private_cells(5, 3)), 1);
+}
+
+/// What the explorer may do besides running each class once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waste {
+    Nothing,
+    /// Give up executions half-way.
+    Abandoned,
+}
+
+fn agrees_with_brute_force(shape: &Shape, programs: u64, waste: Waste) {
+    let first = number_from("FENCEPOST_SEED", 0);
+    let programs = number_from("FENCEPOST_PROGRAMS", programs);
+    let mut compared = 0;
+    for seed in first..first + programs {
+        let program = random_program(seed, shape);
+        let Some(truth) = truth(&program.model, &SMALL) else {
+            continue;
+        };
+        compared += 1;
+        let (report, log) = run(&program.model, Strategy::Exhaustive);
+        for class in log.classes.keys() {
+            let is_true = truth.classes.contains_key(class);
+            assert!(is_true, "there is no such class\n{program}");
+        }
+        let is_missing = |class: &&ClassKey| !log.classes.contains_key(*class);
+        let missing = truth.classes.keys().filter(is_missing).count();
+        let all = truth.classes.len();
+        assert_eq!(missing, 0, "of {all} classes are missing\n{program}");
+        assert_eq!(log.repeated().count(), 0, "were run twice\n{program}");
+        assert_eq!(report.executions, all as u64, "{program}");
+        assert!(
+            report.abandoned == 0 || waste == Waste::Abandoned,
+            "{program}"
+        );
+        assert!(report.is_complete());
+    }
+    assert!(
+        compared * 3 > programs,
+        "only {compared} of {programs} were small enough"
+    );
+}
+
+#[test]
+fn exhaustive_is_optimal_on_atomics() {
+    agrees_with_brute_force(&Shape::atomics(), 1500, Waste::Nothing);
+}
+
+#[test]
+fn exhaustive_is_optimal_with_locks() {
+    agrees_with_brute_force(&Shape::locks(), 1500, Waste::Nothing);
+}
+
+#[test]
+fn exhaustive_is_optimal_with_counters() {
+    agrees_with_brute_force(&Shape::counters(), 1000, Waste::Nothing);
+}
+
+/// Where an operation has several outcomes, some executions are given up.
+#[test]
+fn exhaustive_runs_each_class_once_with_everything_that_blocks() {
+    agrees_with_brute_force(&Shape::blocking(), 1500, Waste::Abandoned);
+    agrees_with_brute_force(&Shape::everything(), 1000, Waste::Abandoned);
+}
+
+/// Under a bound: every class that has an execution within it, and no other.
+#[test]
+fn bounded_runs_every_class_within_the_bound() {
+    let first = number_from("FENCEPOST_SEED", 0);
+    let programs = number_from("FENCEPOST_PROGRAMS", 400);
+    let mut cut = 0;
+    for shape in [Shape::atomics(), Shape::locks(), Shape::everything()] {
+        for seed in first..first + programs {
+            let program = random_program(seed, &shape);
+            let Some(truth) = truth(&program.model, &SMALL) else {
+                continue;
+            };
+            for preemptions in 0..3 {
+                let within = truth.classes_within(preemptions);
+                let (report, log) = run(&program.model, Strategy::Bounded { preemptions });
+                let run: FxHashSet<_> = log.classes.keys().collect();
+                assert_eq!(run.len(), within.len(), "at most {preemptions}\n{program}");
+                assert!(run == within, "at most {preemptions}\n{program}");
+                assert_eq!(report.executions, within.len() as u64, "{program}");
+                let is_all = within.len() == truth.classes.len();
+                assert!(is_all || !report.is_complete(), "{program}");
+                cut += u64::from(!is_all);
+            }
+        }
+    }
+    assert!(cut > 0, "the bound never cut anything");
+}
