@@ -1,1 +1,24 @@
-//! Checks low-lock Rust code.
+//! Checks low-lock Rust code: finds bugs under sequential consistency and on machines with
+//! store buffers, or proves that there are none.
+//!
+//! Write the code against this crate's [`sync`], [`thread`], [`cell`] and [`hint`] instead of those
+//! of `std`. Outside of a check they are those of `std`. In a check every operation on them is a
+//! step, and the checker runs the program in all the orders that matter.
+//!
+//! - [`sync`]: what threads share
+//! - [`thread`]: threads
+//! - [`cell`]: data that is not atomic, checked for data races
+//! - [`hint`]: waiting in loops
+//! - [`lazy_static!`], [`thread_local!`]: statics and thread-local storage that every execution has
+//!   afresh
+//!
+//! For readers of the code: [`rt`] is where it happens.
+
+pub mod cell;
+pub mod hint;
+#[doc(hidden)]
+pub mod lazy;
+#[doc(hidden)]
+pub mod rt;
+pub mod sync;
+pub mod thread;

@@ -1,0 +1,88 @@
+//! Statics that every execution has afresh.
+//!
+//! An execution must not see what an earlier one has left behind, so a static that holds shared
+//! state is declared with [`lazy_static!`](crate::lazy_static).
+#![allow(unsafe_code)] // The value lives until the end of the execution, which no type says.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+use crate::rt::Current;
+
+/// A static that is initialised when it is first used: in a check, in every execution. Made by
+/// [`lazy_static!`](crate::lazy_static).
+///
+/// Its value is dropped at the end of the execution, and no reference to it may be kept for longer.
+pub struct Lazy<T: 'static> {
+    name: &'static str,
+    initialise: fn() -> T,
+    outside: OnceLock<T>,
+}
+
+impl<T: 'static> Lazy<T> {
+    #[doc(hidden)]
+    pub const fn new(name: &'static str, initialise: fn() -> T) -> Self {
+        Lazy {
+            name,
+            initialise,
+            outside: OnceLock::new(),
+        }
+    }
+
+    fn get(&self) -> &T {
+        match Current::get() {
+            None => self.outside.get_or_init(self.initialise),
+            Some(current) => {
+                let identity = std::ptr::from_ref(self) as usize;
+                // SAFETY: who keeps the reference until another execution has kept an object of
+                // an earlier execution, which is reported as bad use where it can be noticed, and
+                // which the type's documentation forbids.
+                unsafe { current.static_value(identity, self.name, self.initialise) }
+            }
+        }
+    }
+}
+
+impl<T: 'static> Deref for Lazy<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.get()
+    }
+}
+
+impl<T: 'static> fmt::Debug for Lazy<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Lazy").field(&self.name).finish()
+    }
+}
+
+/// Declares statics that are initialised when they are first used, and in a check in every
+/// execution afresh.
+///
+/// ```
+/// use fencepost::sync::atomic::{AtomicUsize, Ordering};
+///
+/// fencepost::lazy_static! {
+///     /// How many.
+///     static ref COUNT: AtomicUsize = AtomicUsize::new(3);
+/// }
+///
+/// COUNT.fetch_add(1, Ordering::Relaxed);
+/// assert_eq!(COUNT.load(Ordering::Relaxed), 4);
+/// ```
+#[macro_export]
+macro_rules! lazy_static {
+    () => {};
+    ($(#[$attribute:meta])* $vis:vis static ref $name:ident: $type:ty = $init:expr; $($rest:tt)*) => {
+        $(#[$attribute])*
+        $vis static $name: $crate::lazy::Lazy<$type> = {
+            fn initialise() -> $type {
+                $init
+            }
+            $crate::lazy::Lazy::new(stringify!($name), initialise)
+        };
+        $crate::lazy_static!($($rest)*);
+    };
+}

@@ -1,0 +1,308 @@
+//! The execution that is being run: its threads, the states of its objects, what it has done.
+//!
+//! It belongs to a [`Runtime`](super::Runtime), and is shared between that and the coroutines of
+//! its threads. Only one of them runs at a time, on one OS thread, and finds the
+//! execution through a thread-local pointer, which is set only while a coroutine runs.
+#![allow(unsafe_code)] // Coroutines and their runtime share the execution by pointer.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::panic::Location;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use corosensei::trap::CoroutineTrapHandler;
+use fencepost_explore::{Intent, Performed};
+use fencepost_memory::{Address, ThreadId};
+
+use super::coroutine::{End, Newborn, StackPool, Yield};
+use super::error::ProgramError;
+use super::mapping::Target;
+use super::names::{LocalNames, MakerId, Registry, Tokens};
+use super::races::Races;
+use super::statics::StaticValue;
+use crate::thread::local::Locals;
+
+/// What a worker is told about how to run programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// What the program is compiled for.
+    pub target: Target,
+    /// How many bytes of stack a thread has, unless its builder says otherwise.
+    pub stack_size: usize,
+    /// Whether the end of a thread is a step of its own, which only programs that ask
+    /// whether a thread has finished can notice.
+    pub are_ends_visible: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Setup {
+            target: Target::X86,
+            stack_size: 256 * 1024,
+            are_ends_visible: false,
+        }
+    }
+}
+
+/// How operations are performed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// In steps, as the explorer says.
+    Running,
+    /// At once and unseen: a static is being initialised.
+    Silent,
+    /// At once and unseen: the execution is over, threads are being unwound.
+    Dissolving,
+}
+
+/// In how many ways an operation can turn out.
+#[derive(Clone, Copy)]
+pub enum Outcomes {
+    /// In one.
+    One,
+    /// In as many as this.
+    Fixed(u32),
+    /// In as many as the function says of the object's state, whenever the explorer asks.
+    Of(Address, fn(u64) -> u32),
+}
+
+/// Where a thread stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Status {
+    Absent,
+    /// It is before its operation, or running.
+    Present,
+    Ended,
+}
+
+/// A thread of the execution.
+pub(crate) struct Slot {
+    pub(crate) status: Status,
+    pub(crate) intent: Intent,
+    pub(crate) outcomes: Outcomes,
+    /// Where its next operation is; before the first one, where it was spawned.
+    pub(crate) location: &'static Location<'static>,
+    pub(crate) spawned_at: &'static Location<'static>,
+    pub(crate) yielder: *const Yield,
+    /// How to end it if it uses up its stack.
+    pub(crate) trap: Option<CoroutineTrapHandler<End>>,
+    /// The lowest address of its stack: that of the guard page.
+    pub(crate) stack_limit: usize,
+    pub(crate) maker: MakerId,
+    pub(crate) tokens: Tokens,
+    pub(crate) stack_size: usize,
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) locals: Locals,
+    /// It is not to be resumed again: see [`Current::abandon`](super::Current::abandon).
+    pub(crate) is_abandoned: bool,
+}
+
+/// How many things a maker has made in this execution.
+#[derive(Clone, Copy, Default)]
+struct MadeCounts {
+    objects: u32,
+    threads: u32,
+}
+
+/// Something that has to be dropped before the end.
+pub(crate) struct Watched {
+    pub(crate) what: &'static str,
+    pub(crate) location: &'static Location<'static>,
+    pub(crate) is_alive: bool,
+}
+
+/// One run of the program.
+pub(crate) struct Execution {
+    /// Unlike that of any other execution in this process.
+    pub(crate) serial: u64,
+    pub(crate) setup: Setup,
+    pub(crate) phase: Phase,
+    pub(crate) thread: ThreadId,
+    pub(crate) outcome: u32,
+    /// Where steps are recorded.
+    pub(crate) performed: NonNull<Performed>,
+    /// Where operations are recorded that nobody is to see.
+    pub(crate) unseen: Box<Performed>,
+    pub(crate) slots: Vec<Slot>,
+    /// The threads of this execution, in the order of their making.
+    pub(crate) present: Vec<ThreadId>,
+    pub(crate) states: Vec<u64>,
+    pub(crate) names: LocalNames,
+    counts: Vec<MadeCounts>,
+    /// The static that is being initialised makes things, not its thread.
+    pub(crate) static_maker: Option<MakerId>,
+    pub(crate) newborns: VecDeque<Newborn>,
+    pub(crate) stacks: StackPool,
+    pub(crate) races: Races,
+    pub(crate) statics: Vec<StaticValue>,
+    pub(crate) watched: Vec<Watched>,
+    pub(crate) error: Option<ProgramError>,
+    /// Whether a coroutine is running, and not the runtime on their behalf.
+    pub(crate) is_in_coroutine: bool,
+    /// Whether this OS thread was panicking before, so that panicking means nothing.
+    pub(crate) began_panicking: bool,
+    pub(crate) direct_operations: u32,
+    pub(crate) steps: u64,
+}
+
+thread_local! {
+    static CURRENT: Cell<*mut Execution> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+/// The execution whose coroutine runs on this OS thread, if there is one.
+#[inline]
+pub(crate) fn current_execution() -> Option<NonNull<Execution>> {
+    NonNull::new(CURRENT.get())
+}
+
+/// While it lives, its execution is the current one.
+pub(crate) struct Entered;
+
+impl Entered {
+    #[inline]
+    pub(crate) fn new(execution: NonNull<Execution>) -> Self {
+        CURRENT.set(execution.as_ptr());
+        Entered
+    }
+}
+
+impl Drop for Entered {
+    #[inline]
+    fn drop(&mut self) {
+        CURRENT.set(std::ptr::null_mut());
+    }
+}
+
+impl Execution {
+    pub(crate) fn new(setup: Setup, registry: Arc<Registry>) -> Self {
+        let mut unseen = Box::<Performed>::default();
+        Execution {
+            serial: 0,
+            setup,
+            phase: Phase::Dissolving,
+            thread: ThreadId(0),
+            outcome: 0,
+            performed: NonNull::from(&mut *unseen),
+            unseen,
+            slots: Vec::new(),
+            present: Vec::new(),
+            states: Vec::new(),
+            names: LocalNames::new(registry),
+            counts: Vec::new(),
+            static_maker: None,
+            newborns: VecDeque::new(),
+            stacks: StackPool::default(),
+            races: Races::default(),
+            statics: Vec::new(),
+            watched: Vec::new(),
+            error: None,
+            is_in_coroutine: false,
+            began_panicking: false,
+            direct_operations: 0,
+            steps: 0,
+        }
+    }
+
+    /// Begins anew.
+    pub(crate) fn reset(&mut self, serial: u64) {
+        self.serial = serial;
+        self.phase = Phase::Running;
+        for thread in self.present.drain(..) {
+            self.slots[thread.index()].status = Status::Absent;
+        }
+        self.static_maker = None;
+        self.races.reset(serial);
+        self.watched.clear();
+        self.error = None;
+        self.began_panicking = std::thread::panicking();
+        self.direct_operations = 0;
+        self.steps = 0;
+    }
+
+    /// What is running makes an object.
+    pub(crate) fn make_object(
+        &mut self,
+        kind: &'static str,
+        state: u64,
+        location: &'static Location<'static>,
+    ) -> Address {
+        if self.phase == Phase::Dissolving {
+            // It will be used only by operations that nobody sees. No name is wasted on it.
+            return Address(0);
+        }
+        let maker = self.maker();
+        let count = &mut self.counts[maker.index()].objects;
+        let nth = *count;
+        *count += 1;
+        let object = self.names.object(maker, nth, kind, location);
+        self.set_state(object, state);
+        object
+    }
+
+    /// What is running makes a thread: its number and what belongs to it.
+    pub(crate) fn make_thread(
+        &mut self,
+        location: &'static Location<'static>,
+    ) -> super::names::MadeThread {
+        let maker = self.maker();
+        let count = &mut self.counts[maker.index()].threads;
+        let nth = *count;
+        *count += 1;
+        self.names.thread(maker, nth, location)
+    }
+
+    pub(crate) fn maker(&self) -> MakerId {
+        match self.static_maker {
+            Some(maker) => maker,
+            None => self.slots[self.thread.index()].maker,
+        }
+    }
+
+    /// The maker has made nothing yet.
+    pub(crate) fn reset_maker(&mut self, maker: MakerId) {
+        if self.counts.len() <= maker.index() {
+            self.counts.resize(maker.index() + 1, MadeCounts::default());
+        }
+        self.counts[maker.index()] = MadeCounts::default();
+    }
+
+    #[inline]
+    pub(crate) fn state(&self, object: Address) -> u64 {
+        self.states.get(object.index()).copied().unwrap_or(0)
+    }
+
+    #[inline]
+    pub(crate) fn set_state(&mut self, object: Address, state: u64) {
+        match self.states.get_mut(object.index()) {
+            Some(place) => *place = state,
+            None => self.add_state(object, state),
+        }
+    }
+
+    #[cold]
+    fn add_state(&mut self, object: Address, state: u64) {
+        self.states.resize(object.index() + 1, 0);
+        self.states[object.index()] = state;
+    }
+
+    /// The error of the execution is the first that happened.
+    pub(crate) fn fail(&mut self, error: ProgramError) {
+        self.phase = Phase::Dissolving;
+        self.error.get_or_insert(error);
+    }
+
+    /// Where steps are recorded.
+    #[inline]
+    pub(crate) fn performed_mut(&mut self) -> &mut Performed {
+        // SAFETY: it is either the record that `Runtime::start` or `step` was given, which is
+        // borrowed until that returns, or the execution's own. Nobody else uses it meanwhile.
+        unsafe { self.performed.as_mut() }
+    }
+
+    /// Operations from here on are not recorded in what a step did.
+    pub(crate) fn hide(&mut self) {
+        self.unseen.clear();
+        self.performed = NonNull::from(&mut *self.unseen);
+    }
+}

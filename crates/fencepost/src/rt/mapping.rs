@@ -1,0 +1,245 @@
+//! Which events of a machine with store buffers an operation of Rust is.
+//!
+//! This is the only place that knows. Two targets:
+//!
+//! | operation | x86 (TSO) | PSO |
+//! | --- | --- | --- |
+//! | load | `ld` | `ld` |
+//! | store, Relaxed | `st` | `st` |
+//! | store, Release | `st` | `stbar` `st` |
+//! | store, SeqCst | `lst` | `stbar` `lst` |
+//! | read-modify-write, Relaxed or Acquire | `il` | `il` |
+//! | read-modify-write, Release, AcqRel or SeqCst | `il` | `stbar` `il` |
+//! | compare-exchange that fails | `lld` | as the `il` that it would have been: `lld` or `stbar` `lld` |
+//! | fence, Acquire | | |
+//! | fence, Release or AcqRel | | `stbar` |
+//! | fence, SeqCst | `fence` | `fence` |
+//! | lock of a mutex | `il` | `il` |
+//! | unlock of a mutex | `il` | `stbar` `il` |
+//! | condition variable, spawn, join, park, unpark | a locked operation | `fence` and a locked operation |
+//!
+//! On x86 a locked operation drains the whole store buffer; PSO is the machine of BSS, where it
+//! drains only its own address, so that what must drain everything needs a `fence` before it.
+
+use std::sync::atomic::Ordering;
+
+use fencepost_memory::{Address, Operation};
+
+/// The machine that a program is compiled for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Target {
+    /// x86: total store order.
+    #[default]
+    X86,
+    /// Partial store order, as in BSS.
+    Pso,
+}
+
+/// The events of one operation, in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Events {
+    /// The barrier or fence before the operation.
+    pub barrier: Option<Operation>,
+    /// The operation itself.
+    pub operation: Option<Operation>,
+}
+
+impl Events {
+    /// No event.
+    pub const NONE: Events = Events {
+        barrier: None,
+        operation: None,
+    };
+
+    /// One event.
+    #[inline]
+    pub const fn only(operation: Operation) -> Events {
+        Events {
+            barrier: None,
+            operation: Some(operation),
+        }
+    }
+
+    #[inline]
+    fn after(barrier: Operation, is_needed: bool, operation: Operation) -> Events {
+        Events {
+            barrier: is_needed.then_some(barrier),
+            operation: Some(operation),
+        }
+    }
+}
+
+#[inline]
+fn releases(ordering: Ordering) -> bool {
+    matches!(
+        ordering,
+        Ordering::Release | Ordering::AcqRel | Ordering::SeqCst
+    )
+}
+
+impl Target {
+    /// A load.
+    #[inline]
+    pub fn load(self, address: Address) -> Events {
+        Events::only(Operation::Load(address))
+    }
+
+    /// A store.
+    #[inline]
+    pub fn store(self, address: Address, ordering: Ordering) -> Events {
+        let operation = match ordering {
+            Ordering::SeqCst => Operation::LockedStore(address),
+            _ => Operation::Store(address),
+        };
+        self.releasing(ordering, operation)
+    }
+
+    /// A read-modify-write that writes.
+    #[inline]
+    pub fn read_modify_write(self, address: Address, ordering: Ordering) -> Events {
+        self.releasing(ordering, Operation::Interlocked(address))
+    }
+
+    /// A compare-exchange that fails. The ordering is that of its success.
+    #[inline]
+    pub fn failed_exchange(self, address: Address, success: Ordering) -> Events {
+        self.releasing(success, Operation::LockedLoad(address))
+    }
+
+    /// A fence.
+    #[inline]
+    pub fn fence(self, ordering: Ordering) -> Events {
+        match (self, ordering) {
+            (_, Ordering::SeqCst) => Events::only(Operation::Fence),
+            (Target::Pso, _) if releases(ordering) => Events::only(Operation::StoreBarrier),
+            _ => Events::NONE,
+        }
+    }
+
+    /// The lock of a mutex.
+    #[inline]
+    pub fn lock(self, address: Address) -> Events {
+        self.read_modify_write(address, Ordering::Acquire)
+    }
+
+    /// An attempt to lock that fails.
+    #[inline]
+    pub fn failed_lock(self, address: Address) -> Events {
+        self.failed_exchange(address, Ordering::Acquire)
+    }
+
+    /// The unlock of a mutex.
+    #[inline]
+    pub fn unlock(self, address: Address) -> Events {
+        self.read_modify_write(address, Ordering::Release)
+    }
+
+    /// A locked operation that drains everything: of a condition variable, spawn, join, park or
+    /// unpark.
+    #[inline]
+    pub fn draining(self, operation: Operation) -> Events {
+        debug_assert!(operation.is_locked(), "{operation} drains nothing on x86");
+        Events::after(Operation::Fence, self == Target::Pso, operation)
+    }
+
+    #[inline]
+    fn releasing(self, ordering: Ordering, operation: Operation) -> Events {
+        let is_needed = self == Target::Pso && releases(ordering);
+        Events::after(Operation::StoreBarrier, is_needed, operation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+
+    const A: Address = Address(3);
+
+    fn show(events: Events) -> String {
+        let names: Vec<_> = [events.barrier, events.operation]
+            .into_iter()
+            .flatten()
+            .map(|operation| operation.kind().mnemonic())
+            .collect();
+        names.join(" ")
+    }
+
+    /// The columns of the table above, row by row.
+    #[test]
+    fn operations_map_as_in_the_table() {
+        type Map = Box<dyn Fn(Target) -> Events>;
+        let rows: Vec<(Map, &str, &str)> = vec![
+            (Box::new(|t: Target| t.load(A)), "ld", "ld"),
+            (Box::new(|t: Target| t.store(A, Relaxed)), "st", "st"),
+            (Box::new(|t: Target| t.store(A, Release)), "st", "stbar st"),
+            (Box::new(|t: Target| t.store(A, SeqCst)), "lst", "stbar lst"),
+            (
+                Box::new(|t: Target| t.read_modify_write(A, Relaxed)),
+                "il",
+                "il",
+            ),
+            (
+                Box::new(|t: Target| t.read_modify_write(A, Acquire)),
+                "il",
+                "il",
+            ),
+            (
+                Box::new(|t: Target| t.read_modify_write(A, Release)),
+                "il",
+                "stbar il",
+            ),
+            (
+                Box::new(|t: Target| t.read_modify_write(A, AcqRel)),
+                "il",
+                "stbar il",
+            ),
+            (
+                Box::new(|t: Target| t.read_modify_write(A, SeqCst)),
+                "il",
+                "stbar il",
+            ),
+            (
+                Box::new(|t: Target| t.failed_exchange(A, Relaxed)),
+                "lld",
+                "lld",
+            ),
+            (
+                Box::new(|t: Target| t.failed_exchange(A, Acquire)),
+                "lld",
+                "lld",
+            ),
+            (
+                Box::new(|t: Target| t.failed_exchange(A, Release)),
+                "lld",
+                "stbar lld",
+            ),
+            (
+                Box::new(|t: Target| t.failed_exchange(A, AcqRel)),
+                "lld",
+                "stbar lld",
+            ),
+            (
+                Box::new(|t: Target| t.failed_exchange(A, SeqCst)),
+                "lld",
+                "stbar lld",
+            ),
+            (Box::new(|t: Target| t.fence(Acquire)), "", ""),
+            (Box::new(|t: Target| t.fence(Release)), "", "stbar"),
+            (Box::new(|t: Target| t.fence(AcqRel)), "", "stbar"),
+            (Box::new(|t: Target| t.fence(SeqCst)), "fence", "fence"),
+            (Box::new(|t: Target| t.lock(A)), "il", "il"),
+            (Box::new(|t: Target| t.failed_lock(A)), "lld", "lld"),
+            (Box::new(|t: Target| t.unlock(A)), "il", "stbar il"),
+            (
+                Box::new(|t: Target| t.draining(Operation::LockedStore(A))),
+                "lst",
+                "fence lst",
+            ),
+        ];
+        for (row, (map, x86, pso)) in rows.iter().enumerate() {
+            assert_eq!(show(map(Target::X86)), *x86, "row {row}");
+            assert_eq!(show(map(Target::Pso)), *pso, "row {row}");
+        }
+    }
+}

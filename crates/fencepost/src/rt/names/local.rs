@@ -1,0 +1,297 @@
+//! What one worker remembers of the registry: the common path is an index lookup.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use fencepost_memory::{Address, LocationId, ThreadId};
+use rustc_hash::FxHashMap;
+
+use super::{MakerId, ObjectKey, Registry, ThreadKey, Tokens};
+
+/// The `n`-th object of a maker, as it was made last time.
+#[derive(Clone, Copy)]
+struct MadeObject {
+    location: &'static Location<'static>,
+    kind: &'static str,
+    address: Address,
+}
+
+/// A thread as its maker gets it.
+#[derive(Clone, Copy, Debug)]
+pub struct MadeThread {
+    /// Its number.
+    pub thread: ThreadId,
+    /// It, as a maker.
+    pub maker: MakerId,
+    /// Its objects.
+    pub tokens: Tokens,
+    location: &'static Location<'static>,
+}
+
+/// The numbers of one maker's things.
+#[derive(Default)]
+struct Made {
+    objects: Vec<MadeObject>,
+    threads: Vec<MadeThread>,
+}
+
+/// A power of two: direct-mapped by the address of the `Location`.
+const RECENT_LOCATIONS: usize = 128;
+
+/// A worker's view of the [`Registry`].
+pub struct LocalNames {
+    registry: Arc<Registry>,
+    made: Vec<Made>,
+    /// Beyond `made`: a maker whose n-th thing is not always the same.
+    objects: FxHashMap<ObjectKey, Address>,
+    threads: FxHashMap<ThreadKey, MadeThread>,
+    statics: FxHashMap<usize, MakerId>,
+    recent_locations: [Option<(&'static Location<'static>, LocationId)>; RECENT_LOCATIONS],
+    locations: FxHashMap<usize, LocationId>,
+    object_names: Vec<Option<Box<str>>>,
+    thread_names: Vec<Option<Box<str>>>,
+}
+
+impl LocalNames {
+    /// A view of which nothing is known yet.
+    pub fn new(registry: Arc<Registry>) -> Self {
+        LocalNames {
+            registry,
+            made: Vec::new(),
+            objects: FxHashMap::default(),
+            threads: FxHashMap::default(),
+            statics: FxHashMap::default(),
+            recent_locations: [None; RECENT_LOCATIONS],
+            locations: FxHashMap::default(),
+            object_names: Vec::new(),
+            thread_names: Vec::new(),
+        }
+    }
+
+    /// What the workers of the check share.
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// The number of a location.
+    #[inline]
+    pub fn location(&mut self, location: &'static Location<'static>) -> LocationId {
+        let address = std::ptr::from_ref(location) as usize;
+        // `Location`s are some 24 bytes apart: mix the low bits a little.
+        let slot = (address >> 3 ^ address >> 10) & (RECENT_LOCATIONS - 1);
+        match self.recent_locations[slot] {
+            Some((known, id)) if std::ptr::eq(known, location) => id,
+            _ => self.location_slowly(slot, location),
+        }
+    }
+
+    #[cold]
+    fn location_slowly(&mut self, slot: usize, location: &'static Location<'static>) -> LocationId {
+        let address = std::ptr::from_ref(location) as usize;
+        let registry = &self.registry;
+        let id = *self
+            .locations
+            .entry(address)
+            .or_insert_with(|| registry.tables().location(location));
+        self.recent_locations[slot] = Some((location, id));
+        id
+    }
+
+    /// The number of the `nth` object that `maker` makes, here and now.
+    #[inline]
+    pub fn object(
+        &mut self,
+        maker: MakerId,
+        nth: u32,
+        kind: &'static str,
+        location: &'static Location<'static>,
+    ) -> Address {
+        let made = self.made.get(maker.index());
+        match made.and_then(|made| made.objects.get(nth as usize)) {
+            Some(last) if std::ptr::eq(last.location, location) && last.kind == kind => {
+                last.address
+            }
+            _ => self.object_slowly(maker, nth, kind, location),
+        }
+    }
+
+    #[cold]
+    fn object_slowly(
+        &mut self,
+        maker: MakerId,
+        nth: u32,
+        kind: &'static str,
+        location: &'static Location<'static>,
+    ) -> Address {
+        let key = ObjectKey {
+            maker,
+            nth,
+            location: self.location(location),
+            kind,
+        };
+        let registry = &self.registry;
+        let address = *self
+            .objects
+            .entry(key)
+            .or_insert_with(|| registry.tables().object(key));
+        let made = MadeObject {
+            location,
+            kind,
+            address,
+        };
+        put(&mut self.made_by(maker).objects, nth, made);
+        address
+    }
+
+    /// The number of the `nth` thread that `maker` spawns, here and now.
+    #[inline]
+    pub fn thread(
+        &mut self,
+        maker: MakerId,
+        nth: u32,
+        location: &'static Location<'static>,
+    ) -> MadeThread {
+        let made = self.made.get(maker.index());
+        match made.and_then(|made| made.threads.get(nth as usize)) {
+            Some(last) if std::ptr::eq(last.location, location) => *last,
+            _ => self.thread_slowly(maker, nth, location),
+        }
+    }
+
+    #[cold]
+    fn thread_slowly(
+        &mut self,
+        maker: MakerId,
+        nth: u32,
+        location: &'static Location<'static>,
+    ) -> MadeThread {
+        let key = ThreadKey {
+            maker,
+            nth,
+            location: self.location(location),
+        };
+        let registry = &self.registry;
+        let thread = *self.threads.entry(key).or_insert_with(|| {
+            let mut tables = registry.tables();
+            let thread = tables.thread(key);
+            let record = &tables.threads[thread.index()];
+            MadeThread {
+                thread,
+                maker: record.maker,
+                tokens: record.tokens,
+                location,
+            }
+        });
+        put(&mut self.made_by(maker).threads, nth, thread);
+        thread
+    }
+
+    /// The first thread.
+    pub fn main_thread(&self) -> MadeThread {
+        let tables = self.registry.tables();
+        let record = &tables.threads[0];
+        MadeThread {
+            thread: ThreadId(0),
+            maker: record.maker,
+            tokens: record.tokens,
+            location: tables.locations[record.location.index()],
+        }
+    }
+
+    /// A static as a maker, by the address of its key.
+    pub fn static_maker(&mut self, identity: usize, name: &'static str) -> MakerId {
+        let registry = &self.registry;
+        *self
+            .statics
+            .entry(identity)
+            .or_insert_with(|| registry.tables().static_maker(identity, name))
+    }
+
+    /// Remembers the name that the user gave to an object.
+    pub fn name_object(&mut self, object: Address, name: &str) {
+        if learn(&mut self.object_names, object.index(), name) {
+            self.registry.tables().objects[object.index()].name = Some(name.to_owned());
+        }
+    }
+
+    /// Remembers the name that the user gave to a thread.
+    pub fn name_thread(&mut self, thread: ThreadId, name: &str) {
+        if learn(&mut self.thread_names, thread.index(), name) {
+            self.registry.tables().threads[thread.index()].name = Some(name.to_owned());
+        }
+    }
+
+    fn made_by(&mut self, maker: MakerId) -> &mut Made {
+        if self.made.len() <= maker.index() {
+            self.made.resize_with(maker.index() + 1, Made::default);
+        }
+        &mut self.made[maker.index()]
+    }
+}
+
+impl MadeThread {
+    /// Where it was spawned.
+    pub fn location(&self) -> &'static Location<'static> {
+        self.location
+    }
+}
+
+/// Things are made in order, so the new one is among the old ones or right after them.
+fn put<T>(list: &mut Vec<T>, nth: u32, item: T) {
+    match list.get_mut(nth as usize) {
+        Some(place) => *place = item,
+        None => list.push(item),
+    }
+}
+
+/// Whether the name is another than the one known.
+fn learn(names: &mut Vec<Option<Box<str>>>, index: usize, name: &str) -> bool {
+    if names.len() <= index {
+        names.resize(index + 1, None);
+    }
+    let is_new = names[index].as_deref() != Some(name);
+    if is_new {
+        names[index] = Some(name.into());
+    }
+    is_new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn here() -> &'static Location<'static> {
+        Location::caller()
+    }
+
+    #[test]
+    fn the_same_thing_has_the_same_number_on_every_worker() {
+        let registry = Arc::new(Registry::new(here()));
+        let mut one = LocalNames::new(registry.clone());
+        let mut other = LocalNames::new(registry);
+        let (place, elsewhere) = (here(), Location::caller());
+
+        let first = one.object(MakerId::MAIN, 0, "AtomicBool", place);
+        let second = one.object(MakerId::MAIN, 1, "AtomicBool", place);
+        assert_ne!(first, second);
+        assert_eq!(other.object(MakerId::MAIN, 0, "AtomicBool", place), first);
+        assert_eq!(other.object(MakerId::MAIN, 1, "AtomicBool", place), second);
+
+        let child = other.thread(MakerId::MAIN, 0, elsewhere);
+        assert_eq!(one.thread(MakerId::MAIN, 0, elsewhere).thread, child.thread);
+        let of_child = one.object(child.maker, 0, "AtomicBool", place);
+        assert_ne!(of_child, first);
+        assert_eq!(other.object(child.maker, 0, "AtomicBool", place), of_child);
+    }
+
+    #[test]
+    fn what_is_made_elsewhere_instead_has_another_number() {
+        let mut names = LocalNames::new(Arc::new(Registry::new(here())));
+        let (place, elsewhere) = (here(), Location::caller());
+        let first = names.object(MakerId::MAIN, 0, "AtomicBool", place);
+        let instead = names.object(MakerId::MAIN, 0, "AtomicBool", elsewhere);
+        let another_kind = names.object(MakerId::MAIN, 0, "AtomicU8", place);
+        assert!(first != instead && instead != another_kind && first != another_kind);
+        assert_eq!(names.object(MakerId::MAIN, 0, "AtomicBool", place), first);
+    }
+}

@@ -1,0 +1,245 @@
+//! Stable numbers, and names for people.
+//!
+//! A thread or an object is known by its *maker* (a thread or a static), by how many its maker
+//! had made before it, and by the place where it was made. That does not depend on the
+//! interleaving, so the number that it is given here means the same in every execution of a
+//! check, and on every worker.
+//!
+//! [`Registry`] is the table of a check, shared by its workers. [`local`] is what a worker
+//! remembers of it, so that the lock is taken only for what is new. [`shown`] makes names for
+//! reports, and [`derive`](derive_name) guesses them from the source.
+
+mod derive;
+mod local;
+mod shown;
+
+pub use derive::derive_name;
+pub use local::{LocalNames, MadeThread};
+pub use shown::{Names, read_source_line};
+
+use std::panic::Location;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fencepost_memory::{Address, LocationId, ThreadId};
+use rustc_hash::FxHashMap;
+
+/// Something that makes threads and objects: a thread or a static.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct MakerId(u32);
+
+impl MakerId {
+    /// The first thread.
+    pub const MAIN: MakerId = MakerId(0);
+
+    /// The maker's number as an index.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What is known of a maker.
+#[derive(Clone, Debug)]
+pub enum Maker {
+    /// A thread.
+    Thread(ThreadId),
+    /// A static, by its name.
+    Static(&'static str),
+}
+
+/// The objects that every thread has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tokens {
+    /// Written when it is spawned, read when it begins.
+    pub start: Address,
+    /// Written when it ends, read when it is joined.
+    pub end: Address,
+    /// Whether its next park returns at once.
+    pub park: Address,
+}
+
+/// What kind of thing a token is.
+pub(crate) const START_TOKEN: &str = "start";
+pub(crate) const END_TOKEN: &str = "end";
+pub(crate) const PARK_TOKEN: &str = "park token";
+
+/// What is known of a thread.
+#[derive(Clone, Debug)]
+pub struct ThreadRecord {
+    /// Who spawned it; nobody spawned the first.
+    pub parent: Option<MakerId>,
+    /// How many its maker had spawned before.
+    pub nth: u32,
+    /// Where it was spawned.
+    pub location: LocationId,
+    /// The name that its builder was given.
+    pub name: Option<String>,
+    /// It, as a maker.
+    pub maker: MakerId,
+    /// Its objects.
+    pub tokens: Tokens,
+}
+
+/// What is known of an object.
+#[derive(Clone, Debug)]
+pub struct ObjectRecord {
+    /// Who made it.
+    pub maker: MakerId,
+    /// How many its maker had made before.
+    pub nth: u32,
+    /// Where it was made.
+    pub location: LocationId,
+    /// Its type.
+    pub kind: &'static str,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct ObjectKey {
+    maker: MakerId,
+    nth: u32,
+    location: LocationId,
+    kind: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct ThreadKey {
+    maker: MakerId,
+    nth: u32,
+    location: LocationId,
+}
+
+/// Where something is in the source, without its memory address: the compiler may keep the same
+/// place twice.
+type LocationKey = (&'static str, u32, u32);
+
+/// The numbers of a check.
+#[derive(Debug)]
+pub struct Registry {
+    tables: Mutex<Tables>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tables {
+    pub(crate) makers: Vec<Maker>,
+    pub(crate) threads: Vec<ThreadRecord>,
+    pub(crate) objects: Vec<ObjectRecord>,
+    pub(crate) locations: Vec<&'static Location<'static>>,
+    thread_keys: FxHashMap<ThreadKey, ThreadId>,
+    object_keys: FxHashMap<ObjectKey, Address>,
+    location_keys: FxHashMap<LocationKey, LocationId>,
+    static_keys: FxHashMap<usize, MakerId>,
+}
+
+impl std::fmt::Debug for ObjectKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} of {:?}", self.kind, self.nth, self.maker)
+    }
+}
+
+impl std::fmt::Debug for ThreadKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "thread {} of {:?}", self.nth, self.maker)
+    }
+}
+
+impl Registry {
+    /// The registry of a new check. It knows the first thread, which begins at `location`.
+    pub fn new(location: &'static Location<'static>) -> Self {
+        let mut tables = Tables::default();
+        let location = tables.location(location);
+        tables.add_thread(None, 0, location);
+        Registry {
+            tables: Mutex::new(tables),
+        }
+    }
+
+    pub(crate) fn tables(&self) -> MutexGuard<'_, Tables> {
+        // Nothing in this module panics halfway through a change.
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the location is.
+    ///
+    /// # Panics
+    /// If the location is not of this check.
+    pub fn location(&self, location: LocationId) -> &'static Location<'static> {
+        self.tables().locations[location.index()]
+    }
+}
+
+impl Tables {
+    fn location(&mut self, location: &'static Location<'static>) -> LocationId {
+        let key = (location.file(), location.line(), location.column());
+        *self.location_keys.entry(key).or_insert_with(|| {
+            self.locations.push(location);
+            LocationId::from_index(self.locations.len() as u32 - 1)
+        })
+    }
+
+    fn add_object(&mut self, key: ObjectKey) -> Address {
+        let address = Address(self.objects.len() as u32);
+        self.objects.push(ObjectRecord {
+            maker: key.maker,
+            nth: key.nth,
+            location: key.location,
+            kind: key.kind,
+            name: None,
+        });
+        address
+    }
+
+    fn object(&mut self, key: ObjectKey) -> Address {
+        if let Some(&address) = self.object_keys.get(&key) {
+            return address;
+        }
+        let address = self.add_object(key);
+        self.object_keys.insert(key, address);
+        address
+    }
+
+    fn add_thread(&mut self, parent: Option<MakerId>, nth: u32, location: LocationId) -> ThreadId {
+        let thread = ThreadId(self.threads.len() as u32);
+        let maker = MakerId(self.makers.len() as u32);
+        self.makers.push(Maker::Thread(thread));
+        let mut token = |kind| {
+            self.add_object(ObjectKey {
+                maker,
+                nth: 0,
+                location,
+                kind,
+            })
+        };
+        let tokens = Tokens {
+            start: token(START_TOKEN),
+            end: token(END_TOKEN),
+            park: token(PARK_TOKEN),
+        };
+        self.threads.push(ThreadRecord {
+            parent,
+            nth,
+            location,
+            name: None,
+            maker,
+            tokens,
+        });
+        thread
+    }
+
+    fn thread(&mut self, key: ThreadKey) -> ThreadId {
+        if let Some(&thread) = self.thread_keys.get(&key) {
+            return thread;
+        }
+        let thread = self.add_thread(Some(key.maker), key.nth, key.location);
+        self.thread_keys.insert(key, thread);
+        thread
+    }
+
+    fn static_maker(&mut self, identity: usize, name: &'static str) -> MakerId {
+        *self.static_keys.entry(identity).or_insert_with(|| {
+            self.makers.push(Maker::Static(name));
+            MakerId(self.makers.len() as u32 - 1)
+        })
+    }
+}

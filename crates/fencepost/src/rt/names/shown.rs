@@ -1,0 +1,240 @@
+//! Names for people.
+
+use std::panic::Location;
+
+use fencepost_memory::{Address, LocationId, ThreadId};
+use rustc_hash::FxHashMap;
+
+use super::{
+    END_TOKEN, Maker, MakerId, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN, Tables, derive_name,
+};
+
+/// The names of a check's threads and objects, as far as they were known when this was made.
+///
+/// An object is called what the user calls it (`named`), else what the line that makes it calls
+/// it, else `AtomicBool@src/queue.rs:12`. If several have one name, the second is `flag#2`. Which
+/// of them is the second does not depend on who was numbered first.
+#[derive(Clone, Debug)]
+pub struct Names {
+    objects: Vec<String>,
+    kinds: Vec<&'static str>,
+    made_at: Vec<LocationId>,
+    threads: Vec<String>,
+    locations: Vec<&'static Location<'static>>,
+}
+
+impl Names {
+    /// The names, where `source_line` gives the text of a line (from 1) of a file, if it can.
+    pub fn new(
+        registry: &Registry,
+        mut source_line: impl FnMut(&str, u32) -> Option<String>,
+    ) -> Self {
+        let tables = registry.tables().clone();
+        let threads = thread_names(&tables);
+        let objects = object_names(&tables, &threads, &mut source_line);
+        Names {
+            objects,
+            threads,
+            kinds: tables.objects.iter().map(|object| object.kind).collect(),
+            made_at: tables
+                .objects
+                .iter()
+                .map(|object| object.location)
+                .collect(),
+            locations: tables.locations,
+        }
+    }
+
+    /// What an object is called.
+    pub fn object(&self, object: Address) -> &str {
+        self.objects.get(object.index()).map_or("?", String::as_str)
+    }
+
+    /// The type of an object, such as `AtomicBool`.
+    pub fn kind(&self, object: Address) -> Option<&'static str> {
+        self.kinds.get(object.index()).copied()
+    }
+
+    /// Where an object was made.
+    pub fn made_at(&self, object: Address) -> Option<&'static Location<'static>> {
+        self.location(*self.made_at.get(object.index())?)
+    }
+
+    /// What a thread is called.
+    pub fn thread(&self, thread: ThreadId) -> &str {
+        self.threads.get(thread.index()).map_or("?", String::as_str)
+    }
+
+    /// Where a location is.
+    pub fn location(&self, location: LocationId) -> Option<&'static Location<'static>> {
+        self.locations.get(location.index()).copied()
+    }
+
+    /// How many objects have names.
+    pub fn object_count(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// How many threads have names.
+    pub fn thread_count(&self) -> usize {
+        self.threads.len()
+    }
+}
+
+/// A line of a file of the package being checked: the compiler names files relative to the root of
+/// their workspace, and tests run in the root of their package.
+pub fn read_source_line(file: &str, line: u32) -> Option<String> {
+    let index = (line as usize).checked_sub(1)?;
+    let current = std::env::current_dir().ok()?;
+    current.ancestors().find_map(|folder| {
+        let text = std::fs::read_to_string(folder.join(file)).ok()?;
+        text.lines().nth(index).map(str::to_owned)
+    })
+}
+
+fn thread_names(tables: &Tables) -> Vec<String> {
+    let wanted: Vec<String> = tables
+        .threads
+        .iter()
+        .enumerate()
+        .map(|(index, thread)| match (&thread.name, index) {
+            (Some(name), _) => name.clone(),
+            (None, 0) => "main".to_owned(),
+            (None, _) => format!("T{index}"),
+        })
+        .collect();
+    let order = ordered(wanted.len(), |index| {
+        path(tables, tables.threads[index].maker)
+    });
+    number_the_same(wanted, &order)
+}
+
+fn object_names(
+    tables: &Tables,
+    threads: &[String],
+    source_line: &mut dyn FnMut(&str, u32) -> Option<String>,
+) -> Vec<String> {
+    let mut derived: FxHashMap<LocationId, Option<String>> = FxHashMap::default();
+    let mut name = |object: &ObjectRecord| {
+        if let Some(name) = &object.name {
+            return name.clone();
+        }
+        if let (START_TOKEN | END_TOKEN | PARK_TOKEN, Maker::Thread(thread)) =
+            (object.kind, &tables.makers[object.maker.index()])
+        {
+            return format!("{} of {}", object.kind, threads[thread.index()]);
+        }
+        let location = tables.locations[object.location.index()];
+        let guess = derived.entry(object.location).or_insert_with(|| {
+            let line = source_line(location.file(), location.line())?;
+            derive_name(&line, location.column())
+        });
+        match (guess, &tables.makers[object.maker.index()]) {
+            (Some(name), _) => name.clone(),
+            (None, Maker::Static(name)) => (*name).to_owned(),
+            (None, Maker::Thread(_)) => {
+                format!("{}@{}:{}", object.kind, location.file(), location.line())
+            }
+        }
+    };
+    let wanted = tables.objects.iter().map(&mut name).collect::<Vec<_>>();
+    let order = ordered(wanted.len(), |index| {
+        let object = &tables.objects[index];
+        let mut key = path(tables, object.maker);
+        key.push((object.nth, object.location.index(), object.kind));
+        key
+    });
+    number_the_same(wanted, &order)
+}
+
+/// A sort key of a maker that does not depend on who was numbered first, except for statics and
+/// for things that are made at several places in turn.
+fn path(tables: &Tables, maker: MakerId) -> Vec<(u32, usize, &'static str)> {
+    match &tables.makers[maker.index()] {
+        Maker::Static(name) => vec![(u32::MAX, 0, name)],
+        Maker::Thread(thread) => {
+            let record = &tables.threads[thread.index()];
+            let mut key = record
+                .parent
+                .map_or_else(Vec::new, |parent| path(tables, parent));
+            key.push((record.nth, record.location.index(), ""));
+            key
+        }
+    }
+}
+
+fn ordered<K: Ord>(count: usize, key: impl Fn(usize) -> K) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by_cached_key(|&index| key(index));
+    order
+}
+
+/// `flag`, `flag#2`, `flag#3`.
+fn number_the_same(mut names: Vec<String>, order: &[usize]) -> Vec<String> {
+    let mut seen: FxHashMap<String, u32> = FxHashMap::default();
+    for &index in order {
+        let count = seen.entry(names[index].clone()).or_insert(0);
+        *count += 1;
+        if *count > 1 {
+            names[index] = format!("{}#{count}", names[index]);
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::LocalNames;
+    use super::*;
+
+    #[test]
+    fn names_are_given_derived_or_placed() {
+        let here = Location::caller();
+        let registry = Arc::new(Registry::new(here));
+        let mut local = LocalNames::new(registry.clone());
+        let given = local.object(MakerId::MAIN, 0, "AtomicBool", here);
+        local.name_object(given, "flag");
+        let line = line!();
+        let next = Location::caller();
+        let _ = "let turn = "; // the line that is derived from
+        let derived = local.object(MakerId::MAIN, 1, "AtomicU8", next);
+        let again = local.object(MakerId::MAIN, 2, "AtomicU8", next);
+        let child = local.thread(MakerId::MAIN, 0, here);
+        local.name_thread(child.thread, "worker");
+        let counter = local.static_maker(1, "COUNTER");
+        let of_static = local.object(counter, 0, "AtomicU8", here);
+
+        let names = Names::new(&registry, |_, wanted| {
+            let text = "                   turn: AtomicU8::new(0)";
+            (wanted == line + 1).then(|| text.to_owned())
+        });
+        assert_eq!(names.object(given), "flag");
+        assert_eq!(names.kind(given), Some("AtomicBool"));
+        assert_eq!(names.made_at(derived).map(Location::line), Some(line + 1));
+        assert_eq!(names.object(of_static), "COUNTER");
+        assert_eq!(names.thread(ThreadId(0)), "main");
+        assert_eq!(names.thread(child.thread), "worker");
+        assert_eq!(names.object(child.tokens.end), "end of worker");
+        let placed = local.object(MakerId::MAIN, 3, "AtomicI8", here);
+        let names = Names::new(&registry, |_, _| None);
+        assert_eq!(
+            names.object(placed),
+            format!("AtomicI8@{}:{}", here.file(), here.line())
+        );
+        assert_eq!(
+            names.object(again),
+            format!("AtomicU8@{}:{}#2", next.file(), next.line())
+        );
+    }
+
+    #[test]
+    fn source_lines_are_found_from_the_package_or_the_workspace() {
+        let line = line!();
+        let text = read_source_line(file!(), line).expect("this file");
+        assert_eq!(text.trim(), "let line = line!();");
+        assert_eq!(read_source_line("no/such/file.rs", 1), None);
+        assert_eq!(read_source_line(file!(), 0), None);
+    }
+}

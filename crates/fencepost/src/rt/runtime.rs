@@ -1,0 +1,337 @@
+//! A closure as a program that an explorer can run.
+#![allow(unsafe_code)] // Coroutines and their runtime share the execution by pointer.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use corosensei::CoroutineResult;
+use fencepost_explore::{Performed, Program, Standing};
+use fencepost_memory::{Address, LocationId, ThreadId};
+
+use super::coroutine::{End, ThreadCoroutine, newborn};
+use super::error::ProgramError;
+use super::execution::{Entered, Execution, Outcomes, Phase, Setup, Status, current_execution};
+use super::names::{MadeThread, Registry};
+use super::operation::Current;
+use super::{foreign, overflow, panics};
+
+/// What is checked.
+pub type Checked = Arc<dyn Fn() + Send + Sync>;
+
+/// How often a thread is resumed that stops again and again while it is unwound.
+const MAX_RESUMES: u32 = 100;
+
+/// One worker of a check. It stays on the OS thread that made it.
+pub struct Runtime {
+    checked: Checked,
+    main: MadeThread,
+    /// Made by `Box`, freed when the runtime is dropped. Coroutines use it while they run.
+    execution: NonNull<Execution>,
+    /// By thread. Apart from the execution, because running one borrows it.
+    coroutines: Vec<Option<ThreadCoroutine>>,
+    serial: u64,
+    is_begun: bool,
+}
+
+impl Runtime {
+    /// A worker of the check whose numbers are in `registry`.
+    pub fn new(checked: Checked, setup: Setup, registry: Arc<Registry>) -> Self {
+        static RUNTIMES: AtomicU64 = AtomicU64::new(1);
+        panics::install_hook();
+        overflow::install_handler();
+        let execution = Box::new(Execution::new(setup, registry));
+        Runtime {
+            checked,
+            main: execution.names.main_thread(),
+            execution: NonNull::from(Box::leak(execution)),
+            coroutines: Vec::new(),
+            // 2^40 executions would take a worker more than a week.
+            serial: RUNTIMES.fetch_add(1, Ordering::Relaxed) << 40,
+            is_begun: false,
+        }
+    }
+
+    /// The execution, as its threads know it. Used while no coroutine is running.
+    #[inline]
+    fn current(&self) -> Current {
+        Current::of(self.execution)
+    }
+
+    /// Runs `thread` to its next operation, then the threads that it has spawned to their first.
+    fn run(&mut self, thread: Option<ThreadId>) -> Result<(), ProgramError> {
+        let entered = Entered::new(self.execution);
+        if let Some(thread) = thread {
+            self.resume(thread);
+        }
+        while let Some(child) = self.adopt_newborn() {
+            if self.current().phase() == Phase::Running {
+                self.resume(child);
+            }
+        }
+        drop(entered);
+        let (error, serial) = self
+            .current()
+            .with(|execution| (execution.error.clone(), execution.serial));
+        match error.or_else(|| foreign::complaint_about(serial)) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes over the coroutine of the next thread that was spawned.
+    fn adopt_newborn(&mut self) -> Option<ThreadId> {
+        let newborn = self.current().with(|execution| {
+            let newborn = execution.newborns.pop_front()?;
+            if newborn.thread != self.main.thread {
+                execution.performed_mut().spawned.push(newborn.thread);
+            }
+            Some(newborn)
+        })?;
+        let index = newborn.thread.index();
+        if self.coroutines.len() <= index {
+            self.coroutines.resize_with(index + 1, || None);
+        }
+        self.coroutines[index] = Some(newborn.coroutine);
+        Some(newborn.thread)
+    }
+
+    #[inline]
+    fn resume(&mut self, thread: ThreadId) {
+        let current = self.current();
+        let coroutine = self.coroutines[thread.index()]
+            .as_mut()
+            .expect("a thread that is there has a coroutine");
+        current.with(|execution| {
+            execution.thread = thread;
+            execution.is_in_coroutine = true;
+        });
+        let result = coroutine.resume(());
+        let is_abandoned = current.with(|execution| {
+            execution.is_in_coroutine = false;
+            execution.slots[thread.index()].is_abandoned
+        });
+        match result {
+            CoroutineResult::Yield(()) if !is_abandoned => {}
+            CoroutineResult::Yield(()) => self.leak(thread),
+            CoroutineResult::Return(end) => self.end(thread, end),
+        }
+    }
+
+    /// A thread has ended, or has been unwound.
+    fn end(&mut self, thread: ThreadId, end: End) {
+        let coroutine = self.coroutines[thread.index()].take();
+        let coroutine = coroutine.expect("it has just returned");
+        self.current().with(|execution| {
+            let slot = &mut execution.slots[thread.index()];
+            slot.status = Status::Ended;
+            slot.trap = None;
+            let size = slot.stack_size;
+            match end {
+                End::Overflowed => {
+                    // What is left of the thread may still be referred to.
+                    std::mem::forget(coroutine);
+                    execution.fail(ProgramError::StackOverflow { thread, size });
+                    return;
+                }
+                End::Panicked(payload) => execution.fail(panic_error(thread, &*payload)),
+                End::Returned | End::Dissolved => {}
+            }
+            execution.stacks.give_back(size, coroutine.into_stack());
+        });
+    }
+
+    /// A thread cannot be unwound. What it owns stays as it is, for ever.
+    #[cold]
+    fn leak(&mut self, thread: ThreadId) {
+        std::mem::forget(self.coroutines[thread.index()].take());
+        self.current().with(|execution| {
+            let slot = &mut execution.slots[thread.index()];
+            slot.status = Status::Ended;
+            slot.trap = None;
+        });
+    }
+
+    /// Unwinds the threads that have not ended, the latest first: they may borrow from those
+    /// that spawned them.
+    fn dissolve(&mut self) {
+        while self.adopt_newborn().is_some() {}
+        let current = self.current();
+        for position in (0..current.with(|execution| execution.present.len())).rev() {
+            let thread = current.with(|execution| execution.present[position]);
+            if self.coroutines[thread.index()].is_some() {
+                self.dissolve_thread(thread);
+            }
+        }
+    }
+
+    #[cold]
+    fn dissolve_thread(&mut self, thread: ThreadId) {
+        let current = self.current();
+        current.with(|execution| {
+            execution.thread = thread;
+            execution.direct_operations = 0;
+        });
+        if let Some(coroutine) = &mut self.coroutines[thread.index()]
+            && !coroutine.started()
+        {
+            // Drops the function that it was to run.
+            let dropped = catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind()));
+            match dropped {
+                Ok(()) => self.end(thread, End::Dissolved),
+                Err(_) => self.leak(thread),
+            }
+            return;
+        }
+        for _ in 0..MAX_RESUMES {
+            self.resume(thread);
+            if self.coroutines[thread.index()].is_none() {
+                return;
+            }
+        }
+        self.leak(thread);
+    }
+
+    /// Drops what belongs to the execution and to none of its threads.
+    fn clear(&mut self) -> Result<(), ProgramError> {
+        let current = self.current();
+        let mut result = Ok(());
+        for position in 0..current.with(|execution| execution.present.len()) {
+            let locals = current.with(|execution| {
+                let thread = execution.present[position];
+                std::mem::take(&mut execution.slots[thread.index()].locals)
+            });
+            result = result.and(catch_unwind(AssertUnwindSafe(|| drop(locals))));
+        }
+        result = result.and(current.drop_statics());
+        result.map_err(|payload| panic_error(self.main.thread, &*payload))
+    }
+
+    fn leaked(&self) -> Option<ProgramError> {
+        self.current().with(|execution| {
+            let watched = execution.watched.iter().find(|watched| watched.is_alive)?;
+            Some(ProgramError::Leak {
+                what: watched.what,
+                place: watched.location.into(),
+            })
+        })
+    }
+}
+
+fn panic_error(thread: ThreadId, payload: &(dyn Any + Send)) -> ProgramError {
+    ProgramError::Panic {
+        thread,
+        message: panics::message_of(payload),
+        place: None,
+    }
+}
+
+impl Program for Runtime {
+    type Error = ProgramError;
+
+    fn start(&mut self, performed: &mut Performed) -> Result<(), ProgramError> {
+        if current_execution().is_some() {
+            return Err(ProgramError::BadUse {
+                message: "a check is run inside of a check".to_owned(),
+                place: None,
+            });
+        }
+        self.finish(false)?;
+        self.serial += 1;
+        self.is_begun = true;
+        let checked = self.checked.clone();
+        let newborn = self.current().with(|execution| {
+            execution.reset(self.serial);
+            execution.performed = NonNull::from(&mut *performed);
+            // SAFETY: the body borrows nothing.
+            unsafe { newborn(execution, self.main, None, None, move || checked()) }
+        });
+        newborn.map_err(|error| ProgramError::BadUse {
+            message: format!("there is no stack for a thread: {error}"),
+            place: None,
+        })?;
+        self.run(None)
+    }
+
+    fn thread_bound(&self) -> usize {
+        self.current().with(|execution| execution.slots.len())
+    }
+
+    fn standing(&self, thread: ThreadId) -> Standing {
+        self.current().with(|execution| {
+            let Some(slot) = execution.slots.get(thread.index()) else {
+                return Standing::Absent;
+            };
+            match slot.status {
+                Status::Absent => Standing::Absent,
+                Status::Ended => Standing::Ended,
+                Status::Present => Standing::Before {
+                    intent: slot.intent,
+                    outcomes: match slot.outcomes {
+                        Outcomes::One => 1,
+                        Outcomes::Fixed(count) => count,
+                        Outcomes::Of(object, count) => count(execution.state(object)),
+                    },
+                },
+            }
+        })
+    }
+
+    fn state(&self, object: Address) -> u64 {
+        self.current().with(|execution| execution.state(object))
+    }
+
+    fn location(&self, thread: ThreadId) -> Option<LocationId> {
+        self.current().with(|execution| {
+            let slot = execution.slots.get(thread.index())?;
+            let location = slot.location;
+            (slot.status == Status::Present).then(|| execution.names.location(location))
+        })
+    }
+
+    fn step(
+        &mut self,
+        thread: ThreadId,
+        outcome: u32,
+        performed: &mut Performed,
+    ) -> Result<(), ProgramError> {
+        self.current().with(|execution| {
+            execution.outcome = outcome;
+            execution.steps += 1;
+            execution.performed = NonNull::from(performed);
+        });
+        self.run(Some(thread))
+    }
+
+    fn finish(&mut self, is_complete: bool) -> Result<(), ProgramError> {
+        if !self.is_begun {
+            return Ok(());
+        }
+        self.is_begun = false;
+        let current = self.current();
+        current.with(|execution| {
+            execution.phase = Phase::Dissolving;
+            execution.hide();
+        });
+        let entered = Entered::new(self.execution);
+        self.dissolve();
+        let cleared = self.clear();
+        drop(entered);
+        match (is_complete, self.leaked()) {
+            (false, _) => Ok(()),
+            (true, None) => cleared,
+            (true, Some(leak)) => cleared.and(Err(leak)),
+        }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        // An execution that was not finished is not asked for leaks.
+        let _ = self.finish(false);
+        // SAFETY: it came from a box in `new`, and no coroutine is left that could use it.
+        drop(unsafe { Box::from_raw(self.execution.as_ptr()) });
+    }
+}

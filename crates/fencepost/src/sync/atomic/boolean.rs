@@ -1,0 +1,69 @@
+//! Atomic booleans.
+
+use std::fmt;
+use std::panic::Location;
+use std::sync::atomic::Ordering;
+
+use super::core::{Atomic, Variable, common_operations, modifications};
+
+impl Variable for std::sync::atomic::AtomicBool {
+    type Value = bool;
+    const KIND: &'static str = "AtomicBool";
+
+    #[inline]
+    fn new(value: bool) -> Self {
+        Self::new(value)
+    }
+
+    #[inline]
+    fn get(&self) -> bool {
+        self.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn set(&self, value: bool) {
+        self.store(value, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn state(value: bool) -> u64 {
+        u64::from(value)
+    }
+}
+
+/// A boolean that threads can share, as [`std::sync::atomic::AtomicBool`].
+pub struct AtomicBool {
+    atomic: Atomic<std::sync::atomic::AtomicBool>,
+}
+
+common_operations!(bool, [], AtomicBool, std::sync::atomic::AtomicBool);
+
+impl AtomicBool {
+    modifications! { bool =>
+        /// Logical "and". Returns the previous value.
+        fetch_and(value: bool) |before| before & value;
+        /// Logical "nand". Returns the previous value.
+        fetch_nand(value: bool) |before| !(before & value);
+        /// Logical "or". Returns the previous value.
+        fetch_or(value: bool) |before| before | value;
+        /// Logical "xor". Returns the previous value.
+        fetch_xor(value: bool) |before| before ^ value;
+    }
+
+    /// Logical "not". Returns the previous value.
+    #[inline]
+    #[track_caller]
+    pub fn fetch_not(&self, order: Ordering) -> bool {
+        match self.atomic.current(Location::caller()) {
+            None => self.atomic.variable.fetch_not(order),
+            Some(current) => self.atomic.modify(current, order, |before| !before),
+        }
+    }
+}
+
+impl Default for AtomicBool {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new(false)
+    }
+}

@@ -1,0 +1,416 @@
+//! What all atomic variables are: a variable of `std`, and an object of the execution.
+//!
+//! Outside of a check the variable is used with the given ordering. In a check it holds the value
+//! (a pointer needs more than the bits of its address), and the object's state is the value as a
+//! number, for the explorer to compare. The state is brought up to date before every
+//! operation, since `get_mut` may have changed the value.
+
+use std::panic::Location;
+use std::sync::atomic::Ordering;
+
+use fencepost_explore::{Condition, Effect, Intent};
+
+use crate::rt::{Current, Object, Outcomes, Step};
+
+/// A variable of `std`.
+pub(super) trait Variable {
+    /// What it holds.
+    type Value: Copy;
+    /// The name of its type.
+    const KIND: &'static str;
+
+    /// A variable that holds `value`.
+    fn new(value: Self::Value) -> Self;
+    /// The value. There is only one OS thread, so the ordering does not matter.
+    fn get(&self) -> Self::Value;
+    /// Changes the value.
+    fn set(&self, value: Self::Value);
+    /// The value as a number. Signed values are extended by their sign.
+    fn state(value: Self::Value) -> u64;
+}
+
+/// A variable, and what the explorer knows it as.
+pub(super) struct Atomic<V> {
+    pub(super) variable: V,
+    object: Object,
+}
+
+impl<V: Variable> Atomic<V> {
+    #[inline]
+    pub(super) fn new(value: V::Value, location: &'static Location<'static>) -> Self {
+        Atomic {
+            variable: V::new(value),
+            object: Object::new(V::KIND, V::state(value), location),
+        }
+    }
+
+    pub(super) fn set_name(&self, name: &str) {
+        self.object.set_name(name);
+    }
+
+    /// The execution in which the variable is to be used; outside of a check, none.
+    #[inline]
+    pub(super) fn current(&self, location: &'static Location<'static>) -> Option<Current> {
+        self.object.current(location)
+    }
+
+    #[inline]
+    fn operation<R>(
+        &self,
+        current: Current,
+        effect: Effect,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        let object = self.object.address();
+        current.set_state(object, V::state(self.variable.get()));
+        let intent = Intent::Access {
+            object,
+            effect,
+            awaits: None,
+        };
+        current.operation(intent, Outcomes::One, location, perform)
+    }
+
+    #[inline]
+    #[track_caller]
+    pub(super) fn load(&self, current: Current, ordering: Ordering) -> V::Value {
+        match ordering {
+            Ordering::Release => panic!("there is no such thing as a release load"),
+            Ordering::AcqRel => panic!("there is no such thing as an acquire-release load"),
+            _ => {}
+        }
+        let object = self.object.address();
+        self.operation(current, Effect::Read, Location::caller(), |step| {
+            let state = step.read(object);
+            let events = step.target().load(object);
+            step.emit(events, state);
+            let thread = step.thread();
+            if let Some(races) = step.races() {
+                races.load(thread, object, ordering);
+            }
+            self.variable.get()
+        })
+    }
+
+    #[inline]
+    #[track_caller]
+    pub(super) fn store(&self, current: Current, value: V::Value, ordering: Ordering) {
+        match ordering {
+            Ordering::Acquire => panic!("there is no such thing as an acquire store"),
+            Ordering::AcqRel => panic!("there is no such thing as an acquire-release store"),
+            _ => {}
+        }
+        let object = self.object.address();
+        self.operation(current, Effect::Write, Location::caller(), |step| {
+            self.variable.set(value);
+            step.write(object, V::state(value));
+            let events = step.target().store(object, ordering);
+            step.emit(events, V::state(value));
+            let thread = step.thread();
+            if let Some(races) = step.races() {
+                races.store(thread, object, ordering);
+            }
+        });
+    }
+
+    /// A read-modify-write that always writes. Returns the value before.
+    #[inline]
+    #[track_caller]
+    pub(super) fn modify(
+        &self,
+        current: Current,
+        ordering: Ordering,
+        change: impl FnOnce(V::Value) -> V::Value,
+    ) -> V::Value {
+        self.operation(current, Effect::Write, Location::caller(), |step| {
+            let before = self.variable.get();
+            self.overwrite(step, change(before), ordering);
+            before
+        })
+    }
+
+    #[inline]
+    #[track_caller]
+    pub(super) fn compare_exchange(
+        &self,
+        current: Current,
+        expected: V::Value,
+        new: V::Value,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<V::Value, V::Value> {
+        match failure {
+            Ordering::Release => panic!("there is no such thing as a release failure ordering"),
+            Ordering::AcqRel => {
+                panic!("there is no such thing as an acquire-release failure ordering")
+            }
+            _ => {}
+        }
+        let object = self.object.address();
+        let expected = V::state(expected);
+        let effect = Effect::WriteIf(Condition::Equals(expected));
+        self.operation(current, effect, Location::caller(), |step| {
+            let before = self.variable.get();
+            if V::state(before) == expected {
+                self.overwrite(step, new, success);
+                return Ok(before);
+            }
+            let state = step.read(object);
+            let events = step.target().failed_exchange(object, success);
+            step.emit(events, state);
+            let thread = step.thread();
+            if let Some(races) = step.races() {
+                races.load(thread, object, failure);
+            }
+            Err(before)
+        })
+    }
+
+    #[inline]
+    fn overwrite(&self, step: &mut Step<'_>, value: V::Value, ordering: Ordering) {
+        let object = self.object.address();
+        self.variable.set(value);
+        step.write(object, V::state(value));
+        let events = step.target().read_modify_write(object, ordering);
+        step.emit(events, V::state(value));
+        let thread = step.thread();
+        if let Some(races) = step.races() {
+            races.read_modify_write(thread, object, ordering);
+        }
+    }
+}
+
+/// The methods that every atomic type has, as `std` documents them.
+macro_rules! common_operations {
+    ($value:ty, [$($generics:tt)*], $name:ty, $variable:ty) => {
+        impl<$($generics)*> $name {
+            /// A new variable.
+            #[inline]
+            #[track_caller]
+            pub fn new(value: $value) -> Self {
+                Self {
+                    atomic: Atomic::new(value, Location::caller()),
+                }
+            }
+
+            /// Gives the variable a name for reports.
+            #[must_use]
+            pub fn named(self, name: &str) -> Self {
+                self.atomic.set_name(name);
+                self
+            }
+
+            /// The value, for who has the variable alone.
+            pub fn get_mut(&mut self) -> &mut $value {
+                self.atomic.variable.get_mut()
+            }
+
+            /// The value.
+            pub fn into_inner(self) -> $value {
+                self.atomic.variable.into_inner()
+            }
+
+            /// A pointer to the value. What is done with it is seen by nobody.
+            pub fn as_ptr(&self) -> *mut $value {
+                self.atomic.variable.as_ptr()
+            }
+
+            /// Loads the value.
+            ///
+            /// # Panics
+            /// If the ordering is `Release` or `AcqRel`.
+            #[inline]
+            #[track_caller]
+            pub fn load(&self, order: Ordering) -> $value {
+                match self.atomic.current(Location::caller()) {
+                    None => self.atomic.variable.load(order),
+                    Some(current) => self.atomic.load(current, order),
+                }
+            }
+
+            /// Stores a value.
+            ///
+            /// # Panics
+            /// If the ordering is `Acquire` or `AcqRel`.
+            #[inline]
+            #[track_caller]
+            pub fn store(&self, value: $value, order: Ordering) {
+                match self.atomic.current(Location::caller()) {
+                    None => self.atomic.variable.store(value, order),
+                    Some(current) => self.atomic.store(current, value, order),
+                }
+            }
+
+            /// Stores a value, and returns the previous one.
+            #[inline]
+            #[track_caller]
+            pub fn swap(&self, value: $value, order: Ordering) -> $value {
+                match self.atomic.current(Location::caller()) {
+                    None => self.atomic.variable.swap(value, order),
+                    Some(current) => self.atomic.modify(current, order, |_| value),
+                }
+            }
+
+            /// Stores `new` if the value is `current`. Returns the previous value, as an error if
+            /// it was another.
+            ///
+            /// # Errors
+            /// The value, if it is not `current`.
+            ///
+            /// # Panics
+            /// If the failure ordering is `Release` or `AcqRel`.
+            #[inline]
+            #[track_caller]
+            pub fn compare_exchange(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                match self.atomic.current(Location::caller()) {
+                    None => {
+                        let variable = &self.atomic.variable;
+                        variable.compare_exchange(current, new, success, failure)
+                    }
+                    Some(execution) => {
+                        self.atomic
+                            .compare_exchange(execution, current, new, success, failure)
+                    }
+                }
+            }
+
+            /// Like `compare_exchange`; outside of a check it may fail for no reason.
+            ///
+            /// # Errors
+            /// The value, if it is not `current`.
+            ///
+            /// # Panics
+            /// If the failure ordering is `Release` or `AcqRel`.
+            #[inline]
+            #[track_caller]
+            pub fn compare_exchange_weak(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                match self.atomic.current(Location::caller()) {
+                    None => {
+                        let variable = &self.atomic.variable;
+                        variable.compare_exchange_weak(current, new, success, failure)
+                    }
+                    Some(execution) => {
+                        self.atomic
+                            .compare_exchange(execution, current, new, success, failure)
+                    }
+                }
+            }
+
+            /// Loads the value and tries to replace it by what `f` makes of it, until that
+            /// succeeds or `f` returns `None`. Returns the previous value.
+            ///
+            /// # Errors
+            /// The value for which `f` returned `None`.
+            ///
+            /// # Panics
+            /// If the fetch ordering is `Release` or `AcqRel`.
+            #[inline]
+            #[track_caller]
+            pub fn fetch_update<F>(
+                &self,
+                set_order: Ordering,
+                fetch_order: Ordering,
+                f: F,
+            ) -> Result<$value, $value>
+            where
+                F: FnMut($value) -> Option<$value>,
+            {
+                self.try_update(set_order, fetch_order, f)
+            }
+
+            /// The same as `fetch_update`.
+            ///
+            /// # Errors
+            /// The value for which `f` returned `None`.
+            ///
+            /// # Panics
+            /// If the fetch ordering is `Release` or `AcqRel`.
+            #[inline]
+            #[track_caller]
+            pub fn try_update<F>(
+                &self,
+                set_order: Ordering,
+                fetch_order: Ordering,
+                mut f: F,
+            ) -> Result<$value, $value>
+            where
+                F: FnMut($value) -> Option<$value>,
+            {
+                let mut previous = self.load(fetch_order);
+                while let Some(next) = f(previous) {
+                    match self.compare_exchange_weak(previous, next, set_order, fetch_order) {
+                        Ok(previous) => return Ok(previous),
+                        Err(other) => previous = other,
+                    }
+                }
+                Err(previous)
+            }
+
+            /// Like `try_update`, with a function that always has a new value.
+            ///
+            /// # Panics
+            /// If the fetch ordering is `Release` or `AcqRel`.
+            #[inline]
+            #[track_caller]
+            pub fn update<F>(&self, set_order: Ordering, fetch_order: Ordering, mut f: F) -> $value
+            where
+                F: FnMut($value) -> $value,
+            {
+                let mut previous = self.load(fetch_order);
+                loop {
+                    let next = f(previous);
+                    match self.compare_exchange_weak(previous, next, set_order, fetch_order) {
+                        Ok(previous) => return previous,
+                        Err(other) => previous = other,
+                    }
+                }
+            }
+        }
+
+        impl<$($generics)*> From<$value> for $name {
+            #[track_caller]
+            fn from(value: $value) -> Self {
+                Self::new(value)
+            }
+        }
+
+        /// The value, without an event.
+        impl<$($generics)*> fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.atomic.variable, f)
+            }
+        }
+    };
+}
+
+/// Methods that read, modify and write.
+macro_rules! modifications {
+    ($value:ty => $($(#[$attribute:meta])* $method:ident($operand:ident: $type:ty) $change:expr;)*) => {
+        $(
+            $(#[$attribute])*
+            #[inline]
+            #[track_caller]
+            pub fn $method(&self, $operand: $type, order: Ordering) -> $value {
+                match self.atomic.current(Location::caller()) {
+                    None => self.atomic.variable.$method($operand, order),
+                    Some(current) => self.atomic.modify(current, order, $change),
+                }
+            }
+        )*
+    };
+}
+
+pub(super) use {common_operations, modifications};

@@ -1,0 +1,32 @@
+//! Fences.
+
+use std::panic::Location;
+use std::sync::atomic::Ordering;
+
+pub use std::sync::atomic::compiler_fence;
+
+use crate::rt::Current;
+
+/// A fence, as [`std::sync::atomic::fence`]. No thread has to stop for it.
+///
+/// # Panics
+/// If the ordering is `Relaxed`.
+#[inline]
+#[track_caller]
+pub fn fence(order: Ordering) {
+    let Some(current) = Current::get() else {
+        return std::sync::atomic::fence(order);
+    };
+    assert!(
+        order != Ordering::Relaxed,
+        "there is no such thing as a relaxed fence"
+    );
+    current.local(Location::caller(), |step| {
+        let events = step.target().fence(order);
+        step.emit(events, 0);
+        let thread = step.thread();
+        if let Some(races) = step.races() {
+            races.fence(thread, order);
+        }
+    });
+}

@@ -1,0 +1,3 @@
+//! What threads share, as in [`std::sync`].
+
+pub mod atomic;

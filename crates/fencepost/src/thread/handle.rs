@@ -1,0 +1,363 @@
+//! Spawning, joining and naming threads.
+#![allow(unsafe_code)] // Spawning on a borrowed stack is unsafe.
+
+use std::cell::UnsafeCell;
+use std::ffi::CString;
+use std::fmt;
+use std::io;
+use std::panic::Location;
+use std::sync::Arc;
+
+use fencepost_explore::{Effect, Intent};
+use fencepost_memory as memory;
+use memory::Operation;
+
+use super::park::unpark;
+use crate::rt::{Current, Outcomes, ProgramError, SpawnOptions};
+
+/// Identifies a thread, as [`std::thread::ThreadId`] does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ThreadId(Identity);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Identity {
+    Std(std::thread::ThreadId),
+    Checked(memory::ThreadId),
+}
+
+impl fmt::Debug for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Identity::Std(id) => id.fmt(f),
+            Identity::Checked(id) => write!(f, "ThreadId({})", id.0),
+        }
+    }
+}
+
+/// A handle to a thread, as [`std::thread::Thread`].
+#[derive(Clone)]
+pub struct Thread {
+    inner: ThreadInner,
+}
+
+#[derive(Clone)]
+enum ThreadInner {
+    Std(std::thread::Thread),
+    Checked {
+        id: memory::ThreadId,
+        name: Option<Arc<str>>,
+        token: crate::rt::Object,
+    },
+}
+
+impl Thread {
+    pub(super) fn outside(thread: std::thread::Thread) -> Self {
+        Thread {
+            inner: ThreadInner::Std(thread),
+        }
+    }
+
+    pub(super) fn of(current: Current, id: memory::ThreadId) -> Self {
+        Thread {
+            inner: ThreadInner::Checked {
+                id,
+                name: current.thread_name(id),
+                token: current.park_token(id),
+            },
+        }
+    }
+
+    /// The thread's identity.
+    pub fn id(&self) -> ThreadId {
+        match &self.inner {
+            ThreadInner::Std(thread) => ThreadId(Identity::Std(thread.id())),
+            ThreadInner::Checked { id, .. } => ThreadId(Identity::Checked(*id)),
+        }
+    }
+
+    /// The thread's name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        match &self.inner {
+            ThreadInner::Std(thread) => thread.name(),
+            ThreadInner::Checked { id, name: None, .. } => (id.0 == 0).then_some("main"),
+            ThreadInner::Checked { name, .. } => name.as_deref(),
+        }
+    }
+
+    /// Lets the thread's next (or present) [`park`](super::park) return.
+    #[track_caller]
+    pub fn unpark(&self) {
+        match &self.inner {
+            ThreadInner::Std(thread) => thread.unpark(),
+            ThreadInner::Checked { token, .. } => unpark(token, Location::caller()),
+        }
+    }
+}
+
+impl fmt::Debug for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Thread")
+            .field("id", &self.id())
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a thread leaves its result for who joins it.
+pub(super) struct Packet<T>(UnsafeCell<Option<T>>);
+
+// SAFETY: all threads of a check run on one OS thread, one at a time, and the result is put and
+// taken in one piece. The handle that holds a packet may be sent to where `T` may be sent.
+unsafe impl<T: Send> Sync for Packet<T> {}
+
+impl<T> Packet<T> {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Packet(UnsafeCell::new(None)))
+    }
+
+    pub(super) fn put(&self, value: T) {
+        // SAFETY: see `Sync`; no reference to the content is ever given away.
+        unsafe { *self.0.get() = Some(value) };
+    }
+
+    pub(super) fn take(&self) -> Option<T> {
+        // SAFETY: as in `put`.
+        unsafe { (*self.0.get()).take() }
+    }
+}
+
+/// A thread of a check that can be joined.
+pub(super) struct Joinable<T> {
+    pub(super) thread: Thread,
+    pub(super) packet: Arc<Packet<T>>,
+    /// None if the execution was over when it was to be spawned.
+    pub(super) id: Option<memory::ThreadId>,
+}
+
+impl<T> Joinable<T> {
+    pub(super) fn join(self, location: &'static Location<'static>) -> super::Result<T> {
+        let Some(current) = Current::get() else {
+            panic!("a thread of a check is joined outside of the check, at {location}");
+        };
+        if let Some(id) = self.id {
+            join_thread(current, id, location);
+        }
+        match self.packet.take() {
+            Some(value) => Ok(value),
+            None => {
+                // The execution is over and the thread was taken down. A destructor that waits
+                // for it would not survive an `Err`.
+                current.abandon();
+                Err(Box::new("the thread was taken down"))
+            }
+        }
+    }
+
+    pub(super) fn is_finished(&self, location: &'static Location<'static>) -> bool {
+        match (Current::get(), self.id) {
+            (Some(current), Some(id)) => has_ended(current, id, location),
+            _ => true,
+        }
+    }
+}
+
+/// Waits for the end of a thread.
+pub(super) fn join_thread(
+    current: Current,
+    thread: memory::ThreadId,
+    location: &'static Location<'static>,
+) {
+    current.operation(Intent::Join(thread), Outcomes::One, location, |step| {
+        let end = step.tokens(thread).end;
+        let events = step.target().draining(Operation::LockedLoad(end));
+        step.emit(events, 1);
+        step.acquire_end_of(thread);
+    });
+}
+
+/// Whether a thread has ended. The end itself is no step, so that no thread could be seen between
+/// its last operation and its end; a program that asks has to be run with ends as steps.
+fn has_ended(
+    current: Current,
+    thread: memory::ThreadId,
+    location: &'static Location<'static>,
+) -> bool {
+    if !current.are_ends_visible() && !current.is_dissolving() {
+        current.fail(ProgramError::NeedsVisibleEnds);
+    }
+    let end = current.tokens(thread).end;
+    let intent = Intent::Access {
+        object: end,
+        effect: Effect::Read,
+        awaits: None,
+    };
+    current.operation(intent, Outcomes::One, location, |step| {
+        let state = step.read(end);
+        let events = step.target().load(end);
+        step.emit(events, state);
+        step.acquire(end);
+        state == 1
+    })
+}
+
+/// Spawns a thread of a check.
+///
+/// # Safety
+/// What `function` borrows must stay valid until the thread has ended or was taken down.
+pub(super) unsafe fn spawn_checked<F: FnOnce() -> T, T>(
+    current: Current,
+    options: SpawnOptions,
+    location: &'static Location<'static>,
+    function: F,
+) -> Joinable<T> {
+    let packet = Packet::new();
+    let result = packet.clone();
+    // SAFETY: handed on to the caller; the packet is owned.
+    let id = unsafe { current.spawn(options, location, move || result.put(function())) };
+    Joinable {
+        thread: Thread::of(current, id.unwrap_or(current.thread())),
+        packet,
+        id,
+    }
+}
+
+/// Spawns a thread.
+///
+/// # Panics
+/// As [`std::thread::spawn`], outside of a check.
+#[track_caller]
+pub fn spawn<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new().spawn(f).expect("failed to spawn thread")
+}
+
+/// Settings of a new thread, as [`std::thread::Builder`].
+#[derive(Debug, Default)]
+#[must_use = "must eventually spawn the thread"]
+pub struct Builder {
+    pub(super) name: Option<String>,
+    pub(super) stack_size: Option<usize>,
+}
+
+impl Builder {
+    /// The usual settings.
+    pub fn new() -> Self {
+        Builder::default()
+    }
+
+    /// Names the thread: in a check, reports will call it so.
+    pub fn name(mut self, name: String) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// Sets the size of the thread's stack in bytes.
+    pub fn stack_size(mut self, size: usize) -> Self {
+        self.stack_size = Some(size);
+        self
+    }
+
+    /// Spawns the thread.
+    ///
+    /// # Errors
+    /// As [`std::thread::Builder::spawn`], outside of a check.
+    ///
+    /// # Panics
+    /// If the name contains a null byte.
+    #[track_caller]
+    pub fn spawn<F, T>(self, f: F) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let location = Location::caller();
+        let inner = match Current::get() {
+            None => {
+                let handle = self.for_std().spawn(f)?;
+                let thread = Thread::outside(handle.thread().clone());
+                JoinInner::Std(handle, thread)
+            }
+            // SAFETY: `F` borrows nothing.
+            Some(current) => JoinInner::Checked(unsafe {
+                spawn_checked(current, self.into_options(), location, f)
+            }),
+        };
+        Ok(JoinHandle { inner })
+    }
+
+    pub(super) fn for_std(self) -> std::thread::Builder {
+        let mut builder = std::thread::Builder::new();
+        if let Some(name) = self.name {
+            builder = builder.name(name);
+        }
+        if let Some(size) = self.stack_size {
+            builder = builder.stack_size(size);
+        }
+        builder
+    }
+
+    #[track_caller]
+    pub(super) fn into_options(self) -> SpawnOptions {
+        let name = self.name.map(|name| {
+            let checked =
+                CString::new(name).expect("thread name may not contain interior null bytes");
+            Arc::from(checked.into_string().expect("it was a string before"))
+        });
+        SpawnOptions {
+            name,
+            stack_size: self.stack_size,
+        }
+    }
+}
+
+/// A thread that can be joined, as [`std::thread::JoinHandle`].
+pub struct JoinHandle<T> {
+    inner: JoinInner<T>,
+}
+
+enum JoinInner<T> {
+    Std(std::thread::JoinHandle<T>, Thread),
+    Checked(Joinable<T>),
+}
+
+impl<T> JoinHandle<T> {
+    /// Waits for the end of the thread, and returns its result.
+    ///
+    /// # Errors
+    /// The thread's panic, outside of a check. In a check a panic ends the execution.
+    #[track_caller]
+    pub fn join(self) -> super::Result<T> {
+        let location = Location::caller();
+        match self.inner {
+            JoinInner::Std(handle, _) => handle.join(),
+            JoinInner::Checked(joinable) => joinable.join(location),
+        }
+    }
+
+    /// The thread's handle.
+    pub fn thread(&self) -> &Thread {
+        match &self.inner {
+            JoinInner::Std(_, thread) => thread,
+            JoinInner::Checked(joinable) => &joinable.thread,
+        }
+    }
+
+    /// Whether the thread has finished, and joining it would not wait.
+    #[track_caller]
+    pub fn is_finished(&self) -> bool {
+        let location = Location::caller();
+        match &self.inner {
+            JoinInner::Std(handle, _) => handle.is_finished(),
+            JoinInner::Checked(joinable) => joinable.is_finished(location),
+        }
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").finish_non_exhaustive()
+    }
+}

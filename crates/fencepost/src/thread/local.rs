@@ -1,0 +1,254 @@
+//! Thread-local storage that belongs to the threads of a check.
+//!
+//! They share one OS thread, so that the storage of `std` would be shared by them all.
+#![allow(unsafe_code)] // A value lives until the end of its thread, which no type says.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+
+use crate::rt::Current;
+
+/// The values of one thread.
+#[derive(Default)]
+pub(crate) struct Locals {
+    values: Vec<Local>,
+}
+
+struct Local {
+    key: usize,
+    /// None when it was dropped.
+    value: Option<Box<dyn Any>>,
+}
+
+/// A key of thread-local storage, as [`std::thread::LocalKey`]; made by
+/// [`thread_local!`](crate::thread_local).
+pub struct LocalKey<T: 'static> {
+    outside: &'static std::thread::LocalKey<T>,
+    initialise: fn() -> T,
+}
+
+/// The value of the calling thread was dropped already, as [`std::thread::AccessError`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AccessError;
+
+impl fmt::Debug for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AccessError")
+    }
+}
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("already destroyed")
+    }
+}
+
+impl std::error::Error for AccessError {}
+
+impl<T: 'static> LocalKey<T> {
+    #[doc(hidden)]
+    pub const fn new(
+        outside: &'static std::thread::LocalKey<T>,
+        initialise: fn() -> T,
+    ) -> LocalKey<T> {
+        LocalKey {
+            outside,
+            initialise,
+        }
+    }
+
+    /// Lends the calling thread's value to `f`.
+    ///
+    /// # Panics
+    /// If the value was dropped already.
+    pub fn with<F, R>(&'static self, f: F) -> R
+    where
+        F: FnOnce(&T) -> R,
+    {
+        self.try_with(f)
+            .expect("cannot access a Thread Local Storage value during or after destruction")
+    }
+
+    /// Lends the calling thread's value to `f`.
+    ///
+    /// # Errors
+    /// If the value was dropped already.
+    pub fn try_with<F, R>(&'static self, f: F) -> Result<R, AccessError>
+    where
+        F: FnOnce(&T) -> R,
+    {
+        let Some(current) = Current::get() else {
+            return self.outside.try_with(f).map_err(|_| AccessError);
+        };
+        let value = match self.find(current) {
+            Some(found) => found?,
+            None => self.initialise(current, (self.initialise)()),
+        };
+        // SAFETY: the value is boxed, and dropped only when the function of its thread has
+        // returned or was unwound; `f` is called by that function.
+        Ok(f(unsafe { &*value }))
+    }
+
+    fn find(&'static self, current: Current) -> Option<Result<*const T, AccessError>> {
+        let key = std::ptr::from_ref(self) as usize;
+        current.with(|execution| {
+            let locals = &execution.slots[execution.thread.index()].locals;
+            let local = locals.values.iter().find(|local| local.key == key)?;
+            let Some(value) = &local.value else {
+                return Some(Err(AccessError));
+            };
+            let value: &T = value.downcast_ref().expect("a key is that of one value");
+            Some(Ok(std::ptr::from_ref(value)))
+        })
+    }
+
+    fn initialise(&'static self, current: Current, value: T) -> *const T {
+        let key = std::ptr::from_ref(self) as usize;
+        let value = Box::new(value);
+        let address = std::ptr::from_ref(&*value);
+        current.with(|execution| {
+            let locals = &mut execution.slots[execution.thread.index()].locals;
+            locals.values.push(Local {
+                key,
+                value: Some(value),
+            });
+        });
+        address
+    }
+}
+
+impl<T: 'static> LocalKey<Cell<T>> {
+    /// Sets the value.
+    pub fn set(&'static self, value: T) {
+        self.with(|cell| cell.set(value));
+    }
+
+    /// The value.
+    pub fn get(&'static self) -> T
+    where
+        T: Copy,
+    {
+        self.with(Cell::get)
+    }
+
+    /// Takes the value, and leaves the default.
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(Cell::take)
+    }
+
+    /// Replaces the value, and returns the old one.
+    pub fn replace(&'static self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
+    }
+}
+
+impl<T: 'static> LocalKey<RefCell<T>> {
+    /// Lends the value to `f`.
+    ///
+    /// # Panics
+    /// If the value is mutably borrowed.
+    pub fn with_borrow<F, R>(&'static self, f: F) -> R
+    where
+        F: FnOnce(&T) -> R,
+    {
+        self.with(|cell| f(&cell.borrow()))
+    }
+
+    /// Lends the value to `f`, mutably.
+    ///
+    /// # Panics
+    /// If the value is borrowed.
+    pub fn with_borrow_mut<F, R>(&'static self, f: F) -> R
+    where
+        F: FnOnce(&mut T) -> R,
+    {
+        self.with(|cell| f(&mut cell.borrow_mut()))
+    }
+
+    /// Sets the value.
+    ///
+    /// # Panics
+    /// If the value is borrowed.
+    pub fn set(&'static self, value: T) {
+        self.with(|cell| *cell.borrow_mut() = value);
+    }
+
+    /// Takes the value, and leaves the default.
+    ///
+    /// # Panics
+    /// If the value is borrowed.
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(RefCell::take)
+    }
+
+    /// Replaces the value, and returns the old one.
+    ///
+    /// # Panics
+    /// If the value is borrowed.
+    pub fn replace(&'static self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
+    }
+}
+
+impl<T: 'static> fmt::Debug for LocalKey<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalKey").finish_non_exhaustive()
+    }
+}
+
+/// Drops the values of the calling thread, the latest first, as `std` does.
+pub(crate) fn drop_locals(current: Current) {
+    let take_last = || {
+        current.with(|execution| {
+            let locals = &mut execution.slots[execution.thread.index()].locals;
+            let last = locals.values.iter_mut().rev();
+            let last = last.filter_map(|local| local.value.take()).next();
+            if last.is_none() {
+                locals.values.clear();
+            }
+            last
+        })
+    };
+    // A destructor may be a whole program: nothing is lent while it runs.
+    while let Some(value) = take_last() {
+        drop(value);
+    }
+}
+
+/// Declares thread-local storage, as [`std::thread_local!`]: in a check, every thread of the check
+/// has its own.
+#[macro_export]
+macro_rules! thread_local {
+    () => {};
+    ($(#[$attribute:meta])* $vis:vis static $name:ident: $type:ty = const $init:block; $($rest:tt)*) => {
+        $crate::thread_local!($(#[$attribute])* $vis static $name: $type = const $init);
+        $crate::thread_local!($($rest)*);
+    };
+    ($(#[$attribute:meta])* $vis:vis static $name:ident: $type:ty = const $init:block) => {
+        $crate::thread_local!($(#[$attribute])* $vis static $name: $type = $init);
+    };
+    ($(#[$attribute:meta])* $vis:vis static $name:ident: $type:ty = $init:expr; $($rest:tt)*) => {
+        $crate::thread_local!($(#[$attribute])* $vis static $name: $type = $init);
+        $crate::thread_local!($($rest)*);
+    };
+    ($(#[$attribute:meta])* $vis:vis static $name:ident: $type:ty = $init:expr) => {
+        $(#[$attribute])*
+        $vis static $name: $crate::thread::LocalKey<$type> = {
+            fn initialise() -> $type {
+                $init
+            }
+            ::std::thread_local! {
+                static OUTSIDE: $type = initialise();
+            }
+            $crate::thread::LocalKey::new(&OUTSIDE, initialise)
+        };
+    };
+}

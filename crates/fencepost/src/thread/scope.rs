@@ -1,0 +1,229 @@
+//! Threads that borrow from the one that spawns them.
+#![allow(unsafe_code)] // Threads borrow for as long as the scope lasts, which no type says.
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use fencepost_memory as memory;
+
+use super::handle::{Builder, Joinable, Thread, join_thread, spawn_checked};
+use crate::rt::Current;
+
+/// Threads are spawned in it, as in [`std::thread::Scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    inner: ScopeInner<'scope, 'env>,
+    // Invariance, as in `std`: otherwise `'scope` could shrink to less than the threads' lives.
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+enum ScopeInner<'scope, 'env> {
+    /// Outside of a check. It is known once `std` has made it.
+    Std(OnceLock<&'scope std::thread::Scope<'scope, 'env>>),
+    /// The threads that nobody has joined yet.
+    Checked(Mutex<Vec<memory::ThreadId>>),
+}
+
+/// Calls `f` with a scope in which it can spawn threads that borrow, and waits for them all.
+///
+/// # Panics
+/// As [`std::thread::scope`], outside of a check.
+#[track_caller]
+pub fn scope<'env, F, T>(f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let location = Location::caller();
+    match Current::get() {
+        None => scope_outside(f),
+        Some(current) => scope_checked(current, location, f),
+    }
+}
+
+fn scope_outside<'env, F, T>(f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let scope = Scope {
+        inner: ScopeInner::Std(OnceLock::new()),
+        scope: PhantomData,
+        env: PhantomData,
+    };
+    std::thread::scope(|std_scope| {
+        // SAFETY: only the lifetime changes. `scope` is borrowed for less long than `std_scope` may
+        // be used, and lives until `std` has joined all threads, so that threads which
+        // spawn others find it.
+        let std_scope: &std::thread::Scope<'_, 'env> =
+            unsafe { std::mem::transmute::<&std::thread::Scope<'_, 'env>, _>(std_scope) };
+        if let ScopeInner::Std(place) = &scope.inner {
+            let _ = place.set(std_scope);
+        }
+        f(&scope)
+    })
+}
+
+fn scope_checked<'env, F, T>(current: Current, location: &'static Location<'static>, f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let scope = Scope {
+        inner: ScopeInner::Checked(Mutex::new(Vec::new())),
+        scope: PhantomData,
+        env: PhantomData,
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let value = f(&scope);
+        while let Some(thread) = scope.next_to_join() {
+            join_thread(current, thread, location);
+        }
+        value
+    }));
+    result.unwrap_or_else(|payload| {
+        // The execution is over, but threads still borrow from this stack.
+        current.wait_for_dissolution_of(&scope.threads());
+        resume_unwind(payload)
+    })
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// Spawns a thread that may borrow what outlives the scope.
+    ///
+    /// # Panics
+    /// As [`std::thread::Scope::spawn`], outside of a check.
+    #[track_caller]
+    pub fn spawn<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        Builder::new()
+            .spawn_scoped(self, f)
+            .expect("failed to spawn thread")
+    }
+
+    fn next_to_join(&self) -> Option<memory::ThreadId> {
+        match &self.inner {
+            ScopeInner::Std(_) => None,
+            ScopeInner::Checked(threads) => {
+                let mut threads = threads.lock().unwrap_or_else(PoisonError::into_inner);
+                (!threads.is_empty()).then(|| threads.remove(0))
+            }
+        }
+    }
+
+    fn threads(&self) -> Vec<memory::ThreadId> {
+        match &self.inner {
+            ScopeInner::Std(_) => Vec::new(),
+            ScopeInner::Checked(threads) => {
+                let threads = threads.lock().unwrap_or_else(PoisonError::into_inner);
+                threads.clone()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// Spawns a thread in a scope.
+    ///
+    /// # Errors
+    /// As [`std::thread::Builder::spawn_scoped`], outside of a check.
+    ///
+    /// # Panics
+    /// If the name contains a null byte.
+    #[track_caller]
+    pub fn spawn_scoped<'scope, 'env, F, T>(
+        self,
+        scope: &'scope Scope<'scope, 'env>,
+        f: F,
+    ) -> io::Result<ScopedJoinHandle<'scope, T>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let location = Location::caller();
+        let inner = match (&scope.inner, Current::get()) {
+            (ScopeInner::Std(std_scope), _) => {
+                let std_scope = std_scope.get().expect("`scope` has set it");
+                let handle = self.for_std().spawn_scoped(std_scope, f)?;
+                let thread = Thread::outside(handle.thread().clone());
+                ScopedInner::Std(handle, thread)
+            }
+            (ScopeInner::Checked(threads), Some(current)) => {
+                // SAFETY: the scope does not end before its threads: it joins them, or waits for
+                // them to be taken down.
+                let joinable = unsafe { spawn_checked(current, self.into_options(), location, f) };
+                let mut unjoined = threads.lock().unwrap_or_else(PoisonError::into_inner);
+                unjoined.extend(joinable.id);
+                ScopedInner::Checked(joinable, threads)
+            }
+            (ScopeInner::Checked(_), None) => {
+                panic!("the scope of a check is used outside of the check, at {location}")
+            }
+        };
+        Ok(ScopedJoinHandle { inner })
+    }
+}
+
+/// A thread of a scope that can be joined, as [`std::thread::ScopedJoinHandle`].
+pub struct ScopedJoinHandle<'scope, T> {
+    inner: ScopedInner<'scope, T>,
+}
+
+enum ScopedInner<'scope, T> {
+    Std(std::thread::ScopedJoinHandle<'scope, T>, Thread),
+    Checked(Joinable<T>, &'scope Mutex<Vec<memory::ThreadId>>),
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// Waits for the end of the thread, and returns its result.
+    ///
+    /// # Errors
+    /// The thread's panic, outside of a check. In a check a panic ends the execution.
+    #[track_caller]
+    pub fn join(self) -> super::Result<T> {
+        let location = Location::caller();
+        match self.inner {
+            ScopedInner::Std(handle, _) => handle.join(),
+            ScopedInner::Checked(joinable, unjoined) => {
+                let id = joinable.id;
+                let result = joinable.join(location);
+                let mut unjoined = unjoined.lock().unwrap_or_else(PoisonError::into_inner);
+                unjoined.retain(|thread| Some(*thread) != id);
+                result
+            }
+        }
+    }
+
+    /// The thread's handle.
+    pub fn thread(&self) -> &Thread {
+        match &self.inner {
+            ScopedInner::Std(_, thread) => thread,
+            ScopedInner::Checked(joinable, _) => &joinable.thread,
+        }
+    }
+
+    /// Whether the thread has finished, and joining it would not wait.
+    #[track_caller]
+    pub fn is_finished(&self) -> bool {
+        let location = Location::caller();
+        match &self.inner {
+            ScopedInner::Std(handle, _) => handle.is_finished(),
+            ScopedInner::Checked(joinable, _) => joinable.is_finished(location),
+        }
+    }
+}
+
+impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopedJoinHandle").finish_non_exhaustive()
+    }
+}
