@@ -82,12 +82,29 @@ const CHUNK: usize = 4;
 type Chunk = [u64; CHUNK];
 
 /// Clocks as rows of one matrix.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct DenseClocks {
     /// Chunks per row.
     width: usize,
     rows: usize,
     chunks: Vec<Chunk>,
+}
+
+/// With a `clone_from` that reuses the memory, as states are saved and restored often.
+impl Clone for DenseClocks {
+    fn clone(&self) -> Self {
+        DenseClocks {
+            chunks: self.chunks.clone(),
+            width: self.width,
+            rows: self.rows,
+        }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        self.chunks.clone_from(&source.chunks);
+        self.width = source.width;
+        self.rows = source.rows;
+    }
 }
 
 #[inline(always)]
@@ -211,13 +228,27 @@ struct Block {
 }
 
 /// Clocks as sorted lists of blocks of groups; a group that is absent is zero.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct SparseClocks {
     rows: Vec<Vec<Block>>,
     /// The blocks that the rows have space for.
     capacity: usize,
     timestamp: Vec<Block>,
     merged: Vec<Block>,
+}
+
+/// With a `clone_from` that reuses the memory, as states are saved and restored often.
+impl Clone for SparseClocks {
+    fn clone(&self) -> Self {
+        let mut clone = SparseClocks::default();
+        clone.clone_from(self);
+        clone
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        self.rows.clone_from(&source.rows);
+        self.capacity = self.rows.iter().map(Vec::capacity).sum();
+    }
 }
 
 impl SparseClocks {

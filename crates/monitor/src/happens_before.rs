@@ -17,26 +17,47 @@ use crate::clocks::{Clocks, DenseClocks, Row, address_rows};
 use crate::history::WriteHistory;
 use crate::violation::Placed;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct ThreadState {
     row: Row,
     last: Option<Placed>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct AddressState {
     row: Row,
     last_accessor: Option<ThreadId>,
 }
 
 /// Tracks happens-before over one interleaving, event by event.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct HappensBefore {
     clocks: DenseClocks,
     threads: Vec<ThreadState>,
     addresses: Vec<AddressState>,
     history: WriteHistory,
     position: u64,
+}
+
+/// With a `clone_from` that reuses the memory, as states are saved and restored often.
+impl Clone for HappensBefore {
+    fn clone(&self) -> Self {
+        HappensBefore {
+            clocks: self.clocks.clone(),
+            threads: self.threads.clone(),
+            addresses: self.addresses.clone(),
+            history: self.history.clone(),
+            position: self.position,
+        }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        self.clocks.clone_from(&source.clocks);
+        self.threads.clone_from(&source.threads);
+        self.addresses.clone_from(&source.addresses);
+        self.history.clone_from(&source.history);
+        self.position = source.position;
+    }
 }
 
 impl HappensBefore {

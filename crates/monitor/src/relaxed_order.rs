@@ -46,7 +46,7 @@ use crate::violation::Placed;
 /// How the writes of an interleaving are put in totally ordered groups.
 pub trait Grouping {
     /// The representation that suits the number of groups.
-    type Clocks: Clocks + Default;
+    type Clocks: Clocks + Clone + Default;
 
     /// The group of a write, and its number there.
     fn group(write: &Placed) -> (usize, u64);
@@ -141,7 +141,7 @@ impl Mutation {
 }
 
 /// The relaxed-order monitor. Make one with [`RelaxedOrder::tso`] or [`RelaxedOrder::pso`].
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct RelaxedOrder<G: Grouping> {
     model: MemoryModel,
     stores_in_order: bool,
@@ -153,6 +153,32 @@ pub struct RelaxedOrder<G: Grouping> {
     addresses: Vec<Row>,
     #[cfg(test)]
     pub(crate) mutation: Option<Mutation>,
+}
+
+/// With a `clone_from` that reuses the memory, as states are saved and restored often.
+impl<G: Grouping> Clone for RelaxedOrder<G> {
+    fn clone(&self) -> Self {
+        RelaxedOrder {
+            clocks: self.clocks.clone(),
+            threads: self.threads.clone(),
+            addresses: self.addresses.clone(),
+            ..*self
+        }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        self.clocks.clone_from(&source.clocks);
+        self.threads.clone_from(&source.threads);
+        self.addresses.clone_from(&source.addresses);
+        self.model = source.model;
+        self.stores_in_order = source.stores_in_order;
+        self.kept_rows = source.kept_rows;
+        self.fence_row = source.fence_row;
+        #[cfg(test)]
+        {
+            self.mutation = source.mutation;
+        }
+    }
 }
 
 impl RelaxedOrder<ByWriter> {

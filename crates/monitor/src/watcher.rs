@@ -48,13 +48,34 @@ pub struct OutOfMemoryLimit {
 }
 
 /// A monitor, its happens-before clock and the recent past.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Watcher<M> {
     before: HappensBefore,
     monitor: M,
     recent: Recent,
     limits: WatchLimits,
     events_until_memory_check: u32,
+}
+
+/// With a `clone_from` that reuses the memory, as states are saved and restored often.
+impl<M: Clone> Clone for Watcher<M> {
+    fn clone(&self) -> Self {
+        Watcher {
+            before: self.before.clone(),
+            monitor: self.monitor.clone(),
+            recent: self.recent.clone(),
+            limits: self.limits,
+            events_until_memory_check: self.events_until_memory_check,
+        }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        self.before.clone_from(&source.before);
+        self.monitor.clone_from(&source.monitor);
+        self.recent.clone_from(&source.recent);
+        self.limits = source.limits;
+        self.events_until_memory_check = source.events_until_memory_check;
+    }
 }
 
 /// What grows without new threads and addresses is checked this often.
