@@ -167,3 +167,46 @@ fn a_store_that_overtakes() {
     let text = program.reporter(MemoryModel::TSO).finding(&finding);
     expect("store-overtakes.txt", &plain(&text));
 }
+
+const RELEASE: &str = "\
+fn publish(slot: &Slot) {
+    slot.value.store(1, Relaxed);
+    slot.owner.store(1, Relaxed);
+}
+
+fn claim(slot: &Slot) -> u32 {
+    slot.owner.store(2, Relaxed);
+    slot.value.load(Relaxed)
+}
+
+fn claim_at_once(slot: &Slot) -> u32 {
+    slot.value.swap(2, SeqCst);
+    slot.owner.load(Relaxed)
+}
+";
+
+#[test]
+fn the_pair_that_is_swapped_may_be_the_second() {
+    let program = Program::new("src/slot.rs", RELEASE).run(&[
+        ("T1 st value 1", "value.|store"),
+        ("T1 st owner 1", "owner.|store(1"),
+        ("T2 st owner 2", "owner.|store(2"),
+        ("T2 ld value 1", "value.|load"),
+    ]);
+    let finding = program.violation(MemoryModel::TSO);
+    let text = program.reporter(MemoryModel::TSO).finding(&finding);
+    expect("second-pair.txt", &plain(&text));
+}
+
+#[test]
+fn a_locked_write_may_be_overtaken() {
+    let program = Program::new("src/slot.rs", RELEASE).run(&[
+        ("T1 il value 2", "value.|swap"),
+        ("T1 ld owner 0", "owner.|load"),
+        ("T2 st owner 2", "owner.|store(2"),
+        ("T2 ld value 2", "value.|load"),
+    ]);
+    let finding = program.violation(MemoryModel::TSO);
+    let text = program.reporter(MemoryModel::TSO).finding(&finding);
+    expect("locked-write.txt", &plain(&text));
+}

@@ -11,6 +11,41 @@
 //! `words` makes names fit for a line.
 //!
 //! Nothing here knows the explorer or the runtime, and source text comes from the caller.
+//!
+//! ```
+//! use fencepost_memory::{Address, LocationId, MemoryModel, ThreadId};
+//! use fencepost_report::check::{CheckFinding, Problem, Reporter, Target};
+//! use fencepost_report::{Naming, NoSources, SourcePosition};
+//!
+//! struct Names;
+//! impl Naming for Names {
+//!     fn thread(&self, thread: ThreadId) -> String {
+//!         format!("T{}", thread.0)
+//!     }
+//!     fn address(&self, address: Address) -> String {
+//!         format!("x{}", address.0)
+//!     }
+//!     fn location(&self, _: LocationId) -> Option<String> {
+//!         None
+//!     }
+//! }
+//!
+//! let finding = CheckFinding {
+//!     problem: Problem::Panic {
+//!         thread: ThreadId(1),
+//!         message: "assertion failed: a || b".into(),
+//!         location: Some(SourcePosition::new("src/lib.rs", 31, 9)),
+//!     },
+//!     interleaving: vec![],
+//!     schedule: "0.1x3".into(),
+//!     replay: "fencepost::replay(\"0.1x3\", program)".into(),
+//!     execution: 7,
+//! };
+//! let reporter = Reporter::new(Target::of(MemoryModel::TSO), &Names, &NoSources);
+//! assert_eq!(reporter.headline(&finding), "T1 panicked: assertion failed: a || b");
+//! let text = reporter.finding(&finding);
+//! assert!(text.contains("src/lib.rs:31:9"));
+//! ```
 
 mod diagnosis;
 mod finding;

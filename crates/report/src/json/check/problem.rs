@@ -1,0 +1,229 @@
+//! What is wrong with a checked program, as JSON, by its kind.
+
+use fencepost_memory::ThreadId;
+use fencepost_monitor::{ExplainError, Finding, Violation};
+use serde::Serialize;
+
+use super::{AccessObject, PlaceObject};
+use crate::check::{Alternative, Hint, Problem, RaceAccess, Wait};
+use crate::json::{CycleObject, WitnessObject};
+use crate::names::Naming;
+
+/// Where a full fence is missing.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct FenceObject {
+    /// The fence comes after this access,
+    pub after: AccessObject,
+    /// and before this one of the same thread.
+    pub before: AccessObject,
+}
+
+/// What rules the cycle of a violation out. There may be others.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RepairObject {
+    /// Full fences in all of these places do.
+    pub fences: Vec<FenceObject>,
+    /// What does too: `seq-cst` for the store before each place, or `release` for the write
+    /// after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alternative: Option<&'static str>,
+}
+
+impl RepairObject {
+    fn new(hint: &Hint, names: &dyn Naming) -> Self {
+        let fences = hint.gaps.iter().map(|gap| FenceObject {
+            after: AccessObject::new(&gap.after, names),
+            before: AccessObject::new(&gap.before, names),
+        });
+        RepairObject {
+            fences: fences.collect(),
+            alternative: hint.alternative.map(|alternative| match alternative {
+                Alternative::SeqCstStores => "seq-cst",
+                Alternative::ReleaseWrites => "release",
+            }),
+        }
+    }
+}
+
+/// A thread that waits or spins.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WaitObject {
+    /// The thread's name.
+    pub thread: String,
+    /// For what it waits.
+    pub what: String,
+    /// Where, or null.
+    pub source: Option<PlaceObject>,
+}
+
+/// One side of a data race.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RaceObject {
+    /// The thread's name.
+    pub thread: String,
+    /// Whether it writes.
+    pub writes: bool,
+    /// Where, or null.
+    pub source: Option<PlaceObject>,
+}
+
+/// What is wrong, by its kind. Places are null if they are not known.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "problem", rename_all = "kebab-case")]
+#[allow(missing_docs)] // As in `Problem`.
+#[allow(clippy::large_enum_variant)] // There are few of them.
+#[non_exhaustive]
+pub enum ProblemObject {
+    StoreBuffer {
+        pending: AccessObject,
+        last: AccessObject,
+        event: AccessObject,
+        cycle: Vec<CycleObject>,
+        witness: Option<WitnessObject>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        witness_missing: Option<String>,
+        repair: Option<RepairObject>,
+    },
+    Panic {
+        thread: String,
+        message: String,
+        source: Option<PlaceObject>,
+    },
+    Deadlock {
+        waits: Vec<WaitObject>,
+    },
+    Livelock {
+        waits: Vec<WaitObject>,
+    },
+    Race {
+        cell: String,
+        first: RaceObject,
+        second: RaceObject,
+    },
+    Leak {
+        what: String,
+        source: Option<PlaceObject>,
+    },
+    StackOverflow {
+        thread: String,
+        source: Option<PlaceObject>,
+    },
+    StepLimit {
+        steps: u64,
+        thread: String,
+        source: Option<PlaceObject>,
+    },
+    NonDeterminism {
+        expected: String,
+        found: String,
+        thread: String,
+        source: Option<PlaceObject>,
+    },
+    BadUse {
+        message: String,
+        source: Option<PlaceObject>,
+    },
+}
+
+impl ProblemObject {
+    pub(super) fn new(problem: &Problem, hint: &Option<Hint>, names: &dyn Naming) -> Self {
+        let name = |thread: &ThreadId| names.thread(*thread);
+        match problem {
+            Problem::StoreBuffer {
+                violation,
+                explained,
+            } => Self::store_buffer(violation, explained, hint, names),
+            Problem::Panic {
+                thread,
+                message,
+                location,
+            } => ProblemObject::Panic {
+                thread: name(thread),
+                message: message.clone(),
+                source: PlaceObject::of(location),
+            },
+            Problem::Deadlock { waits } => ProblemObject::Deadlock {
+                waits: wait_objects(waits, names),
+            },
+            Problem::Livelock { waits } => ProblemObject::Livelock {
+                waits: wait_objects(waits, names),
+            },
+            Problem::Race {
+                cell,
+                first,
+                second,
+            } => ProblemObject::Race {
+                cell: cell.clone(),
+                first: race_object(first, names),
+                second: race_object(second, names),
+            },
+            Problem::Leak { what, location } => ProblemObject::Leak {
+                what: what.clone(),
+                source: PlaceObject::of(location),
+            },
+            Problem::StackOverflow { thread, location } => ProblemObject::StackOverflow {
+                thread: name(thread),
+                source: PlaceObject::of(location),
+            },
+            Problem::StepLimit {
+                steps,
+                thread,
+                location,
+            } => ProblemObject::StepLimit {
+                steps: *steps,
+                thread: name(thread),
+                source: PlaceObject::of(location),
+            },
+            Problem::NonDeterminism {
+                expected,
+                found,
+                thread,
+                location,
+            } => ProblemObject::NonDeterminism {
+                expected: expected.clone(),
+                found: found.clone(),
+                thread: name(thread),
+                source: PlaceObject::of(location),
+            },
+            Problem::BadUse { message, location } => ProblemObject::BadUse {
+                message: message.clone(),
+                source: PlaceObject::of(location),
+            },
+        }
+    }
+
+    fn store_buffer(
+        violation: &Violation,
+        explained: &Result<Finding, ExplainError>,
+        hint: &Option<Hint>,
+        names: &dyn Naming,
+    ) -> Self {
+        let finding = explained.as_ref().ok();
+        ProblemObject::StoreBuffer {
+            pending: AccessObject::new(&violation.pending, names),
+            last: AccessObject::new(&violation.last, names),
+            event: AccessObject::new(&violation.event, names),
+            cycle: finding.map_or_else(Vec::new, |f| CycleObject::all(f, names)),
+            witness: finding.map(|f| WitnessObject::new(&f.witness, names)),
+            witness_missing: explained.as_ref().err().map(ToString::to_string),
+            repair: hint.as_ref().map(|hint| RepairObject::new(hint, names)),
+        }
+    }
+}
+
+fn wait_objects(waits: &[Wait], names: &dyn Naming) -> Vec<WaitObject> {
+    let objects = waits.iter().map(|wait| WaitObject {
+        thread: names.thread(wait.thread),
+        what: wait.what.clone(),
+        source: PlaceObject::of(&wait.location),
+    });
+    objects.collect()
+}
+
+fn race_object(access: &RaceAccess, names: &dyn Naming) -> RaceObject {
+    RaceObject {
+        thread: names.thread(access.thread),
+        writes: access.writes,
+        source: PlaceObject::of(&access.location),
+    }
+}
