@@ -5,12 +5,12 @@
 //! of `std`. Outside of a check they are those of `std`. In a check every operation on them is a
 //! step, and the checker runs the program in all the orders that matter.
 //!
-//! - [`sync`]: what threads share
-//! - [`thread`]: threads
-//! - [`cell`]: data that is not atomic, checked for data races
-//! - [`hint`]: waiting in loops
-//! - [`lazy_static!`], [`thread_local!`]: statics and thread-local storage that every execution has
-//!   afresh
+//! - [`sync`] has what threads share,
+//! - [`thread`] has threads,
+//! - [`cell`] has data that is not atomic, checked for data races,
+//! - [`hint`] says that a thread waits in a loop,
+//! - [`lazy_static!`] and [`thread_local!`] are for statics and thread-local storage that every
+//!   execution has afresh.
 //!
 //! For readers of the code: [`rt`] is where it happens.
 

@@ -72,13 +72,11 @@ impl Runtime {
             }
         }
         drop(entered);
-        let (error, serial) = self
-            .current()
-            .with(|execution| (execution.error.clone(), execution.serial));
-        match error.or_else(|| foreign::complaint_about(serial)) {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        self.current().with(|execution| match &execution.error {
+            // It stays where it is too, so that nothing that happens from here on replaces it.
+            Some(error) => Err(error.clone()),
+            None => foreign::complaint_about(execution.serial).map_or(Ok(()), Err),
+        })
     }
 
     /// Takes over the coroutine of the next thread that was spawned.

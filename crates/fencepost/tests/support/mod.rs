@@ -184,7 +184,10 @@ impl Driver {
             let is_error = run.error.is_some();
             runs.push(run);
             assert!(runs.len() < 1_000_000, "too many executions");
-            while path.last().is_some_and(|(taken, count)| taken + 1 == *count) {
+            while path
+                .last()
+                .is_some_and(|(taken, count)| taken + 1 == *count)
+            {
                 path.pop();
             }
             match path.last_mut() {

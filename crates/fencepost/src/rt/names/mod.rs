@@ -5,9 +5,9 @@
 //! interleaving, so the number that it is given here means the same in every execution of a
 //! check, and on every worker.
 //!
-//! [`Registry`] is the table of a check, shared by its workers. [`local`] is what a worker
-//! remembers of it, so that the lock is taken only for what is new. [`shown`] makes names for
-//! reports, and [`derive`](derive_name) guesses them from the source.
+//! [`Registry`] is the table of a check, shared by its workers. [`LocalNames`] is what a worker
+//! remembers of it, so that the lock is taken only for what is new. [`Names`] are for
+//! reports, and [`derive_name`] guesses them from the source.
 
 mod derive;
 mod local;

@@ -196,9 +196,7 @@ mod tests {
         let mut local = LocalNames::new(registry.clone());
         let given = local.object(MakerId::MAIN, 0, "AtomicBool", here);
         local.name_object(given, "flag");
-        let line = line!();
         let next = Location::caller();
-        let _ = "let turn = "; // the line that is derived from
         let derived = local.object(MakerId::MAIN, 1, "AtomicU8", next);
         let again = local.object(MakerId::MAIN, 2, "AtomicU8", next);
         let child = local.thread(MakerId::MAIN, 0, here);
@@ -206,13 +204,20 @@ mod tests {
         let counter = local.static_maker(1, "COUNTER");
         let of_static = local.object(counter, 0, "AtomicU8", here);
 
-        let names = Names::new(&registry, |_, wanted| {
-            let text = "                   turn: AtomicU8::new(0)";
-            (wanted == line + 1).then(|| text.to_owned())
+        // What `next` points at, if the line were the one below.
+        let column = next.column() as usize;
+        let text = format!("{:>width$}AtomicU8::new(0)", "turn: ", width = column - 1);
+        let names = Names::new(&registry, |_, line| {
+            (line == next.line()).then(|| text.clone())
         });
+        assert_eq!(names.object(derived), "turn");
+        assert_eq!(names.object(again), "turn#2");
         assert_eq!(names.object(given), "flag");
         assert_eq!(names.kind(given), Some("AtomicBool"));
-        assert_eq!(names.made_at(derived).map(Location::line), Some(line + 1));
+        assert_eq!(
+            names.made_at(derived).map(Location::line),
+            Some(next.line())
+        );
         assert_eq!(names.object(of_static), "COUNTER");
         assert_eq!(names.thread(ThreadId(0)), "main");
         assert_eq!(names.thread(child.thread), "worker");

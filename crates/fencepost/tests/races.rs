@@ -1,0 +1,382 @@
+//! Data races on cells are found exactly: where happens-before does not order, and nowhere else.
+#![allow(unsafe_code)] // Cells are shared without protection: that is what is tested.
+
+mod support;
+
+use std::sync::Arc;
+
+use fencepost::cell::UnsafeCell;
+use fencepost::rt::{ProgramError, Race};
+use fencepost::sync::atomic::{AtomicUsize, Ordering, Ordering::*, fence};
+use fencepost::thread;
+use support::{all_fine, first_error};
+
+/// A cell that is shared whatever happens.
+struct Shared {
+    data: UnsafeCell<u32>,
+    flag: AtomicUsize,
+    other: AtomicUsize,
+}
+
+// SAFETY: that is what is tested; threads of a check never run at the same time.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn new() -> Arc<Self> {
+        Arc::new(Shared {
+            data: UnsafeCell::new(0),
+            flag: AtomicUsize::new(0),
+            other: AtomicUsize::new(0),
+        })
+    }
+
+    #[track_caller]
+    fn write(&self) {
+        // SAFETY: threads of a check never run at the same time.
+        self.data.with_mut(|pointer| unsafe { *pointer += 1 });
+    }
+
+    #[track_caller]
+    fn read(&self) -> u32 {
+        // SAFETY: threads of a check never run at the same time.
+        self.data.with(|pointer| unsafe { *pointer })
+    }
+}
+
+/// Runs two threads on shared data, in every order.
+fn two(
+    one: impl Fn(&Shared) + Send + Sync + 'static,
+    two: impl Fn(&Shared) + Send + Sync + 'static,
+) -> impl Fn() + Send + Sync + 'static {
+    let (one, two) = (Arc::new(one), Arc::new(two));
+    move || {
+        let shared = Shared::new();
+        let (first, second) = (shared.clone(), shared);
+        let (one, two) = (one.clone(), two.clone());
+        let first = thread::spawn(move || one(&first));
+        let second = thread::spawn(move || two(&second));
+        first.join().unwrap();
+        second.join().unwrap();
+    }
+}
+
+fn race(error: Option<ProgramError>) -> Box<Race> {
+    match error {
+        Some(ProgramError::Race(race)) => race,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn message_passing(store: Ordering, load: Ordering) -> impl Fn() + Send + Sync + 'static {
+    two(
+        move |shared| {
+            shared.write();
+            shared.flag.store(1, store);
+        },
+        move |shared| {
+            if shared.flag.load(load) == 1 {
+                assert_eq!(shared.read(), 1);
+            }
+        },
+    )
+}
+
+#[test]
+fn release_and_acquire_order_and_nothing_less_does() {
+    all_fine(message_passing(Release, Acquire));
+    all_fine(message_passing(SeqCst, SeqCst));
+    for (store, load) in [(Relaxed, Acquire), (Release, Relaxed), (Relaxed, Relaxed)] {
+        race(first_error(message_passing(store, load)));
+    }
+}
+
+#[test]
+fn a_race_names_both_lines() {
+    let (writer, reader) = (
+        |shared: &Shared| shared.write(),
+        |shared: &Shared| assert!(shared.read() < 2),
+    );
+    let read = line!() - 2;
+    let error = first_error(two(writer, reader));
+    let race = race(error);
+    let mut lines = [
+        (race.first.is_write, race.first.place.line),
+        (race.second.is_write, race.second.place.line),
+    ];
+    lines.sort();
+    assert_eq!(lines, [(false, read), (true, read - 1)]);
+    assert_ne!(race.first.thread, race.second.thread);
+    assert!(race.cell.file.ends_with("races.rs"));
+    let message = ProgramError::Race(race).to_string();
+    assert!(
+        message.starts_with("data race on the cell made at"),
+        "{message}"
+    );
+}
+
+#[test]
+fn two_writes_race_and_two_reads_do_not() {
+    let found = race(first_error(two(
+        |shared| shared.write(),
+        |shared| shared.write(),
+    )));
+    assert!(found.first.is_write && found.second.is_write);
+    all_fine(two(
+        |shared| {
+            shared.read();
+        },
+        |shared| {
+            shared.read();
+        },
+    ));
+}
+
+#[test]
+fn fences_order_what_relaxed_accesses_carry() {
+    let fenced = |release, acquire| {
+        two(
+            move |shared: &Shared| {
+                shared.write();
+                fence(release);
+                shared.flag.store(1, Relaxed);
+            },
+            move |shared: &Shared| {
+                if shared.flag.load(Relaxed) == 1 {
+                    fence(acquire);
+                    shared.read();
+                }
+            },
+        )
+    };
+    all_fine(fenced(Release, Acquire));
+    all_fine(fenced(AcqRel, AcqRel));
+    all_fine(fenced(SeqCst, SeqCst));
+    race(first_error(fenced(Acquire, Acquire)));
+    race(first_error(fenced(Release, Release)));
+
+    // A fence covers only what came before it.
+    race(first_error(two(
+        |shared| {
+            fence(Release);
+            shared.write();
+            shared.flag.store(1, Relaxed);
+        },
+        |shared| {
+            if shared.flag.load(Acquire) == 1 {
+                shared.read();
+            }
+        },
+    )));
+    // And one before the load acquires nothing.
+    race(first_error(two(
+        |shared| {
+            shared.write();
+            shared.flag.store(1, Release);
+        },
+        |shared| {
+            fence(Acquire);
+            if shared.flag.load(Relaxed) == 1 {
+                shared.read();
+            }
+        },
+    )));
+}
+
+#[test]
+fn read_modify_writes_continue_a_release_sequence_and_stores_do_not() {
+    let sequence = |middle: fn(&Shared)| {
+        move || {
+            let shared = Shared::new();
+            let (one, two, three) = (shared.clone(), shared.clone(), shared);
+            thread::spawn(move || {
+                one.write();
+                one.flag.store(1, Release);
+            });
+            thread::spawn(move || middle(&two));
+            thread::spawn(move || {
+                if three.flag.load(Acquire) == 2 {
+                    three.read();
+                }
+            });
+        }
+    };
+    // A relaxed increment of 1 makes 2 and continues the sequence; from 0 it makes 1.
+    all_fine(sequence(|shared| {
+        let _ = shared.flag.compare_exchange(1, 2, Relaxed, Relaxed);
+    }));
+    all_fine(sequence(|shared| {
+        if shared.flag.load(Relaxed) == 1 {
+            shared.flag.fetch_add(1, Relaxed);
+        }
+    }));
+    race(first_error(sequence(|shared| {
+        if shared.flag.load(Relaxed) == 1 {
+            shared.flag.store(2, Relaxed);
+        }
+    })));
+    // A release store begins another sequence, which knows of the write only by acquiring it.
+    race(first_error(sequence(|shared| {
+        if shared.flag.load(Relaxed) == 1 {
+            shared.flag.store(2, Release);
+        }
+    })));
+    all_fine(sequence(|shared| {
+        if shared.flag.load(Acquire) == 1 {
+            shared.flag.store(2, Release);
+        }
+    }));
+}
+
+/// C++20: a relaxed store of the releasing thread itself ends the sequence.
+#[test]
+fn a_later_store_of_the_same_thread_ends_the_sequence() {
+    race(first_error(two(
+        |shared| {
+            shared.write();
+            shared.flag.store(1, Release);
+            shared.flag.store(2, Relaxed);
+        },
+        |shared| {
+            if shared.flag.load(Acquire) == 2 {
+                shared.read();
+            }
+        },
+    )));
+}
+
+#[test]
+fn a_failed_exchange_acquires_by_its_failure_ordering() {
+    let exchange = |failure| {
+        two(
+            |shared: &Shared| {
+                shared.write();
+                shared.flag.store(1, Release);
+            },
+            move |shared: &Shared| {
+                if shared.flag.compare_exchange(7, 8, AcqRel, failure) == Err(1) {
+                    shared.read();
+                }
+            },
+        )
+    };
+    all_fine(exchange(Acquire));
+    race(first_error(exchange(Relaxed)));
+}
+
+#[test]
+fn spawn_join_and_park_order() {
+    all_fine(|| {
+        let shared = Shared::new();
+        shared.write();
+        let child = shared.clone();
+        let thread = thread::spawn(move || child.write());
+        thread.join().unwrap();
+        shared.write();
+        thread::scope(|scope| {
+            scope.spawn(|| shared.write());
+        });
+        assert_eq!(shared.read(), 4);
+    });
+    // What the parent does after the spawn is concurrent with the child.
+    race(first_error(|| {
+        let shared = Shared::new();
+        let child = shared.clone();
+        thread::spawn(move || child.read());
+        shared.write();
+    }));
+    all_fine(|| {
+        let shared = Shared::new();
+        let child = shared.clone();
+        let thread = thread::spawn(move || {
+            thread::park();
+            child.read()
+        });
+        shared.write();
+        thread.thread().unpark();
+    });
+}
+
+#[test]
+fn publishing_a_cell_without_release_races_with_its_making() {
+    let publish = |store| {
+        move || {
+            let slot = Arc::new(fencepost::sync::atomic::AtomicPtr::<Shared>::default());
+            let other = slot.clone();
+            let reader = thread::spawn(move || {
+                let shared = other.load(Acquire);
+                if !shared.is_null() {
+                    // SAFETY: it is leaked until the joins below.
+                    unsafe { &*shared }.read();
+                }
+            });
+            let shared = Box::into_raw(Box::new(Arc::into_inner(Shared::new()).unwrap()));
+            slot.store(shared, store);
+            reader.join().unwrap();
+            // SAFETY: it came from a box, and nobody else has it any more.
+            drop(unsafe { Box::from_raw(shared) });
+        }
+    };
+    all_fine(publish(Release));
+    race(first_error(publish(Relaxed)));
+}
+
+/// An access lasts until its closure returns, and others may come in between.
+#[test]
+fn an_access_races_until_its_end() {
+    let lasting = |is_late: bool| {
+        two(
+            move |shared: &Shared| {
+                let access = shared.data.get_mut();
+                // SAFETY: threads of a check never run at the same time.
+                unsafe { *access.deref() += 1 };
+                if is_late {
+                    shared.flag.store(1, Release);
+                    drop(access);
+                } else {
+                    drop(access);
+                    shared.flag.store(1, Release);
+                }
+            },
+            |shared: &Shared| {
+                if shared.flag.load(Acquire) == 1 {
+                    shared.read();
+                    shared.other.store(1, Release);
+                }
+            },
+        )
+    };
+    all_fine(lasting(false));
+    race(first_error(lasting(true)));
+}
+
+#[test]
+fn statics_happen_after_their_initialisation() {
+    struct Global(UnsafeCell<u32>);
+    // SAFETY: threads of a check never run at the same time.
+    unsafe impl Sync for Global {}
+    fencepost::lazy_static! {
+        static ref GLOBAL: Global = Global(UnsafeCell::new(1));
+    }
+    all_fine(|| {
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                thread::spawn(|| {
+                    thread::yield_now();
+                    // SAFETY: threads of a check never run at the same time.
+                    GLOBAL.0.with(|pointer| unsafe { *pointer })
+                })
+            })
+            .collect();
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), 1);
+        }
+    });
+    race(first_error(|| {
+        thread::spawn(|| {
+            thread::yield_now();
+            GLOBAL.0.with_mut(|_| ());
+        });
+        thread::yield_now();
+        GLOBAL.0.with(|_| ());
+    }));
+}

@@ -1,0 +1,311 @@
+//! Spawning, joining, scopes, parking, thread-local storage and statics.
+
+mod support;
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic as std_atomic;
+use std::time::Duration;
+
+use fencepost::rt::{ProgramError, Setup};
+use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use fencepost::thread;
+use fencepost_explore::{Condition, Effect, Intent};
+use fencepost_memory::{Random, ThreadId};
+use support::{Driver, Seen, all_fine};
+
+#[test]
+fn threads_have_names_identities_and_results() {
+    all_fine(|| {
+        assert_eq!(thread::current().name(), Some("main"));
+        let named = thread::Builder::new()
+            .name("worker".to_owned())
+            .stack_size(64 * 1024)
+            .spawn(|| {
+                (
+                    thread::current().id(),
+                    thread::current().name().map(str::to_owned),
+                )
+            })
+            .unwrap();
+        let id = named.thread().id();
+        assert_ne!(id, thread::current().id());
+        assert_eq!(named.thread().name(), Some("worker"));
+        assert_eq!(named.join().unwrap(), (id, Some("worker".to_owned())));
+        assert_eq!(thread::spawn(|| "result").join().unwrap(), "result");
+        assert!(!thread::panicking());
+        assert_eq!(thread::available_parallelism().unwrap().get(), 2);
+    });
+}
+
+#[test]
+fn scopes_join_what_nobody_joined() {
+    let runs = all_fine(|| {
+        let counter = AtomicUsize::new(0);
+        let mut local = [1, 2];
+        let (one, two) = local.split_at_mut(1);
+        let result = thread::scope(|scope| {
+            let handle = scope.spawn(|| {
+                one[0] += 10;
+                counter.fetch_add(1, Relaxed);
+                5
+            });
+            scope.spawn(|| {
+                two[0] += 20;
+                scope.spawn(|| counter.fetch_add(1, Relaxed));
+            });
+            handle.join().unwrap()
+        });
+        assert_eq!(result, 5);
+        assert_eq!(local, [11, 22]);
+        assert_eq!(counter.load(Relaxed), 2);
+    });
+    for run in &runs {
+        let joins: Vec<_> = run
+            .steps
+            .iter()
+            .filter_map(|step| match step.intent {
+                Intent::Join(thread) => Some(thread),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(joins, [ThreadId(1), ThreadId(2), ThreadId(3)]);
+    }
+}
+
+#[test]
+fn a_parked_thread_waits_for_its_token() {
+    let runs = all_fine(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let seen = flag.clone();
+        let waiter = thread::spawn(move || {
+            thread::park();
+            assert!(seen.load(Relaxed));
+        });
+        flag.store(true, Relaxed);
+        waiter.thread().unpark();
+        waiter.join().unwrap();
+    });
+    for run in &runs {
+        let park = run.steps.iter().find(|step| step.thread == ThreadId(1));
+        let Intent::Access { effect, awaits, .. } = park.unwrap().intent else {
+            panic!("{park:?}");
+        };
+        assert_eq!(effect, Effect::Write);
+        assert_eq!(awaits, Some(Condition::Equals(1)));
+    }
+
+    // A token is one, however often it is given; the second park waits for ever.
+    let runs = Driver::new(|| {
+        let me = thread::current();
+        me.unpark();
+        me.unpark();
+        thread::park();
+        thread::park();
+    })
+    .run_all();
+    assert!(
+        runs.iter()
+            .all(|run| run.is_deadlock && run.steps.len() == 3)
+    );
+}
+
+#[test]
+fn a_park_with_a_timeout_may_return_before_and_after() {
+    let seen = Seen::new();
+    let outcomes = seen.clone();
+    all_fine(move || {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = flag.clone();
+        let outcomes = outcomes.clone();
+        let waiter = thread::spawn(move || {
+            thread::park_timeout(Duration::from_secs(1000));
+            outcomes.add(other.load(Relaxed));
+        });
+        flag.store(true, Relaxed);
+        waiter.thread().unpark();
+        thread::sleep(Duration::from_secs(1000));
+    });
+    assert_eq!(seen.sorted(), [false, true]);
+}
+
+/// The answer can be "no" although the thread has done its last operation.
+#[test]
+fn is_finished_sees_threads_between_their_last_operation_and_their_end() {
+    let program = |seen: Seen<(bool, bool)>| {
+        move || {
+            let flag = Arc::new(AtomicBool::new(false));
+            let other = flag.clone();
+            let thread = thread::spawn(move || other.store(true, Relaxed));
+            let stored = flag.load(Relaxed);
+            seen.add((stored, thread.is_finished()));
+        }
+    };
+    let seen = Seen::new();
+    let runs = Driver::new(program(seen.clone())).run_all();
+    assert_eq!(
+        runs.last().unwrap().error,
+        Some(ProgramError::NeedsVisibleEnds)
+    );
+    let setup = Setup {
+        are_ends_visible: true,
+        ..Setup::default()
+    };
+    let seen = Seen::new();
+    for run in Driver::with(setup, program(seen.clone())).run_all() {
+        run.expect_fine();
+    }
+    assert_eq!(
+        seen.sorted(),
+        [(false, false), (false, true), (true, false), (true, true)]
+    );
+}
+
+struct Noisy(Arc<std_atomic::AtomicUsize>);
+
+impl Drop for Noisy {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+fencepost::thread_local! {
+    static COUNT: Cell<u32> = const { Cell::new(1) };
+    static NOISE: RefCell<Vec<Noisy>> = RefCell::new(Vec::new());
+}
+
+#[test]
+fn every_thread_has_its_own_storage_and_drops_it() {
+    let drops = Arc::new(std_atomic::AtomicUsize::new(0));
+    let dropped = drops.clone();
+    let runs = all_fine(move || {
+        assert_eq!(COUNT.get(), 1);
+        COUNT.set(5);
+        let shared = Arc::new(AtomicUsize::new(0));
+        let threads: Vec<_> = (0..2)
+            .map(|number| {
+                let (shared, dropped) = (shared.clone(), dropped.clone());
+                thread::spawn(move || {
+                    assert_eq!(COUNT.replace(number), 1);
+                    shared.fetch_add(1, Relaxed);
+                    NOISE.with_borrow_mut(|noise| noise.push(Noisy(dropped)));
+                    assert_eq!(COUNT.take(), number);
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(COUNT.get(), 5);
+    });
+    assert_eq!(drops.load(Relaxed), 2 * runs.len());
+    assert_eq!(COUNT.get(), 1);
+}
+
+static STATIC_DROPS: std_atomic::AtomicUsize = std_atomic::AtomicUsize::new(0);
+
+struct Global {
+    count: AtomicUsize,
+}
+
+impl Drop for Global {
+    fn drop(&mut self) {
+        STATIC_DROPS.fetch_add(self.count.load(Relaxed), Relaxed);
+    }
+}
+
+fencepost::lazy_static! {
+    static ref GLOBAL: Global = Global { count: AtomicUsize::new(INITIAL.load(Relaxed)).named("count") };
+    static ref INITIAL: AtomicUsize = AtomicUsize::new(40);
+}
+
+#[test]
+fn statics_begin_anew_in_every_execution() {
+    let mut driver = Driver::new(|| {
+        let thread = thread::spawn(|| GLOBAL.count.fetch_add(1, Relaxed));
+        GLOBAL.count.fetch_add(1, Relaxed);
+        thread.join().unwrap();
+        assert_eq!(GLOBAL.count.load(Relaxed), 42);
+    });
+    let mut random = Random::new(5);
+    let mut objects = std::collections::HashSet::new();
+    for _ in 0..20 {
+        let run = driver.run_random(&mut random);
+        run.expect_fine();
+        for step in run.steps {
+            if let Intent::Access { object, .. } = step.intent {
+                objects.insert(object);
+            }
+        }
+    }
+    assert_eq!(
+        objects.len(),
+        1,
+        "whoever initialises it, it has one number"
+    );
+    assert_eq!(STATIC_DROPS.load(Relaxed), 20 * 42);
+    assert_eq!(INITIAL.load(Relaxed), 40, "and outside of a check too");
+}
+
+#[test]
+fn a_hundred_threads_can_be_run() {
+    let mut driver = Driver::new(|| {
+        let counter = Arc::new(AtomicUsize::new(0));
+        let threads: Vec<_> = (0..100)
+            .map(|_| {
+                let counter = counter.clone();
+                thread::spawn(move || counter.fetch_add(1, Relaxed))
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(counter.load(Relaxed), 100);
+    });
+    let mut random = Random::new(3);
+    for _ in 0..5 {
+        driver.run_random(&mut random).expect_fine();
+        driver.run_in_turns().expect_fine();
+    }
+}
+
+#[test]
+fn workers_of_a_check_agree_on_names() {
+    use fencepost::rt::{Checked, Registry, Runtime};
+    let program: Checked = Arc::new(|| {
+        let shared = Arc::new(AtomicUsize::new(0));
+        for _ in 0..3 {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let own = AtomicUsize::new(0);
+                own.store(shared.fetch_add(1, Relaxed), Relaxed);
+            });
+        }
+    });
+    let registry = Arc::new(Registry::new(std::panic::Location::caller()));
+    let workers: Vec<_> = (0..4)
+        .map(|seed| {
+            let (program, registry) = (program.clone(), registry.clone());
+            std::thread::spawn(move || {
+                let mut driver = Driver {
+                    runtime: Runtime::new(program, Setup::default(), registry.clone()),
+                    registry,
+                    performed: fencepost_explore::Performed::default(),
+                    max_steps: 100,
+                };
+                let mut random = Random::new(seed);
+                let mut intents = Vec::new();
+                for _ in 0..50 {
+                    let mut run = driver.run_random(&mut random);
+                    run.expect_fine();
+                    run.steps.sort_by_key(|step| step.thread);
+                    intents = run.steps.iter().map(|s| (s.thread, s.intent)).collect();
+                }
+                // The numbers are those of who came first; the shape is the same for all.
+                intents
+            })
+        })
+        .collect();
+    let results: Vec<Vec<_>> = workers.into_iter().map(|w| w.join().unwrap()).collect();
+    assert!(results.iter().all(|intents| *intents == results[0]));
+}
