@@ -263,8 +263,8 @@ fn a_stack_overflow_is_an_error_and_not_the_end() {
     }
     // A thread with a larger stack gets further.
     all_fine(|| {
-        let thread = thread::Builder::new().stack_size(8 << 20);
-        let thread = thread.spawn(|| recurse(10_000, &AtomicUsize::new(0)));
+        let thread = thread::Builder::new().stack_size(32 << 20);
+        let thread = thread.spawn(|| recurse(5_000, &AtomicUsize::new(0)));
         thread.unwrap().join().unwrap();
     });
 }
