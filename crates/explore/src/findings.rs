@@ -32,6 +32,19 @@ pub struct Found<E> {
     pub execution: u64,
 }
 
+impl<E: PartialEq> Found<E> {
+    /// Whether the same is wrong, in perhaps another execution.
+    fn is_same(&self, other: &Self) -> bool {
+        match (&self.problem, &other.problem) {
+            (Problem::StoreBuffer(one), Problem::StoreBuffer(two)) => {
+                one.violation.distinct_key() == two.violation.distinct_key()
+            }
+            (Problem::Fault(one), Problem::Fault(two)) => one == two,
+            _ => false,
+        }
+    }
+}
+
 /// Counts and keeps findings.
 #[derive(Debug)]
 pub(crate) struct Findings<E> {
@@ -46,6 +59,8 @@ pub(crate) struct Findings<E> {
     first_violation: Option<usize>,
     capacity: usize,
     goes_on: bool,
+    /// Whether what is found now has been found before.
+    pub(crate) is_muted: bool,
     /// Whether there is enough.
     pub(crate) is_enough: bool,
 }
@@ -61,8 +76,23 @@ impl<E: Clone + PartialEq> Findings<E> {
             first_violation: None,
             capacity: settings.kept_findings.max(1),
             goes_on: settings.goes_on,
+            is_muted: false,
             is_enough: false,
         }
+    }
+
+    /// Adds what another worker has found.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for found in other.kept {
+            let is_known = self.kept.iter().any(|known| known.is_same(&found));
+            if !is_known && self.kept.len() < self.capacity {
+                self.kept.push(found);
+            }
+        }
+        self.tally.merge(&other.tally);
+        self.faults += other.faults;
+        self.borderline += other.borderline;
+        self.is_enough |= other.is_enough;
     }
 
     /// An execution begins that repeats so many events of the last one.
@@ -85,6 +115,9 @@ impl<E: Clone + PartialEq> Findings<E> {
         past: &Past,
     ) {
         self.first_violation.get_or_insert(past.len());
+        if self.is_muted {
+            return;
+        }
         self.is_enough |= !self.goes_on;
         let is_new = matches!(self.tally.record(violation), Recorded::New(_));
         if is_new && self.kept.len() < self.capacity {

@@ -29,7 +29,7 @@ impl Effect {
 }
 
 /// The objects that an operation touches.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Footprint {
     /// The first two; most operations have no more.
     inline: [Option<(Address, TouchKind)>; 2],
@@ -37,14 +37,18 @@ pub(crate) struct Footprint {
     more: Vec<(Address, TouchKind)>,
     /// Dependent on everything.
     pub(crate) is_barrier: bool,
+    /// Whether it is what the operation will touch, and not only all that it may touch.
+    pub(crate) is_exact: bool,
 }
 
 impl Footprint {
     /// No objects; but dependent on everything, if it is a barrier.
     pub(crate) fn empty(is_barrier: bool) -> Self {
         Footprint {
+            inline: [None; 2],
+            more: Vec::new(),
             is_barrier,
-            ..Footprint::default()
+            is_exact: true,
         }
     }
 

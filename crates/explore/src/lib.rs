@@ -11,6 +11,7 @@ mod findings;
 mod footprint;
 mod optimal;
 mod past;
+mod pool;
 mod run;
 mod sampled;
 mod schedule;

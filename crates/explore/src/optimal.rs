@@ -21,34 +21,54 @@
 //! - **Outcomes.** An operation with several outcomes is explored with each of them from the same node.
 //!   Here an execution can turn out to be known half-way, and is given up then.
 
+use std::sync::{Arc, Mutex};
+
 use fencepost_memory::{Address, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::footprint::Footprint;
 use crate::past::{NONE, Race};
+use crate::pool::{Plans, Pool, SharedNode, Task};
 use crate::program::{Effect, Intent, Program, Standing, TouchKind};
 use crate::run::{End, Run};
 use crate::schedule::Turn;
 use crate::wakeup::{Forest, Insertion, LaterEvent, Reversal, Sleeper};
 
 /// A state of the program on the way to the end of the execution.
-#[derive(Default)]
-pub(crate) struct Node {
-    pub(crate) sleep: Vec<Sleeper>,
+struct Node {
+    sleep: Vec<Sleeper>,
     /// What is still to be explored from here.
-    pub(crate) tree: u32,
+    tree: u32,
+    /// How many steps have been explored from here.
+    done: u32,
 }
 
-/// The search for one execution of each class.
+const EMPTY_NODE: Node = Node {
+    sleep: Vec::new(),
+    tree: NONE,
+    done: 0,
+};
+
+/// The search for one execution of each class, by one worker.
 pub(crate) struct Optimal<P: Program> {
     pub(crate) run: Run<P>,
-    /// One more than there are events; those above are kept for their memory.
+    /// One more than there are events; those above are kept for their memory, and those of shared
+    /// nodes are empty.
     nodes: Vec<Node>,
     forest: Forest,
     reversal: Reversal,
     last_thread: Option<ThreadId>,
     /// For each object, those that some operation has touched together with it.
     partners: FxHashMap<Address, Vec<Address>>,
+    pool: Arc<Pool>,
+    /// The nodes above this worker's part of the tree.
+    shared: Vec<Arc<SharedNode>>,
+    /// What to begin with.
+    task: Option<Task>,
+    /// The part of all executions that is in this worker's part of the tree, estimated.
+    weight: f64,
+    /// The part of all executions in what this worker has explored.
+    explored: f64,
     /// Executions that were run to an end.
     pub(crate) executions: u64,
     /// Executions that were given up because what follows was known.
@@ -67,37 +87,71 @@ enum Choice {
 }
 
 impl<P: Program> Optimal<P> {
-    pub(crate) fn new(run: Run<P>) -> Self {
+    /// The worker that begins at the root, or one that has nothing to do yet.
+    pub(crate) fn new(run: Run<P>, pool: Arc<Pool>) -> Self {
         Optimal {
             run,
-            nodes: vec![Node {
-                sleep: Vec::new(),
-                tree: NONE,
-            }],
+            nodes: vec![EMPTY_NODE],
             forest: Forest::new(),
             reversal: Reversal::default(),
             last_thread: None,
             partners: FxHashMap::default(),
+            pool,
+            shared: Vec::new(),
+            task: None,
+            weight: 1.0,
+            explored: 0.0,
             executions: 0,
             abandoned: 0,
             was_cut: false,
         }
     }
 
-    /// Runs the next execution. False if there is none left, or enough was found.
+    /// Takes over a part of the tree that another worker shares. False if there is none left.
+    pub(crate) fn take_task(&mut self) -> bool {
+        self.explored += std::mem::take(&mut self.weight);
+        self.shared.clear();
+        self.task = self.pool.take(&mut self.forest);
+        let Some(task) = &self.task else {
+            return false;
+        };
+        self.weight = task.weight;
+        let mut node = &task.node;
+        loop {
+            self.shared.push(Arc::clone(node));
+            match &node.parent {
+                Some((parent, _)) => node = parent,
+                None => break,
+            }
+        }
+        self.shared.reverse();
+        self.run.clear();
+        true
+    }
+
+    /// Runs the next execution. False if there is none left in this part of the tree, or enough was
+    /// found.
     pub(crate) fn next_execution(&mut self) -> bool {
         self.run.findings.begin_execution(self.run.past.len());
         let end = self.execute();
-        let end = match end {
-            End::Enough => end,
-            end => {
-                self.reverse_races(&end);
-                end
-            }
-        };
+        if end != End::Enough {
+            self.reverse_races(&end);
+        }
         let end = self.run.finish(end);
         self.count(end);
         !self.run.findings.is_enough && self.backtrack()
+    }
+
+    /// The part of all executions that has been explored, estimated.
+    pub(crate) fn fraction(&self) -> f64 {
+        let (mut fraction, mut weight) = (self.explored, self.weight);
+        for node in &self.nodes[self.shared.len()..=self.run.past.len()] {
+            let left = self.forest.count(node.tree);
+            let all = f64::from(node.done + left.max(1));
+            fraction += weight * f64::from(node.done) / all;
+            weight /= all;
+        }
+        fraction
     }
 
     fn count(&mut self, end: End<P::Error>) {
@@ -121,6 +175,11 @@ impl<P: Program> Optimal<P> {
     fn execute(&mut self) -> End<P::Error> {
         if let Err(fault) = self.run.begin() {
             return End::Fault(fault);
+        }
+        if let Some(task) = self.task.take()
+            && let Some(end) = self.begin_task(task)
+        {
+            return end;
         }
         self.last_thread = self.run.past.events().last().map(|event| event.thread);
         loop {
@@ -146,6 +205,62 @@ impl<P: Program> Optimal<P> {
                 return End::Fault(fault);
             }
         }
+    }
+
+    /// Goes to where a task begins, and takes its first step.
+    fn begin_task(&mut self, task: Task) -> Option<End<P::Error>> {
+        let turns = task.node.turns();
+        if let Err(fault) = self.run.follow(&turns) {
+            return Some(End::Fault(fault));
+        }
+        let depth = turns.len();
+        while self.nodes.len() <= depth {
+            self.nodes.push(EMPTY_NODE);
+        }
+        for node in &mut self.nodes[..=depth] {
+            node.tree = NONE;
+            node.done = 0;
+            node.sleep.clear();
+        }
+        let mut turn = task.turn;
+        let Some(outcomes) = self.run.ready(turn.thread) else {
+            // Only waits in loops can turn out otherwise. Nothing begins with this step.
+            self.forest.cut(task.tree);
+            let mut plans = task.node.lock();
+            plans.is_busy = false;
+            plans.sleep.retain(|s| s.thread != turn.thread);
+            return Some(End::Known);
+        };
+        if turn.outcome >= outcomes {
+            turn.outcome = 0;
+        }
+        let same = |s: &Sleeper| s.thread == turn.thread && s.outcome == turn.outcome;
+        if task.sleep.iter().any(same) {
+            self.forest.cut(task.tree);
+            task.node.lock().is_busy = false;
+            return Some(End::Known);
+        }
+        self.nodes[depth].sleep = task.sleep;
+        let result = self.run.perform(turn);
+        if self.run.past.len() > depth {
+            self.descend(depth, task.tree);
+            let mut plans = task.node.lock();
+            let plans = &mut *plans;
+            let footprint = self.run.past.footprint(depth as u32);
+            let same =
+                |s: &&mut Sleeper| s.thread == task.turn.thread && s.outcome == task.turn.outcome;
+            if let Some(sleeper) = plans.sleep.iter_mut().find(same) {
+                sleeper.outcome = turn.outcome;
+                sleeper.footprint = footprint;
+            }
+            plans.is_busy = false;
+            if outcomes > 1 {
+                let (forest, tree) = (&mut plans.forest, &mut plans.tree);
+                plan_other_outcomes(forest, tree, &plans.sleep, turn.thread, outcomes);
+            }
+        }
+        self.pool.planned();
+        result.err().map(End::Fault)
     }
 
     fn choose(&mut self, depth: usize) -> Choice {
@@ -191,21 +306,25 @@ impl<P: Program> Optimal<P> {
     /// Makes the node after the event at `depth`.
     fn descend(&mut self, depth: usize, tree: u32) {
         if self.nodes.len() == depth + 1 {
-            self.nodes.push(Node::default());
+            self.nodes.push(EMPTY_NODE);
         }
         let (above, below) = self.nodes.split_at_mut(depth + 1);
         let (node, next) = (&above[depth], &mut below[0]);
         next.tree = tree;
+        next.done = 0;
         next.sleep.clear();
         let past = &self.run.past;
-        if let [one, other] = past.links(depth as u32)
+        if let [one, others @ ..] = past.links(depth as u32)
+            && !others.is_empty()
             && past.event(depth as u32).intent != Intent::Hint
         {
-            let (one, other) = (one.touch.object, other.touch.object);
-            for (object, partner) in [(one, other), (other, one)] {
-                let partners = self.partners.entry(object).or_default();
-                if !partners.contains(&partner) {
-                    partners.push(partner);
+            let one = one.touch.object;
+            for other in others.iter().map(|link| link.touch.object) {
+                for (object, partner) in [(one, other), (other, one)] {
+                    let partners = self.partners.entry(object).or_default();
+                    if !partners.contains(&partner) {
+                        partners.push(partner);
+                    }
                 }
             }
         }
@@ -245,7 +364,7 @@ impl<P: Program> Optimal<P> {
                 Intent::Hint => self.run.watched_by(thread).to_vec(),
                 _ => Vec::new(),
             };
-            let mut footprint = Footprint::default();
+            let mut footprint = Footprint::empty(false);
             match intent {
                 Intent::Access { object, effect, .. } => {
                     footprint.push(object, effect.strongest_touch());
@@ -294,6 +413,7 @@ impl<P: Program> Optimal<P> {
             return;
         }
         for &partner in self.partners.get(&object).into_iter().flatten() {
+            footprint.is_exact = false;
             if !footprint.touches().any(|(touched, _)| touched == partner) {
                 footprint.push(partner, TouchKind::Write);
             }
@@ -304,20 +424,40 @@ impl<P: Program> Optimal<P> {
     fn reverse(&mut self, race: &Race, later: LaterEvent) -> bool {
         let past = &self.run.past;
         self.reversal.build(past, race.earlier, later);
-        let node = &mut self.nodes[race.earlier as usize];
-        let insertion = match self.reversal.is_known(past, &node.sleep) {
-            Some(known) => known,
-            None => self.forest.insert(&mut node.tree, past, &mut self.reversal),
+        let insertion = match self.shared.get(race.earlier as usize) {
+            None => {
+                let node = &mut self.nodes[race.earlier as usize];
+                let known = self.reversal.is_known(past, &node.sleep);
+                known.unwrap_or_else(|| {
+                    let (tree, reversal) = (&mut node.tree, &mut self.reversal);
+                    self.forest.insert(tree, past, reversal)
+                })
+            }
+            Some(node) => {
+                let mut plans = node.lock();
+                let plans = &mut *plans;
+                let known = self.reversal.is_known(past, &plans.sleep);
+                known.unwrap_or_else(|| {
+                    let (tree, reversal) = (&mut plans.tree, &mut self.reversal);
+                    plans.forest.insert(tree, past, reversal)
+                })
+            }
         };
         match insertion {
-            Insertion::Done { is_settled } | Insertion::Added { is_settled } => is_settled,
+            Insertion::Done { is_settled } => is_settled,
+            Insertion::Added { is_settled } => {
+                if (race.earlier as usize) < self.shared.len() {
+                    self.pool.planned();
+                }
+                is_settled
+            }
         }
     }
 
     /// Takes back the execution to the last node from which something is left to explore. False
     /// if there is none.
     fn backtrack(&mut self) -> bool {
-        while self.run.past.len() > 0 {
+        while self.run.past.len() > self.shared.len() {
             let depth = self.run.past.len() - 1;
             let footprint = self.run.past.footprint(depth as u32);
             let event = self.run.past.pop();
@@ -329,28 +469,109 @@ impl<P: Program> Optimal<P> {
                 outcome: event.outcome,
                 footprint,
             });
+            node.done += 1;
             if event.outcomes > 1 {
-                self.plan_other_outcomes(depth, event.thread, event.outcomes);
+                let (thread, outcomes) = (event.thread, event.outcomes);
+                let (forest, tree) = (&mut self.forest, &mut node.tree);
+                plan_other_outcomes(forest, tree, &node.sleep, thread, outcomes);
             }
-            if self.nodes[depth].tree != NONE {
+            if node.tree != NONE {
                 return true;
             }
         }
         false
     }
 
-    fn plan_other_outcomes(&mut self, depth: usize, thread: ThreadId, outcomes: u32) {
-        let node = &mut self.nodes[depth];
-        for outcome in 0..outcomes {
-            let is_done = |s: &Sleeper| s.thread == thread && s.outcome == outcome;
-            if node.sleep.iter().any(is_done) || self.forest.has(node.tree, thread, outcome) {
-                continue;
-            }
-            // What it will touch is not known, so nothing is compatible with it.
-            let anything = Footprint::empty(true);
-            let number = self.forest.add(thread, outcome, anything);
-            self.forest.set_sibling(number, node.tree);
-            node.tree = number;
+    /// Shares nodes with a worker that has nothing to do: those down to the first from which
+    /// something is left to explore.
+    pub(crate) fn share(&mut self) {
+        let end = self.run.past.len();
+        let is_worth_it = |depth: &usize| {
+            let tree = self.nodes[*depth].tree;
+            tree != NONE && (*depth < end || self.forest.count(tree) > 1)
+        };
+        if let Some(depth) = (self.shared.len()..=end).find(is_worth_it) {
+            self.share_down_to(depth);
         }
+    }
+
+    /// Shares all of this worker's nodes.
+    pub(crate) fn share_all(&mut self) {
+        if self.task.is_none() && self.nodes[self.run.past.len()].tree != NONE {
+            self.share_down_to(self.run.past.len());
+        }
+    }
+
+    fn share_down_to(&mut self, depth: usize) {
+        let first = self.shared.len();
+        for at in first..=depth {
+            let parent = self.shared.last().map(|parent| {
+                let event = self.run.past.event(at as u32 - 1);
+                let (thread, outcome) = (event.thread, event.outcome);
+                (Arc::clone(parent), Turn { thread, outcome })
+            });
+            let node = &mut self.nodes[at];
+            let mut forest = Forest::new();
+            let mut tree = forest.copy(&self.forest, node.tree);
+            self.forest.cut(std::mem::replace(&mut node.tree, NONE));
+            let mut sleep = std::mem::take(&mut node.sleep);
+            let left = forest.count(tree);
+            let mut weight = self.weight;
+            let is_in_progress = at < self.run.past.len();
+            if is_in_progress {
+                let event = self.run.past.event(at as u32);
+                let (thread, outcome, outcomes) = (event.thread, event.outcome, event.outcomes);
+                sleep.push(Sleeper {
+                    thread,
+                    outcome,
+                    footprint: self.run.past.footprint(at as u32),
+                });
+                if outcomes > 1 {
+                    plan_other_outcomes(&mut forest, &mut tree, &sleep, thread, outcomes);
+                }
+                self.weight /= f64::from(left + 1);
+                weight -= self.weight;
+            } else {
+                self.weight = 0.0;
+            }
+            self.shared.push(Arc::new(SharedNode {
+                parent,
+                plans: Mutex::new(Plans {
+                    sleep,
+                    forest,
+                    tree,
+                    is_busy: false,
+                    weight,
+                }),
+            }));
+        }
+        self.pool.open(&self.shared[first..]);
+    }
+
+    /// Whether there is an execution to run in this worker's own part of the tree.
+    pub(crate) fn has_own_work(&self) -> bool {
+        self.shared.len() <= self.run.past.len()
+    }
+}
+
+/// Plans to explore an operation of a thread with all its other outcomes.
+fn plan_other_outcomes(
+    forest: &mut Forest,
+    tree: &mut u32,
+    sleep: &[Sleeper],
+    thread: ThreadId,
+    outcomes: u32,
+) {
+    for outcome in 0..outcomes {
+        let is_done = |s: &Sleeper| s.thread == thread && s.outcome == outcome;
+        if sleep.iter().any(is_done) || forest.has(*tree, thread, outcome) {
+            continue;
+        }
+        // What it will touch is not known, so nothing is compatible with it.
+        let mut anything = Footprint::empty(true);
+        anything.is_exact = false;
+        let number = forest.add(thread, outcome, anything);
+        forest.set_sibling(number, *tree);
+        *tree = number;
     }
 }

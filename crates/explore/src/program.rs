@@ -124,8 +124,8 @@ pub struct Touch {
 /// What a step did. The explorer hands the same one to every step, emptied.
 #[derive(Clone, Default, Debug)]
 pub struct Performed {
-    /// The objects that the operation touched: none to two. The object of the intent first.
-    pub touches: [Option<Touch>; 2],
+    /// The objects that the operation touched, each once. The object of the intent first.
+    pub touches: Vec<Touch>,
     /// The threads that were made during the step, after the operation.
     pub spawned: Vec<ThreadId>,
     /// What the monitor is to see of it, in this order: the accesses of the operation, of
@@ -136,7 +136,7 @@ pub struct Performed {
 impl Performed {
     /// Empties it for the next step.
     pub fn clear(&mut self) {
-        self.touches = [None; 2];
+        self.touches.clear();
         self.spawned.clear();
         self.accesses.clear();
     }

@@ -244,6 +244,28 @@ impl<P: Program> Run<P> {
         self.take_step(turn, false)
     }
 
+    /// Repeats steps that were taken in another run of the program.
+    pub(crate) fn follow(&mut self, turns: &[Turn]) -> Result<(), Fault<P::Error>> {
+        let steps = self.steps;
+        self.findings.is_muted = true;
+        let mut result = Ok(());
+        for &turn in turns {
+            result = match self.ready(turn.thread) {
+                Some(_) => self.perform(turn),
+                None => self.force().unwrap_or(Err(Fault::NoSuchExecution {
+                    step: self.past.len() + 1,
+                    thread: turn.thread,
+                })),
+            };
+            if result.is_err() {
+                break;
+            }
+        }
+        self.findings.is_muted = false;
+        self.steps = steps;
+        result
+    }
+
     /// Lets a thread that waits in a loop go on although nothing has changed, because no one else
     /// can.
     pub(crate) fn force(&mut self) -> Option<Result<(), Fault<P::Error>>> {
@@ -296,7 +318,7 @@ impl<P: Program> Run<P> {
         self.performed.clear();
         let result = self.program.step(thread, outcome, &mut self.performed);
         if intent != Intent::Hint {
-            self.touches.extend(self.performed.touches.iter().flatten());
+            self.touches.extend_from_slice(&self.performed.touches);
         }
         self.past.push(NewEvent {
             thread,
@@ -378,7 +400,7 @@ impl<P: Program> Run<P> {
         if expected == Intent::Hint {
             return Ok(());
         }
-        let touches = self.performed.touches.iter().flatten();
+        let touches = self.performed.touches.iter();
         let links = self.past.links_mut(position);
         let mut count = 0;
         let mut is_same = true;

@@ -9,14 +9,11 @@ use crate::schedule::{Schedule, Turn};
 
 /// Who goes next.
 pub(crate) trait Chooser {
-    /// An execution begins.
-    fn begin(&mut self);
+    /// The execution with this number begins. All that follows depends on the number only.
+    fn begin(&mut self, number: u64);
 
     /// Chooses one of the steps that can be taken; or names the thread that it wants and cannot have.
     fn choose(&mut self, ready: &[Ready], step: usize) -> Result<Turn, ThreadId>;
-
-    /// An execution of so many steps has ended.
-    fn end(&mut self, steps: usize);
 }
 
 /// A thread that can go on.
@@ -30,11 +27,26 @@ pub(crate) struct Ready {
 
 /// The uniform random walk.
 pub(crate) struct Walk {
-    pub(crate) random: Random,
+    seed: u64,
+    random: Random,
+}
+
+impl Walk {
+    pub(crate) fn new(seed: u64) -> Self {
+        let random = Random::new(seed);
+        Walk { seed, random }
+    }
+}
+
+/// The random numbers of one execution.
+fn random_of(seed: u64, number: u64) -> Random {
+    Random::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 impl Chooser for Walk {
-    fn begin(&mut self) {}
+    fn begin(&mut self, number: u64) {
+        self.random = random_of(self.seed, number);
+    }
 
     fn choose(&mut self, ready: &[Ready], _step: usize) -> Result<Turn, ThreadId> {
         let chosen = ready[self.random.below(ready.len() as u64) as usize];
@@ -43,8 +55,6 @@ impl Chooser for Walk {
             outcome: self.random.below(u64::from(chosen.outcomes)) as u32,
         })
     }
-
-    fn end(&mut self, _steps: usize) {}
 }
 
 /// Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte, 2010): the ready
@@ -52,21 +62,23 @@ impl Chooser for Walk {
 /// running thread gets a low one. A thread that yields gets the lowest, so that those that it
 /// waits for can go on.
 pub(crate) struct Pct {
-    pub(crate) random: Random,
-    pub(crate) depth: u32,
-    /// The longest execution so far, from which the points of change are drawn.
-    longest: usize,
+    seed: u64,
+    random: Random,
+    depth: u32,
+    /// How long executions are, about: the points of change are among so many steps.
+    length: usize,
     priorities: Vec<Option<i64>>,
     changes: Vec<usize>,
     lowest: i64,
 }
 
 impl Pct {
-    pub(crate) fn new(random: Random, depth: u32) -> Self {
+    pub(crate) fn new(seed: u64, depth: u32, length: usize) -> Self {
         Pct {
-            random,
+            seed,
+            random: Random::new(seed),
             depth,
-            longest: 1,
+            length,
             priorities: Vec::new(),
             changes: Vec::new(),
             lowest: 0,
@@ -75,13 +87,14 @@ impl Pct {
 }
 
 impl Chooser for Pct {
-    fn begin(&mut self) {
+    fn begin(&mut self, number: u64) {
+        self.random = random_of(self.seed, number);
         self.priorities.fill(None);
         self.lowest = 0;
         self.changes.clear();
         for _ in 1..self.depth {
             self.changes
-                .push(self.random.below(self.longest as u64) as usize);
+                .push(self.random.below(self.length as u64) as usize);
         }
     }
 
@@ -114,10 +127,6 @@ impl Chooser for Pct {
             outcome: self.random.below(u64::from(chosen.outcomes)) as u32,
         })
     }
-
-    fn end(&mut self, steps: usize) {
-        self.longest = self.longest.max(steps);
-    }
 }
 
 /// One given execution; after its end threads go on in order.
@@ -126,7 +135,7 @@ pub(crate) struct Replay {
 }
 
 impl Chooser for Replay {
-    fn begin(&mut self) {}
+    fn begin(&mut self, _number: u64) {}
 
     fn choose(&mut self, ready: &[Ready], step: usize) -> Result<Turn, ThreadId> {
         match self.schedule.0.get(step) {
@@ -141,8 +150,6 @@ impl Chooser for Replay {
             }),
         }
     }
-
-    fn end(&mut self, _steps: usize) {}
 }
 
 /// Runs executions that a [`Chooser`] chooses.
@@ -165,14 +172,13 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
         }
     }
 
-    /// Runs one execution. False if enough was found.
-    pub(crate) fn next_execution(&mut self) -> bool {
+    /// Runs the execution with this number. False if enough was found.
+    pub(crate) fn run_execution(&mut self, number: u64) -> bool {
         self.run.clear();
         self.run.findings.begin_execution(0);
-        self.chooser.begin();
+        self.chooser.begin(number);
         let end = self.execute();
         let end = self.run.finish(end);
-        self.chooser.end(self.run.past.len());
         self.executions += 1;
         match end {
             End::Fault(fault) => {

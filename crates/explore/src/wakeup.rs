@@ -196,12 +196,18 @@ impl Reversal {
     }
 }
 
+/// Where the copy of a branch belongs.
+enum Place {
+    Root,
+    ChildOf(u32),
+    After(u32),
+}
+
 /// All wakeup trees. A tree is the number of its first branch.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct Forest {
     branches: Vec<Branch>,
     free: u32,
-    in_use: usize,
 }
 
 impl Forest {
@@ -209,7 +215,6 @@ impl Forest {
         Forest {
             branches: Vec::new(),
             free: NONE,
-            in_use: 0,
         }
     }
 
@@ -218,7 +223,6 @@ impl Forest {
     }
 
     pub(crate) fn add(&mut self, thread: ThreadId, outcome: u32, footprint: Footprint) -> u32 {
-        self.in_use += 1;
         let branch = Branch {
             thread,
             outcome,
@@ -250,7 +254,6 @@ impl Forest {
         let taken = (branch.thread, branch.outcome, branch.child);
         branch.sibling = self.free;
         self.free = number;
-        self.in_use -= 1;
         Some(taken)
     }
 
@@ -268,18 +271,57 @@ impl Forest {
     }
 
     /// Frees a tree.
-    pub(crate) fn cut(&mut self, mut tree: u32) {
-        while let Some((_, _, subtree)) = self.take_first(&mut tree) {
-            self.cut(subtree);
+    pub(crate) fn cut(&mut self, tree: u32) {
+        let mut number = tree;
+        let mut open = Vec::new();
+        while number != NONE || !open.is_empty() {
+            if number == NONE {
+                number = open.pop().expect("it is not empty");
+                continue;
+            }
+            if let Some((_, _, subtree)) = self.take_first(&mut number)
+                && subtree != NONE
+            {
+                open.push(subtree);
+            }
         }
+    }
+
+    /// How many branches a tree has at its root.
+    pub(crate) fn count(&self, tree: u32) -> u32 {
+        let mut count = 0;
+        let mut number = tree;
+        while number != NONE {
+            count += 1;
+            number = self.branches[number as usize].sibling;
+        }
+        count
+    }
+
+    /// Copies a tree of another forest.
+    pub(crate) fn copy(&mut self, from: &Forest, tree: u32) -> u32 {
+        let mut first = NONE;
+        // Pairs of a branch there and the place here that points to its copy.
+        let mut open = vec![(tree, Place::Root)];
+        while let Some((number, place)) = open.pop() {
+            if number == NONE {
+                continue;
+            }
+            let branch = from.branch(number).clone();
+            let copy = self.add(branch.thread, branch.outcome, branch.footprint);
+            match place {
+                Place::Root => first = copy,
+                Place::ChildOf(parent) => self.branches[parent as usize].child = copy,
+                Place::After(before) => self.branches[before as usize].sibling = copy,
+            }
+            open.push((branch.child, Place::ChildOf(copy)));
+            open.push((branch.sibling, Place::After(copy)));
+        }
+        first
     }
 
     pub(crate) fn set_sibling(&mut self, number: u32, sibling: u32) {
         self.branches[number as usize].sibling = sibling;
-    }
-
-    pub(crate) fn set_child(&mut self, number: u32, child: u32) {
-        self.branches[number as usize].child = child;
     }
 
     /// Puts a reversed execution into the tree of the node before its first step. The steps of

@@ -30,15 +30,26 @@ fn number_from(variable: &str, otherwise: u64) -> u64 {
 
 /// Explores without a monitor and past findings.
 fn run(model: &Arc<Model>, strategy: Strategy) -> (Report<AssertionFailed>, Log) {
+    run_with(model, strategy, 1)
+}
+
+fn run_with(
+    model: &Arc<Model>,
+    strategy: Strategy,
+    workers: usize,
+) -> (Report<AssertionFailed>, Log) {
     let program = Recording::new(ModelProgram::new(model));
     let log = program.shared_log();
     let settings = Settings {
         strategy,
         watched: Watched::Nothing,
         goes_on: true,
+        workers,
         ..Settings::default()
     };
-    let report = explore(program, &settings, &mut |_| ControlFlow::Continue(()));
+    let report = explore(|| program.clone(), &settings, &mut |_| {
+        ControlFlow::Continue(())
+    });
     let log = log.lock().unwrap().clone();
     (report, log)
 }
@@ -135,6 +146,33 @@ fn exhaustive_is_optimal_with_counters() {
 fn exhaustive_runs_each_class_once_with_everything_that_blocks() {
     agrees_with_brute_force(&Shape::blocking(), 1500, Waste::Abandoned);
     agrees_with_brute_force(&Shape::everything(), 1000, Waste::Abandoned);
+}
+
+/// Several workers do what one does.
+#[test]
+fn workers_share_the_work_and_change_nothing() {
+    let mut programs = vec![
+        families::counter(4, 2),
+        families::last_zero(9),
+        families::store_buffering(6, false),
+        families::readers(8),
+        families::philosophers(4),
+    ];
+    let seeds = number_from("FENCEPOST_SEED", 0)..;
+    for seed in seeds.take(number_from("FENCEPOST_PROGRAMS", 300) as usize) {
+        programs.push(random_program(seed, &Shape::locks()).model);
+        programs.push(random_program(seed, &Shape::everything()).model);
+    }
+    for model in &programs {
+        let (one, classes) = run(model, Strategy::Exhaustive);
+        for workers in [2, 3] {
+            let (many, also) = run_with(model, Strategy::Exhaustive, workers);
+            assert_eq!(many.executions, one.executions, "{model}");
+            assert!(also.classes == classes.classes, "{model}");
+            assert_eq!(many.faults, one.faults, "{model}");
+            assert!(many.is_complete());
+        }
+    }
 }
 
 /// Under a bound: every class that has an execution within it, and no other.

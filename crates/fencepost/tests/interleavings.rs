@@ -154,11 +154,11 @@ fn steps_say_what_they_do() {
         .steps
         .iter()
         .map(|step| {
-            let touch = step.touches[0].map(|touch| {
+            let touch = step.touches.first().map(|touch| {
                 assert_eq!(names.object(touch.object), "a");
                 (touch.kind, touch.before, touch.after)
             });
-            assert_eq!(step.touches[1], None);
+            assert!(step.touches.len() <= 1);
             match step.intent {
                 Intent::Access { effect, awaits, .. } => {
                     assert_eq!(awaits, None);

@@ -67,6 +67,23 @@ impl Tally {
         Recorded::New(number)
     }
 
+    /// Adds what another tally has counted.
+    pub fn merge(&mut self, other: &Tally) {
+        self.total += other.total;
+        self.overflowed |= other.overflowed;
+        for (key, &number) in &other.numbers {
+            let count = other.counts[number];
+            if let Some(&own) = self.numbers.get(key) {
+                self.counts[own] += count;
+            } else if self.counts.len() < self.capacity {
+                self.numbers.insert(*key, self.counts.len());
+                self.counts.push(count);
+            } else {
+                self.overflowed = true;
+            }
+        }
+    }
+
     /// All violations.
     pub fn total(&self) -> u64 {
         self.total

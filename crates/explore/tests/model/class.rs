@@ -201,7 +201,7 @@ impl Tracker {
 pub struct RecordedStep {
     pub thread: ThreadId,
     pub outcome: u32,
-    pub touches: [Option<Touch>; 2],
+    pub touches: Vec<Touch>,
 }
 
 /// The class of an execution that consists of these steps. `threads` is a number above that of
@@ -209,7 +209,7 @@ pub struct RecordedStep {
 pub fn class_of_steps(threads: usize, steps: &[RecordedStep], status: Status) -> ClassKey {
     let mut tracker = Tracker::new(threads);
     for step in steps {
-        let touches = step.touches.iter().flatten();
+        let touches = step.touches.iter();
         let touches = touches.map(|touch| (touch.object.0, touch.kind));
         tracker.add(step.thread.index(), touches);
     }
@@ -332,14 +332,14 @@ impl<P: Program> Recording<P> {
 }
 
 /// Whether what an operation did is what it was about to do.
-fn keeps_to_intent<P: Program>(program: &P, intent: Intent, touches: &[Option<Touch>; 2]) -> bool {
+fn keeps_to_intent<P: Program>(program: &P, intent: Intent, touches: &[Touch]) -> bool {
     let is_as_told = |touch: &Touch| program.state(touch.object) == touch.after;
-    if touches[0].is_none() && touches[1].is_some() || !touches.iter().flatten().all(is_as_told) {
+    if !touches.iter().all(is_as_told) {
         return false;
     }
     match intent {
-        Intent::Local | Intent::Join(_) | Intent::Hint => touches[0].is_none(),
-        Intent::Access { object, effect, .. } => touches[0].is_some_and(|touch| {
+        Intent::Local | Intent::Join(_) | Intent::Hint => touches.is_empty(),
+        Intent::Access { object, effect, .. } => touches.first().is_some_and(|touch| {
             let kind = match effect {
                 Effect::Read => TouchKind::Read,
                 Effect::Write | Effect::WriteMore => TouchKind::Write,
@@ -364,7 +364,7 @@ impl<P: Program> Program for Recording<P> {
         if result.is_err() {
             self.end(Some(Status::Failed));
         }
-        assert_eq!(performed.touches, [None; 2], "a start touches nothing");
+        assert_eq!(performed.touches, [], "a start touches nothing");
         result
     }
 
@@ -412,7 +412,7 @@ impl<P: Program> Program for Recording<P> {
         self.steps.push(RecordedStep {
             thread,
             outcome,
-            touches: performed.touches,
+            touches: performed.touches.clone(),
         });
         if result.is_err() {
             self.end(Some(Status::Failed));

@@ -109,8 +109,8 @@ impl<P: Program + Clone> Beginning<P> {
                 let mut performed = Performed::default();
                 let is_failed = program.step(thread, outcome, &mut performed).is_err();
                 let mut tracker = self.tracker.clone();
-                let touches = performed.touches;
-                let touched = touches.iter().flatten();
+                let touches = performed.touches.clone();
+                let touched = touches.iter();
                 tracker.add(
                     thread.index(),
                     touched.map(|touch| (touch.object.0, touch.kind)),

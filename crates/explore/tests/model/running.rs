@@ -118,8 +118,7 @@ impl ModelProgram {
             after,
         };
         *state = after;
-        let free = performed.touches.iter_mut().find(|touch| touch.is_none());
-        *free.expect("an operation touches at most two objects") = Some(touch);
+        performed.touches.push(touch);
     }
 
     fn read(&mut self, object: Address, performed: &mut Performed) -> u64 {

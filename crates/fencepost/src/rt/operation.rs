@@ -497,19 +497,13 @@ impl<'execution> Step<'execution> {
 
     #[inline]
     fn touch(&mut self, object: Address, kind: TouchKind, before: u64, after: u64) {
-        let touch = Some(Touch {
+        let touches = &mut self.execution.performed_mut().touches;
+        touches.push(Touch {
             object,
             kind,
             before,
             after,
         });
-        let touches = &mut self.execution.performed_mut().touches;
-        if touches[0].is_none() {
-            touches[0] = touch;
-        } else {
-            debug_assert!(touches[1].is_none(), "an operation touches three objects");
-            touches[1] = touch;
-        }
     }
 
     /// Tells the monitor what the operation is on the machine, and the value that it loads or

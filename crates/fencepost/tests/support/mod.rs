@@ -15,7 +15,7 @@ pub type Choice = (ThreadId, u32);
 pub struct Taken {
     pub thread: ThreadId,
     pub intent: Intent,
-    pub touches: [Option<Touch>; 2],
+    pub touches: Vec<Touch>,
     pub spawned: Vec<ThreadId>,
     pub accesses: Vec<Access>,
 }
@@ -126,7 +126,7 @@ impl Driver {
             run.steps.push(Taken {
                 thread,
                 intent,
-                touches: self.performed.touches,
+                touches: self.performed.touches.clone(),
                 spawned: self.performed.spawned.clone(),
                 accesses: self.performed.accesses.clone(),
             });

@@ -1,0 +1,226 @@
+//! Exhaustive exploration by several workers.
+//!
+//! Each worker explores a part of the tree of executions: all that begins with one step from one
+//! node. The nodes above it are shared, because a race with an event up there is turned around up
+//! there. When a worker has nothing to do, another one shares the nodes of its own path down to
+//! the first from which something is left to explore, and the idle one takes a step from there.
+//!
+//! That is the same search as that of one worker. The steps from a node are taken in some order,
+//! and what begins with a step that was taken before is known; for that it does not matter whether
+//! its exploration has ended. A step is asleep for all others from the moment when it is taken.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use crate::past::NONE;
+use crate::schedule::Turn;
+use crate::wakeup::{Forest, Sleeper};
+
+/// A node that several workers can see.
+pub(crate) struct SharedNode {
+    /// The node above, and the step from there.
+    pub(crate) parent: Option<(Arc<SharedNode>, Turn)>,
+    pub(crate) plans: Mutex<Plans>,
+}
+
+/// What is known and planned at a shared node.
+pub(crate) struct Plans {
+    /// The steps that were taken from here, by anyone, and those that were asleep before.
+    pub(crate) sleep: Vec<Sleeper>,
+    pub(crate) forest: Forest,
+    pub(crate) tree: u32,
+    /// A step was taken of which it is not known yet what it touches. Until it is, no other step
+    /// is taken from here.
+    pub(crate) is_busy: bool,
+    /// The part of all executions that go through here, estimated.
+    pub(crate) weight: f64,
+}
+
+impl SharedNode {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Plans> {
+        self.plans.lock().expect("no worker panics while it plans")
+    }
+
+    /// The steps from the root to here.
+    pub(crate) fn turns(&self) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        let mut node = self;
+        while let Some((parent, turn)) = &node.parent {
+            turns.push(*turn);
+            node = parent;
+        }
+        turns.reverse();
+        turns
+    }
+}
+
+/// Without recursion: the chain of parents may be long.
+impl Drop for SharedNode {
+    fn drop(&mut self) {
+        let mut parent = self.parent.take();
+        while let Some((node, _)) = parent {
+            match Arc::try_unwrap(node) {
+                Ok(mut node) => parent = node.parent.take(),
+                Err(_) => break,
+            }
+        }
+    }
+}
+
+/// A part of the tree for a worker: what begins with this step from this node.
+pub(crate) struct Task {
+    pub(crate) node: Arc<SharedNode>,
+    pub(crate) turn: Turn,
+    /// What was asleep at the node.
+    pub(crate) sleep: Vec<Sleeper>,
+    /// What to explore after the step, in the worker's own forest.
+    pub(crate) tree: u32,
+    pub(crate) weight: f64,
+}
+
+/// What the workers share.
+pub(crate) struct Pool {
+    workers: usize,
+    state: Mutex<PoolState>,
+    changed: Condvar,
+    idle: AtomicUsize,
+    is_stopped: AtomicBool,
+}
+
+#[derive(Default)]
+struct PoolState {
+    /// The shared nodes from which something may be left to explore.
+    open: Vec<Arc<SharedNode>>,
+    waiting: usize,
+}
+
+impl Pool {
+    pub(crate) fn new(workers: usize) -> Self {
+        Pool {
+            workers,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            idle: AtomicUsize::new(0),
+            is_stopped: AtomicBool::new(false),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().expect("no worker panics while it waits")
+    }
+
+    /// Whether a worker has nothing to do.
+    #[inline]
+    pub(crate) fn is_hungry(&self) -> bool {
+        self.idle.load(Ordering::Relaxed) > 0
+    }
+
+    pub(crate) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        let _state = self.lock();
+        self.changed.notify_all();
+    }
+
+    #[inline]
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    /// Makes nodes known to all.
+    pub(crate) fn open(&self, nodes: &[Arc<SharedNode>]) {
+        self.lock().open.extend_from_slice(nodes);
+        self.changed.notify_all();
+    }
+
+    /// Something was planned at a shared node.
+    pub(crate) fn planned(&self) {
+        if self.is_hungry() {
+            let _state = self.lock();
+            self.changed.notify_all();
+        }
+    }
+
+    /// The nodes that are open, when no worker runs.
+    pub(crate) fn open_nodes(&self) -> Vec<Arc<SharedNode>> {
+        self.lock().open.clone()
+    }
+
+    /// A task for a worker that has nothing to do; none if there is nothing left for anyone.
+    pub(crate) fn take(&self, forest: &mut Forest) -> Option<Task> {
+        let mut state = self.lock();
+        state.waiting += 1;
+        self.idle.store(state.waiting, Ordering::Relaxed);
+        loop {
+            if self.is_stopped() {
+                return None;
+            }
+            if let Some(task) = state.find(forest) {
+                state.waiting -= 1;
+                self.idle.store(state.waiting, Ordering::Relaxed);
+                return Some(task);
+            }
+            if state.waiting == self.workers {
+                // Nobody is left who could plan anything. The others find out the same way.
+                self.changed.notify_all();
+                return None;
+            }
+            state = self.changed.wait(state).expect("no worker panics");
+        }
+    }
+}
+
+impl PoolState {
+    /// Looks at the nodes nearest to the root first, where the most is left to explore.
+    fn find(&mut self, forest: &mut Forest) -> Option<Task> {
+        let mut at = 0;
+        while at < self.open.len() {
+            let node = &self.open[at];
+            let mut plans = node.lock();
+            if let Some(task) = plans.take(node, forest) {
+                return Some(task);
+            }
+            // If no one else has the node, nothing can be planned there any more.
+            let is_closed = plans.tree == NONE && Arc::strong_count(node) == 1;
+            drop(plans);
+            if is_closed {
+                self.open.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        None
+    }
+}
+
+impl Plans {
+    fn take(&mut self, node: &Arc<SharedNode>, forest: &mut Forest) -> Option<Task> {
+        if self.is_busy || self.tree == NONE {
+            return None;
+        }
+        let left = self.forest.count(self.tree);
+        let branch = self.forest.branch(self.tree).clone();
+        let tree = forest.copy(&self.forest, branch.child);
+        if let Some((_, _, subtree)) = self.forest.take_first(&mut self.tree) {
+            self.forest.cut(subtree);
+        }
+        let sleep = self.sleep.clone();
+        self.is_busy = !branch.footprint.is_exact;
+        self.sleep.push(Sleeper {
+            thread: branch.thread,
+            outcome: branch.outcome,
+            footprint: branch.footprint,
+        });
+        let weight = self.weight / f64::from(left);
+        self.weight -= weight;
+        Some(Task {
+            node: Arc::clone(node),
+            turn: Turn {
+                thread: branch.thread,
+                outcome: branch.outcome,
+            },
+            sleep,
+            tree,
+            weight,
+        })
+    }
+}
