@@ -95,11 +95,6 @@ impl<P: Program> Bounded<P> {
         self.bound
     }
 
-    /// The bytes of the table of known states.
-    pub(crate) fn memory(&self) -> usize {
-        self.known.capacity() * BYTES_PER_STATE
-    }
-
     /// Runs the next execution. False if there is none left within the bound, or enough was found.
     pub(crate) fn next_execution(&mut self) -> bool {
         self.run.findings.begin_execution(self.run.past.len());

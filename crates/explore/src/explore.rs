@@ -350,6 +350,7 @@ fn explore_part<P: Program>(
     pool: &Pool,
     eye: &mut Eye<'_, '_>,
 ) -> Gathered<P::Error> {
+    let _guard = pool.stop_on_panic();
     // The first worker begins at the root, the others with what it shares.
     let mut has_work = worker == 0 || search.take_task();
     while has_work {
@@ -370,7 +371,7 @@ fn explore_part<P: Program>(
             pool.stop();
             break;
         }
-        if has_work && pool.is_hungry() {
+        if has_work && (pool.is_hungry() || eye.budget.settings.shares_always) {
             search.share();
             has_work = search.has_own_work();
         }

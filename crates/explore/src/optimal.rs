@@ -63,6 +63,8 @@ pub(crate) struct Optimal<P: Program> {
     pool: Arc<Pool>,
     /// The nodes above this worker's part of the tree.
     shared: Vec<Arc<SharedNode>>,
+    /// The step from the last of them with which this worker's part begins.
+    part: Option<Turn>,
     /// What to begin with.
     task: Option<Task>,
     /// The part of all executions that is in this worker's part of the tree, estimated.
@@ -98,6 +100,7 @@ impl<P: Program> Optimal<P> {
             partners: FxHashMap::default(),
             pool,
             shared: Vec::new(),
+            part: None,
             task: None,
             weight: 1.0,
             explored: 0.0,
@@ -110,6 +113,7 @@ impl<P: Program> Optimal<P> {
     /// Takes over a part of the tree that another worker shares. False if there is none left.
     pub(crate) fn take_task(&mut self) -> bool {
         self.explored += std::mem::take(&mut self.weight);
+        self.end_part();
         self.shared.clear();
         self.task = self.pool.take(&mut self.forest);
         let Some(task) = &self.task else {
@@ -129,6 +133,17 @@ impl<P: Program> Optimal<P> {
         true
     }
 
+    /// This worker's part of the tree is explored.
+    fn end_part(&mut self) {
+        if let (Some(node), Some(turn)) = (self.shared.last(), self.part.take()) {
+            let mut plans = node.lock();
+            let same = |s: &&mut Sleeper| s.thread == turn.thread && s.outcome == turn.outcome;
+            if let Some(sleeper) = plans.sleep.iter_mut().find(same) {
+                sleeper.is_firm = true;
+            }
+        }
+    }
+
     /// Runs the next execution. False if there is none left in this part of the tree, or enough was
     /// found.
     pub(crate) fn next_execution(&mut self) -> bool {
@@ -145,6 +160,9 @@ impl<P: Program> Optimal<P> {
     /// The part of all executions that has been explored, estimated.
     pub(crate) fn fraction(&self) -> f64 {
         let (mut fraction, mut weight) = (self.explored, self.weight);
+        if self.task.is_some() {
+            return fraction;
+        }
         for node in &self.nodes[self.shared.len()..=self.run.past.len()] {
             let left = self.forest.count(node.tree);
             let all = f64::from(node.done + left.max(1));
@@ -241,6 +259,7 @@ impl<P: Program> Optimal<P> {
             return Some(End::Known);
         }
         self.nodes[depth].sleep = task.sleep;
+        self.part = Some(turn);
         let result = self.run.perform(turn);
         if self.run.past.len() > depth {
             self.descend(depth, task.tree);
@@ -353,13 +372,17 @@ impl<P: Program> Optimal<P> {
                 self.run.past.settle(number);
             }
         }
-        if matches!(end, End::Complete) {
+        if *end == End::Complete {
             return;
         }
         for thread in self.run.threads() {
             let Standing::Before { intent, .. } = self.run.standing(thread) else {
                 continue;
             };
+            // Threads that are asleep could go on; their operations are explored elsewhere.
+            if *end == End::Known && self.run.ready(thread).is_some() {
+                continue;
+            }
             let watched = match intent {
                 Intent::Hint => self.run.watched_by(thread).to_vec(),
                 _ => Vec::new(),
@@ -468,6 +491,7 @@ impl<P: Program> Optimal<P> {
                 thread: event.thread,
                 outcome: event.outcome,
                 footprint,
+                is_firm: true,
             });
             node.done += 1;
             if event.outcomes > 1 {
@@ -495,13 +519,6 @@ impl<P: Program> Optimal<P> {
         }
     }
 
-    /// Shares all of this worker's nodes.
-    pub(crate) fn share_all(&mut self) {
-        if self.task.is_none() && self.nodes[self.run.past.len()].tree != NONE {
-            self.share_down_to(self.run.past.len());
-        }
-    }
-
     fn share_down_to(&mut self, depth: usize) {
         let first = self.shared.len();
         for at in first..=depth {
@@ -525,14 +542,17 @@ impl<P: Program> Optimal<P> {
                     thread,
                     outcome,
                     footprint: self.run.past.footprint(at as u32),
+                    is_firm: false,
                 });
                 if outcomes > 1 {
                     plan_other_outcomes(&mut forest, &mut tree, &sleep, thread, outcomes);
                 }
                 self.weight /= f64::from(left + 1);
                 weight -= self.weight;
+                self.part = Some(Turn { thread, outcome });
             } else {
                 self.weight = 0.0;
+                self.part = None;
             }
             self.shared.push(Arc::new(SharedNode {
                 parent,

@@ -5,9 +5,11 @@
 //! there. When a worker has nothing to do, another one shares the nodes of its own path down to
 //! the first from which something is left to explore, and the idle one takes a step from there.
 //!
-//! That is the same search as that of one worker. The steps from a node are taken in some order,
-//! and what begins with a step that was taken before is known; for that it does not matter whether
-//! its exploration has ended. A step is asleep for all others from the moment when it is taken.
+//! A step is asleep for all others from the moment when it is taken, so no class is run twice. But
+//! while its exploration goes on, it cannot be relied on for more than what begins with it: with
+//! one worker, what it finds out about executions that begin otherwise is planned before those are
+//! explored. So steps that are being explored put fewer executions to sleep
+//! ([`Sleeper::is_firm`]); some executions are then found to be known only half-way, and given up.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -121,6 +123,19 @@ impl Pool {
         self.changed.notify_all();
     }
 
+    /// If this worker panics, the others must not wait for it for ever.
+    pub(crate) fn stop_on_panic(&self) -> impl Drop + use<'_> {
+        struct Guard<'a>(&'a Pool);
+        impl Drop for Guard<'_> {
+            fn drop(&mut self) {
+                if std::thread::panicking() {
+                    self.0.stop();
+                }
+            }
+        }
+        Guard(self)
+    }
+
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
@@ -138,11 +153,6 @@ impl Pool {
             let _state = self.lock();
             self.changed.notify_all();
         }
-    }
-
-    /// The nodes that are open, when no worker runs.
-    pub(crate) fn open_nodes(&self) -> Vec<Arc<SharedNode>> {
-        self.lock().open.clone()
     }
 
     /// A task for a worker that has nothing to do; none if there is nothing left for anyone.
@@ -203,12 +213,18 @@ impl Plans {
         if let Some((_, _, subtree)) = self.forest.take_first(&mut self.tree) {
             self.forest.cut(subtree);
         }
-        let sleep = self.sleep.clone();
+        // One sleeper that is being explored makes all of them less reliable: what follows from
+        // one may have been left to another.
+        let mut sleep = self.sleep.clone();
+        if !sleep.iter().all(|sleeper| sleeper.is_firm) {
+            sleep.iter_mut().for_each(|sleeper| sleeper.is_firm = false);
+        }
         self.is_busy = !branch.footprint.is_exact;
         self.sleep.push(Sleeper {
             thread: branch.thread,
             outcome: branch.outcome,
             footprint: branch.footprint,
+            is_firm: false,
         });
         let weight = self.weight / f64::from(left);
         self.weight -= weight;

@@ -66,6 +66,10 @@ pub struct Settings {
     pub workers: usize,
     /// The most bytes for the explorer, per worker.
     pub memory: usize,
+    /// Whether workers share their work even if all are busy. For tests: it makes what
+    /// otherwise depends on timing happen always.
+    #[doc(hidden)]
+    pub shares_always: bool,
     /// How many findings are kept in full; all are counted.
     pub kept_findings: usize,
 }
@@ -82,6 +86,7 @@ impl Default for Settings {
             max_time: None,
             workers: 1,
             memory: 4 << 30,
+            shares_always: false,
             kept_findings: 64,
         }
     }

@@ -31,6 +31,9 @@ pub(crate) struct Sleeper {
     pub(crate) thread: ThreadId,
     pub(crate) outcome: u32,
     pub(crate) footprint: Footprint,
+    /// Whether its exploration had ended when the step here was taken. If so, all that it has to
+    /// say about executions that do not begin with it has been planned.
+    pub(crate) is_firm: bool,
 }
 
 /// What became of a sequence.
@@ -179,6 +182,12 @@ impl Reversal {
         for sleeper in sleep {
             let (thread, outcome) = (sleeper.thread, sleeper.outcome);
             if let Some(place) = self.begins_with(past, thread, outcome, &sleeper.footprint) {
+                // The reversed execution may be extended by something that does not commute with
+                // the sleeper. Then it is found from a race with the sleeper, by who explores that
+                // and plans it here in time; or else it has to be found here.
+                if place.is_none() && !sleeper.is_firm {
+                    continue;
+                }
                 let is_settled = self.settles(place);
                 known = Some(Insertion::Done { is_settled });
                 if is_settled {
@@ -396,11 +405,6 @@ impl Forest {
             child = number;
         }
         child
-    }
-
-    /// The bytes held.
-    pub(crate) fn memory(&self) -> usize {
-        self.branches.capacity() * size_of::<Branch>()
     }
 }
 

@@ -45,6 +45,7 @@ fn run_with(
         watched: Watched::Nothing,
         goes_on: true,
         workers,
+        shares_always: workers > 1,
         ..Settings::default()
     };
     let report = explore(|| program.clone(), &settings, &mut |_| {
@@ -159,9 +160,13 @@ fn workers_share_the_work_and_change_nothing() {
         families::philosophers(4),
     ];
     let seeds = number_from("FENCEPOST_SEED", 0)..;
-    for seed in seeds.take(number_from("FENCEPOST_PROGRAMS", 300) as usize) {
-        programs.push(random_program(seed, &Shape::locks()).model);
-        programs.push(random_program(seed, &Shape::everything()).model);
+    for seed in seeds.take(number_from("FENCEPOST_PROGRAMS", 200) as usize) {
+        for shape in [Shape::atomics(), Shape::locks(), Shape::everything()] {
+            let model = random_program(seed, &shape).model;
+            if truth(&model, &SMALL).is_some() {
+                programs.push(model);
+            }
+        }
     }
     for model in &programs {
         let (one, classes) = run(model, Strategy::Exhaustive);

@@ -197,7 +197,7 @@ impl Tracker {
 }
 
 /// One step of an execution that was run through [`Program`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordedStep {
     pub thread: ThreadId,
     pub outcome: u32,

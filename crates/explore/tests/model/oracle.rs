@@ -128,7 +128,8 @@ impl World {
 
     fn instruction(&self, model: &Model, thread: usize) -> Option<Instruction> {
         match self.lives[thread] {
-            Life::At(position) => Some(model.threads[thread][position]),
+            // A failed assertion may be the last instruction.
+            Life::At(position) => model.threads[thread].get(position).copied(),
             Life::Unborn | Life::Dead => None,
         }
     }

@@ -334,7 +334,11 @@ impl ModelProgram {
                     self.tell(thread, Operation::Fence, None, performed);
                     self.tell(thread, Operation::LockedStore(beginning), None, performed);
                     self.tell(child, Operation::LockedLoad(beginning), None, performed);
-                    self.begin(child, performed)?;
+                    if let Err(failed) = self.begin(child, performed) {
+                        // It stands before no operation either.
+                        self.threads[thread].phase = Phase::Ended;
+                        return Err(failed);
+                    }
                 }
                 Instruction::Set { into, value } => {
                     self.assign(thread, into, value.of(&registers));
@@ -356,6 +360,7 @@ impl ModelProgram {
                     value,
                 } => {
                     if !test.holds(register(left), value.of(&registers)) {
+                        self.threads[thread].phase = Phase::Ended;
                         let thread = ThreadId(thread as u32);
                         return Err(AssertionFailed { thread, position });
                     }

@@ -1,0 +1,469 @@
+//! The verdicts of the explorer, on programs without loops, are those of brute force: store-buffer
+//! violations, failed assertions and deadlocks; and every finding can be shown again.
+//!
+//! `FENCEPOST_SEED` and `FENCEPOST_PROGRAMS` choose other and more programs.
+
+mod model;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fencepost_explore::{Limit, Settings, Strategy, Watched};
+use fencepost_memory::{Access, MemoryModel};
+use fencepost_monitor::{Monitor, RelaxedOrder, Watcher};
+use model::buffers::leaves_sc;
+use model::class::Status;
+use model::driver::every_class;
+use model::exploring::{
+    Errors, Key, Kind, MACHINES, all_of, assert_explained, assert_replays, cost, errors, explored,
+    faults, keys, kind, recorded, seeds,
+};
+use model::families;
+use model::language::{Builder, Instruction, Model, R0, R1, Test};
+use model::oracle::{Limits, reachable, truth};
+use model::random::{Seeded, Shape, random_program};
+use model::running::ModelProgram;
+
+/// How far brute force goes.
+const SMALL: Limits = Limits {
+    nodes: 12_000,
+    hints: 3,
+};
+
+/// Programs that store buffers make a difference to, of two to four threads.
+fn shapes() -> [Shape; 4] {
+    let memory = Shape::memory;
+    [
+        memory(),
+        memory().with_assertions(),
+        memory().with_threads(4, 4).with_items(1, 3),
+        memory()
+            .with_threads(3, 4)
+            .with_items(1, 3)
+            .with_assertions(),
+    ]
+}
+
+fn programs(count: u64) -> impl Iterator<Item = Seeded> {
+    let of_shape = move |shape| seeds(count).map(move |seed| random_program(seed, &shape));
+    shapes().into_iter().flat_map(of_shape)
+}
+
+/// What the monitor, fed with executions from their beginnings, says of them.
+#[derive(Default)]
+struct Monitored {
+    keys: BTreeSet<Key>,
+    /// Executions with a violation.
+    borderline: u64,
+}
+
+fn monitored<'a>(
+    executions: impl IntoIterator<Item = &'a [Access]>,
+    watched: Watched,
+) -> Monitored {
+    match watched {
+        Watched::Nothing => Monitored::default(),
+        Watched::Tso => monitored_by(RelaxedOrder::tso(), executions),
+        Watched::Pso(locked) => monitored_by(RelaxedOrder::pso(locked), executions),
+    }
+}
+
+fn monitored_by<'a>(
+    monitor: impl Monitor,
+    executions: impl IntoIterator<Item = &'a [Access]>,
+) -> Monitored {
+    let mut seen = Monitored::default();
+    let mut watcher = Watcher::new(monitor);
+    for execution in executions {
+        watcher.reset();
+        let mut is_borderline = false;
+        for &access in execution {
+            let violation = watcher.observe(access).expect("there is no memory limit");
+            seen.keys.extend(violation.map(|v| v.distinct_key()));
+            is_borderline |= violation.is_some();
+        }
+        seen.borderline += u64::from(is_borderline);
+    }
+    seen
+}
+
+/// The same programs are reported as leave sequential consistency on a machine with store buffers.
+/// An assertion that fails ends an execution, while on the machine the other threads go on. So
+/// where one can fail, there may be more on the machine.
+#[test]
+fn violations_are_reported_exactly_where_store_buffers_make_a_difference() {
+    let (mut compared, mut unsafe_ones, mut safe_ones) = (0, [0; 3], [0; 3]);
+    for program in programs(120) {
+        let model = &program.model;
+        let Some(truth) = truth(model, &SMALL) else {
+            continue;
+        };
+        for (number, watched) in MACHINES.into_iter().enumerate() {
+            let Some(leaves_sc) = leaves_sc(model, &watched.model(), &SMALL) else {
+                continue;
+            };
+            let report = explored(model, &all_of(Strategy::Exhaustive, watched));
+            let is_reported = report.violations > 0;
+            assert!(report.is_complete(), "{:?}\n{program}", report.limits);
+            assert!(leaves_sc || !is_reported, "{watched:?} {program}");
+            if !truth.fails() {
+                assert_eq!(is_reported, leaves_sc, "{watched:?} {program}");
+                safe_ones[number] += usize::from(!leaves_sc);
+            }
+            assert_explained(&report, &program);
+            compared += 1;
+            unsafe_ones[number] += usize::from(is_reported);
+        }
+    }
+    assert!(compared > 300, "only {compared} were small enough");
+    let are_both = unsafe_ones.iter().chain(&safe_ones);
+    assert!(are_both.min() > Some(&20), "{unsafe_ones:?} {safe_ones:?}");
+}
+
+/// What is found is what the monitor finds that sees an execution of each class from its beginning:
+/// the same violations, in as many executions.
+#[test]
+fn the_monitor_sees_what_it_would_see_of_each_class_alone() {
+    let (mut compared, mut borderline_ones) = (0, 0);
+    for program in programs(250) {
+        let Some(classes) = every_class(&ModelProgram::new(&program.model), 4000) else {
+            continue;
+        };
+        let fails = classes.keys().any(|class| class.status() == Status::Failed);
+        compared += 1;
+        for watched in MACHINES {
+            let executions = classes.values().map(|class| &class.accesses[..]);
+            let alone = monitored(executions, watched);
+            let report = explored(&program.model, &all_of(Strategy::Exhaustive, watched));
+            let found = keys(&report);
+            assert_eq!(report.distinct_violations, found.len(), "{program}");
+            assert!(report.violations >= found.len() as u64, "{program}");
+            assert_eq!(report.violations > 0, report.borderline > 0, "{program}");
+            assert!(found.is_subset(&alone.keys), "{watched:?} {program}");
+            if fails {
+                continue;
+            }
+            assert_eq!(report.executions, classes.len() as u64, "{program}");
+            assert_eq!(report.borderline, alone.borderline, "{watched:?} {program}");
+            assert_eq!(found, alone.keys, "{watched:?} {program}");
+            borderline_ones += u64::from(report.borderline > 0);
+        }
+    }
+    assert!(compared > 300, "only {compared} were small enough");
+    assert!(borderline_ones > 100, "only {borderline_ones} borderline");
+}
+
+/// An execution in which an assertion fails ends there. What other threads would have done is seen in
+/// other executions, in which they do it before.
+#[test]
+fn a_failed_assertion_hides_nothing_else() {
+    let mut failing = 0;
+    for program in programs(250) {
+        let model = &program.model;
+        let Some(classes) = every_class(&ModelProgram::new(model), 4000) else {
+            continue;
+        };
+        let has = |status| classes.keys().any(|class| class.status() == status);
+        if !has(Status::Failed) {
+            continue;
+        }
+        failing += 1;
+        for watched in MACHINES {
+            let executions = classes.values().map(|class| &class.accesses[..]);
+            let alone = monitored(executions, watched);
+            let report = explored(model, &all_of(Strategy::Exhaustive, watched));
+            let deadlocks = errors(&report).deadlocks;
+            assert_eq!(deadlocks, has(Status::Deadlocked), "{program}");
+            assert_eq!(keys(&report), alone.keys, "{watched:?} {program}");
+        }
+    }
+    assert!(failing > 50, "only {failing} fail");
+}
+
+/// The first finding ends the search, if that is wanted; it is one of those that there are. Without a
+/// monitor none is a store-buffer violation.
+#[test]
+fn the_search_ends_at_the_first_finding_or_goes_on() {
+    let mut found_ones = 0;
+    for program in programs(250) {
+        if every_class(&ModelProgram::new(&program.model), 4000).is_none() {
+            continue;
+        }
+        for watched in MACHINES.into_iter().chain([Watched::Nothing]) {
+            let all = all_of(Strategy::Exhaustive, watched);
+            let first_only = Settings {
+                goes_on: false,
+                ..all.clone()
+            };
+            let all = explored(&program.model, &all);
+            let first = explored(&program.model, &first_only);
+            let Some(found) = first.findings.first() else {
+                assert!(all.findings.is_empty(), "{watched:?} {program}");
+                assert_eq!(first.limits, [], "{program}");
+                assert_eq!(first.executions, all.executions, "{program}");
+                continue;
+            };
+            found_ones += 1;
+            let found_kind = kind(found);
+            let is_known = all.findings.iter().any(|f| kind(f) == found_kind);
+            assert!(is_known, "{watched:?} {found_kind:?} {program}");
+            assert_eq!(first.limits, [Limit::Found], "{program}");
+            assert_eq!(first.executions, found.execution, "{program}");
+            assert!(first.executions <= all.executions, "{program}");
+            // One step may be both.
+            assert!(first.faults.max(first.borderline) == 1, "{program}");
+            assert_explained(&first, &program);
+            if watched == Watched::Nothing {
+                assert_eq!((all.violations, all.borderline), (0, 0), "{program}");
+                assert!(keys(&all).is_empty(), "{program}");
+            }
+        }
+    }
+    assert!(found_ones > 200, "only {found_ones} have findings");
+}
+
+/// Failed assertions and deadlocks are found where there are some, and counted. That there is a
+/// monitor changes nothing.
+#[test]
+fn errors_are_found_exactly_where_there_are_some() {
+    let blocking = Shape::everything().with_assertions();
+    let more = seeds(400).map(|seed| random_program(seed, &blocking));
+    let (mut compared, mut failing, mut deadlocking, mut right) = (0, 0, 0, 0);
+    for program in programs(250).chain(more) {
+        let model = &program.model;
+        let Some(truth) = truth(model, &SMALL) else {
+            continue;
+        };
+        compared += 1;
+        let expected = Errors {
+            fails: truth.fails(),
+            deadlocks: truth.deadlocks(),
+            ..Errors::default()
+        };
+        let reachable = reachable(model, usize::MAX).expect("there is no limit");
+        assert_eq!(reachable.fails, expected.fails, "{program}");
+        assert_eq!(reachable.deadlocks, expected.deadlocks, "{program}");
+        for watched in [Watched::Nothing, Watched::Tso] {
+            let all = explored(model, &all_of(Strategy::Exhaustive, watched));
+            let found = errors(&all);
+            assert_eq!(found.fails, expected.fails, "{watched:?} {program}");
+            if !expected.fails {
+                assert_eq!(found, expected, "{watched:?} {program}");
+                let deadlocked = truth.count(Status::Deadlocked);
+                assert_eq!(all.faults, deadlocked as u64, "{watched:?} {program}");
+            }
+        }
+        let first = Settings {
+            watched: Watched::Nothing,
+            ..Settings::default()
+        };
+        let first = explored(model, &first);
+        let is_wrong = expected != Errors::default();
+        assert_eq!(first.faults, u64::from(is_wrong), "{program}");
+        assert_eq!(first.findings.len(), usize::from(is_wrong), "{program}");
+        assert_eq!(first.is_complete(), !is_wrong, "{program}");
+        failing += usize::from(expected.fails);
+        deadlocking += usize::from(expected.deadlocks);
+        right += usize::from(!is_wrong);
+    }
+    assert!(compared > 500, "only {compared} were small enough");
+    let least = failing.min(deadlocking).min(right);
+    assert!(least > 50, "{failing} {deadlocking} {right} of {compared}");
+}
+
+/// The schedule of every finding, of whatever strategy, leads to it again.
+#[test]
+fn every_finding_can_be_replayed() {
+    let blocking = Shape::everything().with_assertions();
+    let more = seeds(100).map(|seed| random_program(seed, &blocking));
+    let mut replayed = 0;
+    for program in programs(60).chain(more) {
+        let model = &program.model;
+        if every_class(&ModelProgram::new(model), 2000).is_none() {
+            continue;
+        }
+        let strategies = [
+            Strategy::Exhaustive,
+            Strategy::Bounded { preemptions: 2 },
+            Strategy::Random {
+                seed: program.seed,
+                executions: 20,
+            },
+            Strategy::Pct {
+                seed: program.seed,
+                executions: 20,
+                depth: 3,
+            },
+        ];
+        for strategy in strategies {
+            for watched in MACHINES {
+                let settings = all_of(strategy.clone(), watched);
+                let report = explored(model, &settings);
+                assert_replays(model, &settings, &report, &program);
+                replayed += report.findings.len();
+            }
+        }
+    }
+    assert!(replayed > 1000, "only {replayed} findings");
+}
+
+/// Under a bound nothing is found that is not there, with a large one everything is, and an error
+/// that takes few preemptions is found first with so many.
+#[test]
+fn bounds_find_what_takes_few_preemptions() {
+    const LARGE: u32 = 1000;
+    let (mut compared, mut later_errors, mut later_violations) = (0, 0, 0);
+    for program in programs(120) {
+        let model = &program.model;
+        let Some(truth) = truth(model, &SMALL) else {
+            continue;
+        };
+        compared += 1;
+        for watched in MACHINES {
+            let bounded = |preemptions| {
+                let strategy = Strategy::Bounded { preemptions };
+                explored(model, &all_of(strategy, watched))
+            };
+            let all = explored(model, &all_of(Strategy::Exhaustive, watched));
+            let all_keys = keys(&all);
+            let mut fewer = BTreeSet::new();
+            for preemptions in 0..3 {
+                let some = keys(&bounded(preemptions));
+                let is_known = truth.fails() || some.is_subset(&all_keys);
+                assert!(is_known, "{preemptions} {program}");
+                assert!(fewer.is_subset(&some), "{preemptions} {program}");
+                later_violations += some.len() - fewer.len();
+                fewer = some;
+            }
+            let large = bounded(LARGE);
+            assert_explained(&large, &program);
+            assert!(large.is_complete(), "{:?}\n{program}", large.limits);
+            assert!(fewer.is_subset(&keys(&large)), "{watched:?} {program}");
+            assert_eq!(errors(&large).fails, truth.fails(), "{program}");
+            if truth.fails() {
+                continue;
+            }
+            assert_eq!(keys(&large), all_keys, "{watched:?} {program}");
+            assert_eq!(errors(&large), errors(&all), "{watched:?} {program}");
+            assert_eq!(large.executions, all.executions, "{watched:?} {program}");
+            assert_eq!(large.borderline, all.borderline, "{watched:?} {program}");
+        }
+        for status in [Status::Failed, Status::Deadlocked] {
+            let Some(fewest) = truth.fewest_preemptions(status) else {
+                continue;
+            };
+            later_errors += usize::from(fewest > 0);
+            let is_found = |preemptions| {
+                let strategy = Strategy::Bounded { preemptions };
+                let report = explored(model, &all_of(strategy, Watched::Nothing));
+                let found = errors(&report);
+                match status {
+                    Status::Failed => found.fails,
+                    _ => found.deadlocks,
+                }
+            };
+            assert!(is_found(fewest), "{status:?} {fewest} {program}");
+            if fewest > 0 {
+                assert!(!is_found(fewest - 1), "{status:?} {fewest} {program}");
+            }
+        }
+        let fewest = [Status::Failed, Status::Deadlocked]
+            .into_iter()
+            .filter_map(|status| truth.fewest_preemptions(status))
+            .min();
+        let first = explored(
+            model,
+            &Settings {
+                strategy: Strategy::Bounded { preemptions: LARGE },
+                watched: Watched::Nothing,
+                ..Settings::default()
+            },
+        );
+        let found = first.findings.first();
+        let taken = found.map(|found| cost(model, &found.schedule).preemptions);
+        assert_eq!(taken, fewest, "{program}");
+    }
+    assert!(compared > 100, "only {compared} were small enough");
+    assert!(later_errors > 20, "only {later_errors}");
+    assert!(later_violations > 20, "only {later_violations}");
+}
+
+/// What is counted is counted once, also where a bound is raised and executions are run again.
+#[test]
+fn bounds_count_what_is_within_them() {
+    for program in programs(60) {
+        let model = &program.model;
+        let Some(truth) = truth(model, &SMALL) else {
+            continue;
+        };
+        for preemptions in 0..3 {
+            let strategy = Strategy::Bounded { preemptions };
+            let report = explored(model, &all_of(strategy, Watched::Nothing));
+            let within = truth.classes_within(preemptions);
+            let wrong = within.iter().filter(|c| c.status() != Status::Finished);
+            let expected = (within.len() as u64, wrong.count() as u64);
+            let counted = (report.executions, report.faults);
+            assert_eq!(counted, expected, "at most {preemptions}\n{program}");
+        }
+    }
+}
+
+/// Several workers find what one finds.
+#[test]
+fn workers_change_no_verdict() {
+    for program in programs(60) {
+        let model = &program.model;
+        if every_class(&ModelProgram::new(model), 4000).is_none() {
+            continue;
+        }
+        for watched in MACHINES {
+            let settings = all_of(Strategy::Exhaustive, watched);
+            let (one, classes) = recorded(model, &settings);
+            for workers in [2, 3] {
+                let settings = Settings {
+                    workers,
+                    ..settings.clone()
+                };
+                let (many, also) = recorded(model, &settings);
+                assert_eq!(many.executions, one.executions, "{workers} {program}");
+                assert_eq!(many.faults, one.faults, "{workers} {program}");
+                assert_eq!(many.borderline, one.borderline, "{workers} {program}");
+                assert!(also.classes == classes.classes, "{workers} {program}");
+                assert_eq!(keys(&many), keys(&one), "{workers} {program}");
+                assert_eq!(
+                    many.distinct_violations, one.distinct_violations,
+                    "{workers} {program}"
+                );
+                assert_eq!(errors(&many), errors(&one), "{workers} {program}");
+                assert_eq!(faults(&many).len(), faults(&one).len(), "{program}");
+                assert_explained(&many, &program);
+                assert_replays(model, &settings, &many, &program);
+            }
+        }
+    }
+}
+
+#[test]
+fn workers_count_as_many_violations() {
+    for program in programs(60) {
+        let model = &program.model;
+        if every_class(&ModelProgram::new(model), 4000).is_none() {
+            continue;
+        }
+        for watched in MACHINES {
+            let settings = all_of(Strategy::Exhaustive, watched);
+            let one = explored(model, &settings);
+            for workers in [2, 3] {
+                let settings = Settings {
+                    workers,
+                    ..settings.clone()
+                };
+                let many = explored(model, &settings);
+                assert_eq!(
+                    many.violations, one.violations,
+                    "{workers} {watched:?} {program}"
+                );
+            }
+        }
+    }
+}
