@@ -136,11 +136,11 @@ impl<'a> Budget<'a> {
         if self.is_stopped() {
             return false;
         }
-        if let Some(most) = self.settings.max_executions {
-            if self.runs.fetch_add(1, Ordering::Relaxed) >= most {
-                self.stop(Limit::Executions(most));
-                return false;
-            }
+        if let Some(most) = self.settings.max_executions
+            && self.runs.fetch_add(1, Ordering::Relaxed) >= most
+        {
+            self.stop(Limit::Executions(most));
+            return false;
         }
         true
     }

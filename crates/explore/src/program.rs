@@ -152,6 +152,11 @@ pub trait Program {
     /// accesses; it has no touches.
     fn start(&mut self, performed: &mut Performed) -> Result<(), Self::Error>;
 
+    /// Whether after this error there is no use in going on, even if the caller wants to.
+    fn is_fatal(&self, _error: &Self::Error) -> bool {
+        false
+    }
+
     /// A number above that of every thread that was ever made.
     fn thread_bound(&self) -> usize;
 

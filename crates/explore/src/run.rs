@@ -115,10 +115,14 @@ impl<P: Program> Run<P> {
             return end;
         }
         let is_complete = end == End::Complete;
-        match self.program.finish(is_complete) {
+        let end = match self.program.finish(is_complete) {
             Err(error) if is_complete => End::Fault(Fault::Program(error)),
             _ => end,
+        };
+        if let End::Fault(Fault::Program(error)) = &end {
+            self.findings.is_enough |= self.program.is_fatal(error);
         }
+        end
     }
 
     /// Where a thread stands.

@@ -15,6 +15,7 @@
 //! For readers of the code: [`rt`] is where it happens.
 
 pub mod cell;
+mod check;
 pub mod hint;
 #[doc(hidden)]
 pub mod lazy;
@@ -22,3 +23,6 @@ pub mod lazy;
 pub mod rt;
 pub mod sync;
 pub mod thread;
+
+pub use check::{Checker, Details, Finding, Outcome, Strategy, check, replay};
+pub use rt::Target;

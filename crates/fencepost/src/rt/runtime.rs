@@ -253,6 +253,15 @@ impl Program for Runtime {
         self.run(None)
     }
 
+    fn is_fatal(&self, error: &ProgramError) -> bool {
+        matches!(
+            error,
+            ProgramError::BadUse { .. }
+                | ProgramError::NeedsVisibleEnds
+                | ProgramError::NeedsOrderedDrops
+        )
+    }
+
     fn thread_bound(&self) -> usize {
         self.current().with(|execution| execution.slots.len())
     }

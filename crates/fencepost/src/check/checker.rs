@@ -1,0 +1,250 @@
+//! The settings of a check.
+
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fencepost_explore as explore;
+use fencepost_explore::Schedule;
+
+use super::environment;
+use super::outcome::Outcome;
+use super::running;
+use crate::rt::{Setup, Target};
+
+/// Which executions to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Strategy {
+    /// One execution of each equivalence class: all that can happen.
+    #[default]
+    Exhaustive,
+    /// The executions with at most so many preemptions, those with fewer first.
+    Bounded,
+    /// Random executions.
+    Random,
+    /// Random priorities: finds bugs that need few switches with a known probability
+    /// (probabilistic concurrency testing).
+    Pct,
+}
+
+/// Checks programs, with settings.
+///
+/// ```
+/// use fencepost::{Checker, Target};
+///
+/// let outcome = Checker::new().target(Target::Pso).run(|| ());
+/// assert!(outcome.is_verified());
+/// assert_eq!(outcome.executions(), 1);
+/// ```
+///
+/// # Environment variables
+/// Each setting can be overridden without a change of the code.
+///
+/// | variable | value | method |
+/// | --- | --- | --- |
+/// | `FENCEPOST_TARGET` | `x86` or `pso` | [`target`](Self::target) |
+/// | `FENCEPOST_STRATEGY` | `exhaustive`, `bounded`, `random` or `pct` | [`strategy`](Self::strategy) |
+/// | `FENCEPOST_PREEMPTION_BOUND` | a number | [`preemption_bound`](Self::preemption_bound) |
+/// | `FENCEPOST_EXECUTIONS` | a number | [`executions`](Self::executions) |
+/// | `FENCEPOST_PCT_DEPTH` | a number | [`pct_depth`](Self::pct_depth) |
+/// | `FENCEPOST_SEED` | a number | [`seed`](Self::seed) |
+/// | `FENCEPOST_MAX_EXECUTIONS` | a number | [`max_executions`](Self::max_executions) |
+/// | `FENCEPOST_MAX_TIME` | seconds, or such as `250ms`, `30s`, `10m`, `2h` | [`max_time`](Self::max_time) |
+/// | `FENCEPOST_MAX_STEPS` | a number | [`max_steps`](Self::max_steps) |
+/// | `FENCEPOST_WORKERS` | a number, or `all` for all cores | [`workers`](Self::workers) |
+/// | `FENCEPOST_MONITOR` | `on` or `off` | [`monitor`](Self::monitor) |
+/// | `FENCEPOST_GO_ON` | `on` or `off` | [`go_on`](Self::go_on) |
+/// | `FENCEPOST_SPIN_BOUND` | a number | [`spin_bound`](Self::spin_bound) |
+/// | `FENCEPOST_SPURIOUS_WAKEUPS` | `on` or `off` | [`spurious_wakeups`](Self::spurious_wakeups) |
+/// | `FENCEPOST_STACK_SIZE` | bytes | [`stack_size`](Self::stack_size) |
+/// | `FENCEPOST_PROGRESS` | `on` or `off` | [`progress`](Self::progress) |
+/// | `FENCEPOST_REPLAY` | a schedule | [`replay`](Self::replay) |
+///
+/// A value that cannot be read makes the check panic and say so.
+#[derive(Clone, Debug)]
+#[must_use = "a checker does nothing until `run` or `check` is called"]
+pub struct Checker {
+    pub(super) strategy: Strategy,
+    pub(super) preemption_bound: u32,
+    pub(super) executions: u64,
+    pub(super) pct_depth: u32,
+    pub(super) seed: u64,
+    pub(super) monitor: bool,
+    pub(super) progress: Option<bool>,
+    pub(super) setup: Setup,
+    pub(super) settings: explore::Settings,
+    pub(super) replayed: Option<Schedule>,
+}
+
+impl Default for Checker {
+    fn default() -> Self {
+        Checker::new()
+    }
+}
+
+impl Checker {
+    /// Exhaustive, for x86, one worker, stopping at the first finding, without limits but for
+    /// 100,000 steps per execution.
+    pub fn new() -> Self {
+        Checker {
+            strategy: Strategy::Exhaustive,
+            preemption_bound: 2,
+            executions: 10_000,
+            pct_depth: 3,
+            seed: 0,
+            monitor: true,
+            progress: None,
+            setup: Setup::default(),
+            settings: explore::Settings::default(),
+            replayed: None,
+        }
+    }
+
+    /// The machine that the program is for. x86 unless said otherwise.
+    pub fn target(mut self, target: Target) -> Self {
+        self.setup.target = target;
+        self
+    }
+
+    /// Which executions to run. All unless said otherwise; with any other strategy, a program in
+    /// which nothing is found is not verified.
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// Runs only executions with at most so many preemptions ([`Strategy::Bounded`]): what is
+    /// wrong with more preemptions is not found. Unless this left nothing out, the
+    /// program is not verified.
+    pub fn preemption_bound(mut self, preemptions: u32) -> Self {
+        self.preemption_bound = preemptions;
+        self.strategy = Strategy::Bounded;
+        self
+    }
+
+    /// How many executions [`Strategy::Random`] and [`Strategy::Pct`] run. 10,000 unless said
+    /// otherwise.
+    pub fn executions(mut self, executions: u64) -> Self {
+        self.executions = executions;
+        self
+    }
+
+    /// The depth of the bugs that [`Strategy::Pct`] looks for. 3 unless said otherwise.
+    pub fn pct_depth(mut self, depth: u32) -> Self {
+        self.pct_depth = depth;
+        self
+    }
+
+    /// Where random numbers begin. The same seed gives the same executions.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Stops after so many executions. The program is then not verified.
+    pub fn max_executions(mut self, executions: u64) -> Self {
+        self.settings.max_executions = Some(executions);
+        self
+    }
+
+    /// Stops after so much time. The program is then not verified.
+    pub fn max_time(mut self, time: Duration) -> Self {
+        self.settings.max_time = Some(time);
+        self
+    }
+
+    /// The most operations in one execution; one with more is reported. 100,000 unless said
+    /// otherwise.
+    pub fn max_steps(mut self, steps: u64) -> Self {
+        self.settings.max_steps = steps;
+        self
+    }
+
+    /// How many threads of the operating system explore at once. One unless said otherwise. The
+    /// result is the same with any number.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.settings.workers = workers.max(1);
+        self
+    }
+
+    /// Whether to look for what store buffers can do. If not, only sequentially consistent
+    /// executions are judged, and "verified" says nothing about a real machine.
+    pub fn monitor(mut self, is_on: bool) -> Self {
+        self.monitor = is_on;
+        self
+    }
+
+    /// Whether to go on after the first finding, and count them.
+    pub fn go_on(mut self, goes_on: bool) -> Self {
+        self.settings.goes_on = goes_on;
+        self
+    }
+
+    /// Does not assume that loops with a [spin hint](crate::hint::spin_loop) only wait: a thread
+    /// may go round so many times without a change of what it read. What would need more rounds is
+    /// not explored, and the program then not verified.
+    pub fn spin_bound(mut self, rounds: u32) -> Self {
+        self.settings.spin = explore::SpinRule::Bound(rounds);
+        self
+    }
+
+    /// Whether waiting on a condition variable may end without a notification, as `std` allows. It may
+    /// unless said otherwise.
+    pub fn spurious_wakeups(mut self, is_on: bool) -> Self {
+        self.setup.spurious_wakeups = is_on;
+        self
+    }
+
+    /// The bytes of stack of a thread. 256 KiB unless said otherwise.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.setup.stack_size = bytes;
+        self
+    }
+
+    /// Whether to show progress on standard error. Unless said otherwise: on a terminal, and
+    /// elsewhere if it takes long.
+    pub fn progress(mut self, is_on: bool) -> Self {
+        self.progress = Some(is_on);
+        self
+    }
+
+    /// Checks a program.
+    ///
+    /// # Panics
+    /// If it is called from inside of a check, or if an environment variable has a value that cannot be
+    /// read.
+    #[track_caller]
+    pub fn run(&self, program: impl Fn() + Send + Sync + 'static) -> Outcome {
+        let checker = environment::apply(self.clone());
+        running::run(&checker, Arc::new(program), Location::caller())
+    }
+
+    /// Checks a program and returns if it is verified.
+    ///
+    /// # Panics
+    /// With the full report if it is not.
+    #[track_caller]
+    pub fn check(&self, program: impl Fn() + Send + Sync + 'static) {
+        let outcome = self.run(program);
+        if !outcome.is_verified() && !outcome.is_replay() || outcome.is_wrong() {
+            outcome.panic_with_report();
+        }
+    }
+
+    /// Runs one execution again: the one with this schedule.
+    ///
+    /// # Panics
+    /// If it is not a schedule.
+    #[track_caller]
+    pub fn replay(&self, schedule: &str, program: impl Fn() + Send + Sync + 'static) -> Outcome {
+        let parsed: Result<Schedule, _> = schedule.parse();
+        let schedule = match parsed {
+            Ok(schedule) => schedule,
+            Err(error) => panic!("the schedule to replay cannot be read: {error}"),
+        };
+        let mut checker = environment::apply(self.clone());
+        checker.replayed = Some(schedule);
+        running::run(&checker, Arc::new(program), Location::caller())
+    }
+}

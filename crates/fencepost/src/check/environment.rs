@@ -1,0 +1,222 @@
+//! Settings from the environment.
+
+use std::time::Duration;
+
+use super::checker::{Checker, Strategy};
+use crate::rt::Target;
+
+/// Overrides settings by variables.
+#[track_caller]
+pub(super) fn apply(checker: Checker) -> Checker {
+    let get = |variable: &str| match std::env::var(variable) {
+        Ok(value) => Some(value),
+        Err(std::env::VarError::NotPresent) => None,
+        Err(std::env::VarError::NotUnicode(value)) => {
+            panic!("the environment variable {variable} is {value:?}, which is not UTF-8")
+        }
+    };
+    match apply_from(checker, &get) {
+        Ok(checker) => checker,
+        Err(complaint) => panic!("{complaint}"),
+    }
+}
+
+fn apply_from(
+    mut checker: Checker,
+    get: &dyn Fn(&str) -> Option<String>,
+) -> Result<Checker, String> {
+    let read = |variable: &str, expected: &str, set: &mut dyn FnMut(&str) -> Option<()>| {
+        let Some(value) = get(variable) else {
+            return Ok(());
+        };
+        set(value.trim()).ok_or_else(|| {
+            format!(
+                "the environment variable {variable} is `{value}`, but must be {expected}; \
+                 change it or unset it"
+            )
+        })
+    };
+    let number = "a whole number";
+    let switch = "`on` or `off`";
+    let c = &mut checker;
+    read("FENCEPOST_TARGET", "`x86` or `pso`", &mut |text| {
+        c.setup.target = match text.to_ascii_lowercase().as_str() {
+            "x86" | "tso" => Target::X86,
+            "pso" => Target::Pso,
+            _ => return None,
+        };
+        Some(())
+    })?;
+    read("FENCEPOST_PREEMPTION_BOUND", number, &mut |text| {
+        c.preemption_bound = text.parse().ok()?;
+        c.strategy = Strategy::Bounded;
+        Some(())
+    })?;
+    let strategies = "`exhaustive`, `bounded`, `random` or `pct`";
+    read("FENCEPOST_STRATEGY", strategies, &mut |text| {
+        c.strategy = match text.to_ascii_lowercase().as_str() {
+            "exhaustive" => Strategy::Exhaustive,
+            "bounded" => Strategy::Bounded,
+            "random" => Strategy::Random,
+            "pct" => Strategy::Pct,
+            _ => return None,
+        };
+        Some(())
+    })?;
+    read("FENCEPOST_EXECUTIONS", number, &mut |text| {
+        c.executions = text.parse().ok()?;
+        Some(())
+    })?;
+    read("FENCEPOST_PCT_DEPTH", number, &mut |text| {
+        c.pct_depth = text.parse().ok()?;
+        Some(())
+    })?;
+    read("FENCEPOST_SEED", number, &mut |text| {
+        c.seed = text.parse().ok()?;
+        Some(())
+    })?;
+    read("FENCEPOST_MAX_EXECUTIONS", number, &mut |text| {
+        c.settings.max_executions = Some(text.parse().ok()?);
+        Some(())
+    })?;
+    let time = "a time such as `250ms`, `30s`, `10m` or `2h`";
+    read("FENCEPOST_MAX_TIME", time, &mut |text| {
+        c.settings.max_time = Some(duration(text)?);
+        Some(())
+    })?;
+    read("FENCEPOST_MAX_STEPS", number, &mut |text| {
+        c.settings.max_steps = text.parse().ok()?;
+        Some(())
+    })?;
+    let workers = "a whole number from 1, or `all`";
+    read("FENCEPOST_WORKERS", workers, &mut |text| {
+        c.settings.workers = match text {
+            "all" => std::thread::available_parallelism().map_or(1, usize::from),
+            text => text.parse().ok().filter(|&workers| workers > 0)?,
+        };
+        Some(())
+    })?;
+    read("FENCEPOST_MONITOR", switch, &mut |text| {
+        c.monitor = is_on(text)?;
+        Some(())
+    })?;
+    read("FENCEPOST_GO_ON", switch, &mut |text| {
+        c.settings.goes_on = is_on(text)?;
+        Some(())
+    })?;
+    read("FENCEPOST_SPIN_BOUND", number, &mut |text| {
+        c.settings.spin = fencepost_explore::SpinRule::Bound(text.parse().ok()?);
+        Some(())
+    })?;
+    read("FENCEPOST_SPURIOUS_WAKEUPS", switch, &mut |text| {
+        c.setup.spurious_wakeups = is_on(text)?;
+        Some(())
+    })?;
+    read("FENCEPOST_STACK_SIZE", "a number of bytes", &mut |text| {
+        c.setup.stack_size = text.parse().ok()?;
+        Some(())
+    })?;
+    read("FENCEPOST_PROGRESS", switch, &mut |text| {
+        c.progress = Some(is_on(text)?);
+        Some(())
+    })?;
+    let schedule = "a schedule such as `0x5.1.0`, as a report prints it";
+    read("FENCEPOST_REPLAY", schedule, &mut |text| {
+        c.replayed = Some(text.parse().ok()?);
+        Some(())
+    })?;
+    Ok(checker)
+}
+
+fn is_on(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "on" | "1" | "true" | "yes" => Some(true),
+        "off" | "0" | "false" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic());
+    let (number, unit) = text.split_at(split.unwrap_or(text.len()));
+    let number: f64 = number.trim().parse().ok()?;
+    let seconds = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(number * seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variable: &str, value: &str) -> Result<Checker, String> {
+        apply_from(Checker::new(), &|asked| {
+            (asked == variable).then(|| value.to_owned())
+        })
+    }
+
+    #[test]
+    fn each_variable_sets_what_its_method_sets() {
+        type Same = fn(&Checker) -> bool;
+        let cases: [(&str, &str, Same); 17] = [
+            ("TARGET", "pso", |c| c.setup.target == Target::Pso),
+            ("STRATEGY", "pct", |c| c.strategy == Strategy::Pct),
+            ("PREEMPTION_BOUND", "4", |c| {
+                c.preemption_bound == 4 && c.strategy == Strategy::Bounded
+            }),
+            ("EXECUTIONS", "77", |c| c.executions == 77),
+            ("PCT_DEPTH", "5", |c| c.pct_depth == 5),
+            ("SEED", "9", |c| c.seed == 9),
+            ("MAX_EXECUTIONS", "8", |c| {
+                c.settings.max_executions == Some(8)
+            }),
+            ("MAX_TIME", "250ms", |c| {
+                c.settings.max_time == Some(Duration::from_millis(250))
+            }),
+            ("MAX_STEPS", "6", |c| c.settings.max_steps == 6),
+            ("WORKERS", "2", |c| c.settings.workers == 2),
+            ("MONITOR", "off", |c| !c.monitor),
+            ("GO_ON", "on", |c| c.settings.goes_on),
+            ("SPIN_BOUND", "3", |c| {
+                c.settings.spin == fencepost_explore::SpinRule::Bound(3)
+            }),
+            ("SPURIOUS_WAKEUPS", "off", |c| !c.setup.spurious_wakeups),
+            ("STACK_SIZE", "65536", |c| c.setup.stack_size == 65536),
+            ("PROGRESS", "off", |c| c.progress == Some(false)),
+            ("REPLAY", "0x2.1", |c| {
+                c.replayed.as_ref().is_some_and(|s| s.0.len() == 3)
+            }),
+        ];
+        for (name, value, is_set) in cases {
+            let checker = with(&format!("FENCEPOST_{name}"), value);
+            assert!(is_set(&checker.expect(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_read_is_named() {
+        for name in [
+            "TARGET", "STRATEGY", "SEED", "MAX_TIME", "WORKERS", "MONITOR", "REPLAY",
+        ] {
+            let variable = format!("FENCEPOST_{name}");
+            let complaint = with(&variable, "zero").unwrap_err();
+            assert!(complaint.contains(&variable), "{complaint}");
+            assert!(complaint.contains("`zero`"), "{complaint}");
+        }
+        assert!(with("FENCEPOST_WORKERS", "0").is_err());
+        assert!(with("FENCEPOST_MAX_TIME", "-1s").is_err());
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("1.5m"), Some(Duration::from_secs(90)));
+        assert_eq!(duration("2"), Some(Duration::from_secs(2)));
+        assert_eq!(duration("2 h"), Some(Duration::from_secs(7200)));
+        assert_eq!(duration("2 weeks"), None);
+    }
+}

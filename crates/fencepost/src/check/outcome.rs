@@ -1,0 +1,182 @@
+//! What a check comes to.
+
+use std::fmt;
+
+use fencepost_report::check::CheckSummary;
+
+/// What a check came to.
+///
+/// `Display` shows the report.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// An execution of the program is wrong, store buffers or not: a failed assertion, a
+    /// deadlock, a data race, a leak, …
+    ProgramError(Details),
+    /// The program has executions on the target that are not sequentially consistent.
+    NotStoreBufferSafe(Details),
+    /// No sequentially consistent execution is wrong, and every execution on the target is
+    /// sequentially consistent: so no execution on the target is wrong.
+    Verified(Details),
+    /// Nothing wrong was found, but not all executions were run. The details say why.
+    Incomplete(Details),
+}
+
+/// What was found, what was run, and how it is reported.
+#[derive(Clone, Debug)]
+pub struct Details {
+    pub(super) findings: Vec<Finding>,
+    pub(super) summary: CheckSummary,
+    pub(super) summary_text: String,
+    pub(super) summary_json: String,
+    pub(super) faults: u64,
+    pub(super) violations: u64,
+    pub(super) distinct_violations: u64,
+    pub(super) borderline: u64,
+    pub(super) is_replay: bool,
+}
+
+/// One finding: the first of its kind.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    pub(super) headline: String,
+    pub(super) text: String,
+    pub(super) json: String,
+    pub(super) schedule: String,
+    pub(super) is_store_buffer: bool,
+}
+
+impl Finding {
+    /// What is wrong, in one line.
+    pub fn headline(&self) -> &str {
+        &self.headline
+    }
+
+    /// The full report, with colours as ANSI escape codes.
+    pub fn report(&self) -> &str {
+        &self.text
+    }
+
+    /// The same as a JSON object, in one line.
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// The schedule of the execution that shows it, for [`replay`](crate::replay).
+    pub fn schedule(&self) -> &str {
+        &self.schedule
+    }
+
+    /// Whether it is about store buffers, and not an error under sequential consistency too.
+    pub fn is_store_buffer(&self) -> bool {
+        self.is_store_buffer
+    }
+}
+
+impl Outcome {
+    /// What was found and what was run.
+    pub fn details(&self) -> &Details {
+        match self {
+            Outcome::ProgramError(details)
+            | Outcome::NotStoreBufferSafe(details)
+            | Outcome::Verified(details)
+            | Outcome::Incomplete(details) => details,
+        }
+    }
+
+    /// Whether the program is correct on the target.
+    pub fn is_verified(&self) -> bool {
+        matches!(self, Outcome::Verified(_))
+    }
+
+    /// Whether something is wrong with the program.
+    pub fn is_wrong(&self) -> bool {
+        matches!(
+            self,
+            Outcome::ProgramError(_) | Outcome::NotStoreBufferSafe(_)
+        )
+    }
+
+    pub(super) fn is_replay(&self) -> bool {
+        self.details().is_replay
+    }
+
+    /// The executions that were run to an end, or to where something was found.
+    pub fn executions(&self) -> u64 {
+        self.details().summary.executions
+    }
+
+    /// The executions that were given up half-way, because what follows was known.
+    pub fn abandoned(&self) -> u64 {
+        self.details().summary.abandoned
+    }
+
+    /// The steps of all executions; where executions begin in the same way, that counts once.
+    pub fn steps(&self) -> u64 {
+        self.details().summary.steps
+    }
+
+    /// The findings, the first of each kind.
+    pub fn findings(&self) -> &[Finding] {
+        &self.details().findings
+    }
+
+    /// The executions that were wrong.
+    pub fn errors(&self) -> u64 {
+        self.details().faults
+    }
+
+    /// The store-buffer violations that were seen, in all executions.
+    pub fn violations(&self) -> u64 {
+        self.details().violations
+    }
+
+    /// The store-buffer violations that differ in their source locations.
+    pub fn distinct_violations(&self) -> u64 {
+        self.details().distinct_violations
+    }
+
+    /// The executions that showed a store-buffer violation.
+    pub fn borderline_executions(&self) -> u64 {
+        self.details().borderline
+    }
+
+    /// The report as text, with colours as ANSI escape codes.
+    pub fn report(&self) -> String {
+        let details = self.details();
+        let mut text = String::new();
+        for finding in &details.findings {
+            text.push_str(&finding.text);
+            text.push('\n');
+        }
+        text.push_str(&details.summary_text);
+        text
+    }
+
+    /// The report as JSON: an object per line, the findings and then the summary.
+    pub fn json(&self) -> String {
+        let details = self.details();
+        let findings = details.findings.iter().map(|finding| &finding.json);
+        let lines: Vec<&str> = findings
+            .chain([&details.summary_json])
+            .map(|line| line.trim_end())
+            .collect();
+        lines.join("\n")
+    }
+
+    /// Panics with the report, as plain text unless standard error is a terminal.
+    #[track_caller]
+    pub(super) fn panic_with_report(&self) -> ! {
+        let report = self.report();
+        let stream = std::io::stderr();
+        match anstream::AutoStream::choice(&stream) {
+            anstream::ColorChoice::Never => panic!("{}", anstream::adapter::strip_str(&report)),
+            _ => panic!("{report}"),
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&anstream::adapter::strip_str(&self.report()), f)
+    }
+}

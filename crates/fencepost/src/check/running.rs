@@ -1,0 +1,290 @@
+//! Running a check: from settings and a closure to an outcome.
+
+use std::ops::ControlFlow;
+use std::panic::Location;
+use std::sync::Arc;
+
+use fencepost_explore::{
+    Fault, Found, Limit, Problem, Report, Settings, Strategy as Exploring, Watched, explore,
+};
+use fencepost_memory::LockedDrains;
+use fencepost_monitor::ExplainError;
+use fencepost_report::SourcePosition;
+use fencepost_report::check::{CheckFinding, CheckSummary, Gap, Reporter, Target as ReportTarget};
+use fencepost_report::json::check::{FindingObject, SummaryObject};
+use fencepost_report::json::line;
+
+use super::checker::{Checker, Strategy};
+use super::naming::{CheckNames, SourceFiles};
+use super::outcome::{Details, Finding, Outcome};
+use super::problems::{Translator, gap};
+use super::progress::ProgressLine;
+use crate::rt::{Checked, Current, Names, ProgramError, Registry, Runtime, Setup, Target};
+
+/// The most often that a check is begun again because something turned out to be visible.
+const MOST_RESTARTS: usize = 1000;
+
+/// Checks a program.
+#[track_caller]
+pub(super) fn run(
+    checker: &Checker,
+    program: Checked,
+    location: &'static Location<'static>,
+) -> Outcome {
+    assert!(
+        Current::get().is_none(),
+        "a check is run inside of a check: the program that is checked must not call fencepost::check"
+    );
+    // A thread of its own: what a program does to its thread ends with it.
+    let result = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("fencepost".to_owned());
+        let thread = thread.spawn_scoped(scope, || explore_program(checker, &program, location));
+        match thread {
+            Ok(thread) => thread.join(),
+            Err(error) => panic!("there is no thread to run the check: {error}"),
+        }
+    });
+    match result {
+        Ok((report, registry)) => outcome(checker, &report, &registry),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+fn settings(checker: &Checker) -> Settings {
+    let strategy = match (&checker.replayed, checker.strategy) {
+        (Some(schedule), _) => Exploring::Replay(schedule.clone()),
+        (None, Strategy::Exhaustive) => Exploring::Exhaustive,
+        (None, Strategy::Bounded) => Exploring::Bounded {
+            preemptions: checker.preemption_bound,
+        },
+        (None, Strategy::Random) => Exploring::Random {
+            seed: checker.seed,
+            executions: checker.executions,
+        },
+        (None, Strategy::Pct) => Exploring::Pct {
+            seed: checker.seed,
+            executions: checker.executions,
+            depth: checker.pct_depth,
+        },
+    };
+    let watched = match (checker.monitor, checker.setup.target) {
+        (false, _) => Watched::Nothing,
+        (true, Target::X86) => Watched::Tso,
+        (true, Target::Pso) => Watched::Pso(LockedDrains::OwnAddress),
+    };
+    Settings {
+        strategy,
+        watched,
+        ..checker.settings.clone()
+    }
+}
+
+/// Explores, again if something turns out to be visible that was taken not to be.
+fn explore_program(
+    checker: &Checker,
+    program: &Checked,
+    location: &'static Location<'static>,
+) -> (Report<ProgramError>, Arc<Registry>) {
+    let registry = Arc::new(Registry::new(location));
+    let settings = settings(checker);
+    let mut setup = checker.setup;
+    let mut progress = ProgressLine::new(checker.progress);
+    for _ in 0..MOST_RESTARTS {
+        let make = || Runtime::new(Arc::clone(program), setup, Arc::clone(&registry));
+        let mut report = explore(make, &settings, &mut |state| {
+            progress.update(state);
+            ControlFlow::Continue(())
+        });
+        if asks_for(&report, &ProgramError::NeedsVisibleEnds) {
+            setup.are_ends_visible = true;
+            continue;
+        }
+        if asks_for(&report, &ProgramError::NeedsOrderedDrops) {
+            continue;
+        }
+        progress.end();
+        confirm(&mut report, program, setup, &registry, &settings);
+        return (report, registry);
+    }
+    panic!("internal error: a check was begun again too often; this is a bug in Fencepost");
+}
+
+fn asks_for(report: &Report<ProgramError>, wanted: &ProgramError) -> bool {
+    report.findings.iter().any(
+        |found| matches!(&found.problem, Problem::Fault(Fault::Program(error)) if error == wanted),
+    )
+}
+
+/// How many findings are run again before they are reported.
+const MOST_CONFIRMED: usize = 16;
+
+/// Runs what was found again, from its schedule alone. What does not happen again is reported as
+/// what it is: the program is not deterministic.
+fn confirm(
+    report: &mut Report<ProgramError>,
+    program: &Checked,
+    setup: Setup,
+    registry: &Arc<Registry>,
+    settings: &Settings,
+) {
+    if matches!(settings.strategy, Exploring::Replay(_)) {
+        return;
+    }
+    for found in report.findings.iter_mut().take(MOST_CONFIRMED) {
+        if let Problem::Fault(fault) = &found.problem
+            && !matches!(fault, Fault::Program(_) | Fault::Deadlock(_))
+        {
+            continue;
+        }
+        let again = Settings {
+            strategy: Exploring::Replay(found.schedule.clone()),
+            goes_on: true,
+            workers: 1,
+            max_executions: None,
+            max_time: None,
+            ..settings.clone()
+        };
+        let make = || Runtime::new(Arc::clone(program), setup, Arc::clone(registry));
+        let replayed = explore(make, &again, &mut |_| ControlFlow::Continue(()));
+        let same = replayed
+            .findings
+            .into_iter()
+            .find(|other| is_same(other, found));
+        match same {
+            // Its values belong together: those of the first may come from several executions.
+            Some(same) => found.interleaving = same.interleaving,
+            None => {
+                found.problem = Problem::Fault(Fault::Program(ProgramError::BadUse {
+                    message: format!(
+                        "the program is not deterministic: what was found did not happen again \
+                         when the same schedule was run again (it was: {})",
+                        described(&found.problem)
+                    ),
+                    place: None,
+                }));
+            }
+        }
+    }
+}
+
+fn described(problem: &Problem<ProgramError>) -> String {
+    match problem {
+        Problem::StoreBuffer(_) => "a store-buffer violation".to_owned(),
+        Problem::Fault(Fault::Program(error)) => error.to_string(),
+        Problem::Fault(Fault::Deadlock(_)) => "a deadlock".to_owned(),
+        Problem::Fault(_) => "an error".to_owned(),
+    }
+}
+
+fn is_same(one: &Found<ProgramError>, other: &Found<ProgramError>) -> bool {
+    match (&one.problem, &other.problem) {
+        (Problem::StoreBuffer(one), Problem::StoreBuffer(other)) => {
+            one.violation.distinct_key() == other.violation.distinct_key()
+        }
+        (Problem::Fault(Fault::Program(one)), Problem::Fault(Fault::Program(other))) => {
+            // Messages may have addresses in them.
+            std::mem::discriminant(one) == std::mem::discriminant(other)
+        }
+        (Problem::Fault(one), Problem::Fault(other)) => one == other,
+        _ => false,
+    }
+}
+
+fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry) -> Outcome {
+    let sources = SourceFiles::default();
+    let names = Names::new(registry, |file, line| sources.line(file, line));
+    let settings = settings(checker);
+    let translator = Translator { names: &names };
+    let names = CheckNames(names.clone());
+    let target = ReportTarget::of(settings.watched.model());
+    let reporter = Reporter::new(target, &names, &sources);
+    let is_replay = checker.replayed.is_some();
+
+    let mut findings = Vec::new();
+    let mut is_memory_limit = None;
+    for found in &report.findings {
+        if let Problem::Fault(Fault::OutOfMemory(limit)) = &found.problem {
+            is_memory_limit = Some(*limit);
+            continue;
+        }
+        let replay = format!("fencepost::replay(\"{}\", program)", found.schedule);
+        let finding = translator.finding(found, replay);
+        stop_if_unsound(&finding);
+        let object = FindingObject::new(findings.len() + 1, &finding, &reporter);
+        findings.push(Finding {
+            headline: reporter.headline(&finding),
+            text: reporter.finding(&finding),
+            json: line(&object),
+            schedule: finding.schedule.clone(),
+            is_store_buffer: matches!(found.problem, Problem::StoreBuffer(_)),
+        });
+    }
+    let mut gaps: Vec<Gap> = report
+        .limits
+        .iter()
+        .map(|&limit| gap(limit, checker.seed, is_replay))
+        .collect();
+    if let Some(limit) = is_memory_limit {
+        gaps.retain(|gap| *gap != Gap::StoppedAtProblem);
+        gaps.push(Gap::MemoryBudget(limit.limit as u64));
+    }
+    let bound = report.limits.iter().find_map(|limit| match limit {
+        Limit::Preemptions(bound) => Some(*bound),
+        _ => None,
+    });
+    let is_stopped = report.limits.len() > 1;
+    let faults = report.faults - u64::from(is_memory_limit.is_some());
+    let mut waits: Vec<SourcePosition> = report
+        .waits
+        .iter()
+        .flatten()
+        .chain(&registry.waits())
+        .map(|&location| SourcePosition::from(registry.location(location)))
+        .collect();
+    waits.sort();
+    waits.dedup();
+    let distinct_faults = findings.iter().filter(|f| !f.is_store_buffer).count() as u64;
+    let summary = CheckSummary {
+        executions: report.executions,
+        steps: report.steps,
+        abandoned: report.abandoned,
+        problems: report.violations + faults,
+        distinct: report.distinct_violations as u64 + distinct_faults,
+        distinct_is_lower_bound: false,
+        gaps,
+        covered_preemptions: bound.filter(|_| !is_stopped),
+        waiting_loops: waits,
+        assumptions: Vec::new(),
+    };
+    let details = Details {
+        summary_text: reporter.summary(&summary),
+        summary_json: line(&SummaryObject::new(&summary, &reporter)),
+        faults,
+        violations: report.violations,
+        distinct_violations: report.distinct_violations as u64,
+        borderline: report.borderline,
+        is_replay,
+        findings,
+        summary,
+    };
+    if faults > 0 {
+        Outcome::ProgramError(details)
+    } else if report.violations > 0 {
+        Outcome::NotStoreBufferSafe(details)
+    } else if details.summary.gaps.is_empty() {
+        Outcome::Verified(details)
+    } else {
+        Outcome::Incomplete(details)
+    }
+}
+
+/// A witness that does not check is a bug of ours, and nothing that the tool says can be trusted.
+fn stop_if_unsound(finding: &CheckFinding) {
+    if let fencepost_report::check::Problem::StoreBuffer {
+        explained: Err(error @ ExplainError::Unsound { .. }),
+        ..
+    } = &finding.problem
+    {
+        panic!("{error} (schedule: {})", finding.schedule);
+    }
+}
