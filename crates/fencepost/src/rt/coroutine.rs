@@ -20,6 +20,7 @@ use super::execution::{Execution, Outcomes, Slot, Status};
 use super::mapping::Events;
 use super::names::MadeThread;
 use super::operation::{Current, Dissolved, Step};
+use super::waits::WaitMemory;
 use crate::thread::local::Locals;
 
 /// How a thread ended.
@@ -189,6 +190,8 @@ fn put_in_slot(
             name: None,
             locals: Locals::default(),
             is_abandoned: false,
+            waits: WaitMemory::default(),
+            final_drop: None,
         });
     }
     let slot = &mut execution.slots[thread.index()];
@@ -205,8 +208,11 @@ fn put_in_slot(
     slot.stack_size = stack_size;
     slot.name = name;
     slot.is_abandoned = false;
+    slot.waits.reset();
+    slot.final_drop = None;
     execution.set_state(tokens.end, 0);
     execution.set_state(tokens.park, 0);
+    execution.set_state(tokens.wait, 0);
     execution.reset_maker(made.maker);
     execution.present.push(thread);
 }

@@ -94,6 +94,10 @@ pub enum ProgramError {
     /// of their own. No error of the program: check it again with
     /// [`Setup::are_ends_visible`](super::Setup::are_ends_visible).
     NeedsVisibleEnds,
+    /// Dropping the last reference to an `Arc` is something that other threads can notice, so
+    /// the order of the drops matters. No error of the program: check it again with the same
+    /// [`Registry`](super::Registry), which knows now.
+    NeedsOrderedDrops,
 }
 
 impl fmt::Display for ProgramError {
@@ -134,6 +138,9 @@ impl fmt::Display for ProgramError {
             }
             ProgramError::NeedsVisibleEnds => {
                 f.write_str("`is_finished` needs the ends of threads to be steps of their own")
+            }
+            ProgramError::NeedsOrderedDrops => {
+                f.write_str("the destructor of what an `Arc` holds needs the drops to be ordered")
             }
         }
     }

@@ -5,6 +5,7 @@
 //! execution through a thread-local pointer, which is set only while a coroutine runs.
 #![allow(unsafe_code)] // Coroutines and their runtime share the execution by pointer.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use corosensei::trap::CoroutineTrapHandler;
 use fencepost_explore::{Intent, Performed};
 use fencepost_memory::{Address, ThreadId};
+use rustc_hash::FxHashMap;
 
 use super::coroutine::{End, Newborn, StackPool, Yield};
 use super::error::ProgramError;
@@ -21,6 +23,7 @@ use super::mapping::Target;
 use super::names::{LocalNames, MakerId, Registry, Tokens};
 use super::races::Races;
 use super::statics::StaticValue;
+use super::waits::WaitMemory;
 use crate::thread::local::Locals;
 
 /// What a worker is told about how to run programs.
@@ -33,6 +36,8 @@ pub struct Setup {
     /// Whether the end of a thread is a step of its own, which only programs that ask
     /// whether a thread has finished can notice.
     pub are_ends_visible: bool,
+    /// Whether waiting on a condition variable may end without a notification.
+    pub spurious_wakeups: bool,
 }
 
 impl Default for Setup {
@@ -41,6 +46,7 @@ impl Default for Setup {
             target: Target::X86,
             stack_size: 256 * 1024,
             are_ends_visible: false,
+            spurious_wakeups: true,
         }
     }
 }
@@ -96,6 +102,10 @@ pub(crate) struct Slot {
     pub(crate) locals: Locals,
     /// It is not to be resumed again: see [`Current::abandon`](super::Current::abandon).
     pub(crate) is_abandoned: bool,
+    pub(crate) waits: WaitMemory,
+    /// Where the `Arc` was made whose last reference it is dropping, if the order of drops is
+    /// not known to matter.
+    pub(crate) final_drop: Option<&'static Location<'static>>,
 }
 
 /// How many things a maker has made in this execution.
@@ -144,6 +154,10 @@ pub(crate) struct Execution {
     pub(crate) began_panicking: bool,
     pub(crate) direct_operations: u32,
     pub(crate) steps: u64,
+    /// Whether a thread remembers what it touches.
+    pub(crate) are_touches_noted: bool,
+    /// What belongs to pointers that a type was turned into, by their addresses.
+    pub(crate) raw: FxHashMap<usize, Arc<dyn Any + Send + Sync>>,
 }
 
 thread_local! {
@@ -201,6 +215,8 @@ impl Execution {
             began_panicking: false,
             direct_operations: 0,
             steps: 0,
+            are_touches_noted: false,
+            raw: FxHashMap::default(),
         }
     }
 
@@ -218,6 +234,9 @@ impl Execution {
         self.began_panicking = std::thread::panicking();
         self.direct_operations = 0;
         self.steps = 0;
+        self.are_touches_noted = false;
+        self.raw.clear();
+        self.names.learn_visible_drops();
     }
 
     /// What is running makes an object.

@@ -16,7 +16,9 @@
 //! | fence, SeqCst | `fence` | `fence` |
 //! | lock of a mutex | `il` | `il` |
 //! | unlock of a mutex | `il` | `stbar` `il` |
-//! | condition variable, spawn, join, park, unpark | a locked operation | `fence` and a locked operation |
+//! | condition variable, channel, barrier, spawn, join, park, unpark | a locked operation | `fence` and a locked operation |
+//! | count of an `Arc`, up | `fence` | |
+//! | count of an `Arc`, down | `fence` | `stbar` |
 //!
 //! On x86 a locked operation drains the whole store buffer; PSO is the machine of BSS, where it
 //! drains only its own address, so that what must drain everything needs a `fence` before it.
@@ -134,12 +136,23 @@ impl Target {
         self.read_modify_write(address, Ordering::Release)
     }
 
-    /// A locked operation that drains everything: of a condition variable, spawn, join, park or
-    /// unpark.
+    /// A locked operation that drains everything: of a condition variable, a channel, a barrier,
+    /// spawn, join, park or unpark.
     #[inline]
     pub fn draining(self, operation: Operation) -> Events {
         debug_assert!(operation.is_locked(), "{operation} drains nothing on x86");
         Events::after(Operation::Fence, self == Target::Pso, operation)
+    }
+
+    /// The change of a reference count. It is a locked operation on an address that the program
+    /// does not know, and whose values do not matter to it.
+    #[inline]
+    pub fn count(self, is_releasing: bool) -> Events {
+        match self {
+            Target::X86 => Events::only(Operation::Fence),
+            Target::Pso if is_releasing => Events::only(Operation::StoreBarrier),
+            Target::Pso => Events::NONE,
+        }
     }
 
     #[inline]
@@ -236,6 +249,8 @@ mod tests {
                 "lst",
                 "fence lst",
             ),
+            (Box::new(|t: Target| t.count(false)), "fence", ""),
+            (Box::new(|t: Target| t.count(true)), "fence", "stbar"),
         ];
         for (row, (map, x86, pso)) in rows.iter().enumerate() {
             assert_eq!(show(map(Target::X86)), *x86, "row {row}");

@@ -3,8 +3,9 @@
 //! Read in this order: [`operation`] (what the library's types are made of), `execution` (what is
 //! being run), `coroutine` (how threads begin and end), [`runtime`] (the closure as a program for
 //! the explorer), [`mapping`] (which events of the machine an operation is), [`races`] and
-//! [`cells`] (data races), [`names`] (stable numbers, and names for people), `statics`, `panics`, `overflow` and
-//! `foreign` (what can go wrong, and how it becomes an [`error`]).
+//! [`cells`] (data races), [`names`] (stable numbers, and names for people), `waits` (loops that
+//! wait), `statics`, `panics`, `overflow` and `foreign` (what can go wrong, and how it becomes an
+//! [`error`]).
 //!
 //! This is not public API: it is here for the library's macros, its tests and its checker.
 
@@ -22,6 +23,7 @@ mod foreign;
 mod overflow;
 mod panics;
 mod statics;
+mod waits;
 
 pub use coroutine::SpawnOptions;
 pub use error::{Place, ProgramError, Race, RaceAccess};

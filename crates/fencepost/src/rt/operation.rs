@@ -11,6 +11,7 @@
 //! dropped. It must not rely on the condition that it awaited; see [`Step::is_seen`].
 #![allow(unsafe_code)] // Coroutines and their runtime share the execution by pointer.
 
+use std::any::Any;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -253,19 +254,151 @@ impl Current {
         if self.is_direct() {
             return self.directly(location, perform);
         }
-        let yielder = self.with(|execution| {
+        let (yielder, final_drop) = self.with(|execution| {
             let slot = &mut execution.slots[execution.thread.index()];
             slot.intent = intent;
             slot.outcomes = outcomes;
             slot.location = location;
-            slot.yielder
+            (slot.yielder, slot.final_drop)
         });
+        if let Some(made_at) = final_drop {
+            self.complain_of_drop(made_at);
+        }
         // SAFETY: the yielder lives at the base of the stack that this is running on.
         unsafe { &*yielder }.suspend(());
         if self.phase() != Phase::Running {
             dissolve_thread();
         }
         self.perform(location, perform)
+    }
+
+    /// A destructor is about to do what others can notice, and the drop that called it was taken to
+    /// be nothing that matters.
+    #[cold]
+    fn complain_of_drop(self, made_at: &'static Location<'static>) -> ! {
+        self.with(|execution| {
+            let location = execution.names.location(made_at);
+            execution.names.registry().note_visible_drop(location);
+        });
+        self.fail(ProgramError::NeedsOrderedDrops)
+    }
+
+    /// Runs a destructor because the last reference to an `Arc` made there is gone. If it
+    /// does what others can notice, the check has to begin again.
+    pub(crate) fn drop_last(self, made_at: &'static Location<'static>, destructor: impl FnOnce()) {
+        let replace = |new| {
+            self.with(|execution| {
+                let slot = &mut execution.slots[execution.thread.index()];
+                std::mem::replace(&mut slot.final_drop, new)
+            })
+        };
+        let before = replace(Some(made_at));
+        destructor();
+        replace(before);
+    }
+
+    /// Whether drops of what is made there matter to other threads.
+    pub(crate) fn is_drop_visible(self, made_at: &'static Location<'static>) -> bool {
+        self.with(|execution| execution.names.is_drop_visible(made_at))
+    }
+
+    /// Whether no other thread was made yet. What is done now comes before everything that
+    /// another thread will do.
+    #[inline]
+    pub fn is_alone(self) -> bool {
+        self.with(|execution| execution.present.len() == 1 && execution.newborns.is_empty())
+    }
+
+    /// Whether waiting on a condition variable may end without a notification.
+    pub fn has_spurious_wakeups(self) -> bool {
+        self.with(|execution| execution.setup.spurious_wakeups)
+    }
+
+    /// The calling thread changes something that is no object: what a lock protects.
+    #[inline]
+    pub(crate) fn note_change(self) {
+        self.with(|execution| {
+            if execution.phase == Phase::Running {
+                execution.slots[execution.thread.index()]
+                    .waits
+                    .note_change();
+            }
+        });
+    }
+
+    /// The calling thread holds a lock again, or no longer, that a step was said to release or
+    /// take.
+    pub(crate) fn note_lock(self, lock: Address) {
+        self.with(|execution| {
+            let slot = &mut execution.slots[execution.thread.index()];
+            slot.waits.note_lock(lock);
+        });
+    }
+
+    /// The calling thread is about to wait on a condition variable. Whether it is in a loop that
+    /// does nothing else, as far as can be told; if so, the place is noted.
+    pub(crate) fn only_waits(self, condvar: Address, location: &'static Location<'static>) -> bool {
+        self.with(|execution| {
+            let waits = &mut execution.slots[execution.thread.index()].waits;
+            let only_waits = waits.only_waits(condvar, location);
+            if only_waits {
+                let location = execution.names.location(location);
+                execution.names.registry().note_wait(location);
+            }
+            only_waits
+        })
+    }
+
+    /// What the calling thread has touched since it last returned from a wait without being notified.
+    pub(crate) fn touched_since_wait(self) -> Vec<Address> {
+        self.with(|execution| {
+            let slot = &execution.slots[execution.thread.index()];
+            slot.waits.touched().to_vec()
+        })
+    }
+
+    /// The calling thread returns from a wait.
+    pub(crate) fn note_return(
+        self,
+        condvar: Address,
+        was_notified: bool,
+        location: &'static Location<'static>,
+    ) {
+        self.with(|execution| {
+            if execution.phase != Phase::Running {
+                return;
+            }
+            let waits = &mut execution.slots[execution.thread.index()].waits;
+            match was_notified {
+                true => waits.notified(),
+                false => waits.returned(condvar, location),
+            }
+            execution.are_touches_noted |= !was_notified;
+        });
+    }
+
+    /// Keeps what belongs to a pointer that something was turned into.
+    pub(crate) fn keep_for_pointer(self, address: usize, kept: Arc<dyn Any + Send + Sync>) {
+        self.with(|execution| execution.raw.insert(address, kept));
+    }
+
+    /// What belongs to a pointer.
+    pub(crate) fn kept_for_pointer(self, address: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.with(|execution| execution.raw.get(&address).cloned())
+    }
+
+    /// An operation was performed at once (see [`Step::is_seen`]) that would have to wait for what
+    /// no one will do.
+    #[cold]
+    pub(crate) fn cannot_wait(self, location: &'static Location<'static>) -> ! {
+        if self.phase() == Phase::Silent {
+            self.fail(ProgramError::BadUse {
+                message: "the initialiser of a static waits for another thread".to_owned(),
+                place: Some(location.into()),
+            });
+        }
+        self.abandon();
+        panic!("a destructor waits, after the end of the check, for what will not happen");
     }
 
     /// Performs an operation that touches no object, and that no thread has to stop for.
@@ -477,7 +610,29 @@ impl<'execution> Step<'execution> {
     /// Touches an object by writing it. Returns its state before.
     #[inline]
     pub fn write(&mut self, object: Address, state: u64) -> u64 {
+        let before = self.change(object, TouchKind::Write, state);
+        if before != state {
+            self.execution.slots[self.thread.index()]
+                .waits
+                .note_change();
+        }
+        before
+    }
+
+    /// Touches an object by a write that is a part of waiting, and does not count as something that the
+    /// thread has done. Returns its state before.
+    #[inline]
+    pub(crate) fn write_in_wait(&mut self, object: Address, state: u64) -> u64 {
         self.change(object, TouchKind::Write, state)
+    }
+
+    /// Touches a lock by taking or releasing it.
+    #[inline]
+    pub(crate) fn write_lock(&mut self, object: Address, state: u64) {
+        self.change(object, TouchKind::Write, state);
+        self.execution.slots[self.thread.index()]
+            .waits
+            .note_lock(object);
     }
 
     /// Touches an object by a change that commutes with others. Returns its state before, which
@@ -504,6 +659,11 @@ impl<'execution> Step<'execution> {
             before,
             after,
         });
+        if self.execution.are_touches_noted {
+            self.execution.slots[self.thread.index()]
+                .waits
+                .note_touch(object);
+        }
     }
 
     /// Tells the monitor what the operation is on the machine, and the value that it loads or

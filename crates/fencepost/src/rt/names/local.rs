@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use fencepost_memory::{Address, LocationId, ThreadId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{MakerId, ObjectKey, Registry, ThreadKey, Tokens};
 
@@ -50,6 +50,7 @@ pub struct LocalNames {
     locations: FxHashMap<usize, LocationId>,
     object_names: Vec<Option<Box<str>>>,
     thread_names: Vec<Option<Box<str>>>,
+    visible_drops: FxHashSet<LocationId>,
 }
 
 impl LocalNames {
@@ -65,6 +66,7 @@ impl LocalNames {
             locations: FxHashMap::default(),
             object_names: Vec::new(),
             thread_names: Vec::new(),
+            visible_drops: FxHashSet::default(),
         }
     }
 
@@ -205,6 +207,24 @@ impl LocalNames {
             .statics
             .entry(identity)
             .or_insert_with(|| registry.tables().static_maker(identity, name))
+    }
+
+    /// Learns which drops matter to other threads.
+    #[inline]
+    pub fn learn_visible_drops(&mut self) {
+        if self.registry.visible_drop_count() != self.visible_drops.len() {
+            self.visible_drops.extend(self.registry.visible_drops());
+        }
+    }
+
+    /// Whether the drops of an `Arc` that is made here matter to other threads.
+    #[inline]
+    pub fn is_drop_visible(&mut self, location: &'static Location<'static>) -> bool {
+        if self.visible_drops.is_empty() {
+            return false;
+        }
+        let location = self.location(location);
+        self.visible_drops.contains(&location)
     }
 
     /// Remembers the name that the user gave to an object.

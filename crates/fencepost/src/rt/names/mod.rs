@@ -17,7 +17,9 @@ pub use derive::derive_name;
 pub use local::{LocalNames, MadeThread};
 pub use shown::{Names, read_source_line};
 
+use std::collections::BTreeSet;
 use std::panic::Location;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fencepost_memory::{Address, LocationId, ThreadId};
@@ -56,12 +58,15 @@ pub struct Tokens {
     pub end: Address,
     /// Whether its next park returns at once.
     pub park: Address,
+    /// Whether what it waits for has happened: it was notified, or its message was taken.
+    pub wait: Address,
 }
 
 /// What kind of thing a token is.
 pub(crate) const START_TOKEN: &str = "start";
 pub(crate) const END_TOKEN: &str = "end";
 pub(crate) const PARK_TOKEN: &str = "park token";
+pub(crate) const WAIT_TOKEN: &str = "wait token";
 
 /// What is known of a thread.
 #[derive(Clone, Debug)]
@@ -118,6 +123,8 @@ type LocationKey = (&'static str, u32, u32);
 #[derive(Debug)]
 pub struct Registry {
     tables: Mutex<Tables>,
+    /// How many locations of visible drops there are, to be asked without the lock.
+    visible_drop_count: AtomicUsize,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -130,6 +137,8 @@ pub(crate) struct Tables {
     object_keys: FxHashMap<ObjectKey, Address>,
     location_keys: FxHashMap<LocationKey, LocationId>,
     static_keys: FxHashMap<usize, MakerId>,
+    waits: BTreeSet<LocationId>,
+    visible_drops: BTreeSet<LocationId>,
 }
 
 impl std::fmt::Debug for ObjectKey {
@@ -152,6 +161,7 @@ impl Registry {
         tables.add_thread(None, 0, location);
         Registry {
             tables: Mutex::new(tables),
+            visible_drop_count: AtomicUsize::new(0),
         }
     }
 
@@ -166,6 +176,39 @@ impl Registry {
     /// If the location is not of this check.
     pub fn location(&self, location: LocationId) -> &'static Location<'static> {
         self.tables().locations[location.index()]
+    }
+
+    /// A loop that waits on a condition variable here was taken to do nothing else.
+    pub fn note_wait(&self, location: LocationId) {
+        self.tables().waits.insert(location);
+    }
+
+    /// Where loops that wait on a condition variable were taken to do nothing else.
+    pub fn waits(&self) -> Vec<LocationId> {
+        self.tables().waits.iter().copied().collect()
+    }
+
+    /// The last reference to an `Arc` that was made here ran a destructor that other threads can
+    /// notice, so that the order in which references are dropped matters. Whether that is news.
+    ///
+    /// The news is good only for executions that begin after it: a check that goes on with
+    /// [`ProgramError::NeedsOrderedDrops`](super::ProgramError::NeedsOrderedDrops) begins again
+    /// with this registry.
+    pub fn note_visible_drop(&self, location: LocationId) -> bool {
+        let mut tables = self.tables();
+        let is_new = tables.visible_drops.insert(location);
+        let count = tables.visible_drops.len();
+        self.visible_drop_count.store(count, Ordering::Release);
+        is_new
+    }
+
+    /// Where the `Arc`s were made whose references are dropped in an order that matters.
+    pub fn visible_drops(&self) -> Vec<LocationId> {
+        self.tables().visible_drops.iter().copied().collect()
+    }
+
+    pub(crate) fn visible_drop_count(&self) -> usize {
+        self.visible_drop_count.load(Ordering::Acquire)
     }
 }
 
@@ -215,6 +258,7 @@ impl Tables {
             start: token(START_TOKEN),
             end: token(END_TOKEN),
             park: token(PARK_TOKEN),
+            wait: token(WAIT_TOKEN),
         };
         self.threads.push(ThreadRecord {
             parent,

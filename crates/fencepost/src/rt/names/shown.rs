@@ -6,7 +6,8 @@ use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::{
-    END_TOKEN, Maker, MakerId, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN, Tables, derive_name,
+    END_TOKEN, Maker, MakerId, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN, Tables, WAIT_TOKEN,
+    derive_name,
 };
 
 /// The names of a check's threads and objects, as far as they were known when this was made.
@@ -119,7 +120,7 @@ fn object_names(
         if let Some(name) = &object.name {
             return name.clone();
         }
-        if let (START_TOKEN | END_TOKEN | PARK_TOKEN, Maker::Thread(thread)) =
+        if let (START_TOKEN | END_TOKEN | PARK_TOKEN | WAIT_TOKEN, Maker::Thread(thread)) =
             (object.kind, &tables.makers[object.maker.index()])
         {
             return format!("{} of {}", object.kind, threads[thread.index()]);

@@ -1,0 +1,154 @@
+//! What a thread remembers of its waits, so that loops that wait come to an end.
+//!
+//! A wait on a condition variable may return without a notification, spuriously or by a time-out.
+//! A loop around it then waits again, and could do so for ever. So a thread that has done nothing since
+//! such a return, and waits again at the same place, is taken to wait only: it does not return
+//! spuriously again, and its time-out comes when something that it has looked at has changed, or
+//! nobody else can go on. The same holds, whatever it has done, after [`RETURNS_IN_A_ROW`] such returns.
+//! That is an assumption about the loop, and the place is noted in the
+//! [`Registry`](super::Registry).
+//!
+//! What counts as doing something: a write that changed the state of an object, mutable
+//! access to what a lock protects, and holding other locks than before. Taking and releasing a lock
+//! alone does not, nor does counting references.
+
+use std::panic::Location;
+
+use fencepost_memory::Address;
+
+/// How often in a row a wait at one place returns without a notification.
+const RETURNS_IN_A_ROW: u32 = 2;
+
+/// A thread's memory of its waits.
+#[derive(Debug, Default)]
+pub(crate) struct WaitMemory {
+    /// How often it has changed something.
+    changes: u64,
+    /// Which locks it holds: the exclusive or of numbers made from their addresses.
+    held: u64,
+    /// Its last wait, if that returned without a notification.
+    last: Option<LastReturn>,
+    /// What it has touched since then.
+    touched: Vec<Address>,
+}
+
+#[derive(Debug)]
+struct LastReturn {
+    condvar: Address,
+    location: &'static Location<'static>,
+    changes: u64,
+    held: u64,
+    in_a_row: u32,
+}
+
+impl WaitMemory {
+    /// Forgets everything, for a new thread.
+    pub(crate) fn reset(&mut self) {
+        self.changes = 0;
+        self.held = 0;
+        self.last = None;
+        self.touched.clear();
+    }
+
+    /// It changes something.
+    #[inline]
+    pub(crate) fn note_change(&mut self) {
+        self.changes += 1;
+    }
+
+    /// It takes or releases a lock.
+    #[inline]
+    pub(crate) fn note_lock(&mut self, lock: Address) {
+        // Fibonacci hashing: sums of neighbouring numbers shall not cancel out.
+        let number = (u64::from(lock.0) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.held ^= number;
+    }
+
+    /// It touches an object.
+    #[inline]
+    pub(crate) fn note_touch(&mut self, object: Address) {
+        if self.last.is_some() && !self.touched.contains(&object) {
+            self.touched.push(object);
+        }
+    }
+
+    /// It waits: whether it is taken to do nothing else.
+    pub(crate) fn only_waits(
+        &mut self,
+        condvar: Address,
+        location: &'static Location<'static>,
+    ) -> bool {
+        self.last.as_ref().is_some_and(|last| {
+            let is_same = last.condvar == condvar && last.location == location;
+            let is_unchanged = last.changes == self.changes && last.held == self.held;
+            is_same && (is_unchanged || last.in_a_row >= RETURNS_IN_A_ROW)
+        })
+    }
+
+    /// What it has touched since its last wait.
+    pub(crate) fn touched(&self) -> &[Address] {
+        &self.touched
+    }
+
+    /// The wait returned after a notification.
+    pub(crate) fn notified(&mut self) {
+        self.last = None;
+    }
+
+    /// The wait returned without a notification.
+    pub(crate) fn returned(&mut self, condvar: Address, location: &'static Location<'static>) {
+        let before = match &self.last {
+            Some(last) if last.condvar == condvar && last.location == location => last.in_a_row,
+            _ => 0,
+        };
+        self.last = Some(LastReturn {
+            condvar,
+            location,
+            changes: self.changes,
+            held: self.held,
+            in_a_row: before + 1,
+        });
+        self.touched.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_only_waits_if_it_has_changed_nothing() {
+        let here = Location::caller();
+        let there = Location::caller();
+        let (condvar, lock) = (Address(1), Address(2));
+        let mut memory = WaitMemory::default();
+        assert!(!memory.only_waits(condvar, here), "its first wait");
+        memory.returned(condvar, here);
+        assert!(memory.only_waits(condvar, here));
+        assert!(!memory.only_waits(condvar, there), "another place");
+        assert!(!memory.only_waits(Address(5), here), "another variable");
+        memory.note_lock(lock);
+        assert!(!memory.only_waits(condvar, here), "it holds another lock");
+        memory.note_lock(lock);
+        assert!(memory.only_waits(condvar, here));
+        memory.note_change();
+        assert!(!memory.only_waits(condvar, here), "it changed something");
+        memory.returned(condvar, here);
+        memory.note_change();
+        assert!(memory.only_waits(condvar, here), "twice in a row is enough");
+        memory.notified();
+        assert!(!memory.only_waits(condvar, here), "it was notified");
+    }
+
+    #[test]
+    fn what_is_touched_after_a_return_is_known() {
+        let mut memory = WaitMemory::default();
+        memory.note_touch(Address(1));
+        assert_eq!(memory.touched(), []);
+        memory.returned(Address(9), Location::caller());
+        memory.note_touch(Address(1));
+        memory.note_touch(Address(3));
+        memory.note_touch(Address(1));
+        assert_eq!(memory.touched(), [Address(1), Address(3)]);
+    }
+}

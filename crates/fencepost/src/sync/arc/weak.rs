@@ -1,0 +1,142 @@
+//! References that keep nothing alive.
+
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc as StdArc;
+use std::sync::Weak as StdWeak;
+
+use super::counts::Counts;
+use super::{Arc, in_check, keep_for_pointer, kept_for_pointer};
+
+/// A reference that does not keep its value alive, as [`std::sync::Weak`].
+pub struct Weak<T: ?Sized> {
+    value: StdWeak<T>,
+    counted: Counted,
+}
+
+/// A weak reference as it is counted.
+struct Counted(Option<StdArc<Counts>>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        if let Some((counts, current)) = in_check(&self.0) {
+            counts.remove_weak(current);
+        }
+    }
+}
+
+impl<T> Weak<T> {
+    /// A reference to nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Weak::from_parts(StdWeak::new(), None)
+    }
+}
+
+impl<T: ?Sized> Weak<T> {
+    /// The caller has counted it.
+    pub(super) fn from_parts(value: StdWeak<T>, counts: Option<StdArc<Counts>>) -> Self {
+        Weak {
+            value,
+            counted: Counted(counts),
+        }
+    }
+
+    /// Nothing is counted.
+    pub(super) fn into_parts(mut self) -> (StdWeak<T>, Option<StdArc<Counts>>) {
+        (self.value, self.counted.0.take())
+    }
+
+    /// A reference that keeps the value alive, if it is.
+    #[must_use]
+    #[track_caller]
+    pub fn upgrade(&self) -> Option<Arc<T>> {
+        let location = Location::caller();
+        if let Some((counts, current)) = in_check(&self.counted.0)
+            && !counts.add_if_alive(current, location)
+        {
+            return None;
+        }
+        let value = self.value.upgrade()?;
+        Some(Arc::from_parts(value, self.counted.0.clone()))
+    }
+
+    /// How many references keep the value alive.
+    #[must_use]
+    #[track_caller]
+    pub fn strong_count(&self) -> usize {
+        let location = Location::caller();
+        match in_check(&self.counted.0) {
+            None => self.value.strong_count(),
+            Some((counts, current)) => counts.read(current, location).strong,
+        }
+    }
+
+    /// How many weak references to the value there are, or 0 if it is not alive.
+    #[must_use]
+    #[track_caller]
+    pub fn weak_count(&self) -> usize {
+        let location = Location::caller();
+        let Some((counts, current)) = in_check(&self.counted.0) else {
+            return self.value.weak_count();
+        };
+        let count = counts.read(current, location);
+        if count.strong == 0 { 0 } else { count.weak }
+    }
+
+    /// Whether two references are to the same value, or both to nothing.
+    #[must_use]
+    pub fn ptr_eq(&self, other: &Self) -> bool {
+        self.value.ptr_eq(&other.value)
+    }
+
+    /// A pointer to the value, if it is alive.
+    #[must_use]
+    pub fn as_ptr(&self) -> *const T {
+        self.value.as_ptr()
+    }
+
+    /// Turns the reference into a pointer, to be turned back by [`Weak::from_raw`].
+    #[must_use]
+    pub fn into_raw(self) -> *const T {
+        let (value, counts) = self.into_parts();
+        let pointer = value.into_raw();
+        keep_for_pointer(pointer, counts);
+        pointer
+    }
+
+    /// Turns a pointer back into the reference that it was.
+    ///
+    /// # Safety
+    /// As [`std::sync::Weak::from_raw`]: the pointer is from [`Weak::into_raw`], and stands for one weak
+    /// reference.
+    #[must_use]
+    #[allow(unsafe_code)] // As in `std`.
+    pub unsafe fn from_raw(pointer: *const T) -> Self {
+        // SAFETY: `into_raw` got it from the `into_raw` of `std`, and the caller has one reference.
+        let value = unsafe { StdWeak::from_raw(pointer) };
+        Weak::from_parts(value, kept_for_pointer(pointer))
+    }
+}
+
+impl<T: ?Sized> Clone for Weak<T> {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        if let Some((counts, current)) = in_check(&self.counted.0) {
+            counts.add_weak(current, Location::caller());
+        }
+        Weak::from_parts(self.value.clone(), self.counted.0.clone())
+    }
+}
+
+impl<T> Default for Weak<T> {
+    fn default() -> Self {
+        Weak::new()
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Weak<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(Weak)")
+    }
+}

@@ -1,0 +1,382 @@
+//! A condition variable is an object whose state is the number of threads that wait. To wait is
+//! three steps and the taking of the mutex:
+//!
+//! 1. the thread enqueues itself, a write to the variable;
+//! 2. it releases the mutex;
+//! 3. it wakes, a write to its own *wait token*, which a notification has set to 1. If it has not
+//!    been notified (spuriously, or by a time-out), it also removes itself from the variable.
+//!
+//! A notification with nobody waiting is a read. Otherwise it writes the variable and the tokens of
+//! those that it wakes; which one [`Condvar::notify_one`] wakes is a choice of the explorer. A notification
+//! alone orders nothing: what is shared is ordered by the mutex.
+//!
+//! When a thread does not wake spuriously (again), and when a time-out is put off, is said in
+//! `rt::waits`.
+
+use std::fmt;
+use std::panic::Location;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use fencepost_explore::{Condition, Effect, Intent};
+use fencepost_memory::{Address, Operation, ThreadId};
+
+use super::mutex::MutexGuard;
+use super::{LockResult, wrapped};
+use crate::rt::{Current, Events, Object, Outcomes, Step};
+
+const NOTIFIED: u64 = 1;
+const NOT_NOTIFIED: u64 = 0;
+
+/// Threads wait for what others do under a mutex, as with [`std::sync::Condvar`].
+///
+/// In a check a wait may return without a notification, as `std` says that it may; so it has to be in
+/// a loop. A wait with a time-out may return at any time.
+pub struct Condvar {
+    object: Object,
+    /// Who waits, by number. Used in a check only.
+    waiters: std::sync::Mutex<Vec<ThreadId>>,
+    inner: std::sync::Condvar,
+}
+
+/// Whether a wait has ended by its time-out, as [`std::sync::WaitTimeoutResult`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WaitTimeoutResult(bool);
+
+impl WaitTimeoutResult {
+    /// Whether the wait has ended by its time-out.
+    #[must_use]
+    pub fn timed_out(&self) -> bool {
+        self.0
+    }
+}
+
+/// Why a wait returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Return {
+    Notified,
+    TimedOut,
+    Spurious,
+}
+
+/// Which returns without a notification are possible.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Possible {
+    time_out: bool,
+    spurious: bool,
+}
+
+impl Condvar {
+    /// A new condition variable.
+    #[must_use]
+    #[track_caller]
+    pub fn new() -> Self {
+        Condvar {
+            object: Object::new("Condvar", 0, Location::caller()),
+            waiters: std::sync::Mutex::default(),
+            inner: std::sync::Condvar::new(),
+        }
+    }
+
+    /// Gives the condition variable a name for reports.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        self.object.set_name(name);
+        self
+    }
+
+    /// Releases the mutex, waits for a notification, and takes the mutex again. May return without
+    /// a notification.
+    ///
+    /// # Errors
+    /// The guard, if the mutex is poisoned. It never is in a check.
+    #[track_caller]
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
+        let location = Location::caller();
+        match self.object.current(location) {
+            None => {
+                let mutex = guard.mutex();
+                let inner = self.inner.wait(guard.into_std());
+                wrapped(inner, |inner| MutexGuard::from_std(mutex, inner, location))
+            }
+            Some(current) => Ok(self.wait_checked(current, guard, false, location).0),
+        }
+    }
+
+    /// Waits while the condition holds.
+    ///
+    /// # Errors
+    /// The guard, if the mutex is poisoned. It never is in a check.
+    #[track_caller]
+    pub fn wait_while<'a, T, F>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        mut condition: F,
+    ) -> LockResult<MutexGuard<'a, T>>
+    where
+        F: FnMut(&mut T) -> bool,
+    {
+        let mut guard = guard;
+        while condition(guard.peek_mut()) {
+            guard = self.wait(guard)?;
+        }
+        Ok(guard)
+    }
+
+    /// Like [`wait`](Self::wait), for some time. In a check it may return at any time.
+    ///
+    /// # Errors
+    /// The guard, if the mutex is poisoned. It never is in a check.
+    #[track_caller]
+    pub fn wait_timeout<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        duration: Duration,
+    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
+        let location = Location::caller();
+        let Some(current) = self.object.current(location) else {
+            let mutex = guard.mutex();
+            let result = self.inner.wait_timeout(guard.into_std(), duration);
+            return wrapped(result, |(inner, result)| {
+                let guard = MutexGuard::from_std(mutex, inner, location);
+                (guard, WaitTimeoutResult(result.timed_out()))
+            });
+        };
+        let (guard, how) = self.wait_checked(current, guard, true, location);
+        Ok((guard, WaitTimeoutResult(how == Return::TimedOut)))
+    }
+
+    /// Waits while the condition holds, for some time.
+    ///
+    /// # Errors
+    /// The guard, if the mutex is poisoned. It never is in a check.
+    #[track_caller]
+    pub fn wait_timeout_while<'a, T, F>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        duration: Duration,
+        mut condition: F,
+    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)>
+    where
+        F: FnMut(&mut T) -> bool,
+    {
+        let location = Location::caller();
+        let Some(current) = self.object.current(location) else {
+            let mutex = guard.mutex();
+            let inner = guard.into_std();
+            let result = self.inner.wait_timeout_while(inner, duration, condition);
+            return wrapped(result, |(inner, result)| {
+                let guard = MutexGuard::from_std(mutex, inner, location);
+                (guard, WaitTimeoutResult(result.timed_out()))
+            });
+        };
+        let mut guard = guard;
+        let mut has_timed_out = false;
+        while condition(guard.peek_mut()) {
+            if has_timed_out {
+                return Ok((guard, WaitTimeoutResult(true)));
+            }
+            let (again, how) = self.wait_checked(current, guard, true, location);
+            guard = again;
+            has_timed_out = how == Return::TimedOut;
+        }
+        Ok((guard, WaitTimeoutResult(false)))
+    }
+
+    /// Wakes one of the threads that wait, if there is one.
+    #[track_caller]
+    pub fn notify_one(&self) {
+        let location = Location::caller();
+        let Some(current) = self.object.current(location) else {
+            return self.inner.notify_one();
+        };
+        let object = self.object.address();
+        let outcomes = Outcomes::Of(object, |waiting| {
+            waiting.clamp(1, u64::from(u32::MAX)) as u32
+        });
+        self.notify(current, outcomes, location, |waiters, outcome| {
+            let chosen = (outcome as usize).min(waiters.len() - 1);
+            vec![waiters.remove(chosen)]
+        });
+    }
+
+    /// Wakes all threads that wait.
+    #[track_caller]
+    pub fn notify_all(&self) {
+        let location = Location::caller();
+        let Some(current) = self.object.current(location) else {
+            return self.inner.notify_all();
+        };
+        self.notify(current, Outcomes::One, location, |waiters, _| {
+            std::mem::take(waiters)
+        });
+    }
+
+    fn waiters(&self) -> std::sync::MutexGuard<'_, Vec<ThreadId>> {
+        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notifies those whom `choose` takes from a list that is not empty.
+    fn notify(
+        &self,
+        current: Current,
+        outcomes: Outcomes,
+        location: &'static Location<'static>,
+        choose: impl FnOnce(&mut Vec<ThreadId>, u32) -> Vec<ThreadId>,
+    ) {
+        let object = self.object.address();
+        let intent = Intent::Access {
+            object,
+            effect: Effect::WriteIf(Condition::Differs(0)),
+            awaits: None,
+        };
+        current.operation(intent, outcomes, location, |step| {
+            let mut waiters = self.waiters();
+            if waiters.is_empty() {
+                step.read(object);
+                let events = step.target().draining(Operation::LockedLoad(object));
+                return step.emit(events, 0);
+            }
+            let chosen = choose(&mut waiters, step.outcome());
+            let left = waiters.len() as u64;
+            step.write(object, left);
+            let events = step.target().draining(Operation::Interlocked(object));
+            step.emit(events, left);
+            for thread in chosen {
+                let token = step.tokens(thread).wait;
+                step.write(token, NOTIFIED);
+                step.emit(Events::only(Operation::Interlocked(token)), NOTIFIED);
+            }
+        });
+    }
+
+    fn wait_checked<'a, T>(
+        &self,
+        current: Current,
+        mut guard: MutexGuard<'a, T>,
+        is_timed: bool,
+        location: &'static Location<'static>,
+    ) -> (MutexGuard<'a, T>, Return) {
+        let object = self.object.address();
+        let only_waits = current.only_waits(object, location);
+        let possible = Possible {
+            time_out: is_timed,
+            spurious: current.has_spurious_wakeups() && !only_waits,
+        };
+        self.enqueue(current, location);
+        let mutex = guard.mutex();
+        guard.release(current, location);
+        if is_timed && only_waits {
+            self.put_off_time_out(current, location);
+        }
+        let how = self.wake(current, possible, location);
+        let guard = mutex.lock_checked(current, location);
+        current.note_return(object, how == Return::Notified, location);
+        (guard, how)
+    }
+
+    fn enqueue(&self, current: Current, location: &'static Location<'static>) {
+        let object = self.object.address();
+        let intent = Intent::Access {
+            object,
+            effect: Effect::Write,
+            awaits: None,
+        };
+        current.operation(intent, Outcomes::One, location, |step| {
+            let mut waiters = self.waiters();
+            let place = waiters.partition_point(|&waiter| waiter < step.thread());
+            waiters.insert(place, step.thread());
+            step.write_in_wait(object, waiters.len() as u64);
+            let events = step.target().draining(Operation::Interlocked(object));
+            step.emit(events, waiters.len() as u64);
+        });
+    }
+
+    fn wake(
+        &self,
+        current: Current,
+        possible: Possible,
+        location: &'static Location<'static>,
+    ) -> Return {
+        let token = current.tokens(current.thread()).wait;
+        let (effect, awaits) = match possible {
+            Possible {
+                time_out: false,
+                spurious: false,
+            } => (Effect::Write, Some(Condition::Equals(NOTIFIED))),
+            _ => (Effect::WriteMore, None),
+        };
+        let outcomes = match possible {
+            Possible {
+                time_out: true,
+                spurious: true,
+            } => Outcomes::Of(token, |state| 1 + u32::from(state == NOT_NOTIFIED)),
+            _ => Outcomes::One,
+        };
+        let intent = Intent::Access {
+            object: token,
+            effect,
+            awaits,
+        };
+        current.operation(intent, outcomes, location, |step| {
+            let was_notified = step.write_in_wait(token, NOT_NOTIFIED) == NOTIFIED;
+            let events = step.target().draining(Operation::Interlocked(token));
+            step.emit(events, NOT_NOTIFIED);
+            if was_notified {
+                return Return::Notified;
+            }
+            self.leave(step);
+            match possible.time_out && step.outcome() == 0 {
+                true => Return::TimedOut,
+                false => Return::Spurious,
+            }
+        })
+    }
+
+    /// A thread that was not notified waits no longer.
+    fn leave(&self, step: &mut Step<'_>) {
+        let object = self.object.address();
+        let mut waiters = self.waiters();
+        waiters.retain(|&waiter| waiter != step.thread());
+        step.write_in_wait(object, waiters.len() as u64);
+        let events = Events::only(Operation::Interlocked(object));
+        step.emit(events, waiters.len() as u64);
+    }
+
+    /// Lets the explorer put off a time-out in a loop that only waits: until something has changed that
+    /// the thread has looked at, or nobody else can go on. Says so as a loop would that reads these
+    /// things and spins.
+    fn put_off_time_out(&self, current: Current, location: &'static Location<'static>) {
+        let mut watched = current.touched_since_wait();
+        watched.retain(|&object| object != self.object.address());
+        watched.push(current.tokens(current.thread()).wait);
+        crate::thread::hint(current, location);
+        for object in watched {
+            look_at(current, object, location);
+        }
+        crate::thread::hint(current, location);
+    }
+}
+
+/// A read of an object that the monitor does not see: the program does not do it.
+fn look_at(current: Current, object: Address, location: &'static Location<'static>) {
+    let intent = Intent::Access {
+        object,
+        effect: Effect::Read,
+        awaits: None,
+    };
+    current.operation(intent, Outcomes::One, location, |step| step.read(object));
+}
+
+impl fmt::Debug for Condvar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Condvar").finish_non_exhaustive()
+    }
+}
+
+impl Default for Condvar {
+    #[track_caller]
+    fn default() -> Self {
+        Condvar::new()
+    }
+}

@@ -1,0 +1,497 @@
+//! A channel in a check is an object. What its state is makes every wait and every failure a
+//! condition on it:
+//!
+//! | state | meaning |
+//! | --- | --- |
+//! | below [`FULL`] | something can be received: one less than how many there are |
+//! | [`FULL`] | so many that nothing more can be sent |
+//! | [`DISCONNECTED`] | nothing to receive, and no sender left |
+//! | above, up to [`WAITING`] | nothing to receive: so many senders are there |
+//! | [`WAITING`] | the same, and the receiver waits: a rendezvous channel can be sent to |
+//! | [`GONE`] | there is no receiver |
+//!
+//! Sending and receiving are writes; what fails is a read. The senders' drops commute, as no one can
+//! tell in which order they come: they are updates. Cloning a sender is nothing that anybody can
+//! notice, since its maker has one.
+//!
+//! **A rendezvous channel** (capacity 0) holds the offers of the senders that wait. Who offers waits until
+//! its *wait token* is 1: it was received, or the receiver is gone. A receiver that finds no offer
+//! says that it waits, and the next message is handed to it.
+//!
+//! A message carries the clock of who sent it, so that receiving it is ordered after sending it and
+//! not after what other senders have sent since. Likewise, what is sent to a bounded channel is sent
+//! after the message was received whose place it takes.
+
+use std::collections::VecDeque;
+use std::panic::Location;
+use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fencepost_explore::{Condition, Effect, Intent};
+use fencepost_memory::{Address, Operation};
+
+use crate::rt::{Current, Events, Object, Outcomes, Step};
+
+const FULL: u64 = (1 << 32) - 1;
+const DISCONNECTED: u64 = 1 << 32;
+const WAITING: u64 = u64::MAX - 1;
+const GONE: u64 = u64::MAX;
+
+/// Something can be received.
+const CAN_RECEIVE: Condition = Condition::Below(DISCONNECTED);
+/// Something can be received, or never will be.
+const RECEIVE_RETURNS: Condition = Condition::Below(DISCONNECTED + 1);
+
+/// A token of a sender whose offer is still there.
+const OFFERED: u64 = 0;
+/// A token of a sender whose offer is no longer there, or in vain.
+const ANSWERED: u64 = 1;
+
+pub(super) struct Channel<T> {
+    object: Object,
+    capacity: Option<usize>,
+    contents: Mutex<Contents<T>>,
+}
+
+struct Contents<T> {
+    queue: VecDeque<Message<T>>,
+    senders: usize,
+    has_receiver: bool,
+    /// Of a bounded channel: when its free places became free, apart from those that never were
+    /// used.
+    places: VecDeque<Vec<u32>>,
+    unused_places: usize,
+    /// Of a rendezvous channel: whether the receiver waits for a message.
+    is_awaited: bool,
+    offers: u64,
+}
+
+struct Message<T> {
+    value: T,
+    /// What had happened before it was sent, if the execution has cells.
+    clock: Vec<u32>,
+    /// Of an offer: its number, and the token of who made it.
+    offer: Option<(u64, Address)>,
+}
+
+/// What became of an attempt to send.
+enum Sent<T> {
+    Done,
+    /// It waits to be received.
+    Offered(u64),
+    Full(T),
+    Disconnected(T),
+}
+
+impl<T> Channel<T> {
+    pub(super) fn new(capacity: Option<usize>, location: &'static Location<'static>) -> Self {
+        let contents = Contents {
+            queue: VecDeque::new(),
+            senders: 1,
+            has_receiver: true,
+            places: VecDeque::new(),
+            unused_places: capacity.unwrap_or(0),
+            is_awaited: false,
+            offers: 0,
+        };
+        let state = contents.state(capacity);
+        Channel {
+            object: Object::new("channel", state, location),
+            capacity,
+            contents: Mutex::new(contents),
+        }
+    }
+
+    pub(super) fn set_name(&self, name: &str) {
+        self.object.set_name(name);
+    }
+
+    fn contents(&self) -> MutexGuard<'_, Contents<T>> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn intent(&self, effect: Effect, awaits: Option<Condition>) -> Intent {
+        Intent::Access {
+            object: self.object.address(),
+            effect,
+            awaits,
+        }
+    }
+
+    /// The channel was changed.
+    fn record_change(&self, step: &mut Step<'_>, contents: &Contents<T>) {
+        let object = self.object.address();
+        let state = contents.state(self.capacity);
+        step.write(object, state);
+        let events = step.target().draining(Operation::Interlocked(object));
+        step.emit(events, state);
+    }
+
+    /// The channel was found not to be as needed.
+    fn record_failure(&self, step: &mut Step<'_>) {
+        let object = self.object.address();
+        let state = step.read(object);
+        let events = step.target().draining(Operation::LockedLoad(object));
+        step.emit(events, state);
+        step.acquire(object);
+    }
+}
+
+impl<T> Contents<T> {
+    fn state(&self, capacity: Option<usize>) -> u64 {
+        let held = self.queue.len() as u64;
+        match capacity {
+            _ if !self.has_receiver => GONE,
+            _ if held == 0 && self.senders == 0 => DISCONNECTED,
+            _ if held == 0 && self.is_awaited => WAITING,
+            _ if held == 0 => DISCONNECTED + self.senders as u64,
+            Some(capacity) if capacity > 0 && held >= capacity as u64 => FULL,
+            _ => held - 1,
+        }
+    }
+
+    fn push(&mut self, step: &mut Step<'_>, value: T, offer: Option<(u64, Address)>) {
+        let place = match self.unused_places {
+            0 => self.places.pop_front(),
+            _ => {
+                self.unused_places -= 1;
+                None
+            }
+        };
+        let mut clock = Vec::new();
+        let thread = step.thread();
+        if let Some(races) = step.races() {
+            races.learn(thread, &place.unwrap_or_default());
+            races.publish(thread, &mut clock);
+        }
+        self.queue.push_back(Message {
+            value,
+            clock,
+            offer,
+        });
+    }
+}
+
+/// Sending.
+impl<T> Channel<T> {
+    pub(super) fn send(
+        &self,
+        value: T,
+        location: &'static Location<'static>,
+    ) -> Result<(), SendError<T>> {
+        let Some(current) = self.object.current(location) else {
+            return Err(SendError(value));
+        };
+        let awaits = match self.capacity {
+            Some(capacity) if capacity > 0 => Some(Condition::Differs(FULL)),
+            _ => None,
+        };
+        let intent = self.intent(Effect::WriteIf(Condition::Differs(GONE)), awaits);
+        let sent = current.operation(intent, Outcomes::One, location, |step| {
+            let mut contents = self.contents();
+            match contents.state(self.capacity) {
+                GONE => {
+                    self.record_failure(step);
+                    Sent::Disconnected(value)
+                }
+                FULL => Sent::Full(value),
+                state => {
+                    let is_offer = self.capacity == Some(0) && state != WAITING;
+                    let sent = self.put(step, &mut contents, value, is_offer);
+                    self.record_change(step, &contents);
+                    sent
+                }
+            }
+        });
+        match sent {
+            Sent::Done => Ok(()),
+            Sent::Offered(offer) => self.wait_for_answer(current, offer, location),
+            Sent::Disconnected(value) => Err(SendError(value)),
+            Sent::Full(_) => current.cannot_wait(location),
+        }
+    }
+
+    fn put(
+        &self,
+        step: &mut Step<'_>,
+        contents: &mut Contents<T>,
+        value: T,
+        is_offer: bool,
+    ) -> Sent<T> {
+        if !is_offer {
+            contents.is_awaited = false;
+            contents.push(step, value, None);
+            return Sent::Done;
+        }
+        let number = contents.offers;
+        contents.offers += 1;
+        let token = step.tokens(step.thread()).wait;
+        contents.push(step, value, Some((number, token)));
+        Sent::Offered(number)
+    }
+
+    /// An offer was made; waits until it is taken, or the receiver is gone.
+    fn wait_for_answer(
+        &self,
+        current: Current,
+        number: u64,
+        location: &'static Location<'static>,
+    ) -> Result<(), SendError<T>> {
+        let token = current.tokens(current.thread()).wait;
+        let intent = Intent::Access {
+            object: token,
+            effect: Effect::Write,
+            awaits: Some(Condition::Equals(ANSWERED)),
+        };
+        let (is_answered, returned) = current.operation(intent, Outcomes::One, location, |step| {
+            let is_answered = step.write_in_wait(token, OFFERED) == ANSWERED;
+            let events = step.target().draining(Operation::Interlocked(token));
+            step.emit(events, OFFERED);
+            step.acquire(token);
+            let mut contents = self.contents();
+            let queue = &mut contents.queue;
+            let is_mine =
+                |message: &Message<T>| matches!(message.offer, Some((n, _)) if n == number);
+            let place = queue.iter().position(is_mine);
+            (is_answered, place.and_then(|place| queue.remove(place)))
+        });
+        match returned {
+            Some(message) => Err(SendError(message.value)),
+            None if is_answered => Ok(()),
+            None => current.cannot_wait(location),
+        }
+    }
+
+    pub(super) fn try_send(
+        &self,
+        value: T,
+        location: &'static Location<'static>,
+    ) -> Result<(), TrySendError<T>> {
+        let Some(current) = self.object.current(location) else {
+            return Err(TrySendError::Disconnected(value));
+        };
+        let condition = match self.capacity {
+            Some(0) => Condition::Equals(WAITING),
+            _ => Condition::Differs(FULL),
+        };
+        let intent = self.intent(Effect::WriteIf(condition), None);
+        let sent = current.operation(intent, Outcomes::One, location, |step| {
+            let mut contents = self.contents();
+            let state = contents.state(self.capacity);
+            if condition.holds(state) && state != GONE {
+                let sent = self.put(step, &mut contents, value, false);
+                self.record_change(step, &contents);
+                return sent;
+            }
+            match condition.holds(state) {
+                // The condition says that it writes, so it does, though nothing else.
+                true => self.record_change(step, &contents),
+                false => self.record_failure(step),
+            }
+            match state {
+                GONE => Sent::Disconnected(value),
+                _ => Sent::Full(value),
+            }
+        });
+        match sent {
+            Sent::Done | Sent::Offered(_) => Ok(()),
+            Sent::Full(value) => Err(TrySendError::Full(value)),
+            Sent::Disconnected(value) => Err(TrySendError::Disconnected(value)),
+        }
+    }
+
+    /// There is one sender more.
+    pub(super) fn add_sender(&self) {
+        let mut contents = self.contents();
+        contents.senders += 1;
+        if self.object.is_of_current()
+            && let Some(current) = Current::get()
+        {
+            current.set_state(self.object.address(), contents.state(self.capacity));
+        }
+    }
+
+    /// There is one sender less.
+    pub(super) fn remove_sender(&self) {
+        let object = self.object.address();
+        let remove = |step: &mut Step<'_>| {
+            let mut contents = self.contents();
+            contents.senders -= 1;
+            step.release(object);
+            step.emit(Events::only(Operation::Fence), 0);
+            contents.state(self.capacity)
+        };
+        let location = self.object.made_at();
+        match Current::get().filter(|_| self.object.is_of_current()) {
+            None => self.contents().senders -= 1,
+            Some(current) if current.is_alone() => current.local(location, |step| {
+                let state = remove(step);
+                step.set_state(object, state);
+            }),
+            Some(current) => {
+                let intent = self.intent(Effect::Update, None);
+                current.operation(intent, Outcomes::One, location, |step| {
+                    let state = remove(step);
+                    step.update(object, state);
+                });
+            }
+        }
+    }
+}
+
+/// Receiving.
+impl<T> Channel<T> {
+    /// Takes the first message, and answers its sender.
+    fn take(&self, step: &mut Step<'_>) -> Result<T, TryRecvError> {
+        let mut contents = self.contents();
+        let Some(message) = contents.queue.pop_front() else {
+            self.record_failure(step);
+            return Err(match contents.senders {
+                0 => TryRecvError::Disconnected,
+                _ => TryRecvError::Empty,
+            });
+        };
+        self.record_change(step, &contents);
+        let thread = step.thread();
+        let mut clock = message.clock;
+        if let Some(races) = step.races() {
+            races.learn(thread, &clock);
+            races.publish(thread, &mut clock);
+        }
+        if self.capacity.is_some_and(|capacity| capacity > 0) {
+            contents.places.push_back(clock);
+        }
+        if let Some((_, token)) = message.offer {
+            answer(step, token);
+        }
+        Ok(message.value)
+    }
+
+    pub(super) fn try_recv(&self, location: &'static Location<'static>) -> Result<T, TryRecvError> {
+        let Some(current) = self.object.current(location) else {
+            return Err(TryRecvError::Disconnected);
+        };
+        let intent = self.intent(Effect::WriteIf(CAN_RECEIVE), None);
+        current.operation(intent, Outcomes::One, location, |step| self.take(step))
+    }
+
+    pub(super) fn recv(&self, location: &'static Location<'static>) -> Result<T, RecvError> {
+        let current = self.object.current(location).ok_or(RecvError)?;
+        if let Some(received) = self.arrive(current, location) {
+            return Ok(received);
+        }
+        let effect = Effect::WriteIf(CAN_RECEIVE);
+        let intent = self.intent(effect, Some(RECEIVE_RETURNS));
+        let received = current.operation(intent, Outcomes::One, location, |step| self.take(step));
+        match received {
+            Ok(value) => Ok(value),
+            Err(TryRecvError::Disconnected) => Err(RecvError),
+            Err(TryRecvError::Empty) => current.cannot_wait(location),
+        }
+    }
+
+    pub(super) fn recv_timeout(
+        &self,
+        location: &'static Location<'static>,
+    ) -> Result<T, RecvTimeoutError> {
+        let Some(current) = self.object.current(location) else {
+            return Err(RecvTimeoutError::Disconnected);
+        };
+        if let Some(received) = self.arrive(current, location) {
+            return Ok(received);
+        }
+        let received = match self.capacity {
+            Some(0) => self.stop_waiting(current, location),
+            _ => self.try_recv(location),
+        };
+        match received {
+            Ok(value) => Ok(value),
+            Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
+            Err(TryRecvError::Empty) => {
+                // Whoever waits with a time-out does so in a loop.
+                crate::thread::hint(current, location);
+                Err(RecvTimeoutError::Timeout)
+            }
+        }
+    }
+
+    /// The receiver of a rendezvous channel takes the first offer, or else says that it waits.
+    fn arrive(&self, current: Current, location: &'static Location<'static>) -> Option<T> {
+        if self.capacity != Some(0) {
+            return None;
+        }
+        let intent = self.intent(Effect::WriteMore, None);
+        current.operation(intent, Outcomes::One, location, |step| {
+            let is_offered = !self.contents().queue.is_empty();
+            if is_offered {
+                return self.take(step).ok();
+            }
+            let mut contents = self.contents();
+            contents.is_awaited = true;
+            self.record_change(step, &contents);
+            None
+        })
+    }
+
+    /// The receiver of a rendezvous channel waits no longer, whether it was handed a message or
+    /// not.
+    fn stop_waiting(
+        &self,
+        current: Current,
+        location: &'static Location<'static>,
+    ) -> Result<T, TryRecvError> {
+        let intent = self.intent(Effect::WriteMore, None);
+        current.operation(intent, Outcomes::One, location, |step| {
+            let mut contents = self.contents();
+            let is_in_vain = contents.queue.is_empty() && contents.senders > 0;
+            contents.is_awaited = false;
+            if is_in_vain {
+                self.record_change(step, &contents);
+                return Err(TryRecvError::Empty);
+            }
+            drop(contents);
+            self.take(step)
+        })
+    }
+
+    /// There is no receiver any more: offers are answered, and messages dropped.
+    pub(super) fn remove_receiver(&self) {
+        let remove = || {
+            let mut contents = self.contents();
+            contents.has_receiver = false;
+            contents.is_awaited = false;
+            // Those who made offers take them back.
+            let is_offer = |message: &Message<T>| message.offer.is_some();
+            let (offers, messages) = contents.queue.drain(..).partition(is_offer);
+            contents.queue = offers;
+            messages
+        };
+        let messages: VecDeque<Message<T>> =
+            match Current::get().filter(|_| self.object.is_of_current()) {
+                None => remove(),
+                Some(current) => {
+                    let location = self.object.made_at();
+                    let intent = self.intent(Effect::WriteMore, None);
+                    current.operation(intent, Outcomes::One, location, |step| {
+                        let messages = remove();
+                        let contents = self.contents();
+                        step.release(self.object.address());
+                        self.record_change(step, &contents);
+                        for (_, token) in contents.queue.iter().filter_map(|m| m.offer) {
+                            answer(step, token);
+                        }
+                        messages
+                    })
+                }
+            };
+        // Their destructors may do anything, so they are not run in the step.
+        drop(messages);
+    }
+}
+
+/// The offer of who has the token was received, or is in vain.
+fn answer(step: &mut Step<'_>, token: Address) {
+    step.write(token, ANSWERED);
+    step.release(token);
+    step.emit(Events::only(Operation::Interlocked(token)), ANSWERED);
+}

@@ -1,0 +1,45 @@
+//! Channels, as in [`std::sync::mpsc`].
+//!
+//! The errors are those of `std`. [`Receiver::recv_timeout`] returns in a check whenever there is
+//! nothing to receive, since time does not pass there.
+//!
+//! - `channel`: what a channel is in a check;
+//! - `senders` and `receiver`: its ends, in a check and outside.
+
+mod channel;
+mod receiver;
+mod senders;
+
+use std::panic::Location;
+use std::sync::Arc;
+
+pub use receiver::{IntoIter, Iter, Receiver, TryIter};
+pub use senders::{Sender, SyncSender};
+pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
+
+use crate::rt::Current;
+use channel::Channel;
+
+/// A channel that holds as much as it is sent.
+#[must_use]
+#[track_caller]
+pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
+    if Current::get().is_none() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        return (Sender::outside(sender), Receiver::outside(receiver));
+    }
+    let channel = Arc::new(Channel::new(None, Location::caller()));
+    (Sender::of(channel.clone()), Receiver::of(channel))
+}
+
+/// A channel that holds so many messages. With 0, a message is handed over when it is received.
+#[must_use]
+#[track_caller]
+pub fn sync_channel<T>(bound: usize) -> (SyncSender<T>, Receiver<T>) {
+    if Current::get().is_none() {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(bound);
+        return (SyncSender::outside(sender), Receiver::outside(receiver));
+    }
+    let channel = Arc::new(Channel::new(Some(bound), Location::caller()));
+    (SyncSender::of(channel.clone()), Receiver::of(channel))
+}
