@@ -1,18 +1,14 @@
 //! The monitor along the executions: fed with what is new, taken back to where the executions
 //! part.
 //!
-//! From time to time the state of the monitor is saved. When the end of an execution is taken
-//! back, the latest saved state before that is restored, and the few accesses after it are
-//! fed again.
+//! The monitor keeps a journal. When the end of an execution is taken back, so is what the
+//! monitor has learnt from it.
 
 use fencepost_memory::{Access, LockedDrains, MemoryModel};
 use fencepost_monitor::{
-    ByAddress, ByWriter, ExplainError, Finding, Monitor, OutOfMemoryLimit, RelaxedOrder, Violation,
-    WatchLimits, Watcher,
+    ByAddress, ByWriter, ExplainError, Finding, Monitor, OutOfMemoryLimit, RelaxedOrder, Rewind,
+    Violation, WatchLimits, Watcher, WatcherMark,
 };
-
-/// Accesses between two saved states. Fewer make restoring cheaper and saving dearer.
-const ACCESSES_PER_SAVE: usize = 16;
 
 /// The machine for which programs are checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,48 +21,36 @@ pub enum Watched {
     Pso(LockedDrains),
 }
 
-struct Saved<M: Monitor> {
-    /// How many accesses it has seen.
-    accesses: usize,
-    watcher: Watcher<M>,
-}
-
 /// A watcher that can go back.
 struct Rewinding<M: Monitor> {
     watcher: Watcher<M>,
     fed: usize,
-    saved: Vec<Saved<M>>,
-    /// How many of `saved` are in use; the others are kept for their memory.
-    saved_count: usize,
+    /// Where the watcher was after each event; first, before any.
+    marks: Vec<WatcherMark>,
 }
 
-impl<M: Monitor + Clone> Rewinding<M> {
+impl<M: Monitor + Rewind> Rewinding<M> {
     fn new(monitor: M, memory: usize) -> Self {
         let limits = WatchLimits {
             witness_window: 0,
             memory,
         };
+        let mut watcher = Watcher::with_limits(monitor, limits);
+        watcher.keep_journal();
         Rewinding {
-            watcher: Watcher::with_limits(monitor, limits),
+            watcher,
             fed: 0,
-            saved: Vec::new(),
-            saved_count: 0,
+            marks: Vec::new(),
         }
     }
 
+    /// Feeds the accesses of one event, the last ones.
     #[inline]
     fn feed(
         &mut self,
         accesses: &[Access],
         mut found: impl FnMut(&Watcher<M>, usize, Violation),
     ) -> Result<(), OutOfMemoryLimit> {
-        let last_save = match self.saved_count {
-            0 => 0,
-            count => self.saved[count - 1].accesses,
-        };
-        if self.fed >= last_save + ACCESSES_PER_SAVE {
-            self.save();
-        }
         while self.fed < accesses.len() {
             let at = self.fed;
             self.fed += 1;
@@ -74,42 +58,30 @@ impl<M: Monitor + Clone> Rewinding<M> {
                 found(&self.watcher, at, violation);
             }
         }
+        self.marks.push(self.watcher.mark());
         Ok(())
     }
 
-    fn save(&mut self) {
-        let accesses = self.fed;
-        match self.saved.get_mut(self.saved_count) {
-            Some(slot) => {
-                slot.accesses = accesses;
-                slot.watcher.clone_from(&self.watcher);
-            }
-            None => self.saved.push(Saved {
-                accesses,
-                watcher: self.watcher.clone(),
-            }),
-        }
-        self.saved_count += 1;
-    }
-
-    /// Goes back to a saved state that has seen at most so many accesses.
-    fn rewind(&mut self, accesses: usize) {
-        if self.fed <= accesses {
+    /// Goes back to where so many events, and before them whatever came before any, had been
+    /// fed. `ends` and `accesses` are what is left.
+    fn rewind(&mut self, ends: &[u32], accesses: &[Access]) {
+        if self.marks.len() <= ends.len() {
             return;
         }
-        while self.saved_count > 0 && self.saved[self.saved_count - 1].accesses > accesses {
-            self.saved_count -= 1;
+        self.marks.truncate(ends.len());
+        if let Some(&mark) = self.marks.last()
+            && self.watcher.rewind(mark)
+        {
+            self.fed = accesses.len();
+            return;
         }
-        match self.saved_count {
-            0 => {
-                self.watcher.reset();
-                self.fed = 0;
-            }
-            count => {
-                let saved = &self.saved[count - 1];
-                self.watcher.clone_from(&saved.watcher);
-                self.fed = saved.accesses;
-            }
+        // Too much has been forgotten, or there is nothing left: once more from the beginning.
+        self.watcher.reset();
+        self.marks.clear();
+        self.fed = 0;
+        for &end in ends {
+            // What was shown before is not shown again.
+            let _ = self.feed(&accesses[..end as usize], |_, _, _| ());
         }
     }
 }
@@ -162,28 +134,21 @@ impl Watch {
         self.ends.truncate(events + 1);
         let accesses = self.ends.last().map_or(0, |&end| end as usize);
         self.accesses.truncate(accesses);
-        match &mut self.inner {
-            Inner::Nothing => {}
-            Inner::Tso(rewinding) => {
-                rewinding.rewind(accesses);
-                // What was shown before is not shown again.
-                let _ = rewinding.feed(&self.accesses, |_, _, _| ());
-            }
-            Inner::Pso(rewinding) => {
-                rewinding.rewind(accesses);
-                let _ = rewinding.feed(&self.accesses, |_, _, _| ());
-            }
-        }
+        self.rewind_watcher();
     }
 
     /// Forgets the execution, also what came before the first event.
     pub(crate) fn clear(&mut self) {
         self.ends.clear();
         self.accesses.clear();
+        self.rewind_watcher();
+    }
+
+    fn rewind_watcher(&mut self) {
         match &mut self.inner {
             Inner::Nothing => {}
-            Inner::Tso(rewinding) => rewinding.rewind(0),
-            Inner::Pso(rewinding) => rewinding.rewind(0),
+            Inner::Tso(rewinding) => rewinding.rewind(&self.ends, &self.accesses),
+            Inner::Pso(rewinding) => rewinding.rewind(&self.ends, &self.accesses),
         }
     }
 

@@ -15,6 +15,8 @@
 //! Two representations: [`DenseClocks`] for groups that are threads, and
 //! [`SparseClocks`] for groups that are addresses, of which there may be many.
 
+use crate::journal::{Mark, Rewind};
+
 /// A clock: an index into a [`Clocks`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row(u32);
@@ -82,28 +84,35 @@ const CHUNK: usize = 4;
 type Chunk = [u64; CHUNK];
 
 /// Clocks as rows of one matrix.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct DenseClocks {
     /// Chunks per row.
     width: usize,
     rows: usize,
     chunks: Vec<Chunk>,
+    /// Chunks that were changed, with what they were before.
+    journal: Option<Vec<(u32, Chunk)>>,
 }
 
-/// With a `clone_from` that reuses the memory, as states are saved and restored often.
-impl Clone for DenseClocks {
-    fn clone(&self) -> Self {
-        DenseClocks {
-            chunks: self.chunks.clone(),
-            width: self.width,
-            rows: self.rows,
-        }
+impl Rewind for DenseClocks {
+    fn keep_journal(&mut self) {
+        self.journal.get_or_insert_default();
     }
 
-    fn clone_from(&mut self, source: &Self) {
-        self.chunks.clone_from(&source.chunks);
-        self.width = source.width;
-        self.rows = source.rows;
+    #[inline]
+    fn mark(&self) -> Mark {
+        Mark(self.journal.as_ref().map_or(0, Vec::len))
+    }
+
+    fn rewind(&mut self, mark: Mark) -> bool {
+        let Some(journal) = &mut self.journal else {
+            return false;
+        };
+        while journal.len() > mark.0 {
+            let (chunk, before) = journal.pop().expect("it is longer");
+            self.chunks[chunk as usize] = before;
+        }
+        true
     }
 }
 
@@ -121,8 +130,15 @@ impl DenseClocks {
             timestamp = merged(timestamp, self.chunks[input.0 as usize * width + chunk]);
         }
         for output in outputs {
-            let slot = &mut self.chunks[output.0 as usize * width + chunk];
-            *slot = merged(*slot, timestamp);
+            let number = output.0 as usize * width + chunk;
+            let slot = &mut self.chunks[number];
+            let after = merged(*slot, timestamp);
+            if let Some(journal) = &mut self.journal
+                && *slot != after
+            {
+                journal.push((number as u32, *slot));
+            }
+            *slot = after;
         }
     }
 
@@ -172,6 +188,10 @@ impl Clocks for DenseClocks {
                 new[..self.width].copy_from_slice(old);
             }
         }
+        for (chunk, _) in self.journal.iter_mut().flatten() {
+            let (row, column) = (*chunk as usize / self.width, *chunk as usize % self.width);
+            *chunk = (row * width + column) as u32;
+        }
         self.width = width;
         self.chunks = chunks;
     }
@@ -184,6 +204,12 @@ impl Clocks for DenseClocks {
     #[inline]
     fn raise(&mut self, row: Row, group: usize, value: u64) {
         let chunk = row.0 as usize * self.width + group / CHUNK;
+        let before = self.chunks[chunk];
+        if let Some(journal) = &mut self.journal
+            && before[group % CHUNK] < value
+        {
+            journal.push((chunk as u32, before));
+        }
         let slot = &mut self.chunks[chunk][group % CHUNK];
         *slot = value.max(*slot);
     }
@@ -205,10 +231,12 @@ impl Clocks for DenseClocks {
 
     fn reset(&mut self) {
         self.chunks.fill([0; CHUNK]);
+        self.journal.iter_mut().for_each(Vec::clear);
     }
 
     fn memory(&self) -> usize {
-        self.chunks.capacity() * size_of::<Chunk>()
+        let journal = self.journal.as_ref().map_or(0, Vec::capacity);
+        self.chunks.capacity() * size_of::<Chunk>() + journal * size_of::<(u32, Chunk)>()
     }
 
     fn memory_with(&self, rows: usize, groups: usize) -> usize {
@@ -228,26 +256,58 @@ struct Block {
 }
 
 /// Clocks as sorted lists of blocks of groups; a group that is absent is zero.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SparseClocks {
     rows: Vec<Vec<Block>>,
     /// The blocks that the rows have space for.
     capacity: usize,
     timestamp: Vec<Block>,
     merged: Vec<Block>,
+    journal: Option<SparseJournal>,
 }
 
-/// With a `clone_from` that reuses the memory, as states are saved and restored often.
-impl Clone for SparseClocks {
-    fn clone(&self) -> Self {
-        let mut clone = SparseClocks::default();
-        clone.clone_from(self);
-        clone
+/// Rows that were changed, with what they were before.
+#[derive(Clone, Debug, Default)]
+struct SparseJournal {
+    /// The row, and how many blocks it had.
+    rows: Vec<(u32, u32)>,
+    blocks: Vec<Block>,
+}
+
+impl SparseJournal {
+    fn note(&mut self, number: u32, row: &[Block]) {
+        self.rows.push((number, row.len() as u32));
+        self.blocks.extend_from_slice(row);
+    }
+}
+
+impl Rewind for SparseClocks {
+    fn keep_journal(&mut self) {
+        self.journal.get_or_insert_default();
     }
 
-    fn clone_from(&mut self, source: &Self) {
-        self.rows.clone_from(&source.rows);
-        self.capacity = self.rows.iter().map(Vec::capacity).sum();
+    fn mark(&self) -> Mark {
+        Mark(
+            self.journal
+                .as_ref()
+                .map_or(0, |journal| journal.rows.len()),
+        )
+    }
+
+    fn rewind(&mut self, mark: Mark) -> bool {
+        let Some(journal) = &mut self.journal else {
+            return false;
+        };
+        while journal.rows.len() > mark.0 {
+            let (number, length) = journal.rows.pop().expect("it is longer");
+            let row = &mut self.rows[number as usize];
+            let first = journal.blocks.len() - length as usize;
+            self.capacity -= row.capacity();
+            row.clear();
+            row.extend(journal.blocks.drain(first..));
+            self.capacity += row.capacity();
+        }
+        true
     }
 }
 
@@ -329,7 +389,11 @@ impl Clocks for SparseClocks {
 
     fn raise(&mut self, row: Row, group: usize, value: u64) {
         if value > 0 {
-            let row = &mut self.rows[row.0 as usize];
+            let number = row.0;
+            let row = &mut self.rows[number as usize];
+            if let Some(journal) = &mut self.journal {
+                journal.note(number, row);
+            }
             self.capacity -= row.capacity();
             Self::raise_in(row, group, value);
             self.capacity += row.capacity();
@@ -351,6 +415,7 @@ impl Clocks for SparseClocks {
             capacity,
             timestamp,
             merged,
+            journal,
         } = self;
         timestamp.clear();
         timestamp.extend_from_slice(&rows[inputs[0].0 as usize]);
@@ -362,6 +427,9 @@ impl Clocks for SparseClocks {
         }
         for output in outputs {
             let row = &mut rows[output.0 as usize];
+            if let Some(journal) = journal {
+                journal.note(output.0, row);
+            }
             *capacity -= row.capacity();
             Self::merge(row, timestamp, merged);
             *capacity += row.capacity();
@@ -370,10 +438,19 @@ impl Clocks for SparseClocks {
 
     fn reset(&mut self) {
         self.rows.iter_mut().for_each(Vec::clear);
+        if let Some(journal) = &mut self.journal {
+            journal.rows.clear();
+            journal.blocks.clear();
+        }
     }
 
     fn memory(&self) -> usize {
-        self.capacity * size_of::<Block>() + self.rows.capacity() * size_of::<Vec<Block>>()
+        let journal = self.journal.as_ref().map_or(0, |journal| {
+            journal.blocks.capacity() * size_of::<Block>() + journal.rows.capacity() * 8
+        });
+        self.capacity * size_of::<Block>()
+            + self.rows.capacity() * size_of::<Vec<Block>>()
+            + journal
     }
 
     /// New rows are empty: what they will hold is counted when they do.

@@ -11,10 +11,11 @@
 
 use std::hint::select_unpredictable;
 
-use fencepost_memory::{Access, Address, CoherenceIndex, Event, ThreadId};
+use fencepost_memory::{Access, Address, CoherenceIndex, Event, Operation, ThreadId};
 
 use crate::clocks::{Clocks, DenseClocks, Row, address_rows};
 use crate::history::WriteHistory;
+use crate::journal::{Mark, Rewind};
 use crate::violation::Placed;
 
 #[derive(Clone, Copy, Debug)]
@@ -30,33 +31,59 @@ struct AddressState {
 }
 
 /// Tracks happens-before over one interleaving, event by event.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct HappensBefore {
     clocks: DenseClocks,
     threads: Vec<ThreadState>,
     addresses: Vec<AddressState>,
     history: WriteHistory,
     position: u64,
+    /// What each event has replaced.
+    journal: Option<Vec<Replaced>>,
 }
 
-/// With a `clone_from` that reuses the memory, as states are saved and restored often.
-impl Clone for HappensBefore {
-    fn clone(&self) -> Self {
-        HappensBefore {
-            clocks: self.clocks.clone(),
-            threads: self.threads.clone(),
-            addresses: self.addresses.clone(),
-            history: self.history.clone(),
-            position: self.position,
-        }
+/// What an event has replaced, besides clocks.
+#[derive(Clone, Copy, Debug)]
+struct Replaced {
+    thread: ThreadId,
+    operation: Operation,
+    last: Option<Placed>,
+    last_accessor: Option<ThreadId>,
+    clocks: Mark,
+}
+
+impl Rewind for HappensBefore {
+    fn keep_journal(&mut self) {
+        self.journal.get_or_insert_default();
+        self.clocks.keep_journal();
     }
 
-    fn clone_from(&mut self, source: &Self) {
-        self.clocks.clone_from(&source.clocks);
-        self.threads.clone_from(&source.threads);
-        self.addresses.clone_from(&source.addresses);
-        self.history.clone_from(&source.history);
-        self.position = source.position;
+    #[inline]
+    fn mark(&self) -> Mark {
+        Mark(self.position as usize)
+    }
+
+    fn rewind(&mut self, mark: Mark) -> bool {
+        let Some(journal) = &mut self.journal else {
+            return false;
+        };
+        // Forgetting writes has emptied the journal.
+        if (self.position as usize - journal.len()) > mark.0 {
+            return false;
+        }
+        while self.position as usize > mark.0 {
+            let replaced = journal.pop().expect("it reaches so far");
+            self.position -= 1;
+            self.clocks.rewind(replaced.clocks);
+            self.threads[replaced.thread.index()].last = replaced.last;
+            if let Some(address) = replaced.operation.address() {
+                self.addresses[address.index()].last_accessor = replaced.last_accessor;
+                if replaced.operation.writes() {
+                    self.history.pop(address);
+                }
+            }
+        }
+        true
     }
 }
 
@@ -101,6 +128,16 @@ impl HappensBefore {
         let (thread, operation) = (event.thread(), event.operation());
         let writes = operation.writes();
         let own = self.threads[thread.index()].row;
+        if let Some(journal) = &mut self.journal {
+            let address = operation.address();
+            journal.push(Replaced {
+                thread,
+                operation,
+                last: self.threads[thread.index()].last,
+                last_accessor: address.and_then(|a| self.addresses[a.index()].last_accessor),
+                clocks: self.clocks.mark(),
+            });
+        }
         self.clocks.raise(own, thread.index(), event.issue.0);
         self.threads[thread.index()].last = Some(placed);
         self.position += 1;
@@ -220,11 +257,14 @@ impl HappensBefore {
         addresses.for_each(|a| a.last_accessor = None);
         self.history.reset();
         self.position = 0;
+        self.journal.iter_mut().for_each(Vec::clear);
     }
 
     /// The bytes held.
     pub fn memory(&self) -> usize {
+        let journal = self.journal.as_ref().map_or(0, Vec::capacity);
         self.clocks.memory()
+            + journal * size_of::<Replaced>()
             + self.history.memory()
             + Self::bookkeeping(self.threads.capacity(), self.addresses.capacity())
     }
@@ -265,6 +305,7 @@ impl HappensBefore {
         }
         let clocks = &self.clocks;
         rows.sort_by_key(|&(owner, row)| (owner, clocks.get(row, owner.index())));
+        self.journal.iter_mut().for_each(Vec::clear);
         let rows: Vec<&[u64]> = rows.iter().map(|&(_, row)| clocks.row(row)).collect();
         self.history.forget_all_but_latest_of(&rows);
     }

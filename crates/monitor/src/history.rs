@@ -15,25 +15,10 @@ use crate::violation::Placed;
 
 /// The writes to one address in coherence order: the latest, and those before it that
 /// have not been forgotten.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Writes {
     latest: Option<Placed>,
     earlier: Vec<Placed>,
-}
-
-/// With a `clone_from` that reuses the memory, as states are saved and restored often.
-impl Clone for Writes {
-    fn clone(&self) -> Self {
-        Writes {
-            earlier: self.earlier.clone(),
-            latest: self.latest,
-        }
-    }
-
-    fn clone_from(&mut self, source: &Self) {
-        self.earlier.clone_from(&source.earlier);
-        self.latest = source.latest;
-    }
 }
 
 impl Writes {
@@ -52,28 +37,11 @@ impl Writes {
 }
 
 /// The writes of an interleaving, per address.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct WriteHistory {
     addresses: Vec<Writes>,
     held: usize,
     limit: usize,
-}
-
-/// With a `clone_from` that reuses the memory, as states are saved and restored often.
-impl Clone for WriteHistory {
-    fn clone(&self) -> Self {
-        WriteHistory {
-            addresses: self.addresses.clone(),
-            held: self.held,
-            limit: self.limit,
-        }
-    }
-
-    fn clone_from(&mut self, source: &Self) {
-        self.addresses.clone_from(&source.addresses);
-        self.held = source.held;
-        self.limit = source.limit;
-    }
 }
 
 /// Below this many writes nothing is ever forgotten.
@@ -106,6 +74,13 @@ impl WriteHistory {
             writes.earlier.push(earlier);
             self.held += 1;
         }
+    }
+
+    /// Takes back the latest write.
+    pub(crate) fn pop(&mut self, address: Address) {
+        let writes = &mut self.addresses[address.index()];
+        writes.latest = writes.earlier.pop();
+        self.held -= usize::from(writes.latest.is_some());
     }
 
     /// The number of writes to the address so far, forgotten ones included.

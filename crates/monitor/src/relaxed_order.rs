@@ -40,13 +40,14 @@ use fencepost_memory::{Address, LockedDrains, MemoryModel, Operation, OperationK
 
 use crate::clocks::{Clocks, DenseClocks, Row, SparseClocks, address_rows};
 use crate::happens_before::HappensBefore;
+use crate::journal::{Mark, Rewind};
 use crate::monitor::Monitor;
 use crate::violation::Placed;
 
 /// How the writes of an interleaving are put in totally ordered groups.
 pub trait Grouping {
     /// The representation that suits the number of groups.
-    type Clocks: Clocks + Clone + Default;
+    type Clocks: Clocks + Rewind + Default;
 
     /// The group of a write, and its number there.
     fn group(write: &Placed) -> (usize, u64);
@@ -141,7 +142,7 @@ impl Mutation {
 }
 
 /// The relaxed-order monitor. Make one with [`RelaxedOrder::tso`] or [`RelaxedOrder::pso`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RelaxedOrder<G: Grouping> {
     model: MemoryModel,
     stores_in_order: bool,
@@ -153,32 +154,6 @@ pub struct RelaxedOrder<G: Grouping> {
     addresses: Vec<Row>,
     #[cfg(test)]
     pub(crate) mutation: Option<Mutation>,
-}
-
-/// With a `clone_from` that reuses the memory, as states are saved and restored often.
-impl<G: Grouping> Clone for RelaxedOrder<G> {
-    fn clone(&self) -> Self {
-        RelaxedOrder {
-            clocks: self.clocks.clone(),
-            threads: self.threads.clone(),
-            addresses: self.addresses.clone(),
-            ..*self
-        }
-    }
-
-    fn clone_from(&mut self, source: &Self) {
-        self.clocks.clone_from(&source.clocks);
-        self.threads.clone_from(&source.threads);
-        self.addresses.clone_from(&source.addresses);
-        self.model = source.model;
-        self.stores_in_order = source.stores_in_order;
-        self.kept_rows = source.kept_rows;
-        self.fence_row = source.fence_row;
-        #[cfg(test)]
-        {
-            self.mutation = source.mutation;
-        }
-    }
 }
 
 impl RelaxedOrder<ByWriter> {
@@ -483,6 +458,21 @@ impl<G: Grouping> RelaxedOrder<G> {
             return _last_write;
         }
         all
+    }
+}
+
+impl<G: Grouping> Rewind for RelaxedOrder<G> {
+    fn keep_journal(&mut self) {
+        self.clocks.keep_journal();
+    }
+
+    #[inline]
+    fn mark(&self) -> Mark {
+        self.clocks.mark()
+    }
+
+    fn rewind(&mut self, mark: Mark) -> bool {
+        self.clocks.rewind(mark)
     }
 }
 

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::explain::{ExplainError, Finding, explain};
 use crate::happens_before::HappensBefore;
+use crate::journal::{Mark, Rewind};
 use crate::monitor::Monitor;
 use crate::recent::Recent;
 use crate::violation::{Placed, Violation};
@@ -48,7 +49,7 @@ pub struct OutOfMemoryLimit {
 }
 
 /// A monitor, its happens-before clock and the recent past.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Watcher<M> {
     before: HappensBefore,
     monitor: M,
@@ -57,29 +58,39 @@ pub struct Watcher<M> {
     events_until_memory_check: u32,
 }
 
-/// With a `clone_from` that reuses the memory, as states are saved and restored often.
-impl<M: Clone> Clone for Watcher<M> {
-    fn clone(&self) -> Self {
-        Watcher {
-            before: self.before.clone(),
-            monitor: self.monitor.clone(),
-            recent: self.recent.clone(),
-            limits: self.limits,
-            events_until_memory_check: self.events_until_memory_check,
+/// What grows without new threads and addresses is checked this often.
+const EVENTS_PER_MEMORY_CHECK: u32 = 64;
+
+impl<M: Monitor + Rewind> Watcher<M> {
+    /// Notes changes from now on, so that they can be taken back. Nothing must have been observed
+    /// yet.
+    pub fn keep_journal(&mut self) {
+        self.before.keep_journal();
+        self.monitor.keep_journal();
+    }
+
+    /// The present state, to come back to.
+    #[inline]
+    pub fn mark(&self) -> WatcherMark {
+        WatcherMark {
+            before: self.before.mark(),
+            monitor: self.monitor.mark(),
         }
     }
 
-    fn clone_from(&mut self, source: &Self) {
-        self.before.clone_from(&source.before);
-        self.monitor.clone_from(&source.monitor);
-        self.recent.clone_from(&source.recent);
-        self.limits = source.limits;
-        self.events_until_memory_check = source.events_until_memory_check;
+    /// Goes back to where `mark` was taken. False if too much has been forgotten for that; then
+    /// nothing has happened. Recent accesses are not taken back: have no witness window.
+    pub fn rewind(&mut self, mark: WatcherMark) -> bool {
+        self.before.rewind(mark.before) && self.monitor.rewind(mark.monitor)
     }
 }
 
-/// What grows without new threads and addresses is checked this often.
-const EVENTS_PER_MEMORY_CHECK: u32 = 64;
+/// A state of a watcher.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WatcherMark {
+    before: Mark,
+    monitor: Mark,
+}
 
 impl<M: Monitor> Watcher<M> {
     /// Watches with the default limits.
