@@ -360,3 +360,28 @@ pub fn producer_consumer(producers: usize, has_check: bool, spurious: bool) -> A
     }
     builder.parallel()
 }
+
+/// A thread counts a cell up to `last`, another one fails if it reads the cell as these numbers,
+/// one after the other. For that the two must be interrupted.
+pub fn interrupted(numbers: &[u64], last: u64) -> Arc<Model> {
+    let mut builder = Builder::new();
+    let (cell, idle) = (builder.cell(0), builder.cell(0));
+    builder.thread(|code| {
+        let end = code.label();
+        for (index, &number) in numbers.iter().enumerate() {
+            code.load(R0, cell);
+            match index + 1 == numbers.len() {
+                true => code.assert(R0, Test::Different, number),
+                false => code.jump_if(R0, Test::Different, number, end),
+            }
+        }
+        code.place(end);
+    });
+    builder.thread(|code| {
+        for number in 1..=last {
+            code.store(cell, number);
+        }
+        code.load(R1, idle);
+    });
+    builder.parallel()
+}
