@@ -72,6 +72,8 @@ fn accesses_have_values_and_places() {
 fn spawn_end_and_join_drain_and_pass_a_token() {
     let program = || {
         thread::spawn(|| ()).join().unwrap();
+        // The monitor hears of a join when there is something that it orders.
+        fence(SeqCst);
     };
     let seen = |setup| {
         let run = run(setup, program);
@@ -83,12 +85,12 @@ fn spawn_end_and_join_drain_and_pass_a_token() {
     };
     assert_eq!(
         seen(Setup::default()),
-        ["T0 lst", "T1 lld", "T1 lst", "T0 lld"]
+        ["T0 lst", "T1 lld", "T1 lst", "T0 lld", "T0 fence"]
     );
     assert_eq!(
         seen(pso()),
         [
-            "T0 fence", "T0 lst", "T1 lld", "T1 fence", "T1 lst", "T0 fence", "T0 lld"
+            "T0 fence", "T0 lst", "T1 lld", "T1 fence", "T1 lst", "T0 fence", "T0 lld", "T0 fence"
         ]
     );
     let accesses = run(Setup::default(), program).accesses();
@@ -96,7 +98,23 @@ fn spawn_end_and_join_drain_and_pass_a_token() {
     assert_eq!(addresses[0], addresses[1]);
     assert_eq!(addresses[2], addresses[3]);
     assert_ne!(addresses[0], addresses[2]);
-    assert!(accesses.iter().all(|access| access.value == Some(1)));
+    assert!(accesses[..4].iter().all(|access| access.value == Some(1)));
+}
+
+#[test]
+fn what_a_joined_thread_has_joined_comes_first() {
+    let program = || {
+        let outer = thread::spawn(|| thread::spawn(|| ()).join().unwrap());
+        outer.join().unwrap();
+        fence(SeqCst);
+    };
+    let seen: Vec<_> = run(Setup::default(), program)
+        .accesses()
+        .iter()
+        .map(|access| format!("{} {}", access.thread, access.operation.kind()))
+        .collect();
+    let ends = ["T2 lst", "T1 lld", "T1 lst", "T0 lld", "T0 fence"];
+    assert_eq!(seen[seen.len() - 5..], ends);
 }
 
 #[test]

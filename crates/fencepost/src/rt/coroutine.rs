@@ -258,10 +258,6 @@ fn end(current: Current) {
         let is_visible = execution.setup.are_ends_visible;
         (slot.tokens.end, slot.spawned_at, is_visible)
     });
-    let emit = |step: &mut Step<'_>| {
-        let events = step.target().draining(Operation::LockedStore(object));
-        step.emit(events, 1);
-    };
     if is_visible {
         let intent = Intent::Access {
             object,
@@ -271,12 +267,11 @@ fn end(current: Current) {
         current.operation(intent, Outcomes::One, location, |step| {
             step.write(object, 1);
             step.release(object);
-            emit(step);
+            let events = step.target().draining(Operation::LockedStore(object));
+            step.emit(events, 1);
         });
     } else {
-        current.local(location, |step| {
-            step.set_state(object, 1);
-            emit(step);
-        });
+        // Who joins it tells the monitor.
+        current.local(location, |step| step.set_state(object, 1));
     }
 }

@@ -122,6 +122,14 @@ pub(crate) struct Watched {
     pub(crate) is_alive: bool,
 }
 
+/// A thread that was joined.
+#[derive(Clone, Copy)]
+pub(crate) struct Joined {
+    pub(crate) by: ThreadId,
+    pub(crate) thread: ThreadId,
+    pub(crate) location: &'static Location<'static>,
+}
+
 /// One run of the program.
 pub(crate) struct Execution {
     /// Unlike that of any other execution in this process.
@@ -147,6 +155,8 @@ pub(crate) struct Execution {
     pub(crate) races: Races,
     pub(crate) statics: Vec<StaticValue>,
     pub(crate) watched: Vec<Watched>,
+    /// Threads that were joined, of which the monitor has not been told.
+    pub(crate) joined: Vec<Joined>,
     pub(crate) error: Option<ProgramError>,
     /// Whether a coroutine is running, and not the runtime on their behalf.
     pub(crate) is_in_coroutine: bool,
@@ -210,6 +220,7 @@ impl Execution {
             races: Races::default(),
             statics: Vec::new(),
             watched: Vec::new(),
+            joined: Vec::new(),
             error: None,
             is_in_coroutine: false,
             began_panicking: false,
@@ -230,6 +241,7 @@ impl Execution {
         self.static_maker = None;
         self.races.reset(serial);
         self.watched.clear();
+        self.joined.clear();
         self.error = None;
         self.began_panicking = std::thread::panicking();
         self.direct_operations = 0;

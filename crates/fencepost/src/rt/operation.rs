@@ -17,10 +17,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use fencepost_explore::{Intent, Touch, TouchKind};
-use fencepost_memory::{Access, Address, ThreadId};
+use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::error::{Place, ProgramError};
-use super::execution::{Execution, Outcomes, Phase, Status, Watched, current_execution};
+use super::execution::{Execution, Joined, Outcomes, Phase, Status, Watched, current_execution};
 use super::foreign;
 use super::mapping::{Events, Target};
 use super::names::Tokens;
@@ -670,6 +670,55 @@ impl<'execution> Step<'execution> {
     /// stores.
     #[inline]
     pub fn emit(&mut self, events: Events, value: u64) {
+        if !self.execution.joined.is_empty() {
+            self.emit_joins(self.thread);
+        }
+        self.emit_only(events, value);
+    }
+
+    /// The operation is a join. It orders what the other thread has done before what this one does
+    /// next, so the monitor hears of it when that happens: mostly there is nothing.
+    pub fn join(&mut self, thread: ThreadId) {
+        if self.execution.setup.are_ends_visible {
+            let end = self.tokens(thread).end;
+            self.emit(self.target().draining(Operation::LockedLoad(end)), 1);
+            return;
+        }
+        self.execution.joined.push(Joined {
+            by: self.thread,
+            thread,
+            location: self.location,
+        });
+    }
+
+    /// Tells the monitor of the threads that a thread has joined, and of their ends.
+    #[cold]
+    fn emit_joins(&mut self, by: ThreadId) {
+        let mut at = 0;
+        while at < self.execution.joined.len() {
+            let joined = self.execution.joined[at];
+            if joined.by != by {
+                at += 1;
+                continue;
+            }
+            self.execution.joined.remove(at);
+            // What it has joined itself comes first.
+            self.emit_joins(joined.thread);
+            at = 0;
+            let slot = &self.execution.slots[joined.thread.index()];
+            let (end, spawned_at) = (slot.tokens.end, slot.spawned_at);
+            let target = self.target();
+            let store = target.draining(Operation::LockedStore(end));
+            let execution = &mut *self.execution;
+            Step::in_place(execution, joined.thread, spawned_at).emit_only(store, 1);
+            let load = target.draining(Operation::LockedLoad(end));
+            let execution = &mut *self.execution;
+            Step::in_place(execution, by, joined.location).emit_only(load, 1);
+        }
+    }
+
+    #[inline]
+    fn emit_only(&mut self, events: Events, value: u64) {
         let location = Some(self.execution.names.location(self.location));
         let thread = self.thread;
         let accesses = &mut self.execution.performed_mut().accesses;

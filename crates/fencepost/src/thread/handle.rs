@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use fencepost_explore::{Effect, Intent};
 use fencepost_memory as memory;
-use memory::Operation;
 
 use super::park::unpark;
 use crate::rt::{Current, Outcomes, ProgramError, SpawnOptions};
@@ -168,9 +167,7 @@ pub(super) fn join_thread(
     location: &'static Location<'static>,
 ) {
     current.operation(Intent::Join(thread), Outcomes::One, location, |step| {
-        let end = step.tokens(thread).end;
-        let events = step.target().draining(Operation::LockedLoad(end));
-        step.emit(events, 1);
+        step.join(thread);
         step.acquire_end_of(thread);
     });
 }
