@@ -18,7 +18,7 @@
 //! | unlock of a mutex | `il` | `stbar` `il` |
 //! | condition variable, channel, barrier, spawn, join, park, unpark | a locked operation | `fence` and a locked operation |
 //! | count of an `Arc`, up | `fence` | |
-//! | count of an `Arc`, down | `fence` | `stbar` |
+//! | count of an `Arc`, down | `lst` to an address of who drops | `stbar` and such an `lst` |
 //!
 //! On x86 a locked operation drains the whole store buffer; PSO is the machine of BSS, where it
 //! drains only its own address, so that what must drain everything needs a `fence` before it.
@@ -144,8 +144,9 @@ impl Target {
         Events::after(Operation::Fence, self == Target::Pso, operation)
     }
 
-    /// The change of a reference count. It is a locked operation on an address that the program
-    /// does not know, and whose values do not matter to it.
+    /// The change of a reference count. It is a locked operation, but not on an address that has
+    /// an order: nobody can tell the order of such changes. Who drops a reference stores to an
+    /// address of its own too, for those who see that it has.
     #[inline]
     pub fn count(self, is_releasing: bool) -> Events {
         match self {

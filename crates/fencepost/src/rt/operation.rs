@@ -283,18 +283,30 @@ impl Current {
         self.fail(ProgramError::NeedsOrderedDrops)
     }
 
-    /// Runs a destructor because the last reference to an `Arc` made there is gone. If it
-    /// does what others can notice, the check has to begin again.
-    pub(crate) fn drop_last(self, made_at: &'static Location<'static>, destructor: impl FnOnce()) {
-        let replace = |new| {
-            self.with(|execution| {
-                let slot = &mut execution.slots[execution.thread.index()];
-                std::mem::replace(&mut slot.final_drop, new)
-            })
-        };
-        let before = replace(Some(made_at));
+    /// Runs a destructor because the last reference to an `Arc` is gone. If it does what
+    /// others can notice, the check has to begin again.
+    ///
+    /// The destructor happens after all the other drops. What the thread does then does not: another
+    /// thread could as well have been the last, and that is not explored.
+    pub(crate) fn drop_last(self, counts: &Object, destructor: impl FnOnce()) {
+        let (before, known) = self.with(|execution| {
+            let thread = execution.thread;
+            let known = execution.races.are_watched().then(|| {
+                let known = execution.races.known_by(thread);
+                execution.races.acquire(thread, counts.address);
+                known
+            });
+            let slot = &mut execution.slots[thread.index()];
+            (slot.final_drop.replace(counts.made_at), known)
+        });
         destructor();
-        replace(before);
+        self.with(|execution| {
+            let thread = execution.thread;
+            execution.slots[thread.index()].final_drop = before;
+            if let Some(known) = known {
+                execution.races.restore(thread, known);
+            }
+        });
     }
 
     /// Whether drops of what is made there matter to other threads.

@@ -254,6 +254,19 @@ impl Races {
         }
     }
 
+    /// What the thread knows, to be restored.
+    pub(crate) fn known_by(&mut self, thread: ThreadId) -> Vec<u32> {
+        self.clocks(thread).now.0.clone()
+    }
+
+    /// The thread forgets what it has learnt since then.
+    pub(crate) fn restore(&mut self, thread: ThreadId, known: Vec<u32>) {
+        let own = self.clocks(thread).now.at(thread);
+        let now = &mut self.clocks(thread).now;
+        now.0 = known;
+        now.0[thread.index()] = own;
+    }
+
     /// A cell is made, which is a write to it. Returns its number.
     pub(crate) fn make_cell(
         &mut self,

@@ -3,14 +3,22 @@
 //!
 //! 1. the thread enqueues itself, a write to the variable;
 //! 2. it releases the mutex;
-//! 3. it wakes, a write to its own *wait token*, which a notification has set to 1. If it has not
-//!    been notified (spuriously, or by a time-out), it also removes itself from the variable.
+//! 3. it wakes, a write to its own *wait token*, which awaits that a notification has set it to 1.
 //!
 //! A notification with nobody waiting is a read. Otherwise it writes the variable and the tokens of
-//! those that it wakes; which one [`Condvar::notify_one`] wakes is a choice of the explorer. A notification
-//! alone orders nothing: what is shared is ordered by the mutex.
+//! those that it wakes; which one [`Condvar::notify_one`] wakes is a choice of the explorer. A
+//! notification alone orders nothing: what is shared is ordered by the mutex.
 //!
-//! When a thread does not wake spuriously (again), and when a time-out is put off, is said in
+//! **Spurious wake-ups.** Before it waits, a thread has the choice to return spuriously, and then
+//! only releases the mutex and takes it again. It makes no difference to anybody whether it had
+//! been waiting until then: a notification that would have reached it either is the reason of
+//! its return, or reached another. The choice comes first because a wait that could always
+//! end would hide that nobody notifies.
+//!
+//! **Time-outs.** A wait with a time-out can always end: if it has not been notified, the thread removes
+//! itself from the variable as it wakes, because of a time-out or spuriously.
+//!
+//! When a thread does not wake spuriously again, and when a time-out is put off, is said in
 //! `rt::waits`.
 
 use std::fmt;
@@ -57,13 +65,6 @@ enum Return {
     Notified,
     TimedOut,
     Spurious,
-}
-
-/// Which returns without a notification are possible.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Possible {
-    time_out: bool,
-    spurious: bool,
 }
 
 impl Condvar {
@@ -258,18 +259,23 @@ impl Condvar {
         location: &'static Location<'static>,
     ) -> (MutexGuard<'a, T>, Return) {
         let object = self.object.address();
-        let only_waits = current.only_waits(object, location);
-        let possible = Possible {
-            time_out: is_timed,
-            spurious: current.has_spurious_wakeups() && !only_waits,
-        };
-        self.enqueue(current, location);
         let mutex = guard.mutex();
-        guard.release(current, location);
-        if is_timed && only_waits {
-            self.put_off_time_out(current, location);
-        }
-        let how = self.wake(current, possible, location);
+        let only_waits = current.only_waits(object, location);
+        let may_be_spurious = current.has_spurious_wakeups() && !only_waits;
+        let how = if !is_timed && may_be_spurious && chooses_spurious(current, location) {
+            guard.release(current, location);
+            Return::Spurious
+        } else {
+            self.enqueue(current, location);
+            guard.release(current, location);
+            if is_timed && only_waits {
+                self.put_off_time_out(current, location);
+            }
+            match is_timed {
+                true => self.wake_in_time(current, may_be_spurious, location),
+                false => self.wake(current, location),
+            }
+        };
         let guard = mutex.lock_checked(current, location);
         current.note_return(object, how == Return::Notified, location);
         (guard, how)
@@ -292,43 +298,51 @@ impl Condvar {
         });
     }
 
-    fn wake(
+    /// Wakes after a notification.
+    fn wake(&self, current: Current, location: &'static Location<'static>) -> Return {
+        let token = current.tokens(current.thread()).wait;
+        let intent = Intent::Access {
+            object: token,
+            effect: Effect::Write,
+            awaits: Some(Condition::Equals(NOTIFIED)),
+        };
+        current.operation(intent, Outcomes::One, location, |step| {
+            match take_token(step, token) {
+                true => Return::Notified,
+                // The execution is over.
+                false => {
+                    self.leave(step);
+                    Return::Spurious
+                }
+            }
+        })
+    }
+
+    /// Wakes after a notification, or without one.
+    fn wake_in_time(
         &self,
         current: Current,
-        possible: Possible,
+        may_be_spurious: bool,
         location: &'static Location<'static>,
     ) -> Return {
         let token = current.tokens(current.thread()).wait;
-        let (effect, awaits) = match possible {
-            Possible {
-                time_out: false,
-                spurious: false,
-            } => (Effect::Write, Some(Condition::Equals(NOTIFIED))),
-            _ => (Effect::WriteMore, None),
-        };
-        let outcomes = match possible {
-            Possible {
-                time_out: true,
-                spurious: true,
-            } => Outcomes::Of(token, |state| 1 + u32::from(state == NOT_NOTIFIED)),
-            _ => Outcomes::One,
-        };
         let intent = Intent::Access {
             object: token,
-            effect,
-            awaits,
+            effect: Effect::WriteMore,
+            awaits: None,
+        };
+        let outcomes = match may_be_spurious {
+            true => Outcomes::Of(token, |state| 1 + u32::from(state == NOT_NOTIFIED)),
+            false => Outcomes::One,
         };
         current.operation(intent, outcomes, location, |step| {
-            let was_notified = step.write_in_wait(token, NOT_NOTIFIED) == NOTIFIED;
-            let events = step.target().draining(Operation::Interlocked(token));
-            step.emit(events, NOT_NOTIFIED);
-            if was_notified {
+            if take_token(step, token) {
                 return Return::Notified;
             }
             self.leave(step);
-            match possible.time_out && step.outcome() == 0 {
-                true => Return::TimedOut,
-                false => Return::Spurious,
+            match step.outcome() {
+                0 => Return::TimedOut,
+                _ => Return::Spurious,
             }
         })
     }
@@ -356,6 +370,25 @@ impl Condvar {
         }
         crate::thread::hint(current, location);
     }
+}
+
+/// Whether the thread's wait ends spuriously, which is for the explorer to say.
+fn chooses_spurious(current: Current, location: &'static Location<'static>) -> bool {
+    current.operation(Intent::Local, Outcomes::Fixed(2), location, |step| {
+        let is_spurious = !step.is_seen() || step.outcome() == 1;
+        if is_spurious {
+            step.emit(Events::only(Operation::Fence), 0);
+        }
+        is_spurious
+    })
+}
+
+/// The thread wakes: whether it was notified.
+fn take_token(step: &mut Step<'_>, token: Address) -> bool {
+    let was_notified = step.write_in_wait(token, NOT_NOTIFIED) == NOTIFIED;
+    let events = step.target().draining(Operation::Interlocked(token));
+    step.emit(events, NOT_NOTIFIED);
+    was_notified
 }
 
 /// A read of an object that the monitor does not see: the program does not do it.

@@ -8,14 +8,19 @@
 //! it matters who is last. Then the drops are writes. That is not known before it happens, and
 //! the check begins again when it has: see `ProgramError::NeedsOrderedDrops`.
 //!
+//! For the monitor, who drops a reference stores to an address of its own; who then learns that it has
+//! the value alone loads from the addresses of all who have dropped theirs. One address for all
+//! would order the drops.
+//!
 //! While there is one thread only, nobody can notice anything, and nothing of this is a step.
 
 use std::panic::Location;
 use std::sync::Arc as StdArc;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fencepost_explore::{Condition, Effect, Intent, TouchKind};
-use fencepost_memory::Address;
+use fencepost_memory::{Address, ThreadId};
 
 use crate::rt::{Current, Object, Outcomes, Step, Watch};
 
@@ -25,7 +30,13 @@ pub(super) struct Counts {
     watch: Watch,
     /// Whether the order of drops matters.
     are_drops_ordered: bool,
-    count: Mutex<Count>,
+    shared: Mutex<Shared>,
+}
+
+struct Shared {
+    count: Count,
+    /// Who has dropped references, and where they say so.
+    droppers: Vec<(ThreadId, Address)>,
 }
 
 /// How many references there are.
@@ -54,7 +65,10 @@ impl Counts {
             object: Object::new("Arc", strong as u64, location),
             watch: current.watch("Arc", location),
             are_drops_ordered: current.is_drop_visible(location),
-            count: Mutex::new(Count { strong, weak: 0 }),
+            shared: Mutex::new(Shared {
+                count: Count { strong, weak: 0 },
+                droppers: Vec::new(),
+            }),
         }))
     }
 
@@ -66,8 +80,21 @@ impl Counts {
         self.object.set_name(name);
     }
 
-    fn count(&self) -> MutexGuard<'_, Count> {
-        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The calling thread is going to drop a reference, and will need a place to say so.
+    fn become_dropper(&self, current: Current) {
+        if current.is_alone() || current.is_dissolving() {
+            return;
+        }
+        let thread = current.thread();
+        let mut shared = self.shared();
+        if !shared.droppers.iter().any(|(known, _)| *known == thread) {
+            let place = Object::new("reference to an Arc", 0, self.object.made_at());
+            shared.droppers.push((thread, place.address()));
+        }
     }
 
     fn operation<R>(
@@ -80,11 +107,13 @@ impl Counts {
         let object = self.object.address();
         let is_step = !current.is_alone();
         let perform = |step: &mut Step<'_>| {
+            let shared = &mut *self.shared();
             perform(&mut Counting {
                 step,
                 object,
                 is_step,
-                count: &mut self.count(),
+                count: &mut shared.count,
+                droppers: &shared.droppers,
             })
         };
         if !is_step {
@@ -125,6 +154,7 @@ impl Counts {
     /// There is one weak reference less.
     pub(super) fn remove_weak(&self, current: Current) {
         let location = self.object.made_at();
+        self.become_dropper(current);
         self.operation(current, Effect::Update, location, |counting| {
             counting.count.weak = counting.count.weak.saturating_sub(1);
             counting.record(TouchKind::Update);
@@ -135,12 +165,13 @@ impl Counts {
     /// There is one reference less. The last one takes the value with it.
     pub(super) fn remove(&self, current: Current, destructor: impl FnOnce()) {
         let made_at = self.object.made_at();
+        let is_unnoticed = current.is_alone() || current.is_dissolving();
         let is_last = match self.are_drops_ordered {
             true => self.remove_one(current, Effect::Write, made_at),
             false => self.remove_one(current, Effect::Update, made_at),
         };
-        match is_last && !self.are_drops_ordered && !current.is_dissolving() {
-            true => current.drop_last(made_at, destructor),
+        match is_last && !self.are_drops_ordered && !is_unnoticed {
+            true => current.drop_last(&self.object, destructor),
             false => destructor(),
         }
     }
@@ -156,12 +187,13 @@ impl Counts {
         effect: Effect,
         location: &'static Location<'static>,
     ) -> bool {
+        self.become_dropper(current);
         let is_last = self.operation(current, effect, location, |counting| {
             counting.count.strong = counting.count.strong.saturating_sub(1);
             counting.record(effect.strongest_touch());
             counting.release();
             let is_last = counting.count.strong == 0;
-            if is_last {
+            if is_last && effect == Effect::Write {
                 counting.acquire();
             }
             is_last
@@ -241,7 +273,9 @@ impl Counts {
             let is_taken = count_of_std() == 1;
             counting.count.strong = usize::from(!is_taken);
             counting.record(TouchKind::Write);
-            counting.acquire();
+            if is_taken {
+                counting.acquire();
+            }
             is_taken
         });
         if is_taken {
@@ -288,6 +322,7 @@ impl Counts {
 struct Counting<'a, 'execution> {
     step: &'a mut Step<'execution>,
     count: &'a mut Count,
+    droppers: &'a [(ThreadId, Address)],
     object: Address,
     /// Whether others can notice it.
     is_step: bool,
@@ -305,14 +340,28 @@ impl Counting<'_, '_> {
         }
     }
 
-    /// What the thread has done so far happens before what the last reference will do.
+    /// What the thread has done so far happens before what those do who have the value alone.
     fn release(&mut self) {
         self.step.release(self.object);
-        self.emit(true);
+        let thread = self.step.thread();
+        match self.droppers.iter().find(|(dropper, _)| *dropper == thread) {
+            Some(&(_, place)) => {
+                let events = self.step.target().store(place, Ordering::SeqCst);
+                self.step.emit(events, 1);
+            }
+            None => self.emit(true),
+        }
     }
 
+    /// What the thread does from here on happens after what was done before references were dropped.
     fn acquire(&mut self) {
         self.step.acquire(self.object);
+        let thread = self.step.thread();
+        for &(dropper, place) in self.droppers {
+            if dropper != thread {
+                self.step.emit(self.step.target().load(place), 1);
+            }
+        }
     }
 
     fn emit(&mut self, is_releasing: bool) {

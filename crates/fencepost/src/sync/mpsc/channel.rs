@@ -28,7 +28,7 @@ use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TryS
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fencepost_explore::{Condition, Effect, Intent};
-use fencepost_memory::{Address, Operation};
+use fencepost_memory::{Address, Operation, ThreadId};
 
 use crate::rt::{Current, Events, Object, Outcomes, Step};
 
@@ -64,6 +64,8 @@ struct Contents<T> {
     /// Of a rendezvous channel: whether the receiver waits for a message.
     is_awaited: bool,
     offers: u64,
+    /// Who has dropped senders, and where they say so: as for the references to an `Arc`.
+    droppers: Vec<(ThreadId, Address)>,
 }
 
 struct Message<T> {
@@ -93,6 +95,7 @@ impl<T> Channel<T> {
             unused_places: capacity.unwrap_or(0),
             is_awaited: false,
             offers: 0,
+            droppers: Vec::new(),
         };
         let state = contents.state(capacity);
         Channel {
@@ -311,14 +314,39 @@ impl<T> Channel<T> {
         }
     }
 
+    /// Where the calling thread is going to say that it has dropped a sender. None if no one else
+    /// can know.
+    fn place_of_drop(&self) -> Option<Address> {
+        let current = Current::get().filter(|_| self.object.is_of_current())?;
+        if current.is_alone() || current.is_dissolving() {
+            return None;
+        }
+        let thread = current.thread();
+        let mut contents = self.contents();
+        let known = contents.droppers.iter().find(|(known, _)| *known == thread);
+        if let Some(&(_, place)) = known {
+            return Some(place);
+        }
+        let place = Object::new("sender", 0, self.object.made_at()).address();
+        contents.droppers.push((thread, place));
+        Some(place)
+    }
+
     /// There is one sender less.
     pub(super) fn remove_sender(&self) {
         let object = self.object.address();
+        let place = self.place_of_drop();
         let remove = |step: &mut Step<'_>| {
             let mut contents = self.contents();
             contents.senders -= 1;
             step.release(object);
-            step.emit(Events::only(Operation::Fence), 0);
+            match place {
+                Some(place) => {
+                    let events = step.target().draining(Operation::LockedStore(place));
+                    step.emit(events, 1);
+                }
+                None => step.emit(Events::only(Operation::Fence), 0),
+            }
             contents.state(self.capacity)
         };
         let location = self.object.made_at();
@@ -346,10 +374,13 @@ impl<T> Channel<T> {
         let mut contents = self.contents();
         let Some(message) = contents.queue.pop_front() else {
             self.record_failure(step);
-            return Err(match contents.senders {
-                0 => TryRecvError::Disconnected,
-                _ => TryRecvError::Empty,
-            });
+            if contents.senders > 0 {
+                return Err(TryRecvError::Empty);
+            }
+            for &(_, place) in &contents.droppers {
+                step.emit(Events::only(Operation::LockedLoad(place)), 1);
+            }
+            return Err(TryRecvError::Disconnected);
         };
         self.record_change(step, &contents);
         let thread = step.thread();
