@@ -40,7 +40,7 @@ pub enum Color {
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Show what Fencepost does, on three small bundled traces
+    /// Show what Fencepost does, on a small Rust program and a recorded run
     Demo,
 
     /// Does this interleaving show that the program can leave sequential consistency?

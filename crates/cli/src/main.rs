@@ -1,11 +1,12 @@
 //! The `fencepost` command.
 //!
 //! `args` defines the command line and resolves it; each file in `commands` is one command;
-//! `exit` has the exit codes; `progress`, `interrupt` and `names` serve the commands. Everything else is in
-//! the libraries.
+//! `demo_programs` is what `demo` checks; `exit` has the exit codes; `progress`, `interrupt` and `names`
+//! serve the commands. Everything else is in the libraries.
 
 mod args;
 mod commands;
+mod demo_programs;
 mod exit;
 mod interrupt;
 mod names;

@@ -24,5 +24,7 @@ pub mod rt;
 pub mod sync;
 pub mod thread;
 
+#[doc(hidden)]
+pub use check::provide_source;
 pub use check::{Checker, Details, Finding, Outcome, Strategy, check, replay};
 pub use rt::Target;

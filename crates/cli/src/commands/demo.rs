@@ -1,70 +1,88 @@
-//! `fencepost demo`: what Fencepost does, on three bundled traces.
+//! `fencepost demo`: what Fencepost does, on a Rust program that is bundled with the command, and on a
+//! recorded run.
 
 use std::io::Write;
 
-use fencepost_memory::machine::emits_non_sc_trace;
+use fencepost::{Checker, Outcome};
 use fencepost_memory::{Access, StraightLine};
-use fencepost_monitor::{Monitor, RelaxedOrder, Watcher};
+use fencepost_monitor::{RelaxedOrder, Watcher};
 use fencepost_report::columns::aligned;
-use fencepost_report::style::{GOOD, HEADING, Styled, VIOLATION};
+use fencepost_report::style::{DIM, HEADING, Styled};
 use fencepost_report::{Naming, text};
 use fencepost_trace::{Names, TraceReader};
 
+use crate::demo_programs::dekker;
 use crate::exit::{self, Failure};
 use crate::names::TraceNames;
 
-struct Bundled {
-    title: &'static str,
-    path: &'static str,
-    trace: &'static str,
-    unsafe_: bool,
-}
+/// Where the part of the program begins that is shown.
+const SHOWN_FROM: &str = "struct Dekker";
 
-const BUNDLED: [Bundled; 3] = [
-    Bundled {
-        title: "Store buffering (SOBER, Fig. 1(b))",
-        path: "traces/store-buffering.trace",
-        trace: include_str!("../../../../traces/store-buffering.trace"),
-        unsafe_: true,
-    },
-    Bundled {
-        title: "n6: a load that reads its own store early (x86-TSO, section 2.2)",
-        path: "traces/n6.trace",
-        trace: include_str!("../../../../traces/n6.trace"),
-        unsafe_: true,
-    },
-    Bundled {
-        title: "Store buffering with fences",
-        path: "traces/store-buffering-fenced.trace",
-        trace: include_str!("../../../../traces/store-buffering-fenced.trace"),
-        unsafe_: false,
-    },
-];
+const TRACE_PATH: &str = "traces/n6.trace";
+const TRACE: &str = include_str!("../../../../traces/n6.trace");
 
 /// Runs the demonstration.
 pub fn run() -> Result<u8, Failure> {
     let mut output = anstream::AutoStream::auto(std::io::stdout());
-    for bundled in &BUNDLED {
-        let (names, accesses) = read(bundled)?;
-        let names = TraceNames(&names);
-        writeln!(output, "{}\n", Styled(HEADING, bundled.title))?;
-        for line in columns(&accesses, &names) {
-            writeln!(output, "{line}")?;
-        }
-        writeln!(output)?;
-        match bundled.unsafe_ {
-            true => show_violation(bundled, &accesses, &names, &mut output)?,
-            false => show_safety(&accesses, &mut output)?,
-        }
-        writeln!(output)?;
-    }
+    show_check(&mut output)?;
+    show_monitor(&mut output)?;
     output.flush()?;
     Ok(exit::NO_VIOLATION)
 }
 
-fn read(bundled: &Bundled) -> Result<(Names, Vec<Access>), Failure> {
-    let broken = |error| Failure::Internal(format!("the bundled {}: {error}", bundled.path));
-    let mut reader = TraceReader::open(bundled.trace.as_bytes()).map_err(broken)?;
+fn show_check(output: &mut impl Write) -> Result<(), Failure> {
+    let (file, source) = dekker::SOURCE;
+    fencepost::provide_source(file, source);
+    let check = |is_fenced| {
+        let program = move || dekker::two_threads_count(is_fenced);
+        Checker::new().progress(false).run(program)
+    };
+
+    heading(output, "1. A Rust program is checked: Dekker's lock without fences")?;
+    let lines = source.lines().enumerate();
+    let shown = lines.skip_while(|(_, line)| !line.starts_with(SHOWN_FROM));
+    for (index, line) in shown {
+        let number = format!("{:4} |", index + 1);
+        writeln!(output, "{} {line}", Styled(DIM, number))?;
+    }
+    let unfenced = check(false);
+    if !matches!(unfenced, Outcome::NotStoreBufferSafe(_)) {
+        return Err(unexpected("without fences", &unfenced));
+    }
+    writeln!(output, "\n{}", unfenced.report())?;
+
+    heading(output, "2. The same program with its fences (`is_fenced`)")?;
+    let fenced = check(true);
+    if !fenced.is_verified() {
+        return Err(unexpected("with fences", &fenced));
+    }
+    writeln!(output, "{}", fenced.report())?;
+    Ok(())
+}
+
+fn unexpected(which: &str, outcome: &Outcome) -> Failure {
+    Failure::Internal(format!("the bundled Dekker {which}: {outcome}"))
+}
+
+fn heading(output: &mut impl Write, title: &str) -> Result<(), Failure> {
+    Ok(writeln!(output, "{}\n", Styled(HEADING, title))?)
+}
+
+fn show_monitor(output: &mut impl Write) -> Result<(), Failure> {
+    let title = "3. A recorded run is monitored: n6, a load that reads its own store early";
+    heading(output, title)?;
+    let (names, accesses) = read()?;
+    let names = TraceNames(&names);
+    for line in columns(&accesses, &names) {
+        writeln!(output, "{line}")?;
+    }
+    writeln!(output)?;
+    show_violation(&accesses, &names, output)
+}
+
+fn read() -> Result<(Names, Vec<Access>), Failure> {
+    let broken = |error| Failure::Internal(format!("the bundled {TRACE_PATH}: {error}"));
+    let mut reader = TraceReader::open(TRACE.as_bytes()).map_err(broken)?;
     let accesses = reader.read_to_end().map_err(broken)?;
     Ok((reader.into_names(), accesses))
 }
@@ -87,7 +105,6 @@ fn columns(accesses: &[Access], names: &dyn Naming) -> Vec<String> {
 }
 
 fn show_violation(
-    bundled: &Bundled,
     accesses: &[Access],
     names: &dyn Naming,
     output: &mut impl Write,
@@ -105,51 +122,11 @@ fn show_violation(
         write!(output, "{finding}")?;
         writeln!(
             output,
-            "\n  replay: fencepost monitor {} --model tso",
-            bundled.path
+            "\n  replay: fencepost monitor {TRACE_PATH} --model tso"
         )?;
         return Ok(());
     }
     Err(Failure::Internal(format!(
-        "no violation in the bundled {}",
-        bundled.path
+        "no violation in the bundled {TRACE_PATH}"
     )))
-}
-
-/// Monitors every interleaving of the program, and asks the machine too.
-fn show_safety(accesses: &[Access], output: &mut impl Write) -> Result<(), Failure> {
-    let program = StraightLine::of_accesses(accesses);
-    let mut watcher = Watcher::new(RelaxedOrder::tso());
-    let model = watcher.monitor().model();
-    let (mut interleavings, mut violations) = (0, 0);
-    program.for_each_interleaving(|accesses| {
-        watcher.reset();
-        interleavings += 1;
-        for &access in accesses {
-            violations += u64::from(!matches!(watcher.observe(access), Ok(None)));
-        }
-    });
-    if violations > 0 {
-        writeln!(output, "{}", Styled(VIOLATION, "a violation was found"))?;
-        return Err(Failure::Internal(
-            "the fenced program shows a violation".into(),
-        ));
-    }
-    writeln!(
-        output,
-        "{}: none of the program's {interleavings} interleavings shows a violation,\nso every \
-         execution under {} is sequentially consistent.",
-        Styled(GOOD, "store-buffer safe"),
-        text::model_title(&model)
-    )?;
-    if emits_non_sc_trace(&model, &program).is_some() {
-        return Err(Failure::Internal(
-            "the machine has an execution that is not SC".into(),
-        ));
-    }
-    writeln!(
-        output,
-        "The store-buffer machine, run in every possible way, agrees."
-    )?;
-    Ok(())
 }

@@ -14,6 +14,8 @@ mod progress;
 mod running;
 
 pub use checker::{Checker, Strategy};
+#[doc(hidden)]
+pub use naming::provide_source;
 pub use outcome::{Details, Finding, Outcome};
 
 /// Checks a program: runs the closure in every order of its operations that matters, and decides
