@@ -88,6 +88,7 @@ impl<P: Program> Bounded<P> {
         self.executions = 0;
         self.abandoned = 0;
         self.run.findings.borderline = 0;
+        self.run.findings.violations = 0;
     }
 
     /// The bound.

@@ -66,7 +66,7 @@ pub struct Report<E> {
     pub findings: Vec<Found<E>>,
     /// Executions that were wrong.
     pub faults: u64,
-    /// Store-buffer violations seen.
+    /// Store-buffer violations, in all executions that were run to an end.
     pub violations: u64,
     /// Those that differ in their source locations.
     pub distinct_violations: usize,
@@ -481,6 +481,7 @@ fn report<E: Clone + PartialEq>(
         tally,
         faults,
         borderline,
+        violations,
         ..
     } = gathered.findings;
     let mut waits: Vec<_> = gathered.waits.into_iter().collect();
@@ -491,7 +492,8 @@ fn report<E: Clone + PartialEq>(
         steps: gathered.steps,
         findings: kept,
         faults,
-        violations: tally.total(),
+        // Also those that were seen only in an execution that was not run to its end.
+        violations: violations.max(tally.distinct() as u64),
         distinct_violations: tally.distinct(),
         borderline,
         limits,

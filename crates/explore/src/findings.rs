@@ -55,8 +55,10 @@ pub(crate) struct Findings<E> {
     pub(crate) borderline: u64,
     /// The execution that is being run, from 1.
     pub(crate) execution: u64,
-    /// The number of events at the first violation of the execution, with it.
-    first_violation: Option<usize>,
+    /// For each violation of the execution, the number of events up to it, with it.
+    violations_at: Vec<usize>,
+    /// The violations of all executions that were run to an end, each in each of them.
+    pub(crate) violations: u64,
     capacity: usize,
     goes_on: bool,
     /// Whether what is found now has been found before.
@@ -73,7 +75,8 @@ impl<E: Clone + PartialEq> Findings<E> {
             faults: 0,
             borderline: 0,
             execution: 0,
-            first_violation: None,
+            violations_at: Vec::new(),
+            violations: 0,
             capacity: settings.kept_findings.max(1),
             goes_on: settings.goes_on,
             is_muted: false,
@@ -92,20 +95,21 @@ impl<E: Clone + PartialEq> Findings<E> {
         self.tally.merge(&other.tally);
         self.faults += other.faults;
         self.borderline += other.borderline;
+        self.violations += other.violations;
         self.is_enough |= other.is_enough;
     }
 
     /// An execution begins that repeats so many events of the last one.
     pub(crate) fn begin_execution(&mut self, repeated: usize) {
         self.execution += 1;
-        if self.first_violation.is_some_and(|first| first > repeated) {
-            self.first_violation = None;
-        }
+        let kept = self.violations_at.partition_point(|&at| at <= repeated);
+        self.violations_at.truncate(kept);
     }
 
     /// The execution was run to its end.
     pub(crate) fn end_execution(&mut self) {
-        self.borderline += u64::from(self.first_violation.is_some());
+        self.borderline += u64::from(!self.violations_at.is_empty());
+        self.violations += self.violations_at.len() as u64;
     }
 
     pub(crate) fn violation(
@@ -114,7 +118,7 @@ impl<E: Clone + PartialEq> Findings<E> {
         explain: &dyn Fn() -> Shown,
         past: &Past,
     ) {
-        self.first_violation.get_or_insert(past.len());
+        self.violations_at.push(past.len());
         if self.is_muted {
             return;
         }

@@ -173,19 +173,16 @@ impl<P: Program> Optimal<P> {
     }
 
     fn count(&mut self, end: End<P::Error>) {
-        match end {
-            End::Known => self.abandoned += 1,
-            End::Complete | End::Enough => self.executions += 1,
-            End::Cut => {
-                self.executions += 1;
-                self.was_cut = true;
-            }
-            End::Fault(fault) => {
-                self.executions += 1;
-                let schedule = self.run.schedule();
-                let accesses = self.run.watch.accesses();
-                self.run.findings.fault(fault, schedule, accesses);
-            }
+        if end == End::Known {
+            self.abandoned += 1;
+            return;
+        }
+        self.executions += 1;
+        self.was_cut |= end == End::Cut;
+        if let End::Fault(fault) = end {
+            let schedule = self.run.schedule();
+            let accesses = self.run.watch.accesses();
+            self.run.findings.fault(fault, schedule, accesses);
         }
         self.run.findings.end_execution();
     }

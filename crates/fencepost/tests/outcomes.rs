@@ -1,0 +1,399 @@
+//! What each kind of program comes to, bad use included; after each of them the process can go on
+//! checking.
+#![allow(unsafe_code)] // To share what must not be shared.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicUsize as RealAtomicUsize;
+use std::time::Duration;
+
+use fencepost::cell::UnsafeCell;
+use fencepost::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use fencepost::sync::atomic::{AtomicBool, AtomicUsize, fence};
+use fencepost::sync::{Arc, Mutex};
+use fencepost::{Checker, Outcome, Strategy, Target, hint, thread};
+
+/// Two threads, each run with the shared state.
+fn two<T: Send + Sync + 'static>(
+    state: impl Fn() -> T + Send + Sync + 'static,
+    first: impl Fn(&T) + Send + Sync + Clone + 'static,
+    second: impl Fn(&T) + Send + Sync + 'static,
+) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        let shared = Arc::new(state());
+        let (other, first) = (Arc::clone(&shared), first.clone());
+        let thread = thread::spawn(move || first(&other));
+        second(&shared);
+        thread.join().unwrap();
+    }
+}
+
+fn error(outcome: &Outcome) -> String {
+    assert!(matches!(outcome, Outcome::ProgramError(_)), "{outcome}");
+    assert_eq!(outcome.errors(), 1, "{outcome}");
+    let finding = &outcome.findings()[0];
+    assert!(!finding.is_store_buffer());
+    assert!(outcome.json().contains("fencepost-check/1"));
+    outcome.to_string()
+}
+
+/// After whatever happened, checks work.
+fn checks_still_work() {
+    let outcome = Checker::new().run(two(
+        || AtomicUsize::new(0),
+        |count| drop(count.fetch_add(1, Relaxed)),
+        |count| drop(count.fetch_add(1, Relaxed)),
+    ));
+    assert!(outcome.is_verified(), "{outcome}");
+    assert_eq!(outcome.executions(), 2);
+}
+
+fn message_of(panic: Box<dyn std::any::Any + Send>) -> String {
+    match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => (*panic.downcast::<&str>().expect("a message")).to_owned(),
+    }
+}
+
+#[test]
+fn a_failed_assertion_is_an_error_with_its_execution() {
+    let program = two(
+        || AtomicUsize::new(0),
+        |count| count.store(count.load(SeqCst) + 1, SeqCst),
+        |count| {
+            count.store(count.load(SeqCst) + 1, SeqCst);
+            assert_ne!(count.load(SeqCst), 0, "never");
+        },
+    );
+    assert!(Checker::new().run(program).is_verified());
+    let outcome = Checker::new().run(|| {
+        let count = Arc::new(AtomicUsize::new(0));
+        let other = Arc::clone(&count);
+        let add = |count: &AtomicUsize| count.store(count.load(SeqCst) + 1, SeqCst);
+        let thread = thread::spawn(move || add(&other));
+        add(&count);
+        thread.join().unwrap();
+        assert_eq!(count.load(SeqCst), 2, "an update was lost");
+    });
+    let text = error(&outcome);
+    assert!(text.contains("an update was lost"), "{text}");
+    assert!(text.contains("outcomes.rs"), "{text}");
+    assert!(text.contains("fencepost::replay("), "{text}");
+    checks_still_work();
+}
+
+#[test]
+fn a_deadlock_names_who_waits_for_what() {
+    let outcome = Checker::new().run(two(
+        || (Mutex::new(0).named("left"), Mutex::new(0).named("right")),
+        |(left, right)| {
+            let _left = left.lock().unwrap();
+            drop(right.lock());
+        },
+        |(left, right)| {
+            let _right = right.lock().unwrap();
+            drop(left.lock());
+        },
+    ));
+    let text = error(&outcome);
+    assert!(text.contains("deadlock"), "{text}");
+    assert!(
+        text.contains("`left`") && text.contains("`right`"),
+        "{text}"
+    );
+    checks_still_work();
+}
+
+#[test]
+fn waiting_for_what_never_comes_is_a_livelock() {
+    let outcome = Checker::new().run(|| {
+        let flag = AtomicBool::new(false);
+        while !flag.load(Acquire) {
+            hint::spin_loop();
+        }
+    });
+    let text = error(&outcome);
+    assert!(text.contains("livelock"), "{text}");
+    checks_still_work();
+}
+
+#[test]
+fn waiting_for_another_thread_ends() {
+    let program = two(
+        || AtomicBool::new(false),
+        |flag| flag.store(true, Release),
+        |flag| {
+            while !flag.load(Acquire) {
+                hint::spin_loop();
+            }
+        },
+    );
+    let outcome = Checker::new().run(program);
+    assert!(outcome.is_verified(), "{outcome}");
+    assert!(outcome.to_string().contains("only wait"), "{outcome}");
+}
+
+#[test]
+fn an_endless_loop_without_a_hint_reaches_the_step_limit() {
+    let outcome = Checker::new().max_steps(1000).run(|| {
+        let flag = AtomicBool::new(false);
+        while !flag.load(Acquire) {}
+    });
+    let text = error(&outcome);
+    assert!(text.contains("1,000"), "{text}");
+    assert!(text.contains("spin_loop"), "{text}");
+    checks_still_work();
+}
+
+#[test]
+fn an_unprotected_cell_is_a_race() {
+    let outcome = Checker::new().run(|| {
+        struct Shared(UnsafeCell<u32>);
+        // SAFETY: it is not; the check says so before anything bad happens.
+        unsafe impl Sync for Shared {}
+        let cell = std::sync::Arc::new(Shared(UnsafeCell::new(0)));
+        let other = std::sync::Arc::clone(&cell);
+        let thread = thread::spawn(move || other.0.with_mut(|_| ()));
+        cell.0.with(|_| ());
+        thread.join().unwrap();
+    });
+    let text = error(&outcome);
+    assert!(text.contains("race"), "{text}");
+    checks_still_work();
+}
+
+#[test]
+fn an_arc_that_is_never_dropped_is_a_leak() {
+    let outcome = Checker::new().run(|| std::mem::forget(Arc::new(1)));
+    let text = error(&outcome);
+    assert!(text.contains("Arc"), "{text}");
+    checks_still_work();
+}
+
+#[test]
+fn recursion_without_end_is_a_stack_overflow() {
+    #[allow(unconditional_recursion)]
+    fn descend(depth: &AtomicUsize, ballast: [u64; 64]) -> u64 {
+        let deeper = std::hint::black_box(ballast);
+        descend(depth, deeper) + deeper[0]
+    }
+    let outcome = Checker::new().run(|| {
+        let depth = AtomicUsize::new(0);
+        descend(&depth, [0; 64]);
+    });
+    let text = error(&outcome);
+    assert!(text.contains("stack"), "{text}");
+    checks_still_work();
+}
+
+#[test]
+fn a_program_that_is_not_deterministic_is_named() {
+    static RUNS: RealAtomicUsize = RealAtomicUsize::new(0);
+    let outcome = Checker::new().run(|| {
+        let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let (a, b) = (
+            Arc::new(AtomicUsize::new(0).named("a")),
+            AtomicUsize::new(0).named("b"),
+        );
+        let other = Arc::clone(&a);
+        let thread = thread::spawn(move || other.store(1, SeqCst));
+        if run % 2 == 0 {
+            a.store(2, SeqCst);
+        } else {
+            b.store(2, SeqCst);
+        }
+        thread.join().unwrap();
+    });
+    let text = error(&outcome);
+    assert!(text.contains("deterministic"), "{text}");
+    checks_still_work();
+}
+
+#[test]
+fn a_check_inside_a_check_is_refused() {
+    let outcome = Checker::new().run(|| fencepost::check(|| ()));
+    let text = error(&outcome);
+    assert!(text.contains("inside of a check"), "{text}");
+    checks_still_work();
+}
+
+#[test]
+fn what_is_kept_from_outside_is_refused() {
+    let outside = std::sync::Arc::new(AtomicUsize::new(0));
+    let outcome = Checker::new().run(move || drop(outside.load(SeqCst)));
+    let text = error(&outcome);
+    assert!(text.contains("outside"), "{text}");
+
+    let kept: std::sync::Mutex<Option<std::sync::Arc<AtomicUsize>>> = std::sync::Mutex::new(None);
+    let outcome = Checker::new().run(move || {
+        let mut kept = kept.lock().unwrap();
+        let value = kept.get_or_insert_with(|| std::sync::Arc::new(AtomicUsize::new(0)));
+        let own = std::sync::Arc::new(AtomicUsize::new(0));
+        let other = std::sync::Arc::clone(&own);
+        let thread = thread::spawn(move || other.store(1, SeqCst));
+        own.store(2, SeqCst);
+        value.load(SeqCst);
+        drop(kept);
+        thread.join().unwrap();
+    });
+    let text = error(&outcome);
+    assert!(text.contains("execution"), "{text}");
+    checks_still_work();
+}
+
+#[test]
+fn a_real_thread_cannot_use_what_belongs_to_a_check() {
+    let outcome = Checker::new().run(|| {
+        let value = std::sync::Arc::new(AtomicUsize::new(0));
+        let other = std::sync::Arc::clone(&value);
+        let _ = std::thread::spawn(move || other.store(1, SeqCst)).join();
+        value.load(SeqCst);
+    });
+    let text = error(&outcome);
+    assert!(text.contains("fencepost::thread"), "{text}");
+    checks_still_work();
+}
+
+#[test]
+fn a_panic_while_a_lock_is_held_is_that_panic() {
+    let outcome = Checker::new().run(two(
+        || Mutex::new(0),
+        |mutex| {
+            let _guard = mutex.lock().unwrap();
+            panic!("while it holds the lock");
+        },
+        |mutex| drop(mutex.lock()),
+    ));
+    let text = error(&outcome);
+    assert!(text.contains("while it holds the lock"), "{text}");
+    checks_still_work();
+}
+
+fn store_buffering() -> impl Fn() + Send + Sync + 'static {
+    two(
+        || {
+            (
+                AtomicUsize::new(0).named("x"),
+                AtomicUsize::new(0).named("y"),
+            )
+        },
+        |(x, y)| {
+            x.store(1, Relaxed);
+            y.load(Relaxed);
+        },
+        |(x, y)| {
+            y.store(1, Relaxed);
+            x.load(Relaxed);
+        },
+    )
+}
+
+#[test]
+fn store_buffering_is_not_safe_and_fences_make_it_so() {
+    let outcome = Checker::new().run(store_buffering());
+    assert!(
+        matches!(outcome, Outcome::NotStoreBufferSafe(_)),
+        "{outcome}"
+    );
+    let text = outcome.to_string();
+    for part in [
+        "not store-buffer safe",
+        "`x`",
+        "`y`",
+        "fence(Ordering::SeqCst)",
+        "replay",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    let fenced = Checker::new().run(two(
+        || (AtomicUsize::new(0), AtomicUsize::new(0)),
+        |(x, y)| {
+            x.store(1, Relaxed);
+            fence(SeqCst);
+            y.load(Relaxed);
+        },
+        |(x, y)| {
+            y.store(1, Relaxed);
+            fence(SeqCst);
+            x.load(Relaxed);
+        },
+    ));
+    assert!(fenced.is_verified(), "{fenced}");
+}
+
+#[test]
+fn message_passing_needs_release_under_pso_only() {
+    let program = |order| {
+        two(
+            || (AtomicUsize::new(0), AtomicBool::new(false)),
+            move |(data, ready)| {
+                data.store(1, Relaxed);
+                ready.store(true, order);
+            },
+            |(data, ready)| {
+                if ready.load(Acquire) {
+                    assert_eq!(data.load(Relaxed), 1);
+                }
+            },
+        )
+    };
+    let pso = Checker::new().target(Target::Pso);
+    assert!(Checker::new().run(program(Relaxed)).is_verified());
+    assert!(matches!(
+        pso.run(program(Relaxed)),
+        Outcome::NotStoreBufferSafe(_)
+    ));
+    assert!(pso.run(program(Release)).is_verified());
+}
+
+#[test]
+fn limits_make_a_result_incomplete_and_say_so() {
+    let counter = || {
+        two(
+            || AtomicUsize::new(0),
+            |count| (0..4).for_each(|_| drop(count.fetch_add(1, Relaxed))),
+            |count| (0..4).for_each(|_| drop(count.fetch_add(1, Relaxed))),
+        )
+    };
+    assert_eq!(Checker::new().run(counter()).executions(), 70);
+    let cases = [
+        (Checker::new().max_executions(10), "10 executions"),
+        (Checker::new().max_time(Duration::ZERO), "time"),
+        (Checker::new().preemption_bound(1), "preemption"),
+        (
+            Checker::new()
+                .strategy(Strategy::Random)
+                .executions(20)
+                .seed(5),
+            "random",
+        ),
+        (
+            Checker::new().strategy(Strategy::Pct).executions(20),
+            "random",
+        ),
+    ];
+    for (checker, reason) in cases {
+        let outcome = checker.run(counter());
+        assert!(matches!(outcome, Outcome::Incomplete(_)), "{outcome}");
+        assert!(outcome.executions() < 70, "{outcome}");
+        assert!(outcome.to_string().contains(reason), "{reason}: {outcome}");
+        let panic = catch_unwind(AssertUnwindSafe(|| checker.check(counter()))).unwrap_err();
+        assert!(message_of(panic).contains(reason));
+    }
+    checks_still_work();
+}
+
+#[test]
+fn replay_runs_one_execution_and_refuses_what_does_not_fit() {
+    let outcome = Checker::new().run(store_buffering());
+    let schedule = outcome.findings()[0].schedule().to_owned();
+    let again = Checker::new().replay(&schedule, store_buffering());
+    assert!(matches!(again, Outcome::NotStoreBufferSafe(_)), "{again}");
+    assert_eq!(again.executions(), 1);
+    let panic = catch_unwind(|| fencepost::replay("1x5", store_buffering())).unwrap_err();
+    let message = message_of(panic);
+    assert!(message.contains("does not fit"), "{message}");
+    let panic = catch_unwind(|| fencepost::replay("one, two", store_buffering())).unwrap_err();
+    let message = message_of(panic);
+    assert!(message.contains("schedule"), "{message}");
+    checks_still_work();
+}
