@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex};
 use fencepost_memory::{Address, ThreadId};
 use rustc_hash::FxHashMap;
 
+use crate::fault::Fault;
 use crate::footprint::Footprint;
 use crate::past::{NONE, Race};
 use crate::pool::{Plans, Pool, SharedNode, Task};
@@ -197,11 +198,21 @@ impl<P: Program> Optimal<P> {
             return end;
         }
         self.last_thread = self.run.past.events().last().map(|event| event.thread);
+        // Threads that are asleep have not moved since: they must stand where they stood.
+        for sleeper in &self.nodes[self.run.past.len()].sleep {
+            let expected = sleeper.intent.filter(|_| !sleeper.footprint.is_barrier);
+            if let Some(fault) = expected.and_then(|i| self.run.diverges(sleeper.thread, i)) {
+                return End::Fault(fault);
+            }
+        }
         loop {
             if self.run.findings.is_enough {
                 return End::Enough;
             }
             let depth = self.run.past.len();
+            if let Some(fault) = self.divergence(depth) {
+                return End::Fault(fault);
+            }
             let (result, subtree) = match self.choose(depth) {
                 Choice::Step(turn, subtree) => {
                     self.last_thread = Some(turn.thread);
@@ -218,6 +229,33 @@ impl<P: Program> Optimal<P> {
             }
             if let Err(fault) = result {
                 return End::Fault(fault);
+            }
+        }
+    }
+
+    /// What was planned was seen in another execution. If the thread is not about to do that, the
+    /// program is not deterministic.
+    fn divergence(&self, depth: usize) -> Option<Fault<P::Error>> {
+        let tree = self.nodes[depth].tree;
+        let (object, _) = self.forest.first_footprint(tree)?.touches().next()?;
+        let thread = self.forest.branch(tree).thread;
+        match self.run.standing(thread) {
+            Standing::Before {
+                intent: Intent::Access { object: now, .. },
+                ..
+            } if now == object => None,
+            // Waiting in loops is decided from what was read last.
+            Standing::Before {
+                intent: Intent::Hint,
+                ..
+            } => None,
+            _ => {
+                let expected = Intent::Access {
+                    object,
+                    effect: Effect::Write,
+                    awaits: None,
+                };
+                Some(self.run.divergence(thread, expected))
             }
         }
     }
@@ -268,6 +306,7 @@ impl<P: Program> Optimal<P> {
             if let Some(sleeper) = plans.sleep.iter_mut().find(same) {
                 sleeper.outcome = turn.outcome;
                 sleeper.footprint = footprint;
+                sleeper.intent = Some(self.run.past.event(depth as u32).intent);
             }
             plans.is_busy = false;
             if outcomes > 1 {
@@ -488,6 +527,7 @@ impl<P: Program> Optimal<P> {
                 thread: event.thread,
                 outcome: event.outcome,
                 footprint,
+                intent: Some(event.intent),
                 is_firm: true,
             });
             node.done += 1;
@@ -539,6 +579,7 @@ impl<P: Program> Optimal<P> {
                     thread,
                     outcome,
                     footprint: self.run.past.footprint(at as u32),
+                    intent: Some(event.intent),
                     is_firm: false,
                 });
                 if outcomes > 1 {

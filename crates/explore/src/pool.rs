@@ -224,6 +224,7 @@ impl Plans {
             thread: branch.thread,
             outcome: branch.outcome,
             footprint: branch.footprint,
+            intent: None,
             is_firm: false,
         });
         let weight = self.weight / f64::from(left);

@@ -420,6 +420,26 @@ impl<P: Program> Run<P> {
         Ok(())
     }
 
+    /// The fault of a thread that is not about to do what it was about to do in another execution
+    /// that began in the same way.
+    pub(crate) fn diverges(&self, thread: ThreadId, expected: Intent) -> Option<Fault<P::Error>> {
+        let is_same = match self.program.standing(thread) {
+            Standing::Before { intent, .. } => is_same_intent(intent, expected),
+            _ => false,
+        };
+        (!is_same).then(|| self.divergence(thread, expected))
+    }
+
+    pub(crate) fn divergence(&self, thread: ThreadId, expected: Intent) -> Fault<P::Error> {
+        Fault::NonDeterminism {
+            thread,
+            step: self.past.len() + 1,
+            expected,
+            found: self.program.standing(thread),
+            location: self.program.location(thread),
+        }
+    }
+
     /// The schedule so far.
     pub(crate) fn schedule(&self) -> Schedule {
         schedule_of(&self.past)

@@ -13,6 +13,7 @@ use fencepost_memory::ThreadId;
 
 use crate::footprint::Footprint;
 use crate::past::{NONE, Past};
+use crate::program::Intent;
 
 /// One step of a sequence to explore.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct Sleeper {
     pub(crate) thread: ThreadId,
     pub(crate) outcome: u32,
     pub(crate) footprint: Footprint,
+    /// What the thread was about to do, once that is known.
+    pub(crate) intent: Option<Intent>,
     /// Whether its exploration had ended when the step here was taken. If so, all that it has to
     /// say about executions that do not begin with it has been planned.
     pub(crate) is_firm: bool,
@@ -250,6 +253,11 @@ impl Forest {
                 number
             }
         }
+    }
+
+    /// What the first step of a tree is expected to touch.
+    pub(crate) fn first_footprint(&self, tree: u32) -> Option<&Footprint> {
+        (tree != NONE).then(|| &self.branches[tree as usize].footprint)
     }
 
     /// Takes the first branch off a tree: its step and its subtree.
