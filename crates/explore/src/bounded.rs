@@ -89,6 +89,7 @@ impl<P: Program> Bounded<P> {
         self.abandoned = 0;
         self.run.findings.borderline = 0;
         self.run.findings.violations = 0;
+        self.run.findings.faults = 0;
     }
 
     /// The bound.
@@ -139,27 +140,42 @@ impl<P: Program> Bounded<P> {
                 }
             };
             if let Err(fault) = result {
-                return End::Fault(fault);
+                let is_new_state = self.run.past.len() > depth;
+                return match is_new_state && self.is_known_failure() {
+                    true => End::Known,
+                    false => End::Fault(fault),
+                };
             }
         }
+    }
+
+    /// The class of the execution after the last step, and its preemptions.
+    fn after_last_step(&self) -> (u128, u32) {
+        let Some(parent) = self.nodes.last() else {
+            return (0, 0);
+        };
+        let position = self.nodes.len() as u32 - 1;
+        let event = self.run.past.event(position);
+        let class = parent
+            .class
+            .wrapping_add(hash_of_event(&self.run.past, position));
+        let taken = parent.plans.0.checked_sub(1);
+        let preempts = |plan: u32| !event.is_forced && self.plans[plan as usize].preempts;
+        let preemptions = parent.preemptions + u32::from(taken.is_some_and(preempts));
+        (class, preemptions)
+    }
+
+    /// Whether the same execution has failed before.
+    fn is_known_failure(&mut self) -> bool {
+        let (class, preemptions) = self.after_last_step();
+        self.is_known(!class, None, self.bound - preemptions)
     }
 
     /// Makes the node for where the execution is now, with the steps that can be taken. False
     /// if the state is known.
     fn add_node(&mut self) -> bool {
-        let depth = self.nodes.len();
-        let (mut class, mut preemptions, mut last) = (0, 0, None);
-        if let Some(parent) = self.nodes.last() {
-            let position = depth as u32 - 1;
-            let event = self.run.past.event(position);
-            class = parent
-                .class
-                .wrapping_add(hash_of_event(&self.run.past, position));
-            last = Some(event.thread);
-            let taken = parent.plans.0.checked_sub(1);
-            let preempts = |plan: u32| !event.is_forced && self.plans[plan as usize].preempts;
-            preemptions = parent.preemptions + u32::from(taken.is_some_and(preempts));
-        }
+        let (class, preemptions) = self.after_last_step();
+        let last = self.run.past.events().last().map(|event| event.thread);
         let first = self.plans.len() as u32;
         let mut can_continue = None;
         if let Some(thread) = last

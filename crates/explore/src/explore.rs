@@ -247,7 +247,7 @@ impl<E: Clone + PartialEq> Gathered<E> {
             executions,
             abandoned,
             steps: run.steps,
-            was_cut,
+            was_cut: was_cut || run.was_bounded,
             waits: run.waits,
             findings: run.findings,
         }
@@ -336,7 +336,17 @@ fn with_workers<E: Clone + PartialEq + Send>(
         let others: Vec<_> = (1..workers)
             .map(|worker| scope.spawn(move || work(worker, &mut Eye::new(budget, None))))
             .collect();
-        let own = work(0, &mut Eye::new(budget, Some(watchman)));
+        let mut eye = Eye::new(budget, Some(watchman));
+        let own = work(0, &mut eye);
+        if !budget.is_stopped() {
+            eye.look(&Done {
+                executions: own.executions,
+                abandoned: own.abandoned,
+                steps: own.steps,
+                fraction: (budget.settings.strategy == Strategy::Exhaustive).then_some(1.0),
+                bound: None,
+            });
+        }
         others.into_iter().fold(own, |gathered, other| {
             let other = other.join();
             gathered.merge(other.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -441,7 +451,7 @@ fn sample<P: Program, C: Chooser>(
             fraction: None,
             bound: None,
         };
-        if !eye.allows_another(done) {
+        if next.load(Ordering::Relaxed) >= executions || !eye.allows_another(done) {
             break;
         }
         let number = next.fetch_add(1, Ordering::Relaxed);

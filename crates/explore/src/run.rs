@@ -4,7 +4,7 @@
 //! executions, asks which threads can go on, lets one of them take a step, and takes steps back.
 //!
 //! Waiting in loops is decided here. A thread that hints that it spins waits, if since its
-//! last hint from the same place it has changed nothing, until something that it has read
+//! last hint at the same place it has changed nothing, until something that it has read
 //! since then has another state than it read. If no other thread can go on, it goes on
 //! nevertheless.
 
@@ -56,6 +56,8 @@ pub(crate) struct Run<P: Program> {
     /// Where threads were kept waiting in loops.
     pub(crate) waits: FxHashSet<Option<LocationId>>,
     pub(crate) steps: u64,
+    /// Whether a bound kept a thread from going round a loop once more.
+    pub(crate) was_bounded: bool,
     spin: SpinRule,
     max_steps: u64,
     performed: Performed,
@@ -75,6 +77,7 @@ impl<P: Program> Run<P> {
             findings: Findings::new(settings),
             waits: FxHashSet::default(),
             steps: 0,
+            was_bounded: false,
             spin: settings.spin,
             max_steps: settings.max_steps,
             performed: Performed::default(),
@@ -199,12 +202,14 @@ impl<P: Program> Run<P> {
                 return Hint::Passes;
             }
             let event = self.past.event(position);
-            if event.intent == Intent::Hint {
-                if event.location != location {
-                    return Hint::Passes;
-                }
+            if event.intent == Intent::Hint && event.location == location {
                 self.repeats = event.repeats + 1;
                 break;
+            }
+            if event.intent == Intent::Hint {
+                // Another hint of the same loop.
+                position = event.previous;
+                continue;
             }
             if matches!(event.intent, Intent::Join(_)) {
                 return Hint::Passes;
@@ -236,6 +241,7 @@ impl<P: Program> Run<P> {
             self.watched.clear();
             return Hint::Passes;
         }
+        self.was_bounded |= !has_changed && self.spin != SpinRule::UntilChange;
         if self.spin == SpinRule::UntilChange && !self.waits.contains(&location) {
             self.waits.insert(location);
         }

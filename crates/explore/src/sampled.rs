@@ -14,6 +14,11 @@ pub(crate) trait Chooser {
 
     /// Chooses one of the steps that can be taken; or names the thread that it wants and cannot have.
     fn choose(&mut self, ready: &[Ready], step: usize) -> Result<Turn, ThreadId>;
+
+    /// The thread that it wants to go on after so many steps, if it wants a certain one.
+    fn wanted(&self, _step: usize) -> Option<ThreadId> {
+        None
+    }
 }
 
 /// A thread that can go on.
@@ -137,6 +142,10 @@ pub(crate) struct Replay {
 impl Chooser for Replay {
     fn begin(&mut self, _number: u64) {}
 
+    fn wanted(&self, step: usize) -> Option<ThreadId> {
+        self.schedule.0.get(step).map(|turn| turn.thread)
+    }
+
     fn choose(&mut self, ready: &[Ready], step: usize) -> Result<Turn, ThreadId> {
         match self.schedule.0.get(step) {
             Some(&turn) => ready
@@ -221,7 +230,17 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
             let result = if self.ready.is_empty() {
                 match self.run.force() {
                     Some(result) => result,
-                    None => return self.run.end_of_blocked(),
+                    None => {
+                        let end = self.run.end_of_blocked();
+                        let step = self.run.past.len();
+                        return match self.chooser.wanted(step) {
+                            Some(thread) if end == End::Complete => {
+                                let step = step + 1;
+                                End::Fault(Fault::NoSuchExecution { step, thread })
+                            }
+                            _ => end,
+                        };
+                    }
                 }
             } else {
                 let step = self.run.past.len();

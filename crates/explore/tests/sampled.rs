@@ -229,7 +229,6 @@ fn a_schedule_that_cannot_be_is_refused() {
 
 /// A schedule that goes on where everything has ended is not of this program.
 #[test]
-#[ignore = "what a schedule has after the end of the execution is not looked at"]
 fn a_schedule_that_is_too_long_is_refused() {
     let model = families::counter(2, 1);
     let report = explored(&model, &unwatched(replay("0.1.0")));
@@ -565,7 +564,6 @@ fn a_budget_of_executions_is_kept() {
 
 /// A budget that is just enough for a sample is no limit.
 #[test]
-#[ignore = "the budget is asked once more than there are executions"]
 fn a_budget_that_is_just_enough_is_no_limit() {
     for strategy in [random(1, 100), pct(1, 100, 2)] {
         let settings = Settings {

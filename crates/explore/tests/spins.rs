@@ -461,7 +461,6 @@ fn give_up(cell: Address, rounds: u64, code: &mut Code) {
 /// place is named; with a bound on rounds, that rounds were left out is said, until there are enough
 /// of them.
 #[test]
-#[ignore = "rounds that a bound leaves out are said only where nobody could go on"]
 fn a_loop_that_gives_up_is_named_or_said_to_be_cut() {
     let mut builder = Builder::new();
     let flag = builder.cell(0);
@@ -733,7 +732,6 @@ fn with_yields(model: &Model, seed: u64) -> Model {
 
 /// A loop may hint in two places.
 #[test]
-#[ignore = "a thread whose last hint was elsewhere is not kept waiting"]
 fn a_loop_with_two_hints_waits_too() {
     let mut builder = Builder::new();
     let cells = builder.cells(2);
