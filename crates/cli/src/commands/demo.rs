@@ -38,7 +38,10 @@ fn show_check(output: &mut impl Write) -> Result<(), Failure> {
         Checker::new().progress(false).run(program)
     };
 
-    heading(output, "1. A Rust program is checked: Dekker's lock without fences")?;
+    heading(
+        output,
+        "1. A Rust program is checked: Dekker's lock without fences",
+    )?;
     let lines = source.lines().enumerate();
     let shown = lines.skip_while(|(_, line)| !line.starts_with(SHOWN_FROM));
     for (index, line) in shown {
