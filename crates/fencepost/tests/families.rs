@@ -137,7 +137,8 @@ fn last_zero_has_its_known_executions() {
 
 #[test]
 fn two_workers_find_the_same() {
-    let programs: [fn() -> Box<dyn Fn() + Send + Sync>; 3] = [
+    type Make = fn() -> Box<dyn Fn() + Send + Sync>;
+    let programs: [Make; 3] = [
         || Box::new(store_buffering(4)),
         || Box::new(counter(4, 2)),
         || Box::new(last_zero(9)),

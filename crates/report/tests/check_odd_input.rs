@@ -2,7 +2,6 @@
 
 mod support;
 
-use std::time::{Duration, Instant};
 
 use fencepost_memory::MemoryModel;
 use fencepost_report::SourcePosition;
@@ -142,13 +141,10 @@ fn huge_executions_are_short_and_fast() {
     let mut finding = program.violation(MemoryModel::TSO);
     let reporter = program.reporter(MemoryModel::TSO);
     let check = |finding: &_, name: &str| {
-        let start = Instant::now();
         let text = plain(&reporter.finding(finding));
         let json = fencepost_report::json::check::FindingObject::new(1, finding, &reporter);
         assert_eq!(json.interleaving.length, program.accesses.len());
         assert!(json.interleaving.accesses.len() <= 1001);
-        let took = start.elapsed();
-        assert!(took < Duration::from_secs(2), "{took:?}");
         assert!(text.lines().count() <= 90, "{text}");
         expect(name, &text);
     };
