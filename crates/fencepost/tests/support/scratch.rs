@@ -77,8 +77,8 @@ pub fn cargo(arguments: &[&str], is_checking: bool) -> Output {
         }
     }
     command
-        .args(arguments)
         .arg("--offline")
+        .args(arguments)
         .current_dir(folder())
         .env("CARGO_TARGET_DIR", folder().join("target"))
         .env("CARGO_INCREMENTAL", "0")
