@@ -23,9 +23,13 @@ const NEVER: u64 = u64::MAX;
 
 fn perform(operation: Operation, memory: &[AtomicU64]) {
     match operation {
-        Operation::Load(a) => drop(memory[a.index()].load(Relaxed)),
+        Operation::Load(a) => {
+            memory[a.index()].load(Relaxed);
+        }
         Operation::Store(a) => memory[a.index()].store(1, Relaxed),
-        Operation::Interlocked(a) => drop(memory[a.index()].fetch_add(1, Relaxed)),
+        Operation::Interlocked(a) => {
+            memory[a.index()].fetch_add(1, Relaxed);
+        }
         Operation::LockedLoad(a) => {
             let failed = memory[a.index()].compare_exchange(NEVER, 0, Relaxed, Relaxed);
             assert!(failed.is_err());
@@ -165,9 +169,13 @@ fn sequentially_consistent_programs_are_verified() {
                                 };
                                 let variable = &memory[address.index()];
                                 match (operation.reads(), operation.writes()) {
-                                    (true, true) => drop(variable.swap(1, SeqCst)),
+                                    (true, true) => {
+                                        variable.swap(1, SeqCst);
+                                    }
                                     (false, _) => variable.store(1, SeqCst),
-                                    (true, false) => drop(variable.load(SeqCst)),
+                                    (true, false) => {
+                                        variable.load(SeqCst);
+                                    }
                                 }
                             }
                         })
