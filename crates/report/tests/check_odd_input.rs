@@ -2,7 +2,6 @@
 
 mod support;
 
-
 use fencepost_memory::MemoryModel;
 use fencepost_report::SourcePosition;
 use fencepost_report::check::Problem;
