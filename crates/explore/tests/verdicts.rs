@@ -18,7 +18,6 @@ use model::exploring::{
     faults, keys, kind, recorded, seeds,
 };
 use model::families;
-use model::language::{Builder, R0, R1, Test};
 use model::oracle::{Limits, reachable, truth};
 use model::random::{Item, Seeded, Shape, random_program};
 use model::running::ModelProgram;
