@@ -2,12 +2,13 @@
 //! part.
 //!
 //! The monitor keeps a journal. When the end of an execution is taken back, so is what the
-//! monitor has learnt from it.
+//! monitor has learnt from it. It is fed only once an event may have passed an earlier store of
+//! its thread ([`Passing`]); before that there is nothing to see.
 
 use fencepost_memory::{Access, LockedDrains, MemoryModel};
 use fencepost_monitor::{
-    ByAddress, ByWriter, ExplainError, Finding, Monitor, OutOfMemoryLimit, RelaxedOrder, Rewind,
-    Violation, WatchLimits, Watcher, WatcherMark,
+    ByAddress, ByWriter, ExplainError, Finding, Monitor, OutOfMemoryLimit, Passing, RelaxedOrder,
+    Rewind, Violation, WatchLimits, Watcher, WatcherMark,
 };
 
 /// The machine for which programs are checked.
@@ -24,8 +25,8 @@ pub enum Watched {
 /// A watcher that can go back.
 struct Rewinding<M: Monitor> {
     watcher: Watcher<M>,
-    fed: usize,
-    /// Where the watcher was after each event; first, before any.
+    /// Where the watcher was after each event; first, before any. Events that it has not been fed
+    /// yet are not there.
     marks: Vec<WatcherMark>,
 }
 
@@ -39,50 +40,50 @@ impl<M: Monitor + Rewind> Rewinding<M> {
         watcher.keep_journal();
         Rewinding {
             watcher,
-            fed: 0,
             marks: Vec::new(),
         }
     }
 
-    /// Feeds the accesses of one event, the last ones.
+    /// Feeds the accesses of the events that have not been fed yet. `ends` and `accesses` are those
+    /// of all events.
     #[inline]
     fn feed(
         &mut self,
+        ends: &[u32],
         accesses: &[Access],
         mut found: impl FnMut(&Watcher<M>, usize, Violation),
     ) -> Result<(), OutOfMemoryLimit> {
-        while self.fed < accesses.len() {
-            let at = self.fed;
-            self.fed += 1;
-            if let Some(violation) = self.watcher.observe(accesses[at])? {
-                found(&self.watcher, at, violation);
+        while self.marks.len() < ends.len() {
+            let first = match self.marks.len() {
+                0 => 0,
+                event => ends[event - 1] as usize,
+            };
+            for at in first..ends[self.marks.len()] as usize {
+                if let Some(violation) = self.watcher.observe(accesses[at])? {
+                    found(&self.watcher, at, violation);
+                }
             }
+            self.marks.push(self.watcher.mark());
         }
-        self.marks.push(self.watcher.mark());
         Ok(())
     }
 
-    /// Goes back to where so many events, and before them whatever came before any, had been
-    /// fed. `ends` and `accesses` are what is left.
-    fn rewind(&mut self, ends: &[u32], accesses: &[Access]) {
-        if self.marks.len() <= ends.len() {
+    /// Goes back to where so many events, and before them whatever came before any, were fed at
+    /// most.
+    fn rewind(&mut self, events: usize) {
+        if self.marks.len() <= events {
             return;
         }
-        self.marks.truncate(ends.len());
+        self.marks.truncate(events);
         if let Some(&mark) = self.marks.last()
             && self.watcher.rewind(mark)
         {
-            self.fed = accesses.len();
             return;
         }
-        // Too much has been forgotten, or there is nothing left: once more from the beginning.
+        // Too much has been forgotten, or there is nothing left: once more from the beginning,
+        // when that is needed.
         self.watcher.reset();
         self.marks.clear();
-        self.fed = 0;
-        for &end in ends {
-            // What was shown before is not shown again.
-            let _ = self.feed(&accesses[..end as usize], |_, _, _| ());
-        }
     }
 }
 
@@ -106,6 +107,9 @@ pub struct Shown {
 /// The monitor and the accesses of the execution so far.
 pub(crate) struct Watch {
     inner: Inner,
+    passing: Passing,
+    /// How many accesses were fed to the monitor once. What they showed is not shown again.
+    shown: usize,
     accesses: Vec<Access>,
     /// For each event, how many accesses there are with it; first, those before any event.
     ends: Vec<u32>,
@@ -120,6 +124,8 @@ impl Watch {
         };
         Watch {
             inner,
+            passing: Passing::new(watched.model()),
+            shown: 0,
             accesses: Vec::new(),
             ends: Vec::new(),
         }
@@ -131,25 +137,25 @@ impl Watch {
 
     /// Goes back to where so many events had been added.
     pub(crate) fn rewind(&mut self, events: usize) {
-        self.ends.truncate(events + 1);
-        let accesses = self.ends.last().map_or(0, |&end| end as usize);
-        self.accesses.truncate(accesses);
-        self.rewind_watcher();
+        self.keep(events + 1);
     }
 
     /// Forgets the execution, also what came before the first event.
     pub(crate) fn clear(&mut self) {
-        self.ends.clear();
-        self.accesses.clear();
-        self.rewind_watcher();
+        self.keep(0);
     }
 
-    fn rewind_watcher(&mut self) {
+    fn keep(&mut self, ends: usize) {
+        self.ends.truncate(ends);
+        let accesses = self.ends.last().map_or(0, |&end| end as usize);
+        self.accesses.truncate(accesses);
+        self.shown = self.shown.min(accesses);
         match &mut self.inner {
-            Inner::Nothing => {}
-            Inner::Tso(rewinding) => rewinding.rewind(&self.ends, &self.accesses),
-            Inner::Pso(rewinding) => rewinding.rewind(&self.ends, &self.accesses),
+            Inner::Nothing => return,
+            Inner::Tso(rewinding) => rewinding.rewind(ends),
+            Inner::Pso(rewinding) => rewinding.rewind(ends),
         }
+        self.passing.rewind_to(accesses);
     }
 
     /// Whether the accesses before the first event are known.
@@ -166,14 +172,26 @@ impl Watch {
     ) -> Result<(), OutOfMemoryLimit> {
         self.accesses.extend_from_slice(accesses);
         self.ends.push(self.accesses.len() as u32);
-        let all = &self.accesses;
+        if matches!(self.inner, Inner::Nothing) {
+            return Ok(());
+        }
+        accesses.iter().for_each(|a| self.passing.observe(a));
+        if !self.passing.has_any() {
+            return Ok(());
+        }
+        let (ends, all) = (&self.ends, &self.accesses);
+        let shown = std::mem::replace(&mut self.shown, all.len());
         match &mut self.inner {
             Inner::Nothing => Ok(()),
-            Inner::Tso(rewinding) => rewinding.feed(all, |watcher, at, violation| {
-                found(&violation, &|| explain(watcher, all, at, violation));
+            Inner::Tso(rewinding) => rewinding.feed(ends, all, |watcher, at, violation| {
+                if at >= shown {
+                    found(&violation, &|| explain(watcher, all, at, violation));
+                }
             }),
-            Inner::Pso(rewinding) => rewinding.feed(all, |watcher, at, violation| {
-                found(&violation, &|| explain(watcher, all, at, violation));
+            Inner::Pso(rewinding) => rewinding.feed(ends, all, |watcher, at, violation| {
+                if at >= shown {
+                    found(&violation, &|| explain(watcher, all, at, violation));
+                }
             }),
         }
     }

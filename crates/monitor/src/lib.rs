@@ -7,7 +7,7 @@
 //! Read in this order: [`clocks`] (general vector clocks), [`happens_before`] (the clock
 //! that every monitor uses), [`monitor`] (the trait), [`relaxed_order`] (the default
 //! monitor), [`sober`] and [`bss`] (the published monitors, as printed), [`watcher`] (runs a
-//! monitor), [`explain`] (from a violation to its cycle and its checked witness), [`tally`]
+//! monitor), [`passing`] (when a monitor need not be fed), [`explain`] (from a violation to its cycle and its checked witness), [`tally`]
 //! (counts).
 //!
 //! This crate does not know where events come from, and it prints nothing.
@@ -19,6 +19,7 @@ pub mod happens_before;
 mod history;
 pub mod journal;
 pub mod monitor;
+pub mod passing;
 mod recent;
 pub mod relaxed_order;
 pub mod sober;
@@ -38,6 +39,7 @@ pub use explain::{Action, CycleEvent, ExplainError, Finding, Relation, Witness, 
 pub use happens_before::HappensBefore;
 pub use journal::{Mark, Rewind};
 pub use monitor::{HappensBeforeOnly, Monitor};
+pub use passing::Passing;
 pub use relaxed_order::{ByAddress, ByWriter, RelaxedOrder};
 pub use sober::Sober;
 pub use tally::{Recorded, Tally};
