@@ -33,7 +33,7 @@ use crate::pool::{Plans, Pool, SharedNode, Task};
 use crate::program::{Effect, Intent, Program, Standing, TouchKind};
 use crate::run::{End, Run};
 use crate::schedule::Turn;
-use crate::wakeup::{Forest, Insertion, LaterEvent, Reversal, Sleeper};
+use crate::wakeup::{Forest, Insertion, LaterEvent, Reversal, Sleeper, is_all_firm};
 
 /// A state of the program on the way to the end of the execution.
 struct Node {
@@ -137,10 +137,10 @@ impl<P: Program> Optimal<P> {
     /// This worker's part of the tree is explored.
     fn end_part(&mut self) {
         if let (Some(node), Some(turn)) = (self.shared.last(), self.part.take()) {
-            let mut plans = node.lock();
+            let plans = &mut *node.lock();
             let same = |s: &&mut Sleeper| s.thread == turn.thread && s.outcome == turn.outcome;
             if let Some(sleeper) = plans.sleep.iter_mut().find(same) {
-                sleeper.is_firm = true;
+                sleeper.is_firm = plans.is_firm;
             }
         }
     }
@@ -489,7 +489,8 @@ impl<P: Program> Optimal<P> {
                 let known = self.reversal.is_known(past, &node.sleep);
                 known.unwrap_or_else(|| {
                     let (tree, reversal) = (&mut node.tree, &mut self.reversal);
-                    self.forest.insert(tree, past, reversal)
+                    let is_firm = is_all_firm(&node.sleep);
+                    self.forest.insert(tree, past, reversal, is_firm)
                 })
             }
             Some(node) => {
@@ -498,7 +499,7 @@ impl<P: Program> Optimal<P> {
                 let known = self.reversal.is_known(past, &plans.sleep);
                 known.unwrap_or_else(|| {
                     let (tree, reversal) = (&mut plans.tree, &mut self.reversal);
-                    plans.forest.insert(tree, past, reversal)
+                    plans.forest.insert(tree, past, reversal, plans.is_firm)
                 })
             }
         };
@@ -518,19 +519,26 @@ impl<P: Program> Optimal<P> {
     fn backtrack(&mut self) -> bool {
         while self.run.past.len() > self.shared.len() {
             let depth = self.run.past.len() - 1;
-            let footprint = self.run.past.footprint(depth as u32);
-            let event = self.run.past.pop();
             self.forest.cut(self.nodes[depth + 1].tree);
             self.nodes[depth + 1].tree = NONE;
             let node = &mut self.nodes[depth];
+            node.done += 1;
+            let is_explored = node.tree == NONE && self.run.past.event(depth as u32).outcomes <= 1;
+            if is_explored {
+                // Who would ask what is asleep there?
+                self.run.past.pop();
+                continue;
+            }
+            let footprint = self.run.past.footprint(depth as u32);
+            let event = self.run.past.pop();
+            let is_firm = is_all_firm(&node.sleep);
             node.sleep.push(Sleeper {
                 thread: event.thread,
                 outcome: event.outcome,
                 footprint,
                 intent: Some(event.intent),
-                is_firm: true,
+                is_firm,
             });
-            node.done += 1;
             if event.outcomes > 1 {
                 let (thread, outcomes) = (event.thread, event.outcomes);
                 let (forest, tree) = (&mut self.forest, &mut node.tree);
@@ -569,6 +577,7 @@ impl<P: Program> Optimal<P> {
             let mut tree = forest.copy(&self.forest, node.tree);
             self.forest.cut(std::mem::replace(&mut node.tree, NONE));
             let mut sleep = std::mem::take(&mut node.sleep);
+            let is_firm = is_all_firm(&sleep);
             let left = forest.count(tree);
             let mut weight = self.weight;
             let is_in_progress = at < self.run.past.len();
@@ -596,6 +605,7 @@ impl<P: Program> Optimal<P> {
                 parent,
                 plans: Mutex::new(Plans {
                     sleep,
+                    is_firm,
                     forest,
                     tree,
                     is_busy: false,

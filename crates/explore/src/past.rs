@@ -3,7 +3,8 @@
 //! The events lie on a stack. Each has a vector clock of the dependence order (program order,
 //! conflicts on objects, spawning and joining), and links that undo what it changed, so that the
 //! explorer can take back the end of an execution and go on differently without computing the
-//! beginning again.
+//! beginning again. A join is no event, since it commutes with everything: it only adds to what the
+//! joining thread knows.
 //!
 //! This order is not the monitors' happens-before, and for that reason is not shared with them: it
 //! has edges that are no memory accesses (a thread that waits in a loop goes on because something
@@ -63,6 +64,9 @@ pub(crate) struct Event {
     pub(crate) location: Option<LocationId>,
     /// The event of the same thread before it.
     pub(crate) previous: u32,
+    /// What it knows, and what its thread knew before it: rows of the clocks.
+    row: u32,
+    known: u32,
     links: (u32, u32),
     first_race: u32,
     /// Where the threads that it made begin, in `births`.
@@ -81,6 +85,16 @@ const UNTOUCHED: ObjectEnd = ObjectEnd {
     last_write: NONE,
     last_update: NONE,
 };
+
+/// A join that was performed.
+#[derive(Clone, Copy, Debug)]
+struct JoinedThread {
+    by: ThreadId,
+    /// What the joining thread knew before.
+    known: u32,
+    /// How many events there were.
+    events: u32,
+}
 
 /// What is pushed: one performed operation.
 pub(crate) struct NewEvent<'a> {
@@ -105,12 +119,13 @@ pub(crate) struct Past {
     races: Vec<Race>,
     /// Threads in the order in which they were made, after those made before the first event.
     births: Vec<ThreadId>,
-    /// One row per event.
+    /// One row per event and per join.
     clocks: Vec<u32>,
     width: usize,
+    joins: Vec<JoinedThread>,
     last_of_thread: Vec<u32>,
-    /// The event in which each thread was made.
-    made_in: Vec<u32>,
+    /// The row of what each thread knows.
+    known: Vec<u32>,
     objects: Vec<ObjectEnd>,
     finds_races: bool,
     candidates: Vec<Race>,
@@ -169,41 +184,64 @@ impl Past {
     }
 
     pub(crate) fn clock(&self, position: u32) -> &[u32] {
-        &self.clocks[position as usize * self.width..][..self.width]
+        self.row(self.events[position as usize].row)
+    }
+
+    #[inline]
+    fn row(&self, row: u32) -> &[u32] {
+        &self.clocks[row as usize * self.width..][..self.width]
+    }
+
+    fn rows(&self) -> u32 {
+        self.clocks.len().checked_div(self.width).unwrap_or(0) as u32
     }
 
     /// Whether `earlier` happens before `later` or is it.
     #[inline]
     pub(crate) fn precedes(&self, earlier: u32, later: u32) -> bool {
-        let event = &self.events[earlier as usize];
-        let row = later as usize * self.width;
-        self.clocks[row + event.thread.index()] >= event.index
+        self.is_in_row(earlier, self.events[later as usize].row)
     }
 
-    /// Whether the event happens before (or is) the last event of the thread, or the one in which
-    /// the thread was made.
+    #[inline]
+    fn is_in_row(&self, event: u32, row: u32) -> bool {
+        let event = &self.events[event as usize];
+        self.clocks[row as usize * self.width + event.thread.index()] >= event.index
+    }
+
+    /// Whether a thread knows of an event now: by its last event, by the one in which it was made, or
+    /// by a join.
     #[inline]
     pub(crate) fn precedes_end_of(&self, earlier: u32, thread: ThreadId) -> bool {
-        match self.end_of(thread) {
+        match self.known_to(thread) {
             NONE => false,
-            end => self.precedes(earlier, end),
+            known => self.is_in_row(earlier, known),
         }
     }
 
-    /// Whether the event happens before (or is) the one in which the thread was made.
-    pub(crate) fn precedes_birth(&self, earlier: u32, thread: ThreadId) -> bool {
-        match self.made_in.get(thread.index()) {
-            None | Some(&NONE) => false,
-            Some(&birth) => self.precedes(earlier, birth),
+    /// As [`precedes_end_of`](Self::precedes_end_of), for the thread of the event at `position`
+    /// right before that event.
+    #[inline]
+    pub(crate) fn is_known_before(&self, earlier: u32, position: u32) -> bool {
+        match self.events[position as usize].known {
+            NONE => false,
+            known => self.is_in_row(earlier, known),
         }
     }
 
-    /// The last event of a thread, or else the one in which it was made.
-    fn end_of(&self, thread: ThreadId) -> u32 {
-        match self.last_of(thread) {
-            NONE => *self.made_in.get(thread.index()).unwrap_or(&NONE),
-            last => last,
-        }
+    /// The row of what a thread knows now.
+    #[inline]
+    fn known_to(&self, thread: ThreadId) -> u32 {
+        self.known.get(thread.index()).copied().unwrap_or(NONE)
+    }
+
+    /// Whether a thread has joined another since its event at `position`, and before its next one.
+    pub(crate) fn has_joined_after(&self, position: u32, next: Option<u32>) -> bool {
+        let event = &self.events[position as usize];
+        let known = match next {
+            Some(next) => self.events[next as usize].known,
+            None => self.known_to(event.thread),
+        };
+        known != event.row
     }
 
     pub(crate) fn footprint(&self, position: u32) -> Footprint {
@@ -228,13 +266,13 @@ impl Past {
     fn admit_threads(&mut self, bound: usize) {
         if self.last_of_thread.len() < bound {
             self.last_of_thread.resize(bound, NONE);
-            self.made_in.resize(bound, NONE);
+            self.known.resize(bound, NONE);
         }
         if bound <= self.width {
             return;
         }
         let width = bound.next_multiple_of(4).max(self.width * 3 / 2);
-        let mut clocks = vec![0; self.events.len() * width];
+        let mut clocks = vec![0; self.rows() as usize * width];
         if self.width > 0 {
             let old = self.clocks.chunks_exact(self.width);
             for (new, old) in clocks.chunks_exact_mut(width).zip(old) {
@@ -270,22 +308,14 @@ impl Past {
             self.races.append(&mut self.candidates);
         }
         // The clock: what its thread knew, then what flows in.
-        let row = self.clocks.len();
-        match self.end_of(new.thread) {
-            NONE => self.clocks.resize(row + self.width, 0),
-            end => {
-                let end = end as usize * self.width;
-                self.clocks.extend_from_within(end..end + self.width);
-            }
-        }
-        self.clocks[row + new.thread.index()] = index;
+        let (row, known) = (self.rows(), self.known_to(new.thread));
+        self.push_row(known);
+        let own = row as usize * self.width + new.thread.index();
+        self.clocks[own] = index;
         if new.is_forced {
-            for thread in 0..self.last_of_thread.len() {
-                self.join_into_last(self.last_of_thread[thread]);
+            for thread in 0..self.known.len() {
+                self.join_into_last(self.known[thread]);
             }
-        }
-        if let Intent::Join(ended) = new.intent {
-            self.join_into_last(self.end_of(ended));
         }
         for touch in new.touches {
             self.flow_in(touch);
@@ -296,9 +326,10 @@ impl Past {
         let births = self.births.len() as u32;
         for &thread in new.spawned {
             self.births.push(thread);
-            self.made_in[thread.index()] = position;
+            self.known[thread.index()] = row;
         }
         self.last_of_thread[new.thread.index()] = position;
+        self.known[new.thread.index()] = row;
         self.events.push(Event {
             thread: new.thread,
             index,
@@ -309,10 +340,43 @@ impl Past {
             repeats: new.repeats,
             location: new.location,
             previous,
+            row,
+            known,
             links: (first_link, self.links.len() as u32),
             first_race,
             births,
         });
+    }
+
+    /// A thread has joined another, and then made these threads.
+    pub(crate) fn join(&mut self, by: ThreadId, ended: ThreadId, spawned: &[ThreadId]) {
+        let bound = spawned.iter().chain([&by]).max();
+        self.admit_threads(bound.map_or(0, |thread| thread.index() + 1));
+        let (row, known) = (self.rows(), self.known_to(by));
+        self.push_row(known);
+        self.join_into_last(self.known_to(ended));
+        self.joins.push(JoinedThread {
+            by,
+            known,
+            events: self.events.len() as u32,
+        });
+        self.known[by.index()] = row;
+        for &thread in spawned {
+            self.births.push(thread);
+            self.known[thread.index()] = row;
+        }
+    }
+
+    /// Adds a row that begins as a copy.
+    #[inline]
+    fn push_row(&mut self, known: u32) {
+        match known {
+            NONE => self.clocks.resize(self.clocks.len() + self.width, 0),
+            known => {
+                let from = known as usize * self.width;
+                self.clocks.extend_from_within(from..from + self.width);
+            }
+        }
     }
 
     fn link(&mut self, event: u32, touch: Touch) {
@@ -350,11 +414,16 @@ impl Past {
             };
         }
         self.races.truncate(event.first_race as usize);
-        for thread in self.births.drain(event.births as usize..) {
-            self.made_in[thread.index()] = NONE;
+        while let Some(join) = self.joins.pop_if(|j| j.events > self.events.len() as u32) {
+            self.known[join.by.index()] = join.known;
         }
-        self.clocks.truncate(self.events.len() * self.width);
+        while self.births.len() > event.births as usize {
+            let thread = self.births.pop().expect("it is longer");
+            self.known[thread.index()] = NONE;
+        }
+        self.clocks.truncate(event.row as usize * self.width);
         self.last_of_thread[event.thread.index()] = event.previous;
+        self.known[event.thread.index()] = event.known;
         event
     }
 
@@ -366,19 +435,20 @@ impl Past {
         self.births.clear();
         self.clocks.clear();
         self.last_of_thread.fill(NONE);
-        self.made_in.fill(NONE);
+        self.joins.clear();
+        self.known.fill(NONE);
         self.objects.fill(UNTOUCHED);
     }
 
-    /// Merges the clock of an event into the last row.
+    /// Merges a row into the last one.
     #[inline]
-    fn join_into_last(&mut self, position: u32) {
-        if position == NONE {
+    fn join_into_last(&mut self, row: u32) {
+        if row == NONE {
             return;
         }
         let last_row = self.clocks.len() - self.width;
         let (rows, last) = self.clocks.split_at_mut(last_row);
-        let from = &rows[position as usize * self.width..][..self.width];
+        let from = &rows[row as usize * self.width..][..self.width];
         for (into, from) in last.iter_mut().zip(from) {
             *into = (*into).max(*from);
         }
@@ -403,7 +473,7 @@ impl Past {
                 let by = &self.events[event as usize];
                 let last_row = self.clocks.len() - self.width;
                 if self.clocks[last_row + by.thread.index()] < by.index {
-                    self.join_into_last(event);
+                    self.join_into_last(by.row);
                 }
             }
             if earlier.kind == TouchKind::Write {

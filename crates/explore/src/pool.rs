@@ -9,14 +9,15 @@
 //! while its exploration goes on, it cannot be relied on for more than what begins with it: with
 //! one worker, what it finds out about executions that begin otherwise is planned before those are
 //! explored. So steps that are being explored put fewer executions to sleep
-//! ([`Sleeper::is_firm`]); some executions are then found to be known only half-way, and given up.
+//! ([`Sleeper::is_firm`]), and so do all others below a node where such a step is asleep; some
+//! executions are then found to be known only half-way, and given up.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use crate::past::NONE;
 use crate::schedule::Turn;
-use crate::wakeup::{Forest, Sleeper};
+use crate::wakeup::{Forest, Sleeper, is_all_firm};
 
 /// A node that several workers can see.
 pub(crate) struct SharedNode {
@@ -29,6 +30,8 @@ pub(crate) struct SharedNode {
 pub(crate) struct Plans {
     /// The steps that were taken from here, by anyone, and those that were asleep before.
     pub(crate) sleep: Vec<Sleeper>,
+    /// Whether all was firm that was asleep when the node was made.
+    pub(crate) is_firm: bool,
     pub(crate) forest: Forest,
     pub(crate) tree: u32,
     /// A step was taken of which it is not known yet what it touches. Until it is, no other step
@@ -216,7 +219,7 @@ impl Plans {
         // One sleeper that is being explored makes all of them less reliable: what follows from
         // one may have been left to another.
         let mut sleep = self.sleep.clone();
-        if !sleep.iter().all(|sleeper| sleeper.is_firm) {
+        if !is_all_firm(&sleep) {
             sleep.iter_mut().for_each(|sleeper| sleeper.is_firm = false);
         }
         self.is_busy = !branch.footprint.is_exact;

@@ -170,7 +170,9 @@ pub trait Program {
     fn location(&self, thread: ThreadId) -> Option<LocationId>;
 
     /// Performs the operation that the thread stands before, in one of its outcomes, and runs the
-    /// thread to its next operation. Only called if the operation can be performed.
+    /// thread to its next operation. Only called if the operation can be performed. What it does
+    /// is added to `performed`. A join touches nothing; it is performed as soon as it can be, and
+    /// is no step of an execution.
     fn step(
         &mut self,
         thread: ThreadId,

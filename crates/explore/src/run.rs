@@ -63,6 +63,8 @@ pub(crate) struct Run<P: Program> {
     performed: Performed,
     touches: Vec<Touch>,
     watched: Vec<Touch>,
+    /// Threads that have moved, and may have to join others or to be joined.
+    moved: Vec<ThreadId>,
     /// How often the hinting thread has found nothing changed, with this time.
     repeats: u32,
     is_running: bool,
@@ -83,6 +85,7 @@ impl<P: Program> Run<P> {
             performed: Performed::default(),
             touches: Vec::new(),
             watched: Vec::new(),
+            moved: Vec::new(),
             repeats: 0,
             is_running: false,
         }
@@ -95,6 +98,10 @@ impl<P: Program> Run<P> {
         self.program
             .start(&mut self.performed)
             .map_err(Fault::Program)?;
+        self.moved.clear();
+        let threads = self.threads();
+        self.moved.extend(threads);
+        self.join_ended(false).map_err(Fault::Program)?;
         if !self.watch.has_begun() {
             self.feed_watch()?;
         } else {
@@ -197,10 +204,12 @@ impl<P: Program> Run<P> {
         self.repeats = 0;
         let location = self.program.location(thread);
         let mut position = self.past.last_of(thread);
+        let mut next = None;
         loop {
-            if position == NONE {
+            if position == NONE || self.past.has_joined_after(position, next) {
                 return Hint::Passes;
             }
+            next = Some(position);
             let event = self.past.event(position);
             if event.intent == Intent::Hint && event.location == location {
                 self.repeats = event.repeats + 1;
@@ -210,9 +219,6 @@ impl<P: Program> Run<P> {
                 // Another hint of the same loop.
                 position = event.previous;
                 continue;
-            }
-            if matches!(event.intent, Intent::Join(_)) {
-                return Hint::Passes;
             }
             for link in self.past.links(position) {
                 if link.touch.before != link.touch.after {
@@ -347,8 +353,57 @@ impl<P: Program> Run<P> {
             spawned: &self.performed.spawned,
         });
         self.steps += 1;
+        let result = result.and_then(|()| {
+            self.note_moved(thread);
+            self.join_ended(true)
+        });
         self.feed_watch()?;
         result.map_err(Fault::Program)
+    }
+
+    fn note_moved(&mut self, thread: ThreadId) {
+        self.moved.push(thread);
+        self.moved.extend_from_slice(&self.performed.spawned);
+    }
+
+    /// Lets threads join those that have ended. That commutes with everything, so it is done at once
+    /// and is no step. What they have performed is added to what the last step has.
+    fn join_ended(&mut self, is_new: bool) -> Result<(), P::Error> {
+        while let Some(moved) = self.moved.pop() {
+            match self.program.standing(moved) {
+                Standing::Before {
+                    intent: Intent::Join(ended),
+                    ..
+                } => {
+                    if self.program.standing(ended) == Standing::Ended {
+                        self.join(moved, ended, is_new)?;
+                    }
+                }
+                Standing::Ended => {
+                    for thread in self.threads() {
+                        let standing = self.program.standing(thread);
+                        if matches!(standing, Standing::Before { intent, .. } if intent == Intent::Join(moved))
+                        {
+                            self.join(thread, moved, is_new)?;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, by: ThreadId, ended: ThreadId, is_new: bool) -> Result<(), P::Error> {
+        let before = self.performed.spawned.len();
+        let result = self.program.step(by, 0, &mut self.performed);
+        let spawned = &self.performed.spawned[before..];
+        if is_new {
+            self.past.join(by, ended, spawned);
+        }
+        self.moved.push(by);
+        self.moved.extend_from_slice(spawned);
+        result
     }
 
     /// A hint that waits touches each object that it watches once, as it is now.
@@ -408,7 +463,7 @@ impl<P: Program> Run<P> {
             .step(thread, outcome, &mut self.performed)
             .map_err(Fault::Program)?;
         if expected == Intent::Hint {
-            return Ok(());
+            return self.repeat_joins(thread);
         }
         let touches = self.performed.touches.iter();
         let links = self.past.links_mut(position);
@@ -423,7 +478,12 @@ impl<P: Program> Run<P> {
         if !is_same || count != links.len() {
             return Err(diverged(&self.program));
         }
-        Ok(())
+        self.repeat_joins(thread)
+    }
+
+    fn repeat_joins(&mut self, thread: ThreadId) -> Result<(), Fault<P::Error>> {
+        self.note_moved(thread);
+        self.join_ended(false).map_err(Fault::Program)
     }
 
     /// The fault of a thread that is not about to do what it was about to do in another execution

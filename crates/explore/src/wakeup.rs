@@ -34,9 +34,19 @@ pub(crate) struct Sleeper {
     pub(crate) footprint: Footprint,
     /// What the thread was about to do, once that is known.
     pub(crate) intent: Option<Intent>,
-    /// Whether its exploration had ended when the step here was taken. If so, all that it has to
-    /// say about executions that do not begin with it has been planned.
+    /// Whether its exploration had ended when the step here was taken, and left nothing to the
+    /// exploration of another that goes on. If so, all that it has to say about executions that
+    /// do not begin with it has been planned.
     pub(crate) is_firm: bool,
+}
+
+/// Whether all that is asleep at a node is firm. Only then can an execution be left to a step that
+/// it does not begin with, because it commutes with all of it: if the execution goes on with
+/// something that does not commute, that is found in the exploration of that step, unless this was
+/// left in turn to a step that is asleep and still being explored, in another part of the
+/// tree, whose findings about this part come too late.
+pub(crate) fn is_all_firm(sleep: &[Sleeper]) -> bool {
+    sleep.iter().all(|sleeper| sleeper.is_firm)
 }
 
 /// What became of a sequence.
@@ -69,8 +79,8 @@ struct Later {
     footprint: Footprint,
     /// Its place in `steps` at the beginning.
     place: usize,
-    /// The event of its thread before it.
-    previous: u32,
+    /// Its position, or the length of the execution.
+    position: u32,
 }
 
 /// The later event of a race.
@@ -99,16 +109,12 @@ impl Reversal {
                 self.steps.push(position);
             }
         }
-        let previous = match later.position < end {
-            true => past.event(later.position).previous,
-            false => past.last_of(later.thread),
-        };
         self.later = Some(Later {
             thread: later.thread,
             outcome: later.outcome,
             footprint: later.footprint,
             place,
-            previous,
+            position: later.position,
         });
     }
 
@@ -137,9 +143,11 @@ impl Reversal {
         !self.steps[..place].iter().any(|&front| {
             if step == REVERSED {
                 past.event(front).thread == later.thread
-                    || (later.previous != NONE && past.precedes(front, later.previous))
+                    || match (later.position as usize) < past.len() {
+                        true => past.is_known_before(front, later.position),
+                        false => past.precedes_end_of(front, later.thread),
+                    }
                     || past.depends(front, &later.footprint)
-                    || past.precedes_birth(front, later.thread)
             } else if front == REVERSED {
                 past.event(step).thread == later.thread || past.depends(step, &later.footprint)
             } else {
@@ -288,7 +296,14 @@ impl Forest {
     }
 
     /// Frees a tree.
+    #[inline]
     pub(crate) fn cut(&mut self, tree: u32) {
+        if tree != NONE {
+            self.cut_some(tree);
+        }
+    }
+
+    fn cut_some(&mut self, tree: u32) {
         let mut number = tree;
         let mut open = Vec::new();
         while number != NONE || !open.is_empty() {
@@ -342,12 +357,14 @@ impl Forest {
     }
 
     /// Puts a reversed execution into the tree of the node before its first step. The steps of
-    /// the reversal are used up.
+    /// the reversal are used up. `is_firm`: whether all was firm that was asleep when the node was
+    /// made.
     pub(crate) fn insert(
         &mut self,
         tree: &mut u32,
         past: &Past,
         reversal: &mut Reversal,
+        is_firm: bool,
     ) -> Insertion {
         let mut parent = NONE;
         let mut is_settled = None;
@@ -366,10 +383,12 @@ impl Forest {
             while number != NONE {
                 let branch = &self.branches[number as usize];
                 let (thread, outcome) = (branch.thread, branch.outcome);
-                if let Some(place) = reversal.begins_with(past, thread, outcome, &branch.footprint)
-                {
-                    compatible = Some(place);
-                    break;
+                match reversal.begins_with(past, thread, outcome, &branch.footprint) {
+                    Some(place) if place.is_some() || is_firm => {
+                        compatible = Some(place);
+                        break;
+                    }
+                    _ => {}
                 }
                 last = number;
                 number = branch.sibling;

@@ -230,12 +230,24 @@ pub fn can_go_on<P: Program>(program: &P, thread: ThreadId) -> bool {
     }
 }
 
-/// The threads of the program that can go on.
+/// Whether the thread is about to join another.
+pub fn is_before_join<P: Program>(program: &P, thread: ThreadId) -> bool {
+    let standing = program.standing(thread);
+    matches!(standing, Standing::Before { intent, .. } if matches!(intent, Intent::Join(_)))
+}
+
+/// The threads of the program that can go on. If one can join another, only that one: it is done
+/// as soon as it can be.
 pub fn enabled_threads<P: Program>(program: &P) -> Vec<ThreadId> {
     let threads = (0..program.thread_bound()).map(|thread| ThreadId(thread as u32));
-    threads
+    let mut enabled: Vec<ThreadId> = threads
         .filter(|&thread| can_go_on(program, thread))
-        .collect()
+        .collect();
+    let joins = |&thread: &ThreadId| is_before_join(program, thread);
+    if let Some(at) = enabled.iter().position(joins) {
+        enabled = vec![enabled[at]];
+    }
+    enabled
 }
 
 /// How the execution ended, or `None` if it could go on.
@@ -403,17 +415,21 @@ impl<P: Program> Program for Recording<P> {
             outcome < outcomes,
             "outcome {outcome} of {outcomes}: {intent:?}"
         );
+        let before = performed.touches.len();
         let result = self.program.step(thread, outcome, performed);
+        let touches = &performed.touches[before..];
         assert!(
-            keeps_to_intent(&self.program, intent, &performed.touches),
-            "{intent:?} turned out as {:?}",
-            performed.touches
+            keeps_to_intent(&self.program, intent, touches),
+            "{intent:?} turned out as {touches:?}"
         );
-        self.steps.push(RecordedStep {
-            thread,
-            outcome,
-            touches: performed.touches.clone(),
-        });
+        // A join is no step.
+        if !matches!(intent, Intent::Join(_)) {
+            self.steps.push(RecordedStep {
+                thread,
+                outcome,
+                touches: touches.to_vec(),
+            });
+        }
         if result.is_err() {
             self.end(Some(Status::Failed));
         }

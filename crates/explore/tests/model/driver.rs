@@ -5,7 +5,9 @@ use fencepost_memory::{Access, Buffering, MemoryModel, Random};
 use fencepost_monitor::{Monitor, RelaxedOrder, Watcher};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::class::{ClassKey, RecordedStep, Status, Tracker, enabled_threads, status_of};
+use super::class::{
+    ClassKey, RecordedStep, Status, Tracker, enabled_threads, is_before_join, status_of,
+};
 
 /// Runs the program to its end, or for `bound` steps. Any thread that can go on goes on next.
 /// The answer is `None` if the bound was reached.
@@ -64,6 +66,7 @@ pub fn every_class<P: Program + Clone>(
         },
         program,
         is_failed,
+        is_after_join: false,
     };
     let mut visited: FxHashSet<Tracker> = FxHashSet::default();
     let mut classes = FxHashMap::default();
@@ -79,7 +82,7 @@ pub fn every_class<P: Program + Clone>(
             continue;
         }
         for next in beginning.successors() {
-            if visited.insert(next.tracker.clone()) {
+            if next.is_after_join || visited.insert(next.tracker.clone()) {
                 open.push(next);
             }
         }
@@ -95,6 +98,7 @@ struct Beginning<P> {
     tracker: Tracker,
     representative: Representative,
     is_failed: bool,
+    is_after_join: bool,
 }
 
 impl<P: Program + Clone> Beginning<P> {
@@ -107,26 +111,30 @@ impl<P: Program + Clone> Beginning<P> {
             for outcome in 0..outcomes {
                 let mut program = self.program.clone();
                 let mut performed = Performed::default();
+                let is_join = is_before_join(&program, thread);
                 let is_failed = program.step(thread, outcome, &mut performed).is_err();
                 let mut tracker = self.tracker.clone();
-                let touches = performed.touches.clone();
-                let touched = touches.iter();
-                tracker.add(
-                    thread.index(),
-                    touched.map(|touch| (touch.object.0, touch.kind)),
-                );
                 let mut representative = self.representative.clone();
-                representative.steps.push(RecordedStep {
-                    thread,
-                    outcome,
-                    touches,
-                });
+                if !is_join {
+                    let touches = performed.touches.clone();
+                    let touched = touches.iter();
+                    tracker.add(
+                        thread.index(),
+                        touched.map(|touch| (touch.object.0, touch.kind)),
+                    );
+                    representative.steps.push(RecordedStep {
+                        thread,
+                        outcome,
+                        touches,
+                    });
+                }
                 representative.accesses.extend(performed.accesses);
                 successors.push(Beginning {
                     program,
                     tracker,
                     representative,
                     is_failed,
+                    is_after_join: is_join,
                 });
             }
         }

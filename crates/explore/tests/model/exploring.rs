@@ -11,7 +11,7 @@ use fencepost_explore::{
 use fencepost_memory::LockedDrains;
 use fencepost_monitor::OperationId;
 
-use super::class::{Log, Recording, enabled_threads};
+use super::class::{Log, Recording, enabled_threads, is_before_join};
 use super::language::Model;
 use super::running::{AssertionFailed, ModelProgram};
 use fencepost_explore::program::{Intent, Performed, Program, Standing};
@@ -178,6 +178,19 @@ pub struct Cost {
     pub hints: u32,
 }
 
+fn join_ended<E>(
+    program: &mut impl Program<Error = E>,
+    performed: &mut Performed,
+    result: &mut Result<(), E>,
+) {
+    while result.is_ok()
+        && let [thread] = enabled_threads(program)[..]
+        && is_before_join(program, thread)
+    {
+        *result = program.step(thread, 0, performed);
+    }
+}
+
 pub fn cost(model: &Arc<Model>, schedule: &Schedule) -> Cost {
     let mut program = ModelProgram::new(model);
     let mut performed = Performed::default();
@@ -189,6 +202,7 @@ pub fn cost(model: &Arc<Model>, schedule: &Schedule) -> Cost {
         matches!(standing, Standing::Before { intent, .. } if intent == Intent::Hint)
     };
     let mut result = program.start(&mut performed);
+    join_ended(&mut program, &mut performed, &mut result);
     for turn in &schedule.0 {
         assert_eq!(result, Ok(()), "nothing comes after a failure");
         let could_go_on = last.is_some_and(|last| {
@@ -201,6 +215,7 @@ pub fn cost(model: &Arc<Model>, schedule: &Schedule) -> Cost {
         last = Some(turn.thread);
         performed.clear();
         result = program.step(turn.thread, turn.outcome, &mut performed);
+        join_ended(&mut program, &mut performed, &mut result);
     }
     Cost {
         preemptions,

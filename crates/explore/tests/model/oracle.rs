@@ -123,7 +123,25 @@ impl World {
         };
         world.lives[0] = Life::At(0);
         world.settle(model, 0);
+        world.join_dead(model);
         world
+    }
+
+    /// Lets threads join those that have ended. That is no step: it is done as soon as it can be.
+    fn join_dead(&mut self, model: &Model) {
+        let mut thread = 0;
+        while thread < self.lives.len() && !self.has_failed {
+            match (self.instruction(model, thread), &self.lives[thread]) {
+                (Some(Instruction::Join(other)), &Life::At(position))
+                    if self.lives[other] == Life::Dead =>
+                {
+                    self.lives[thread] = Life::At(position + 1);
+                    self.settle(model, thread);
+                    thread = 0;
+                }
+                _ => thread += 1,
+            }
+        }
     }
 
     fn instruction(&self, model: &Model, thread: usize) -> Option<Instruction> {
@@ -175,7 +193,7 @@ impl World {
                 usize::from(self.shared[mutex.index()] == Shared::Holder(None))
             }
             Instruction::Wake { spurious, .. } => usize::from(spurious || self.notified[thread]),
-            Instruction::Join(other) => usize::from(self.lives[other] == Life::Dead),
+            Instruction::Join(_) => 0,
             Instruction::NotifyOne(condvar) => match &self.shared[condvar.index()] {
                 Shared::Waiters(waiters) => waiters.len().max(1),
                 other => panic!("{other:?} is no condition variable"),
@@ -245,7 +263,7 @@ impl World {
                     vec![(cell.0, TouchKind::Read)]
                 }
             }
-            Instruction::Fence(_) | Instruction::Hint | Instruction::Join(_) => Vec::new(),
+            Instruction::Fence(_) | Instruction::Hint => Vec::new(),
             Instruction::Update(counter) => {
                 *self.number(counter.0) += 1;
                 vec![(counter.0, TouchKind::Update)]
@@ -310,6 +328,7 @@ impl World {
         };
         self.lives[thread] = Life::At(position + 1);
         self.settle(model, thread);
+        self.join_dead(model);
         touches
     }
 
