@@ -413,3 +413,56 @@ fn replay_runs_one_execution_and_refuses_what_does_not_fit() {
     assert!(message.contains("schedule"), "{message}");
     checks_still_work();
 }
+
+/// The line of the hint, if there is one: `fence … after a:1 and before a:2`.
+fn hint(outcome: &Outcome) -> String {
+    let text = outcome.to_string();
+    let help = text.lines().find(|line| line.starts_with("help:"));
+    help.unwrap_or_else(|| panic!("{text}")).to_owned()
+}
+
+#[test]
+fn a_hint_names_only_the_side_without_a_fence() {
+    for target in [Target::X86, Target::Pso] {
+        let one_fence = two(
+            || [AtomicBool::new(false), AtomicBool::new(false)],
+            |wants| {
+                wants[0].store(true, Relaxed);
+                fence(SeqCst);
+                wants[1].load(Relaxed);
+            },
+            |wants| {
+                wants[1].store(true, Relaxed);
+                wants[0].load(Relaxed);
+            },
+        );
+        let outcome = Checker::new().target(target).run(one_fence);
+        let help = hint(&outcome);
+        assert!(help.ends_with("(main) rules this cycle out"), "{outcome}");
+        let cycle = outcome.to_string();
+        assert_eq!(cycle.matches("not kept by").count(), 1, "{cycle}");
+
+        // An update of another variable is a fence on x86, and none under PSO.
+        let one_update = two(
+            || {
+                (
+                    [AtomicBool::new(false), AtomicBool::new(false)],
+                    AtomicUsize::new(0),
+                )
+            },
+            |(wants, turn)| {
+                wants[0].store(true, Relaxed);
+                turn.fetch_add(1, Relaxed);
+                wants[1].load(Relaxed);
+            },
+            |(wants, _)| {
+                wants[1].store(true, Relaxed);
+                wants[0].load(Relaxed);
+            },
+        );
+        let outcome = Checker::new().target(target).run(one_update);
+        let places = outcome.to_string().matches("not kept by").count();
+        let expected = if target == Target::X86 { 1 } else { 2 };
+        assert_eq!(places, expected, "{outcome}");
+    }
+}

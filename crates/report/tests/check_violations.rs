@@ -51,6 +51,37 @@ impl Lock {
 }
 ";
 
+const ONE_FENCE: &str = "\
+fn left() -> bool {
+    LEFT.store(true, Release);
+    fence(SeqCst);
+    !RIGHT.load(Acquire)
+}
+
+fn right() -> bool {
+    RIGHT.store(true, Release);
+    TURN.swap(1, Release);
+    !LEFT.load(Acquire)
+}
+";
+
+/// Only one of the two sides has what it needs. Under TSO the read-modify-write of the other is a
+/// fence too, so there it is left out.
+fn one_fence(has_swap: bool) -> Program {
+    let mut lines = vec![
+        ("T1 st LEFT 1", "LEFT.|store"),
+        ("T1 fence", "|fence"),
+        ("T1 ld RIGHT 0", "RIGHT.|load"),
+        ("T2 st RIGHT 1", "RIGHT.|store"),
+        ("T2 il TURN 1", "TURN.|swap"),
+        ("T2 ld LEFT 1", "LEFT.|load"),
+    ];
+    if !has_swap {
+        lines.remove(4);
+    }
+    Program::new("src/one.rs", ONE_FENCE).run(&lines)
+}
+
 /// Both threads are in the same function, so that lines have two labels each.
 fn dekker() -> Program {
     Program::new("src/dekker.rs", DEKKER).run(&[
@@ -132,6 +163,66 @@ fn two_threads_in_the_same_lines() {
 }
 
 #[test]
+fn a_fence_that_is_there_is_not_asked_for() {
+    let program = one_fence(false);
+    let finding = program.violation(MemoryModel::TSO);
+    let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
+    assert!(!text.contains("after src/one.rs:2"), "{text}");
+    expect("one-fence.txt", &text);
+    // Under PSO a read-modify-write of another variable drains nothing.
+    let program = one_fence(true);
+    let finding = program.violation(MemoryModel::PSO_OWN_ADDRESS);
+    let text = plain(
+        &program
+            .reporter(MemoryModel::PSO_OWN_ADDRESS)
+            .finding(&finding),
+    );
+    assert!(!text.contains("after src/one.rs:2"), "{text}");
+    assert!(text.contains("after src/one.rs:8"), "{text}");
+}
+
+#[test]
+fn a_locked_operation_is_a_fence_under_tso() {
+    // The same, with the fence of the left side replaced by the update.
+    let program = Program::new("src/one.rs", ONE_FENCE).run(&[
+        ("T2 st RIGHT 1", "RIGHT.|store"),
+        ("T2 il TURN 1", "TURN.|swap"),
+        ("T2 ld LEFT 0", "LEFT.|load"),
+        ("T1 st LEFT 1", "LEFT.|store"),
+        ("T1 ld RIGHT 1", "RIGHT.|load"),
+    ]);
+    let finding = program.violation(MemoryModel::TSO);
+    let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
+    assert!(!text.contains("after src/one.rs:8"), "{text}");
+    assert!(text.contains("after src/one.rs:2 "), "{text}");
+}
+
+#[test]
+fn a_barrier_that_is_there_is_not_asked_for() {
+    let source =
+        "X.store(1, Relaxed);\nY.store(1, Release);\nY.store(2, Relaxed);\nX.store(2, Relaxed);\n";
+    let program = Program::new("src/two.rs", source).run(&[
+        ("T1 st X 1", "X.|store(1"),
+        ("T1 stbar", "Y.|store(1"),
+        ("T1 st Y 1", "Y.|store(1"),
+        ("T2 st Y 2", "Y.|store(2"),
+        ("T2 st X 2", "X.|store(2"),
+    ]);
+    let finding = program.violation(MemoryModel::PSO_OWN_ADDRESS);
+    let text = plain(
+        &program
+            .reporter(MemoryModel::PSO_OWN_ADDRESS)
+            .finding(&finding),
+    );
+    let hint = "`fence(Ordering::SeqCst)` after src/two.rs:3 and before src/two.rs:4 (T2) rules this cycle out";
+    assert!(text.contains(hint), "{text}");
+    assert!(
+        text.contains("so does `Ordering::Release` for the store at src/two.rs:4"),
+        "{text}"
+    );
+}
+
+#[test]
 fn message_passing_under_pso() {
     let program = message_passing();
     let finding = program.violation(MemoryModel::PSO);
@@ -140,7 +231,7 @@ fn message_passing_under_pso() {
 }
 
 #[test]
-fn a_load_that_reads_its_own_buffer_has_no_fence_hint() {
+fn a_load_that_reads_its_own_buffer() {
     let program = Program::new("src/n6.rs", N6).run(&[
         ("T1 st y 2", "Y.|store"),
         ("T1 st x 2", "X.|store(2"),
@@ -150,7 +241,8 @@ fn a_load_that_reads_its_own_buffer_has_no_fence_hint() {
     ]);
     let finding = program.violation(MemoryModel::TSO);
     let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
-    assert!(!text.contains("help:"));
+    let hint = "`fence(Ordering::SeqCst)` after src/n6.rs:6 and before src/n6.rs:7 (T0) rules this";
+    assert!(text.contains(hint), "{text}");
     expect("n6.txt", &text);
 }
 

@@ -31,11 +31,10 @@ pub(crate) enum Alternative {
 }
 
 impl Hint {
-    /// None if no fences are known to rule the cycle out.
-    pub fn new(finding: &Finding) -> Option<Self> {
-        let gaps = fence_gaps(finding)?;
+    pub fn new(finding: &Finding) -> Self {
+        let gaps = fence_gaps(finding);
         let alternative = alternative(finding.violation.model, &gaps);
-        Some(Hint { gaps, alternative })
+        Hint { gaps, alternative }
     }
 
     /// The hint as a sentence and further lines.
