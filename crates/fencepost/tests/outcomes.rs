@@ -14,10 +14,10 @@ use fencepost::{Checker, Outcome, Strategy, Target, hint, thread};
 
 /// Two threads, each run with the shared state.
 fn two<T: Send + Sync + 'static>(
-    state: impl Fn() -> T + Send + Sync + 'static,
+    state: impl Fn() -> T + Send + Sync + Clone + 'static,
     first: impl Fn(&T) + Send + Sync + Clone + 'static,
-    second: impl Fn(&T) + Send + Sync + 'static,
-) -> impl Fn() + Send + Sync + 'static {
+    second: impl Fn(&T) + Send + Sync + Clone + 'static,
+) -> impl Fn() + Send + Sync + Clone + 'static {
     move || {
         let shared = Arc::new(state());
         let (other, first) = (Arc::clone(&shared), first.clone());
@@ -465,4 +465,118 @@ fn a_hint_names_only_the_side_without_a_fence() {
         let expected = if target == Target::X86 { 1 } else { 2 };
         assert_eq!(places, expected, "{outcome}");
     }
+}
+
+#[test]
+fn a_verified_result_names_what_was_switched_off() {
+    let program = two(
+        || AtomicUsize::new(0),
+        |count| count.store(1, SeqCst),
+        |_| (),
+    );
+    let outcome = Checker::new().spurious_wakeups(false).run(program);
+    assert!(outcome.is_verified(), "{outcome}");
+    assert!(outcome.to_string().contains("`spurious_wakeups(false)`"));
+    assert!(outcome.json().contains("`spurious_wakeups(false)`"));
+    let outcome = Checker::new().monitor(false).run(|| ());
+    assert!(outcome.is_verified(), "{outcome}");
+    assert!(outcome.to_string().contains("`monitor(false)`"));
+    let outcome = Checker::new().run(|| ());
+    assert_eq!(outcome.to_string().matches("assuming that").count(), 1);
+}
+
+#[test]
+fn a_loop_that_gives_up_is_named_with_what_to_look_for() {
+    let program = two(
+        || AtomicBool::new(false),
+        |flag| flag.store(true, Release),
+        |flag| {
+            for _ in 0..3 {
+                if flag.load(Acquire) {
+                    return;
+                }
+                hint::spin_loop();
+            }
+            panic!("not ready");
+        },
+    );
+    let outcome = Checker::new().run(program.clone());
+    assert!(outcome.is_verified(), "{outcome}");
+    let text = outcome.to_string();
+    let place = format!("the loop at {}:{}", file!(), line!() - 8);
+    assert!(text.contains(&place), "{text}");
+    assert!(text.contains("does not give up"), "{text}");
+    assert!(text.contains("`spin_bound`"), "{text}");
+    let outcome = Checker::new().spin_bound(4).run(program);
+    assert!(error(&outcome).contains("not ready"));
+}
+
+#[test]
+fn a_park_may_return_for_no_reason() {
+    let bare = two(
+        || (AtomicBool::new(false), thread::current()),
+        |(flag, main)| {
+            flag.store(true, Release);
+            main.unpark();
+        },
+        |(flag, _)| {
+            thread::park();
+            assert!(flag.load(Acquire), "too early");
+        },
+    );
+    assert!(error(&Checker::new().run(bare.clone())).contains("too early"));
+    let outcome = Checker::new().spurious_wakeups(false).run(bare);
+    assert!(outcome.is_verified(), "{outcome}");
+
+    let in_a_loop = two(
+        || (AtomicBool::new(false), thread::current()),
+        |(flag, main)| {
+            flag.store(true, Release);
+            main.unpark();
+        },
+        |(flag, _)| {
+            while !flag.load(Acquire) {
+                thread::park();
+            }
+        },
+    );
+    // The flag is seen at once, after a park, or after a park that returned for no reason; and then
+    // it is not seen, and a second park is left by the token.
+    let outcome = Checker::new().run(in_a_loop.clone());
+    assert!(outcome.is_verified(), "{outcome}");
+    assert_eq!(outcome.executions(), 4, "{outcome}");
+    assert!(outcome.to_string().contains("the wait at"), "{outcome}");
+    let outcome = Checker::new().spurious_wakeups(false).run(in_a_loop);
+    assert_eq!(outcome.executions(), 2, "{outcome}");
+}
+
+#[test]
+fn parks_that_take_turns_come_to_an_end() {
+    let program = two(
+        || (AtomicBool::new(false), thread::current()),
+        |(flag, main)| {
+            flag.store(true, Release);
+            main.unpark();
+        },
+        |(flag, _)| {
+            while !flag.load(Acquire) {
+                thread::park();
+                if !flag.load(Acquire) {
+                    thread::park();
+                }
+            }
+        },
+    );
+    let outcome = Checker::new().run(program);
+    assert!(outcome.is_verified(), "{outcome}");
+    let lost = two(
+        || (AtomicBool::new(false), thread::current()),
+        |(flag, _)| flag.store(true, Release),
+        |(flag, _)| {
+            while !flag.load(Acquire) {
+                thread::park();
+            }
+        },
+    );
+    assert!(error(&Checker::new().run(lost)).contains("deadlock: "));
 }

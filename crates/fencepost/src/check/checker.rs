@@ -189,8 +189,9 @@ impl Checker {
         self
     }
 
-    /// Whether waiting on a condition variable may end without a notification, as `std` allows. It may
-    /// unless said otherwise.
+    /// Whether waiting on a condition variable may end without a notification, and
+    /// [`park`](crate::thread::park) without having been unparked, as `std` allows. They may unless
+    /// said otherwise.
     pub fn spurious_wakeups(mut self, is_on: bool) -> Self {
         self.setup.spurious_wakeups = is_on;
         self
