@@ -580,3 +580,95 @@ fn parks_that_take_turns_come_to_an_end() {
     );
     assert!(error(&Checker::new().run(lost)).contains("deadlock: "));
 }
+
+#[test]
+fn only_those_who_spin_are_said_to_spin() {
+    let outcome = Checker::new().run(two(
+        || AtomicBool::new(false),
+        |flag| {
+            while !flag.load(Acquire) {
+                hint::spin_loop();
+            }
+        },
+        |_| (),
+    ));
+    let text = error(&outcome);
+    assert!(
+        text.starts_with("error: livelock: T1 spins for ever\n"),
+        "{text}"
+    );
+    assert!(text.contains("T1 spins here\n"), "{text}");
+    assert!(text.contains("main waits for the end of T1\n"), "{text}");
+    assert!(text.contains("note: it reads the same values"), "{text}");
+    assert!(text.lines().count() < 40, "{text}");
+}
+
+#[test]
+fn cells_and_leaks_are_called_by_their_names() {
+    struct Shared {
+        value: UnsafeCell<u32>,
+        other: UnsafeCell<u32>,
+    }
+    // SAFETY: that is what is tested; threads of a check never run at the same time.
+    unsafe impl Sync for Shared {}
+    let make = || Shared {
+        value: UnsafeCell::new(0),
+        other: UnsafeCell::new(0).named("the other"),
+    };
+    let derived = Checker::new().run(two(
+        make,
+        |shared| shared.value.with_mut(|_| ()),
+        |shared| shared.value.with(|_| ()),
+    ));
+    assert!(
+        error(&derived).contains("data race on `value`: "),
+        "{derived}"
+    );
+    let given = Checker::new().run(two(
+        make,
+        |shared| shared.other.with_mut(|_| ()),
+        |shared| shared.other.with(|_| ()),
+    ));
+    assert!(
+        error(&given).contains("data race on `the other`: "),
+        "{given}"
+    );
+
+    let leaking = || {
+        let kept = Arc::new(1);
+        std::mem::forget(kept);
+        std::mem::forget(Arc::new(2).named("named"));
+    };
+    let outcome = Checker::new().run(leaking);
+    let text = error(&outcome);
+    assert!(
+        text.starts_with("error: leak: the `Arc` `kept` was still there"),
+        "{text}"
+    );
+    assert!(text.contains("`leak_check(false)`"), "{text}");
+    let outcome = Checker::new().leak_check(false).run(leaking);
+    assert!(outcome.is_verified(), "{outcome}");
+    assert!(
+        outcome.to_string().contains("`leak_check(false)`"),
+        "{outcome}"
+    );
+    let outcome = Checker::new().run(|| std::mem::forget(Arc::new(2).named("named")));
+    assert!(
+        error(&outcome).contains("leak: the `Arc` `named` was"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn what_does_not_come_again_is_not_to_be_replayed() {
+    let program = || AtomicBool::new(false).store(true, Relaxed);
+    let text = Checker::new().replay("5.5", program).to_string();
+    assert!(
+        text.contains("at step 1 there is no thread with number 5;"),
+        "{text}"
+    );
+    assert!(!text.contains("replay("), "{text}");
+    let text = Checker::new().replay("0x9", program).to_string();
+    assert!(text.contains("at step 2 main cannot go on;"), "{text}");
+    assert!(!text.contains("replay("), "{text}");
+}

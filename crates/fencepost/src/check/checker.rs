@@ -57,6 +57,7 @@ pub enum Strategy {
 /// | `FENCEPOST_GO_ON` | `on` or `off` | [`go_on`](Self::go_on) |
 /// | `FENCEPOST_SPIN_BOUND` | a number | [`spin_bound`](Self::spin_bound) |
 /// | `FENCEPOST_SPURIOUS_WAKEUPS` | `on` or `off` | [`spurious_wakeups`](Self::spurious_wakeups) |
+/// | `FENCEPOST_LEAK_CHECK` | `on` or `off` | [`leak_check`](Self::leak_check) |
 /// | `FENCEPOST_STACK_SIZE` | bytes | [`stack_size`](Self::stack_size) |
 /// | `FENCEPOST_PROGRESS` | `on` or `off` | [`progress`](Self::progress) |
 /// | `FENCEPOST_REPLAY` | a schedule | [`replay`](Self::replay) |
@@ -194,6 +195,13 @@ impl Checker {
     /// said otherwise.
     pub fn spurious_wakeups(mut self, is_on: bool) -> Self {
         self.setup.spurious_wakeups = is_on;
+        self
+    }
+
+    /// Whether an [`Arc`](crate::sync::Arc) that was not dropped by the end of an execution is an
+    /// error. It is unless said otherwise.
+    pub fn leak_check(mut self, is_on: bool) -> Self {
+        self.setup.leak_check = is_on;
         self
     }
 

@@ -112,6 +112,10 @@ fn apply_from(
         c.setup.spurious_wakeups = is_on(text)?;
         Some(())
     })?;
+    read("FENCEPOST_LEAK_CHECK", switch, &mut |text| {
+        c.setup.leak_check = is_on(text)?;
+        Some(())
+    })?;
     read("FENCEPOST_STACK_SIZE", "a number of bytes", &mut |text| {
         c.setup.stack_size = text.parse().ok()?;
         Some(())
@@ -163,7 +167,7 @@ mod tests {
     #[test]
     fn each_variable_sets_what_its_method_sets() {
         type Same = fn(&Checker) -> bool;
-        let cases: [(&str, &str, Same); 17] = [
+        let cases: [(&str, &str, Same); 18] = [
             ("TARGET", "pso", |c| c.setup.target == Target::Pso),
             ("STRATEGY", "pct", |c| c.strategy == Strategy::Pct),
             ("PREEMPTION_BOUND", "4", |c| {
@@ -186,6 +190,7 @@ mod tests {
                 c.settings.spin == fencepost_explore::SpinRule::Bound(3)
             }),
             ("SPURIOUS_WAKEUPS", "off", |c| !c.setup.spurious_wakeups),
+            ("LEAK_CHECK", "off", |c| !c.setup.leak_check),
             ("STACK_SIZE", "65536", |c| c.setup.stack_size == 65536),
             ("PROGRESS", "off", |c| c.progress == Some(false)),
             ("REPLAY", "0x2.1", |c| {

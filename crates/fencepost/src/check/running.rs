@@ -194,7 +194,10 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry
     let sources = SourceFiles::default();
     let names = Names::new(registry, |file, line| sources.line(file, line));
     let settings = settings(checker);
-    let translator = Translator { names: &names };
+    let translator = Translator {
+        names: &names,
+        sources: &sources,
+    };
     let names = CheckNames(names.clone());
     let target = ReportTarget::of(settings.watched.model());
     let reporter = Reporter::new(target, &names, &sources);
@@ -207,8 +210,7 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry
             is_memory_limit = Some(*limit);
             continue;
         }
-        let replay = format!("fencepost::replay(\"{}\", program)", found.schedule);
-        let finding = translator.finding(found, replay);
+        let finding = translator.finding(found);
         stop_if_unsound(&finding);
         let object = FindingObject::new(findings.len() + 1, &finding, &reporter);
         findings.push(Finding {
@@ -285,6 +287,9 @@ fn assumptions(checker: &Checker) -> Vec<String> {
         all.push(
             "every store is in memory at once, as on no machine with store buffers (`monitor(false)`)",
         );
+    }
+    if !checker.setup.leak_check {
+        all.push("no `Arc` leaks, which was not checked (`leak_check(false)`)");
     }
     if !checker.setup.spurious_wakeups {
         all.push(

@@ -47,7 +47,7 @@ fn variable(placed: &Placed, words: &Words<'_>) -> String {
 }
 
 /// `` load of `x` ``.
-fn access(placed: &Placed, words: &Words<'_>) -> String {
+pub(super) fn access(placed: &Placed, words: &Words<'_>) -> String {
     let noun = noun(placed.event.operation());
     format!("{noun} {}", variable(placed, words))
 }
