@@ -26,13 +26,15 @@ use std::sync::{Arc, Mutex};
 use fencepost_memory::{Address, ThreadId};
 use rustc_hash::FxHashMap;
 
+use crate::checkpoint::{Part, Path, SavedPlans, Standpoint, Work};
 use crate::fault::Fault;
+use crate::fingerprint::Fingerprint;
 use crate::footprint::Footprint;
 use crate::past::{NONE, Race};
-use crate::pool::{Plans, Pool, SharedNode, Task};
+use crate::pool::{NodeRef, Plans, Pool, SharedNode, Taken, Task};
 use crate::program::{Effect, Intent, Program, Standing, TouchKind};
 use crate::run::{End, Run};
-use crate::schedule::Turn;
+use crate::schedule::{Schedule, Turn};
 use crate::wakeup::{Forest, Insertion, LaterEvent, Reversal, Sleeper};
 
 /// A state of the program on the way to the end of the execution.
@@ -63,7 +65,7 @@ pub(crate) struct Optimal<P: Program> {
     partners: FxHashMap<Address, Vec<Address>>,
     pool: Arc<Pool>,
     /// The nodes above this worker's part of the tree.
-    shared: Vec<Arc<SharedNode>>,
+    shared: Vec<NodeRef>,
     /// The step from the last of them with which this worker's part begins.
     part: Option<Turn>,
     /// What to begin with.
@@ -78,6 +80,15 @@ pub(crate) struct Optimal<P: Program> {
     pub(crate) abandoned: u64,
     /// Whether a bound kept a thread from going on.
     pub(crate) was_cut: bool,
+}
+
+/// Whether a worker that had nothing to do has now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taking {
+    HasWork,
+    /// No, because it is called to a meeting.
+    IsCalled,
+    NothingIsLeft,
 }
 
 enum Choice {
@@ -111,27 +122,36 @@ impl<P: Program> Optimal<P> {
         }
     }
 
-    /// Takes over a part of the tree that another worker shares. False if there is none left.
-    pub(crate) fn take_task(&mut self) -> bool {
+    /// Takes over a part of the tree that another worker shares.
+    pub(crate) fn take_work(&mut self, is_called: &dyn Fn() -> bool) -> Taking {
         self.explored += std::mem::take(&mut self.weight);
         self.end_part();
         self.shared.clear();
-        self.task = self.pool.take(&mut self.forest);
-        let Some(task) = &self.task else {
-            return false;
-        };
+        match self.pool.take(&mut self.forest, is_called) {
+            Taken::Nothing => return Taking::NothingIsLeft,
+            Taken::Call => return Taking::IsCalled,
+            Taken::Task(task) => self.take_task(task),
+            Taken::Part(part) => self.go_on_with(part),
+        }
+        Taking::HasWork
+    }
+
+    fn take_task(&mut self, task: Task) {
         self.weight = task.weight;
-        let mut node = &task.node;
-        loop {
-            self.shared.push(Arc::clone(node));
-            match &node.parent {
-                Some((parent, _)) => node = parent,
-                None => break,
-            }
+        self.set_shared(Some(&task.node));
+        self.task = Some(task);
+        self.run.clear();
+    }
+
+    /// This worker's part of the tree is below this node.
+    fn set_shared(&mut self, node: Option<&NodeRef>) {
+        self.shared.clear();
+        let mut node = node;
+        while let Some(shared) = node {
+            self.shared.push(Arc::clone(shared));
+            node = shared.parent.as_ref().map(|(parent, _)| parent);
         }
         self.shared.reverse();
-        self.run.clear();
-        true
     }
 
     /// This worker's part of the tree is explored.
@@ -592,8 +612,13 @@ impl<P: Program> Optimal<P> {
                 self.weight = 0.0;
                 self.part = None;
             }
+            let fingerprint = match self.shared.last() {
+                None => Fingerprint::START,
+                Some(above) => above.fingerprint.with_event(&self.run.past, at as u32 - 1),
+            };
             self.shared.push(Arc::new(SharedNode {
                 parent,
+                fingerprint,
                 plans: Mutex::new(Plans {
                     sleep,
                     forest,
@@ -609,6 +634,141 @@ impl<P: Program> Optimal<P> {
     /// Whether there is an execution to run in this worker's own part of the tree.
     pub(crate) fn has_own_work(&self) -> bool {
         self.shared.len() <= self.run.past.len()
+    }
+}
+
+/// Checkpoints.
+impl<P: Program> Optimal<P> {
+    /// Where this worker is, between two executions.
+    pub(crate) fn standpoint(&self, worker: usize, has_work: bool) -> Standpoint {
+        let mut partners: Vec<_> = self
+            .partners
+            .iter()
+            .flat_map(|(&object, partners)| partners.iter().map(move |&partner| (object, partner)))
+            .collect();
+        // Each object's partners stay in their order.
+        partners.sort_by_key(|&(object, _)| object);
+        Standpoint {
+            worker,
+            begun: self.run.findings.execution,
+            part: has_work.then(|| self.part_of_tree()),
+            partners,
+        }
+    }
+
+    fn part_of_tree(&self) -> Part<NodeRef> {
+        let plans = |asleep: &[Sleeper], tree: u32| SavedPlans {
+            asleep: asleep.to_vec(),
+            planned: self.forest.walk(tree),
+        };
+        let work = match &self.task {
+            Some(task) => Work::Task {
+                turn: task.turn,
+                plans: plans(&task.sleep, task.tree),
+            },
+            None => {
+                let past = &self.run.past;
+                let races = 0..past.race_count();
+                let settled = races.filter(|&race| past.race(race).is_settled);
+                let nodes = &self.nodes[self.shared.len()..=past.len()];
+                let node = |node: &Node| (node.done, plans(&node.sleep, node.tree));
+                Work::Path(Path {
+                    part: self.part,
+                    explored: self.explored,
+                    schedule: self.run.schedule(),
+                    fingerprint: Fingerprint::of(past),
+                    settled: settled.map(|race| race as u32).collect(),
+                    nodes: nodes.iter().map(node).collect(),
+                })
+            }
+        };
+        Part {
+            node: self.shared.last().cloned(),
+            weight: self.weight,
+            work,
+        }
+    }
+
+    /// Knows what workers had learnt before, and begins with another number of the next execution.
+    pub(crate) fn remember(&mut self, partners: &[(Address, Address)], begun: u64) {
+        for &(object, partner) in partners {
+            self.partners.entry(object).or_default().push(partner);
+        }
+        self.run.findings.execution = begun;
+    }
+
+    /// Goes on where a worker was when a checkpoint was made.
+    fn go_on_with(&mut self, part: Part<NodeRef>) {
+        let Part { node, weight, work } = part;
+        match (work, node) {
+            (Work::Task { turn, plans }, Some(node)) => {
+                let tree = self.forest.plant(&plans.planned);
+                self.take_task(Task {
+                    node,
+                    turn,
+                    sleep: plans.asleep,
+                    tree,
+                    weight,
+                });
+            }
+            (Work::Task { .. }, None) => unreachable!("a task begins at a node"),
+            (Work::Path(path), node) => {
+                self.weight = weight;
+                self.set_shared(node.as_ref());
+                self.explored += path.explored;
+                self.go_to(path);
+            }
+        }
+    }
+
+    /// Goes to the end of a path. The next execution begins from there.
+    fn go_to(&mut self, path: Path) {
+        let Schedule(turns) = path.schedule;
+        self.run.clear();
+        self.run.findings.forget_execution();
+        let mut result = match turns.is_empty() {
+            // The program may fail before its first operation.
+            true => Ok(()),
+            false => self.run.begin().and_then(|()| self.run.follow(&turns)),
+        };
+        if result.is_ok() && Fingerprint::of(&self.run.past) != path.fingerprint {
+            // It was another one when the checkpoint was looked at.
+            let last = turns.last().map_or(ThreadId(0), |turn| turn.thread);
+            result = Err(Fault::NoSuchExecution {
+                step: turns.len(),
+                thread: last,
+            });
+        }
+        let end = self.run.finish(match result {
+            Ok(()) => End::Known,
+            Err(Fault::Program(_)) => End::Fault(Fault::NoSuchExecution {
+                step: self.run.past.len(),
+                thread: ThreadId(0),
+            }),
+            Err(fault) => End::Fault(fault),
+        });
+        if let End::Fault(fault) = end {
+            let schedule = self.run.schedule();
+            self.run.findings.fault(fault, schedule, &[]);
+            self.run.findings.is_enough = true;
+            return;
+        }
+        for &race in &path.settled {
+            if (race as usize) < self.run.past.race_count() {
+                self.run.past.settle(race as usize);
+            }
+        }
+        let first = self.shared.len();
+        self.nodes.clear();
+        self.nodes.resize_with(first, || EMPTY_NODE);
+        for (done, plans) in path.nodes {
+            self.nodes.push(Node {
+                sleep: plans.asleep,
+                tree: self.forest.plant(&plans.planned),
+                done,
+            });
+        }
+        self.part = path.part;
     }
 }
 

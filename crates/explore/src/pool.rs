@@ -14,14 +14,23 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
+use rustc_hash::FxHashMap;
+
+use crate::checkpoint::{Part, SavedNode, SavedPlans, Tree};
+use crate::fingerprint::Fingerprint;
 use crate::past::NONE;
 use crate::schedule::Turn;
 use crate::wakeup::{Forest, Sleeper};
 
+/// A node as workers hold it.
+pub(crate) type NodeRef = Arc<SharedNode>;
+
 /// A node that several workers can see.
 pub(crate) struct SharedNode {
     /// The node above, and the step from there.
-    pub(crate) parent: Option<(Arc<SharedNode>, Turn)>,
+    pub(crate) parent: Option<(NodeRef, Turn)>,
+    /// Of the execution up to here.
+    pub(crate) fingerprint: Fingerprint,
     pub(crate) plans: Mutex<Plans>,
 }
 
@@ -80,6 +89,17 @@ pub(crate) struct Task {
     pub(crate) weight: f64,
 }
 
+/// What a worker without work gets.
+pub(crate) enum Taken {
+    Task(Task),
+    /// A part of the tree that was being explored when a checkpoint was made.
+    Part(Part<NodeRef>),
+    /// It is called to a meeting.
+    Call,
+    /// There is nothing left for anyone.
+    Nothing,
+}
+
 /// What the workers share.
 pub(crate) struct Pool {
     workers: usize,
@@ -92,7 +112,9 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct PoolState {
     /// The shared nodes from which something may be left to explore.
-    open: Vec<Arc<SharedNode>>,
+    open: Vec<NodeRef>,
+    /// Parts of the tree from a checkpoint that no worker has gone on with yet, the last one first.
+    parts: Vec<Part<NodeRef>>,
     waiting: usize,
 }
 
@@ -105,6 +127,75 @@ impl Pool {
             idle: AtomicUsize::new(0),
             is_stopped: AtomicBool::new(false),
         }
+    }
+
+    /// A pool as it was when a checkpoint was made.
+    pub(crate) fn restored(workers: usize, tree: &Tree) -> Self {
+        let mut open: Vec<NodeRef> = Vec::new();
+        for node in &tree.nodes {
+            let parent = node
+                .parent
+                .map(|(parent, turn)| (Arc::clone(&open[parent]), turn));
+            let mut forest = Forest::new();
+            let first = forest.plant(&node.plans.planned);
+            open.push(Arc::new(SharedNode {
+                parent,
+                fingerprint: node.fingerprint,
+                plans: Mutex::new(Plans {
+                    sleep: node.plans.asleep.clone(),
+                    forest,
+                    tree: first,
+                    is_busy: node.is_busy,
+                    weight: node.weight,
+                }),
+            }));
+        }
+        let part = |part: &Part<usize>| Part {
+            node: part.node.map(|node| Arc::clone(&open[node])),
+            weight: part.weight,
+            work: part.work.clone(),
+        };
+        let parts = tree.parts.iter().rev().map(part).collect();
+        let pool = Pool::new(workers);
+        *pool.lock() = PoolState {
+            open,
+            parts,
+            waiting: 0,
+        };
+        pool
+    }
+
+    /// Writes down the shared nodes, these parts of the tree, and those that nobody has gone on with yet.
+    pub(crate) fn save(&self, parts: Vec<Part<NodeRef>>, tree: &mut Tree) {
+        let state = self.lock();
+        // Nodes are opened from the root downwards: what is above a node comes before it. They are
+        // closed when nobody holds them any more: what is above a node is open.
+        let numbers: FxHashMap<*const SharedNode, usize> =
+            state.open.iter().map(Arc::as_ptr).zip(0..).collect();
+        let number = |node: &NodeRef| numbers[&Arc::as_ptr(node)];
+        for node in &state.open {
+            let plans = node.lock();
+            tree.nodes.push(SavedNode {
+                parent: node
+                    .parent
+                    .as_ref()
+                    .map(|(parent, turn)| (number(parent), *turn)),
+                fingerprint: node.fingerprint,
+                weight: plans.weight,
+                is_busy: plans.is_busy,
+                plans: SavedPlans {
+                    asleep: plans.sleep.clone(),
+                    planned: plans.forest.walk(plans.tree),
+                },
+            });
+        }
+        let left = state.parts.iter().rev().cloned();
+        let parts = parts.into_iter().chain(left);
+        tree.parts.extend(parts.map(|part| Part {
+            node: part.node.as_ref().map(number),
+            weight: part.weight,
+            work: part.work,
+        }));
     }
 
     fn lock(&self) -> MutexGuard<'_, PoolState> {
@@ -141,8 +232,14 @@ impl Pool {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
+    /// Lets those that wait look around.
+    pub(crate) fn wake(&self) {
+        let _state = self.lock();
+        self.changed.notify_all();
+    }
+
     /// Makes nodes known to all.
-    pub(crate) fn open(&self, nodes: &[Arc<SharedNode>]) {
+    pub(crate) fn open(&self, nodes: &[NodeRef]) {
         self.lock().open.extend_from_slice(nodes);
         self.changed.notify_all();
     }
@@ -155,24 +252,31 @@ impl Pool {
         }
     }
 
-    /// A task for a worker that has nothing to do; none if there is nothing left for anyone.
-    pub(crate) fn take(&self, forest: &mut Forest) -> Option<Task> {
+    /// Something to do for a worker that has nothing to do, unless it is called.
+    pub(crate) fn take(&self, forest: &mut Forest, is_called: &dyn Fn() -> bool) -> Taken {
         let mut state = self.lock();
         state.waiting += 1;
         self.idle.store(state.waiting, Ordering::Relaxed);
         loop {
             if self.is_stopped() {
-                return None;
+                return Taken::Nothing;
             }
-            if let Some(task) = state.find(forest) {
+            let taken = if is_called() {
+                Some(Taken::Call)
+            } else if let Some(part) = state.parts.pop() {
+                Some(Taken::Part(part))
+            } else {
+                state.find(forest).map(Taken::Task)
+            };
+            if let Some(taken) = taken {
                 state.waiting -= 1;
                 self.idle.store(state.waiting, Ordering::Relaxed);
-                return Some(task);
+                return taken;
             }
             if state.waiting == self.workers {
                 // Nobody is left who could plan anything. The others find out the same way.
                 self.changed.notify_all();
-                return None;
+                return Taken::Nothing;
             }
             state = self.changed.wait(state).expect("no worker panics");
         }

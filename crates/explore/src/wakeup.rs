@@ -25,6 +25,15 @@ pub(crate) struct Branch {
     pub(crate) sibling: u32,
 }
 
+/// A branch of a tree that is written down: `level` steps are above it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PlannedStep {
+    pub(crate) level: u32,
+    pub(crate) thread: ThreadId,
+    pub(crate) outcome: u32,
+    pub(crate) footprint: Footprint,
+}
+
 /// A step that was explored from here, or from above without a dependent step since: executions
 /// that could begin with it are known.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -333,6 +342,48 @@ impl Forest {
             }
             open.push((branch.child, Place::ChildOf(copy)));
             open.push((branch.sibling, Place::After(copy)));
+        }
+        first
+    }
+
+    /// The branches of a tree, each before those below it, and those before the ones after it.
+    pub(crate) fn walk(&self, tree: u32) -> Vec<PlannedStep> {
+        let mut steps = Vec::new();
+        let mut open = vec![(tree, 0)];
+        while let Some((number, level)) = open.pop() {
+            if number == NONE {
+                continue;
+            }
+            let branch = self.branch(number);
+            steps.push(PlannedStep {
+                level,
+                thread: branch.thread,
+                outcome: branch.outcome,
+                footprint: branch.footprint.clone(),
+            });
+            open.push((branch.sibling, level));
+            open.push((branch.child, level + 1));
+        }
+        steps
+    }
+
+    /// Makes a tree of its branches. None is more than one level below the one before it, and the
+    /// first is at level 0.
+    pub(crate) fn plant(&mut self, steps: &[PlannedStep]) -> u32 {
+        let mut first = NONE;
+        // The last branch of each level above the next one, and at its level.
+        let mut last: Vec<u32> = Vec::new();
+        for step in steps {
+            let level = step.level as usize;
+            let number = self.add(step.thread, step.outcome, step.footprint.clone());
+            last.truncate(level + 1);
+            match (last.get(level), level.checked_sub(1)) {
+                (Some(&before), _) => self.branches[before as usize].sibling = number,
+                (None, Some(above)) => self.branches[last[above] as usize].child = number,
+                (None, None) => first = number,
+            }
+            last.truncate(level);
+            last.push(number);
         }
         first
     }
