@@ -6,11 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fencepost_memory::LocationId;
-use rustc_hash::FxHashSet;
 
 use crate::bounded::Bounded;
-use crate::findings::{Findings, Found};
-use crate::optimal::Optimal;
+use crate::checkpoint::{
+    self, Checkpoint, CheckpointError, Keeper, Resumed, Search, Standpoint, changed,
+};
+use crate::fault::Fault;
+use crate::findings::{Findings, Found, Problem};
+use crate::gathered::Gathered;
+use crate::optimal::{Optimal, Taking};
 use crate::pool::Pool;
 use crate::program::Program;
 use crate::run::Run;
@@ -76,8 +80,10 @@ pub struct Report<E> {
     pub limits: Vec<Limit>,
     /// Where threads were kept waiting in loops, which are assumed to do nothing else.
     pub waits: Vec<Option<LocationId>>,
-    /// The time taken.
+    /// The time taken, with that before a checkpoint.
     pub elapsed: Duration,
+    /// Whether a budget or the caller ended it, so that it could go on.
+    pub can_go_on: bool,
 }
 
 impl<E> Report<E> {
@@ -89,6 +95,23 @@ impl<E> Report<E> {
 
 /// Called now and then, and told how far it is. Says whether to go on.
 pub type Watchman<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
+
+/// What becomes of an exploration that is interrupted.
+#[derive(Default)]
+pub struct Keeping<'a> {
+    /// Where to go on.
+    pub from: Option<Checkpoint>,
+    /// How to keep where it is.
+    pub saver: Option<Saver<'a>>,
+}
+
+/// Keeps where an exploration is: now and then, and when a budget or the caller ends it.
+pub struct Saver<'a> {
+    /// How often. After each execution, if that is no time at all.
+    pub every: Duration,
+    /// Keeps a checkpoint, instead of the one before. No program of the exploration runs meanwhile.
+    pub save: &'a mut (dyn FnMut(Checkpoint) + Send),
+}
 
 /// Time and the caller are asked after so many executions.
 const EXECUTIONS_PER_LOOK: u64 = 64;
@@ -105,20 +128,45 @@ struct Budget<'a> {
     steps: AtomicU64,
     limit: Mutex<Option<Limit>>,
     is_stopped: AtomicBool,
+    /// The executions and the time before a checkpoint.
+    runs_before: u64,
+    earlier: Duration,
+    /// How often to keep a checkpoint.
+    every: Option<Duration>,
+    /// When to keep the next one, in milliseconds from the start.
+    next_save: AtomicU64,
 }
 
 impl<'a> Budget<'a> {
-    fn new(settings: &'a Settings) -> Self {
+    fn new<E>(settings: &'a Settings, before: &Gathered<E>, every: Option<Duration>) -> Self {
         Budget {
             started: Instant::now(),
             settings,
             runs: AtomicU64::new(0),
-            executions: AtomicU64::new(0),
-            abandoned: AtomicU64::new(0),
-            steps: AtomicU64::new(0),
+            executions: AtomicU64::new(before.executions),
+            abandoned: AtomicU64::new(before.abandoned),
+            steps: AtomicU64::new(before.steps),
             limit: Mutex::new(None),
             is_stopped: AtomicBool::new(false),
+            runs_before: before.executions + before.abandoned,
+            earlier: before.earlier,
+            every,
+            next_save: AtomicU64::new(every.map_or(u64::MAX, milliseconds)),
         }
+    }
+
+    /// Whether it is time to keep a checkpoint. Only one worker is told so.
+    fn is_save_due(&self, elapsed: Duration) -> bool {
+        let (Some(every), now) = (self.every, milliseconds(elapsed)) else {
+            return false;
+        };
+        let due = self.next_save.load(Ordering::Relaxed);
+        let next = now.saturating_add(milliseconds(every));
+        let change = |to| {
+            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+            self.next_save.compare_exchange(due, to, success, failure)
+        };
+        now >= due && change(next).is_ok()
     }
 
     fn stop(&self, limit: Limit) {
@@ -139,11 +187,15 @@ impl<'a> Budget<'a> {
         if let Some(most) = self.settings.max_executions
             && self.runs.fetch_add(1, Ordering::Relaxed) >= most
         {
-            self.stop(Limit::Executions(most));
+            self.stop(Limit::Executions(self.runs_before.saturating_add(most)));
             return false;
         }
         true
     }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// One worker's view of the budget.
@@ -152,7 +204,10 @@ struct Eye<'a, 'b> {
     /// The worker that talks to the caller has this.
     watchman: Option<Watchman<'b>>,
     until_look: u64,
+    per_look: u64,
     told: (u64, u64, u64),
+    /// It is time to keep a checkpoint.
+    is_save_due: bool,
 }
 
 /// What a worker has done so far.
@@ -167,11 +222,17 @@ struct Done {
 
 impl<'a, 'b> Eye<'a, 'b> {
     fn new(budget: &'a Budget<'a>, watchman: Option<Watchman<'b>>) -> Self {
+        let per_look = match budget.every {
+            Some(Duration::ZERO) => 1,
+            _ => EXECUTIONS_PER_LOOK,
+        };
         Eye {
             budget,
             watchman,
-            until_look: EXECUTIONS_PER_LOOK,
+            until_look: per_look,
+            per_look,
             told: (0, 0, 0),
+            is_save_due: false,
         }
     }
 
@@ -187,7 +248,7 @@ impl<'a, 'b> Eye<'a, 'b> {
 
     #[cold]
     fn look(&mut self, done: &Done) {
-        self.until_look = EXECUTIONS_PER_LOOK;
+        self.until_look = self.per_look;
         let budget = self.budget;
         let (executions, abandoned, steps) = self.told;
         let tell = |to: &AtomicU64, now: u64, before: u64| {
@@ -204,6 +265,7 @@ impl<'a, 'b> Eye<'a, 'b> {
         {
             budget.stop(Limit::Time(most));
         }
+        self.is_save_due = budget.is_save_due(elapsed);
         let Some(watchman) = &mut self.watchman else {
             return;
         };
@@ -216,51 +278,13 @@ impl<'a, 'b> Eye<'a, 'b> {
             executions,
             abandoned,
             steps,
-            elapsed,
+            elapsed: budget.earlier + elapsed,
             estimate,
             bound: done.bound,
         };
         if watchman(&progress) == ControlFlow::Break(()) {
             budget.stop(Limit::Stopped);
         }
-    }
-}
-
-/// What one or more workers have found.
-struct Gathered<E> {
-    findings: Findings<E>,
-    executions: u64,
-    abandoned: u64,
-    steps: u64,
-    was_cut: bool,
-    waits: FxHashSet<Option<LocationId>>,
-}
-
-impl<E: Clone + PartialEq> Gathered<E> {
-    fn of<P: Program<Error = E>>(
-        run: Run<P>,
-        executions: u64,
-        abandoned: u64,
-        was_cut: bool,
-    ) -> Self {
-        Gathered {
-            executions,
-            abandoned,
-            steps: run.steps,
-            was_cut: was_cut || run.was_bounded,
-            waits: run.waits,
-            findings: run.findings,
-        }
-    }
-
-    fn merge(mut self, other: Self) -> Self {
-        self.findings.merge(other.findings);
-        self.executions += other.executions;
-        self.abandoned += other.abandoned;
-        self.steps += other.steps;
-        self.was_cut |= other.was_cut;
-        self.waits.extend(other.waits);
-        self
     }
 }
 
@@ -272,14 +296,68 @@ where
     P::Error: Send,
     F: Fn() -> P + Sync,
 {
-    let budget = Budget::new(settings);
+    match explore_keeping(program, settings, watchman, Keeping::default()) {
+        Ok(report) => report,
+        Err(error) => unreachable!("there is no checkpoint: {error}"),
+    }
+}
+
+/// Explores a program, from the start or from a checkpoint, and keeps where it is.
+///
+/// Budgets are for what is still to be done. All else in the report is about the whole exploration, as if it
+/// had not been interrupted.
+///
+/// # Errors
+/// If the checkpoint does not fit the program, or there are no checkpoints with these settings.
+pub fn explore_keeping<P, F>(
+    program: F,
+    settings: &Settings,
+    watchman: Watchman<'_>,
+    keeping: Keeping<'_>,
+) -> Result<Report<P::Error>, CheckpointError>
+where
+    P: Program,
+    P::Error: Send,
+    F: Fn() -> P + Sync,
+{
+    let Keeping { from, saver } = keeping;
+    let is_resumed = from.is_some();
+    let mut resumed = Resumed::nothing(settings);
+    let mut keeper = None;
+    let every = saver.as_ref().map(|saver| saver.every);
+    if from.is_some() || saver.is_some() {
+        if !checkpoint::are_supported(settings) {
+            return Err(CheckpointError::Unsupported);
+        }
+        let first = checkpoint::first_execution(Run::new(program(), settings, false));
+        if let Some(from) = from {
+            resumed = checkpoint::resume(from, &program, settings, first)?;
+        }
+        let before = resumed.before.clone();
+        keeper = saver.map(|saver| Keeper::new(settings, first, saver, before));
+    }
+    let Resumed { before, tree, next } = resumed;
+    let keeper = keeper.as_ref();
+    let budget = Budget::new(settings, &before, every);
     let mut limits = Vec::new();
+    let mut pool = None;
+    let next = AtomicU64::new(next);
     let gathered = match &settings.strategy {
         Strategy::Exhaustive => {
-            let pool = Arc::new(Pool::new(settings.workers.max(1)));
+            let workers = settings.workers.max(1);
+            let pool = pool.insert(Arc::new(match &tree {
+                Some(tree) => Pool::restored(workers, tree),
+                None => Pool::new(workers),
+            }));
             let work = |worker: usize, eye: &mut Eye<'_, '_>| {
                 let run = Run::new(program(), settings, true);
-                explore_part(Optimal::new(run, Arc::clone(&pool)), worker, &pool, eye)
+                let mut search = Optimal::new(run, Arc::clone(pool));
+                if let Some(tree) = &tree {
+                    let begun = tree.begun.get(worker).copied().unwrap_or(0);
+                    search.remember(&tree.partners, begun);
+                }
+                let begins_at_root = worker == 0 && tree.is_none();
+                explore_part(search, worker, begins_at_root, pool, keeper, eye)
             };
             with_workers(settings.workers, &budget, watchman, &work)
         }
@@ -292,10 +370,9 @@ where
         }
         &Strategy::Random { seed, executions } => {
             limits.push(Limit::Sample);
-            let next = AtomicU64::new(0);
-            let work = |_: usize, eye: &mut Eye<'_, '_>| {
-                let run = Run::new(program(), settings, false);
-                sample(run, Walk::new(seed), &next, executions, eye)
+            let work = |worker: usize, eye: &mut Eye<'_, '_>| {
+                let search = Sampled::new(Run::new(program(), settings, false), Walk::new(seed));
+                sample(search, worker, &next, executions, keeper, eye)
             };
             with_workers(settings.workers, &budget, watchman, &work)
         }
@@ -305,11 +382,11 @@ where
             depth,
         } => {
             limits.push(Limit::Sample);
-            let next = AtomicU64::new(0);
             let length = length_of_one(Run::new(program(), settings, false));
-            let work = |_: usize, eye: &mut Eye<'_, '_>| {
-                let run = Run::new(program(), settings, false);
-                sample(run, Pct::new(seed, depth, length), &next, executions, eye)
+            let work = |worker: usize, eye: &mut Eye<'_, '_>| {
+                let chooser = Pct::new(seed, depth, length);
+                let search = Sampled::new(Run::new(program(), settings, false), chooser);
+                sample(search, worker, &next, executions, keeper, eye)
             };
             with_workers(settings.workers, &budget, watchman, &work)
         }
@@ -317,12 +394,57 @@ where
             limits.push(Limit::Sample);
             let schedule = schedule.clone();
             let mut eye = Eye::new(&budget, Some(watchman));
-            let run = Run::new(program(), settings, false);
-            sample(run, Replay { schedule }, &AtomicU64::new(0), 1, &mut eye)
+            let search = Sampled::new(Run::new(program(), settings, false), Replay { schedule });
+            sample(search, 0, &next, 1, keeper, &mut eye)
         }
     };
-    limits.extend(budget.limit.lock().expect("no worker panics").take());
-    report(gathered, limits, settings, budget.started.elapsed())
+    if is_resumed {
+        refuse_divergence(&gathered)?;
+    }
+    let limit = budget.limit.lock().expect("no worker panics").take();
+    let can_go_on = !gathered.findings.is_enough
+        && matches!(
+            limit,
+            Some(Limit::Executions(_) | Limit::Time(_) | Limit::Stopped)
+        );
+    if let Some(keeper) = keeper
+        && can_go_on
+    {
+        keeper.save_last(gathered.clone(), &place(pool.as_deref(), &next, settings));
+    }
+    limits.extend(limit);
+    let elapsed = before.earlier + budget.started.elapsed();
+    let mut report = report(before.merge(gathered), limits, settings, elapsed);
+    report.can_go_on = can_go_on;
+    Ok(report)
+}
+
+/// If the program does something else than before a checkpoint, perhaps it is another one.
+fn refuse_divergence<E>(gathered: &Gathered<E>) -> Result<(), CheckpointError> {
+    let diverges = |found: &Found<E>| {
+        matches!(
+            found.problem,
+            Problem::Fault(Fault::NonDeterminism { .. } | Fault::NoSuchExecution { .. })
+        )
+    };
+    match gathered.findings.kept.iter().find(|found| diverges(found)) {
+        None => Ok(()),
+        Some(found) => Err(changed(format!(
+            "an execution does not go on as planned (schedule: {})",
+            found.schedule.shortened()
+        ))),
+    }
+}
+
+/// Where the search as a whole is.
+fn place<'a>(pool: Option<&'a Pool>, next: &AtomicU64, settings: &Settings) -> Search<'a> {
+    match (pool, &settings.strategy) {
+        (Some(pool), _) => Search::Tree(pool),
+        (None, Strategy::Random { executions, .. } | Strategy::Pct { executions, .. }) => {
+            Search::Sample(next.load(Ordering::Relaxed).min(*executions))
+        }
+        (None, _) => Search::Sample(0),
+    }
 }
 
 /// Runs the same work on several threads, this one among them.
@@ -357,13 +479,38 @@ fn with_workers<E: Clone + PartialEq + Send>(
 fn explore_part<P: Program>(
     mut search: Optimal<P>,
     worker: usize,
+    begins_at_root: bool,
     pool: &Pool,
+    keeper: Option<&Keeper<'_, '_, P::Error>>,
     eye: &mut Eye<'_, '_>,
 ) -> Gathered<P::Error> {
     let _guard = pool.stop_on_panic();
+    let _stay = keeper.map(|keeper| keeper.meeting().stay());
+    let is_called = || keeper.is_some_and(|keeper| keeper.meeting().is_called());
     // The first worker begins at the root, the others with what it shares.
-    let mut has_work = worker == 0 || search.take_task();
-    while has_work {
+    let mut has_work = begins_at_root;
+    loop {
+        if !has_work {
+            match search.take_work(&is_called) {
+                Taking::HasWork => has_work = true,
+                Taking::IsCalled => {}
+                Taking::NothingIsLeft => break,
+            }
+        }
+        if let Some(keeper) = keeper {
+            if std::mem::take(&mut eye.is_save_due) {
+                keeper.meeting().call();
+                pool.wake();
+            }
+            if is_called() {
+                let (executions, abandoned) = (search.executions, search.abandoned);
+                let (run, was_cut) = (&search.run, search.was_cut);
+                let gathered = Gathered::so_far(run, executions, abandoned, was_cut);
+                let standpoint = search.standpoint(worker, has_work);
+                keeper.attend(gathered, standpoint, || Search::Tree(pool));
+                continue;
+            }
+        }
         let done = || Done {
             executions: search.executions,
             abandoned: search.abandoned,
@@ -375,7 +522,7 @@ fn explore_part<P: Program>(
             pool.stop();
             break;
         }
-        has_work = search.next_execution();
+        has_work = !search.run.findings.is_enough && search.next_execution();
         if search.run.findings.is_enough {
             eye.budget.stop(Limit::Found);
             pool.stop();
@@ -385,7 +532,9 @@ fn explore_part<P: Program>(
             search.share();
             has_work = search.has_own_work();
         }
-        has_work = has_work || search.take_task();
+    }
+    if let Some(keeper) = keeper {
+        keeper.leave(search.standpoint(worker, has_work));
     }
     let (executions, abandoned) = (search.executions, search.abandoned);
     let was_cut = search.was_cut;
@@ -436,14 +585,28 @@ fn explore_bounded<P: Program>(
 }
 
 fn sample<P: Program, C: Chooser>(
-    run: Run<P>,
-    chooser: C,
+    mut search: Sampled<P, C>,
+    worker: usize,
     next: &AtomicU64,
     executions: u64,
+    keeper: Option<&Keeper<'_, '_, P::Error>>,
     eye: &mut Eye<'_, '_>,
 ) -> Gathered<P::Error> {
-    let mut search = Sampled::new(run, chooser);
+    let _stay = keeper.map(|keeper| keeper.meeting().stay());
     loop {
+        if let Some(keeper) = keeper {
+            if std::mem::take(&mut eye.is_save_due) {
+                keeper.meeting().call();
+            }
+            if keeper.meeting().is_called() {
+                let (run, was_cut) = (&search.run, search.was_cut);
+                let gathered = Gathered::so_far(run, search.executions, 0, was_cut);
+                let standpoint = Standpoint::of_sample(worker);
+                // When the last worker has come, all executions below the next number have been run.
+                let settings = eye.budget.settings;
+                keeper.attend(gathered, standpoint, || place(None, next, settings));
+            }
+        }
         let done = || Done {
             executions: search.executions,
             abandoned: 0,
@@ -509,5 +672,6 @@ fn report<E: Clone + PartialEq>(
         limits,
         waits,
         elapsed,
+        can_go_on: false,
     }
 }

@@ -46,7 +46,7 @@ impl<E: PartialEq> Found<E> {
 }
 
 /// Counts and keeps findings.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Findings<E> {
     pub(crate) kept: Vec<Found<E>>,
     pub(crate) tally: Tally,
@@ -104,6 +104,11 @@ impl<E: Clone + PartialEq> Findings<E> {
         self.execution += 1;
         let kept = self.violations_at.partition_point(|&at| at <= repeated);
         self.violations_at.truncate(kept);
+    }
+
+    /// No execution is repeated in part.
+    pub(crate) fn forget_execution(&mut self) {
+        self.violations_at.clear();
     }
 
     /// The execution was run to its end.

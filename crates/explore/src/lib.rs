@@ -5,10 +5,14 @@
 pub mod program;
 
 mod bounded;
+mod checkpoint;
 mod explore;
 mod fault;
 mod findings;
+mod fingerprint;
 mod footprint;
+mod gathered;
+mod meeting;
 mod optimal;
 mod past;
 mod pool;
@@ -19,7 +23,8 @@ mod settings;
 mod wakeup;
 mod watch;
 
-pub use explore::{Limit, Progress, Report, Watchman, explore};
+pub use checkpoint::{Checkpoint, CheckpointError};
+pub use explore::{Keeping, Limit, Progress, Report, Saver, Watchman, explore, explore_keeping};
 pub use fault::{Fault, Waiting};
 pub use findings::{Found, Problem};
 pub use program::{Condition, Effect, Intent, Performed, Program, Standing, Touch, TouchKind};

@@ -26,14 +26,16 @@ use std::sync::{Arc, Mutex};
 use fencepost_memory::{Address, ThreadId};
 use rustc_hash::FxHashMap;
 
+use crate::checkpoint::{Part, Path, SavedPlans, Standpoint, Work};
 use crate::fault::Fault;
+use crate::fingerprint::Fingerprint;
 use crate::footprint::Footprint;
 use crate::past::{NONE, Race};
-use crate::pool::{Plans, Pool, SharedNode, Task};
+use crate::pool::{NodeRef, Plans, Pool, SharedNode, Taken, Task};
 use crate::program::{Effect, Intent, Program, Standing, TouchKind};
 use crate::run::{End, Run};
-use crate::schedule::Turn;
-use crate::wakeup::{Forest, Insertion, LaterEvent, Reversal, Sleeper, is_all_firm};
+use crate::schedule::{Schedule, Turn};
+use crate::wakeup::{Forest, Insertion, LaterEvent, Reversal, Sleeper};
 
 /// A state of the program on the way to the end of the execution.
 struct Node {
@@ -63,7 +65,7 @@ pub(crate) struct Optimal<P: Program> {
     partners: FxHashMap<Address, Vec<Address>>,
     pool: Arc<Pool>,
     /// The nodes above this worker's part of the tree.
-    shared: Vec<Arc<SharedNode>>,
+    shared: Vec<NodeRef>,
     /// The step from the last of them with which this worker's part begins.
     part: Option<Turn>,
     /// What to begin with.
@@ -78,6 +80,15 @@ pub(crate) struct Optimal<P: Program> {
     pub(crate) abandoned: u64,
     /// Whether a bound kept a thread from going on.
     pub(crate) was_cut: bool,
+}
+
+/// Whether a worker that had nothing to do has now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taking {
+    HasWork,
+    /// No, because it is called to a meeting.
+    IsCalled,
+    NothingIsLeft,
 }
 
 enum Choice {
@@ -111,37 +122,43 @@ impl<P: Program> Optimal<P> {
         }
     }
 
-    /// Takes over a part of the tree that another worker shares. False if there is none left.
-    pub(crate) fn take_task(&mut self) -> bool {
+    /// Takes over a part of the tree that another worker shares.
+    pub(crate) fn take_work(&mut self, is_called: &dyn Fn() -> bool) -> Taking {
         self.explored += std::mem::take(&mut self.weight);
         self.end_part();
         self.shared.clear();
-        self.task = self.pool.take(&mut self.forest);
-        let Some(task) = &self.task else {
-            return false;
-        };
+        self.pool.planned();
+        match self.pool.take(&mut self.forest, is_called) {
+            Taken::Nothing => return Taking::NothingIsLeft,
+            Taken::Call => return Taking::IsCalled,
+            Taken::Task(task) => self.take_task(task),
+            Taken::Part(part) => self.go_on_with(part),
+        }
+        Taking::HasWork
+    }
+
+    fn take_task(&mut self, task: Task) {
         self.weight = task.weight;
-        let mut node = &task.node;
-        loop {
-            self.shared.push(Arc::clone(node));
-            match &node.parent {
-                Some((parent, _)) => node = parent,
-                None => break,
-            }
+        self.set_shared(Some(&task.node));
+        self.task = Some(task);
+        self.run.clear();
+    }
+
+    /// This worker's part of the tree is below this node.
+    fn set_shared(&mut self, node: Option<&NodeRef>) {
+        self.shared.clear();
+        let mut node = node;
+        while let Some(shared) = node {
+            self.shared.push(Arc::clone(shared));
+            node = shared.parent.as_ref().map(|(parent, _)| parent);
         }
         self.shared.reverse();
-        self.run.clear();
-        true
     }
 
     /// This worker's part of the tree is explored.
     fn end_part(&mut self) {
         if let (Some(node), Some(turn)) = (self.shared.last(), self.part.take()) {
-            let plans = &mut *node.lock();
-            let same = |s: &&mut Sleeper| s.thread == turn.thread && s.outcome == turn.outcome;
-            if let Some(sleeper) = plans.sleep.iter_mut().find(same) {
-                sleeper.is_firm = plans.is_firm;
-            }
+            node.end_of(turn);
         }
     }
 
@@ -298,6 +315,7 @@ impl<P: Program> Optimal<P> {
         let result = self.run.perform(turn);
         if self.run.past.len() > depth {
             self.descend(depth, task.tree);
+            debug_assert!(self.nodes[depth + 1].sleep.iter().all(|s| s.is_firm));
             let mut plans = task.node.lock();
             let plans = &mut *plans;
             let footprint = self.run.past.footprint(depth as u32);
@@ -489,8 +507,7 @@ impl<P: Program> Optimal<P> {
                 let known = self.reversal.is_known(past, &node.sleep);
                 known.unwrap_or_else(|| {
                     let (tree, reversal) = (&mut node.tree, &mut self.reversal);
-                    let is_firm = is_all_firm(&node.sleep);
-                    self.forest.insert(tree, past, reversal, is_firm)
+                    self.forest.insert(tree, past, reversal)
                 })
             }
             Some(node) => {
@@ -499,7 +516,7 @@ impl<P: Program> Optimal<P> {
                 let known = self.reversal.is_known(past, &plans.sleep);
                 known.unwrap_or_else(|| {
                     let (tree, reversal) = (&mut plans.tree, &mut self.reversal);
-                    plans.forest.insert(tree, past, reversal, plans.is_firm)
+                    plans.forest.insert(tree, past, reversal)
                 })
             }
         };
@@ -525,19 +542,18 @@ impl<P: Program> Optimal<P> {
             node.done += 1;
             let is_explored = node.tree == NONE && self.run.past.event(depth as u32).outcomes <= 1;
             if is_explored {
-                // Who would ask what is asleep there?
+                // Nobody will ask what is asleep there.
                 self.run.past.pop();
                 continue;
             }
             let footprint = self.run.past.footprint(depth as u32);
             let event = self.run.past.pop();
-            let is_firm = is_all_firm(&node.sleep);
             node.sleep.push(Sleeper {
                 thread: event.thread,
                 outcome: event.outcome,
                 footprint,
                 intent: Some(event.intent),
-                is_firm,
+                is_firm: true,
             });
             if event.outcomes > 1 {
                 let (thread, outcomes) = (event.thread, event.outcomes);
@@ -577,7 +593,6 @@ impl<P: Program> Optimal<P> {
             let mut tree = forest.copy(&self.forest, node.tree);
             self.forest.cut(std::mem::replace(&mut node.tree, NONE));
             let mut sleep = std::mem::take(&mut node.sleep);
-            let is_firm = is_all_firm(&sleep);
             let left = forest.count(tree);
             let mut weight = self.weight;
             let is_in_progress = at < self.run.past.len();
@@ -601,11 +616,15 @@ impl<P: Program> Optimal<P> {
                 self.weight = 0.0;
                 self.part = None;
             }
+            let fingerprint = match self.shared.last() {
+                None => Fingerprint::START,
+                Some(above) => above.fingerprint.with_event(&self.run.past, at as u32 - 1),
+            };
             self.shared.push(Arc::new(SharedNode {
                 parent,
+                fingerprint,
                 plans: Mutex::new(Plans {
                     sleep,
-                    is_firm,
                     forest,
                     tree,
                     is_busy: false,
@@ -619,6 +638,141 @@ impl<P: Program> Optimal<P> {
     /// Whether there is an execution to run in this worker's own part of the tree.
     pub(crate) fn has_own_work(&self) -> bool {
         self.shared.len() <= self.run.past.len()
+    }
+}
+
+/// Checkpoints.
+impl<P: Program> Optimal<P> {
+    /// Where this worker is, between two executions.
+    pub(crate) fn standpoint(&self, worker: usize, has_work: bool) -> Standpoint {
+        let mut partners: Vec<_> = self
+            .partners
+            .iter()
+            .flat_map(|(&object, partners)| partners.iter().map(move |&partner| (object, partner)))
+            .collect();
+        // Each object's partners stay in their order.
+        partners.sort_by_key(|&(object, _)| object);
+        Standpoint {
+            worker,
+            begun: self.run.findings.execution,
+            part: has_work.then(|| self.part_of_tree()),
+            partners,
+        }
+    }
+
+    fn part_of_tree(&self) -> Part<NodeRef> {
+        let plans = |asleep: &[Sleeper], tree: u32| SavedPlans {
+            asleep: asleep.to_vec(),
+            planned: self.forest.walk(tree),
+        };
+        let work = match &self.task {
+            Some(task) => Work::Task {
+                turn: task.turn,
+                plans: plans(&task.sleep, task.tree),
+            },
+            None => {
+                let past = &self.run.past;
+                let races = 0..past.race_count();
+                let settled = races.filter(|&race| past.race(race).is_settled);
+                let nodes = &self.nodes[self.shared.len()..=past.len()];
+                let node = |node: &Node| (node.done, plans(&node.sleep, node.tree));
+                Work::Path(Path {
+                    part: self.part,
+                    explored: self.explored,
+                    schedule: self.run.schedule(),
+                    fingerprint: Fingerprint::of(past),
+                    settled: settled.map(|race| race as u32).collect(),
+                    nodes: nodes.iter().map(node).collect(),
+                })
+            }
+        };
+        Part {
+            node: self.shared.last().cloned(),
+            weight: self.weight,
+            work,
+        }
+    }
+
+    /// Knows what workers had learnt before, and begins with another number of the next execution.
+    pub(crate) fn remember(&mut self, partners: &[(Address, Address)], begun: u64) {
+        for &(object, partner) in partners {
+            self.partners.entry(object).or_default().push(partner);
+        }
+        self.run.findings.execution = begun;
+    }
+
+    /// Goes on where a worker was when a checkpoint was made.
+    fn go_on_with(&mut self, part: Part<NodeRef>) {
+        let Part { node, weight, work } = part;
+        match (work, node) {
+            (Work::Task { turn, plans }, Some(node)) => {
+                let tree = self.forest.plant(&plans.planned);
+                self.take_task(Task {
+                    node,
+                    turn,
+                    sleep: plans.asleep,
+                    tree,
+                    weight,
+                });
+            }
+            (Work::Task { .. }, None) => unreachable!("a task begins at a node"),
+            (Work::Path(path), node) => {
+                self.weight = weight;
+                self.set_shared(node.as_ref());
+                self.explored += path.explored;
+                self.go_to(path);
+            }
+        }
+    }
+
+    /// Goes to the end of a path. The next execution begins from there.
+    fn go_to(&mut self, path: Path) {
+        let Schedule(turns) = path.schedule;
+        self.run.clear();
+        self.run.findings.forget_execution();
+        let mut result = match turns.is_empty() {
+            // The program may fail before its first operation.
+            true => Ok(()),
+            false => self.run.begin().and_then(|()| self.run.follow(&turns)),
+        };
+        if result.is_ok() && Fingerprint::of(&self.run.past) != path.fingerprint {
+            // It was another one when the checkpoint was looked at.
+            let last = turns.last().map_or(ThreadId(0), |turn| turn.thread);
+            result = Err(Fault::NoSuchExecution {
+                step: turns.len(),
+                thread: last,
+            });
+        }
+        let end = self.run.finish(match result {
+            Ok(()) => End::Known,
+            Err(Fault::Program(_)) => End::Fault(Fault::NoSuchExecution {
+                step: self.run.past.len(),
+                thread: ThreadId(0),
+            }),
+            Err(fault) => End::Fault(fault),
+        });
+        if let End::Fault(fault) = end {
+            let schedule = self.run.schedule();
+            self.run.findings.fault(fault, schedule, &[]);
+            self.run.findings.is_enough = true;
+            return;
+        }
+        for &race in &path.settled {
+            if (race as usize) < self.run.past.race_count() {
+                self.run.past.settle(race as usize);
+            }
+        }
+        let first = self.shared.len();
+        self.nodes.clear();
+        self.nodes.resize_with(first, || EMPTY_NODE);
+        for (done, plans) in path.nodes {
+            self.nodes.push(Node {
+                sleep: plans.asleep,
+                tree: self.forest.plant(&plans.planned),
+                done,
+            });
+        }
+        self.part = path.part;
     }
 }
 

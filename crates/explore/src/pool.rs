@@ -6,23 +6,39 @@
 //! the first from which something is left to explore, and the idle one takes a step from there.
 //!
 //! A step is asleep for all others from the moment when it is taken, so no class is run twice. But
-//! while its exploration goes on, it cannot be relied on for more than what begins with it: with
-//! one worker, what it finds out about executions that begin otherwise is planned before those are
-//! explored. So steps that are being explored put fewer executions to sleep
-//! ([`Sleeper::is_firm`]), and so do all others below a node where such a step is asleep; some
-//! executions are then found to be known only half-way, and given up.
+//! while its exploration goes on, it cannot be relied on as with one worker. There, what the
+//! exploration of a step finds out about executions that begin otherwise is planned before those
+//! are explored. Suppose that what begins with `q` is explored while `p` is asleep and still being
+//! explored. Executions that begin with `q`, but could begin with `p`, are left to `p`. In one
+//! of these a race may show that there is another execution, which cannot begin with `p`. So it
+//! belongs to `q`; but whoever explores `q` never sees the execution that shows it, and when
+//! it is planned at last, `q` is taken or even done.
+//!
+//! Hence the rule: **a step is taken only if all that stays asleep after it has been explored**
+//! ([`Sleeper::is_firm`]). Steps that conflict with those that are being explored can be taken at
+//! once, and mostly these are what is planned; others wait. So each part of the tree is explored as
+//! it would be by one worker, and what begins with a step that was taken can be left to it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
+use rustc_hash::FxHashMap;
+
+use crate::checkpoint::{Part, SavedNode, SavedPlans, Tree};
+use crate::fingerprint::Fingerprint;
 use crate::past::NONE;
 use crate::schedule::Turn;
-use crate::wakeup::{Forest, Sleeper, is_all_firm};
+use crate::wakeup::{Branch, Forest, Sleeper};
+
+/// A node as workers hold it.
+pub(crate) type NodeRef = Arc<SharedNode>;
 
 /// A node that several workers can see.
 pub(crate) struct SharedNode {
     /// The node above, and the step from there.
-    pub(crate) parent: Option<(Arc<SharedNode>, Turn)>,
+    pub(crate) parent: Option<(NodeRef, Turn)>,
+    /// Of the execution up to here.
+    pub(crate) fingerprint: Fingerprint,
     pub(crate) plans: Mutex<Plans>,
 }
 
@@ -30,8 +46,6 @@ pub(crate) struct SharedNode {
 pub(crate) struct Plans {
     /// The steps that were taken from here, by anyone, and those that were asleep before.
     pub(crate) sleep: Vec<Sleeper>,
-    /// Whether all was firm that was asleep when the node was made.
-    pub(crate) is_firm: bool,
     pub(crate) forest: Forest,
     pub(crate) tree: u32,
     /// A step was taken of which it is not known yet what it touches. Until it is, no other step
@@ -44,6 +58,15 @@ pub(crate) struct Plans {
 impl SharedNode {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Plans> {
         self.plans.lock().expect("no worker panics while it plans")
+    }
+
+    /// What begins with this step from here is explored.
+    pub(crate) fn end_of(&self, turn: Turn) {
+        let mut plans = self.lock();
+        let same = |s: &&mut Sleeper| s.thread == turn.thread && s.outcome == turn.outcome;
+        if let Some(sleeper) = plans.sleep.iter_mut().find(same) {
+            sleeper.is_firm = true;
+        }
     }
 
     /// The steps from the root to here.
@@ -83,6 +106,17 @@ pub(crate) struct Task {
     pub(crate) weight: f64,
 }
 
+/// What a worker without work gets.
+pub(crate) enum Taken {
+    Task(Task),
+    /// A part of the tree that was being explored when a checkpoint was made.
+    Part(Part<NodeRef>),
+    /// It is called to a meeting.
+    Call,
+    /// There is nothing left for anyone.
+    Nothing,
+}
+
 /// What the workers share.
 pub(crate) struct Pool {
     workers: usize,
@@ -95,7 +129,9 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct PoolState {
     /// The shared nodes from which something may be left to explore.
-    open: Vec<Arc<SharedNode>>,
+    open: Vec<NodeRef>,
+    /// Parts of the tree from a checkpoint that no worker has gone on with yet, the last one first.
+    parts: Vec<Part<NodeRef>>,
     waiting: usize,
 }
 
@@ -108,6 +144,75 @@ impl Pool {
             idle: AtomicUsize::new(0),
             is_stopped: AtomicBool::new(false),
         }
+    }
+
+    /// A pool as it was when a checkpoint was made.
+    pub(crate) fn restored(workers: usize, tree: &Tree) -> Self {
+        let mut open: Vec<NodeRef> = Vec::new();
+        for node in &tree.nodes {
+            let parent = node
+                .parent
+                .map(|(parent, turn)| (Arc::clone(&open[parent]), turn));
+            let mut forest = Forest::new();
+            let first = forest.plant(&node.plans.planned);
+            open.push(Arc::new(SharedNode {
+                parent,
+                fingerprint: node.fingerprint,
+                plans: Mutex::new(Plans {
+                    sleep: node.plans.asleep.clone(),
+                    forest,
+                    tree: first,
+                    is_busy: node.is_busy,
+                    weight: node.weight,
+                }),
+            }));
+        }
+        let part = |part: &Part<usize>| Part {
+            node: part.node.map(|node| Arc::clone(&open[node])),
+            weight: part.weight,
+            work: part.work.clone(),
+        };
+        let parts = tree.parts.iter().rev().map(part).collect();
+        let pool = Pool::new(workers);
+        *pool.lock() = PoolState {
+            open,
+            parts,
+            waiting: 0,
+        };
+        pool
+    }
+
+    /// Writes down the shared nodes, these parts of the tree, and those that nobody has gone on with yet.
+    pub(crate) fn save(&self, parts: Vec<Part<NodeRef>>, tree: &mut Tree) {
+        let state = self.lock();
+        // Nodes are opened from the root downwards: what is above a node comes before it. They are
+        // closed when nobody holds them any more: what is above a node is open.
+        let numbers: FxHashMap<*const SharedNode, usize> =
+            state.open.iter().map(Arc::as_ptr).zip(0..).collect();
+        let number = |node: &NodeRef| numbers[&Arc::as_ptr(node)];
+        for node in &state.open {
+            let plans = node.lock();
+            tree.nodes.push(SavedNode {
+                parent: node
+                    .parent
+                    .as_ref()
+                    .map(|(parent, turn)| (number(parent), *turn)),
+                fingerprint: node.fingerprint,
+                weight: plans.weight,
+                is_busy: plans.is_busy,
+                plans: SavedPlans {
+                    asleep: plans.sleep.clone(),
+                    planned: plans.forest.walk(plans.tree),
+                },
+            });
+        }
+        let left = state.parts.iter().rev().cloned();
+        let parts = parts.into_iter().chain(left);
+        tree.parts.extend(parts.map(|part| Part {
+            node: part.node.as_ref().map(number),
+            weight: part.weight,
+            work: part.work,
+        }));
     }
 
     fn lock(&self) -> MutexGuard<'_, PoolState> {
@@ -144,8 +249,14 @@ impl Pool {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
+    /// Lets those that wait look around.
+    pub(crate) fn wake(&self) {
+        let _state = self.lock();
+        self.changed.notify_all();
+    }
+
     /// Makes nodes known to all.
-    pub(crate) fn open(&self, nodes: &[Arc<SharedNode>]) {
+    pub(crate) fn open(&self, nodes: &[NodeRef]) {
         self.lock().open.extend_from_slice(nodes);
         self.changed.notify_all();
     }
@@ -158,24 +269,35 @@ impl Pool {
         }
     }
 
-    /// A task for a worker that has nothing to do; none if there is nothing left for anyone.
-    pub(crate) fn take(&self, forest: &mut Forest) -> Option<Task> {
+    /// Something to do for a worker that has nothing to do, unless it is called.
+    pub(crate) fn take(&self, forest: &mut Forest, is_called: &dyn Fn() -> bool) -> Taken {
         let mut state = self.lock();
         state.waiting += 1;
         self.idle.store(state.waiting, Ordering::Relaxed);
         loop {
             if self.is_stopped() {
-                return None;
+                return Taken::Nothing;
             }
-            if let Some(task) = state.find(forest) {
+            let taken = if is_called() {
+                Some(Taken::Call)
+            } else if let Some(part) = state.parts.pop() {
+                Some(Taken::Part(part))
+            } else {
+                state.find(forest).map(Taken::Task)
+            };
+            if let Some(taken) = taken {
                 state.waiting -= 1;
                 self.idle.store(state.waiting, Ordering::Relaxed);
-                return Some(task);
+                return taken;
+            }
+            if state.waiting == self.workers && state.open.iter().any(|n| n.lock().tree != NONE) {
+                state.end_all();
+                continue;
             }
             if state.waiting == self.workers {
                 // Nobody is left who could plan anything. The others find out the same way.
                 self.changed.notify_all();
-                return None;
+                return Taken::Nothing;
             }
             state = self.changed.wait(state).expect("no worker panics");
         }
@@ -193,15 +315,29 @@ impl PoolState {
                 return Some(task);
             }
             // If no one else has the node, nothing can be planned there any more.
-            let is_closed = plans.tree == NONE && Arc::strong_count(node) == 1;
+            let is_closed = plans.tree == NONE && !plans.is_busy && Arc::strong_count(node) == 1;
             drop(plans);
-            if is_closed {
-                self.open.remove(at);
-            } else {
+            if !is_closed {
                 at += 1;
+                continue;
+            }
+            let node = self.open.remove(at);
+            if let Some((parent, turn)) = &node.parent {
+                parent.end_of(*turn);
+                // There may be steps now that can be taken.
+                at = 0;
             }
         }
         None
+    }
+
+    /// Nobody explores anything any more.
+    fn end_all(&mut self) {
+        for node in &self.open {
+            let mut plans = node.lock();
+            plans.is_busy = false;
+            plans.sleep.iter_mut().for_each(|s| s.is_firm = true);
+        }
     }
 }
 
@@ -211,17 +347,17 @@ impl Plans {
             return None;
         }
         let left = self.forest.count(self.tree);
-        let branch = self.forest.branch(self.tree).clone();
-        let tree = forest.copy(&self.forest, branch.child);
-        if let Some((_, _, subtree)) = self.forest.take_first(&mut self.tree) {
-            self.forest.cut(subtree);
-        }
-        // One sleeper that is being explored makes all of them less reliable: what follows from
-        // one may have been left to another.
-        let mut sleep = self.sleep.clone();
-        if !is_all_firm(&sleep) {
-            sleep.iter_mut().for_each(|sleeper| sleeper.is_firm = false);
-        }
+        let can_be_taken = |branch: &Branch| {
+            let is_awake = |s: &Sleeper| {
+                let depends = branch.footprint.depends_on(&s.footprint);
+                s.thread == branch.thread || branch.footprint.is_exact && depends
+            };
+            self.sleep.iter().all(|s| s.is_firm || is_awake(s))
+        };
+        let (branch, child) = self.forest.take_if(&mut self.tree, can_be_taken)?;
+        let tree = forest.copy(&self.forest, child);
+        self.forest.cut(child);
+        let sleep = self.sleep.clone();
         self.is_busy = !branch.footprint.is_exact;
         self.sleep.push(Sleeper {
             thread: branch.thread,

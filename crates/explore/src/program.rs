@@ -160,7 +160,7 @@ pub trait Program {
     /// A number above that of every thread that was ever made.
     fn thread_bound(&self) -> usize;
 
-    /// Where a thread stands.
+    /// Where a thread stands. Absent, if there never was a thread with this number.
     fn standing(&self, thread: ThreadId) -> Standing;
 
     /// The present state of an object.

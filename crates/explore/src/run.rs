@@ -265,14 +265,22 @@ impl<P: Program> Run<P> {
         let steps = self.steps;
         self.findings.is_muted = true;
         let mut result = Ok(());
-        for &turn in turns {
-            result = match self.ready(turn.thread) {
-                Some(_) => self.perform(turn),
-                None => self.force().unwrap_or(Err(Fault::NoSuchExecution {
-                    step: self.past.len() + 1,
-                    thread: turn.thread,
-                })),
+        for (step, &turn) in turns.iter().enumerate() {
+            let thread = turn.thread;
+            let no_such = || {
+                Err(Fault::NoSuchExecution {
+                    step: step + 1,
+                    thread,
+                })
             };
+            result = match self.ready(thread) {
+                Some(outcomes) if turn.outcome < outcomes => self.perform(turn),
+                Some(_) => no_such(),
+                None => self.force().unwrap_or_else(no_such),
+            };
+            if result.is_ok() && self.past.events().last().map(|e| e.thread) != Some(thread) {
+                result = no_such();
+            }
             if result.is_err() {
                 break;
             }

@@ -63,6 +63,22 @@ impl FromStr for Schedule {
     type Err = ScheduleError;
 
     fn from_str(text: &str) -> Result<Self, ScheduleError> {
+        Schedule::parse_at_most(text, MOST_STEPS)
+    }
+}
+
+impl Schedule {
+    /// Its beginning as text, for messages.
+    pub(crate) fn shortened(&self) -> String {
+        let text = self.to_string();
+        match text.char_indices().nth(200) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        }
+    }
+
+    /// Reads a schedule of at most so many steps.
+    pub(crate) fn parse_at_most(text: &str, most: usize) -> Result<Self, ScheduleError> {
         let text = text.trim();
         if text == "-" {
             return Ok(Schedule::default());
@@ -71,7 +87,7 @@ impl FromStr for Schedule {
         let mut at = 1;
         for part in text.split('.') {
             let (turn, count) = parse_run(part)
-                .filter(|(_, count)| turns.len() + count <= MOST_STEPS)
+                .filter(|(_, count)| turns.len() + count <= most.min(MOST_STEPS))
                 .ok_or_else(|| ScheduleError {
                     part: part.chars().take(40).collect(),
                     at,

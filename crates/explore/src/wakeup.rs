@@ -25,6 +25,15 @@ pub(crate) struct Branch {
     pub(crate) sibling: u32,
 }
 
+/// A branch of a tree that is written down: `level` steps are above it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PlannedStep {
+    pub(crate) level: u32,
+    pub(crate) thread: ThreadId,
+    pub(crate) outcome: u32,
+    pub(crate) footprint: Footprint,
+}
+
 /// A step that was explored from here, or from above without a dependent step since: executions
 /// that could begin with it are known.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,19 +43,9 @@ pub(crate) struct Sleeper {
     pub(crate) footprint: Footprint,
     /// What the thread was about to do, once that is known.
     pub(crate) intent: Option<Intent>,
-    /// Whether its exploration had ended when the step here was taken, and left nothing to the
-    /// exploration of another that goes on. If so, all that it has to say about executions that
-    /// do not begin with it has been planned.
+    /// Whether its exploration has ended. If so, all that it has to say about executions that do not
+    /// begin with it has been planned. Only at a node that workers share can it be otherwise.
     pub(crate) is_firm: bool,
-}
-
-/// Whether all that is asleep at a node is firm. Only then can an execution be left to a step that
-/// it does not begin with, because it commutes with all of it: if the execution goes on with
-/// something that does not commute, that is found in the exploration of that step, unless this was
-/// left in turn to a step that is asleep and still being explored, in another part of the
-/// tree, whose findings about this part come too late.
-pub(crate) fn is_all_firm(sleep: &[Sleeper]) -> bool {
-    sleep.iter().all(|sleeper| sleeper.is_firm)
 }
 
 /// What became of a sequence.
@@ -282,6 +281,31 @@ impl Forest {
         Some(taken)
     }
 
+    /// Takes the first branch off a tree of which `condition` holds: the branch and its subtree.
+    pub(crate) fn take_if(
+        &mut self,
+        tree: &mut u32,
+        condition: impl Fn(&Branch) -> bool,
+    ) -> Option<(Branch, u32)> {
+        let (mut before, mut number) = (NONE, *tree);
+        while number != NONE && !condition(&self.branches[number as usize]) {
+            before = number;
+            number = self.branches[number as usize].sibling;
+        }
+        if number == NONE {
+            return None;
+        }
+        let branch = self.branches[number as usize].clone();
+        match before {
+            NONE => *tree = branch.sibling,
+            before => self.branches[before as usize].sibling = branch.sibling,
+        }
+        self.branches[number as usize].sibling = self.free;
+        self.free = number;
+        let child = branch.child;
+        Some((branch, child))
+    }
+
     /// Whether a tree has this step among its first ones.
     pub(crate) fn has(&self, tree: u32, thread: ThreadId, outcome: u32) -> bool {
         let mut number = tree;
@@ -352,19 +376,59 @@ impl Forest {
         first
     }
 
+    /// The branches of a tree, each before those below it, and those before the ones after it.
+    pub(crate) fn walk(&self, tree: u32) -> Vec<PlannedStep> {
+        let mut steps = Vec::new();
+        let mut open = vec![(tree, 0)];
+        while let Some((number, level)) = open.pop() {
+            if number == NONE {
+                continue;
+            }
+            let branch = self.branch(number);
+            steps.push(PlannedStep {
+                level,
+                thread: branch.thread,
+                outcome: branch.outcome,
+                footprint: branch.footprint.clone(),
+            });
+            open.push((branch.sibling, level));
+            open.push((branch.child, level + 1));
+        }
+        steps
+    }
+
+    /// Makes a tree of its branches. None is more than one level below the one before it, and the
+    /// first is at level 0.
+    pub(crate) fn plant(&mut self, steps: &[PlannedStep]) -> u32 {
+        let mut first = NONE;
+        // The last branch of each level above the next one, and at its level.
+        let mut last: Vec<u32> = Vec::new();
+        for step in steps {
+            let level = step.level as usize;
+            let number = self.add(step.thread, step.outcome, step.footprint.clone());
+            last.truncate(level + 1);
+            match (last.get(level), level.checked_sub(1)) {
+                (Some(&before), _) => self.branches[before as usize].sibling = number,
+                (None, Some(above)) => self.branches[last[above] as usize].child = number,
+                (None, None) => first = number,
+            }
+            last.truncate(level);
+            last.push(number);
+        }
+        first
+    }
+
     pub(crate) fn set_sibling(&mut self, number: u32, sibling: u32) {
         self.branches[number as usize].sibling = sibling;
     }
 
     /// Puts a reversed execution into the tree of the node before its first step. The steps of
-    /// the reversal are used up. `is_firm`: whether all was firm that was asleep when the node was
-    /// made.
+    /// the reversal are used up.
     pub(crate) fn insert(
         &mut self,
         tree: &mut u32,
         past: &Past,
         reversal: &mut Reversal,
-        is_firm: bool,
     ) -> Insertion {
         let mut parent = NONE;
         let mut is_settled = None;
@@ -383,12 +447,10 @@ impl Forest {
             while number != NONE {
                 let branch = &self.branches[number as usize];
                 let (thread, outcome) = (branch.thread, branch.outcome);
-                match reversal.begins_with(past, thread, outcome, &branch.footprint) {
-                    Some(place) if place.is_some() || is_firm => {
-                        compatible = Some(place);
-                        break;
-                    }
-                    _ => {}
+                if let Some(place) = reversal.begins_with(past, thread, outcome, &branch.footprint)
+                {
+                    compatible = Some(place);
+                    break;
                 }
                 last = number;
                 number = branch.sibling;

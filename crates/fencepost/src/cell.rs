@@ -37,6 +37,13 @@ impl<T> UnsafeCell<T> {
         }
     }
 
+    /// Gives the cell a name for reports.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        self.checked.set_name(name);
+        self
+    }
+
     /// Takes the value out, which counts as a write.
     #[track_caller]
     pub fn into_inner(self) -> T {

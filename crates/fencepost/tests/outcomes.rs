@@ -14,10 +14,10 @@ use fencepost::{Checker, Outcome, Strategy, Target, hint, thread};
 
 /// Two threads, each run with the shared state.
 fn two<T: Send + Sync + 'static>(
-    state: impl Fn() -> T + Send + Sync + 'static,
+    state: impl Fn() -> T + Send + Sync + Clone + 'static,
     first: impl Fn(&T) + Send + Sync + Clone + 'static,
-    second: impl Fn(&T) + Send + Sync + 'static,
-) -> impl Fn() + Send + Sync + 'static {
+    second: impl Fn(&T) + Send + Sync + Clone + 'static,
+) -> impl Fn() + Send + Sync + Clone + 'static {
     move || {
         let shared = Arc::new(state());
         let (other, first) = (Arc::clone(&shared), first.clone());
@@ -412,4 +412,263 @@ fn replay_runs_one_execution_and_refuses_what_does_not_fit() {
     let message = message_of(panic);
     assert!(message.contains("schedule"), "{message}");
     checks_still_work();
+}
+
+/// The line of the hint, if there is one: `fence … after a:1 and before a:2`.
+fn hint(outcome: &Outcome) -> String {
+    let text = outcome.to_string();
+    let help = text.lines().find(|line| line.starts_with("help:"));
+    help.unwrap_or_else(|| panic!("{text}")).to_owned()
+}
+
+#[test]
+fn a_hint_names_only_the_side_without_a_fence() {
+    for target in [Target::X86, Target::Pso] {
+        let one_fence = two(
+            || [AtomicBool::new(false), AtomicBool::new(false)],
+            |wants| {
+                wants[0].store(true, Relaxed);
+                fence(SeqCst);
+                wants[1].load(Relaxed);
+            },
+            |wants| {
+                wants[1].store(true, Relaxed);
+                wants[0].load(Relaxed);
+            },
+        );
+        let outcome = Checker::new().target(target).run(one_fence);
+        let help = hint(&outcome);
+        assert!(help.ends_with("(main) rules this cycle out"), "{outcome}");
+        let cycle = outcome.to_string();
+        assert_eq!(cycle.matches("not kept by").count(), 1, "{cycle}");
+
+        // An update of another variable is a fence on x86, and none under PSO.
+        let one_update = two(
+            || {
+                (
+                    [AtomicBool::new(false), AtomicBool::new(false)],
+                    AtomicUsize::new(0),
+                )
+            },
+            |(wants, turn)| {
+                wants[0].store(true, Relaxed);
+                turn.fetch_add(1, Relaxed);
+                wants[1].load(Relaxed);
+            },
+            |(wants, _)| {
+                wants[1].store(true, Relaxed);
+                wants[0].load(Relaxed);
+            },
+        );
+        let outcome = Checker::new().target(target).run(one_update);
+        let places = outcome.to_string().matches("not kept by").count();
+        let expected = if target == Target::X86 { 1 } else { 2 };
+        assert_eq!(places, expected, "{outcome}");
+    }
+}
+
+#[test]
+fn a_verified_result_names_what_was_switched_off() {
+    let program = two(
+        || AtomicUsize::new(0),
+        |count| count.store(1, SeqCst),
+        |_| (),
+    );
+    let outcome = Checker::new().spurious_wakeups(false).run(program);
+    assert!(outcome.is_verified(), "{outcome}");
+    assert!(outcome.to_string().contains("`spurious_wakeups(false)`"));
+    assert!(outcome.json().contains("`spurious_wakeups(false)`"));
+    let outcome = Checker::new().monitor(false).run(|| ());
+    assert!(outcome.is_verified(), "{outcome}");
+    assert!(outcome.to_string().contains("`monitor(false)`"));
+    let outcome = Checker::new().run(|| ());
+    assert_eq!(outcome.to_string().matches("assuming that").count(), 1);
+}
+
+#[test]
+fn a_loop_that_gives_up_is_named_with_what_to_look_for() {
+    let program = two(
+        || AtomicBool::new(false),
+        |flag| flag.store(true, Release),
+        |flag| {
+            for _ in 0..3 {
+                if flag.load(Acquire) {
+                    return;
+                }
+                hint::spin_loop();
+            }
+            panic!("not ready");
+        },
+    );
+    let outcome = Checker::new().run(program.clone());
+    assert!(outcome.is_verified(), "{outcome}");
+    let text = outcome.to_string();
+    let place = format!("the loop at {}:{}", file!(), line!() - 8);
+    assert!(text.contains(&place), "{text}");
+    assert!(text.contains("does not give up"), "{text}");
+    assert!(text.contains("`spin_bound`"), "{text}");
+    let outcome = Checker::new().spin_bound(4).run(program);
+    assert!(error(&outcome).contains("not ready"));
+}
+
+#[test]
+fn a_park_may_return_for_no_reason() {
+    let bare = two(
+        || (AtomicBool::new(false), thread::current()),
+        |(flag, main)| {
+            flag.store(true, Release);
+            main.unpark();
+        },
+        |(flag, _)| {
+            thread::park();
+            assert!(flag.load(Acquire), "too early");
+        },
+    );
+    assert!(error(&Checker::new().run(bare.clone())).contains("too early"));
+    let outcome = Checker::new().spurious_wakeups(false).run(bare);
+    assert!(outcome.is_verified(), "{outcome}");
+
+    let in_a_loop = two(
+        || (AtomicBool::new(false), thread::current()),
+        |(flag, main)| {
+            flag.store(true, Release);
+            main.unpark();
+        },
+        |(flag, _)| {
+            while !flag.load(Acquire) {
+                thread::park();
+            }
+        },
+    );
+    // The flag is seen at once, after a park, or after a park that returned for no reason; and then
+    // it is not seen, and a second park is left by the token.
+    let outcome = Checker::new().run(in_a_loop.clone());
+    assert!(outcome.is_verified(), "{outcome}");
+    assert_eq!(outcome.executions(), 4, "{outcome}");
+    assert!(outcome.to_string().contains("the wait at"), "{outcome}");
+    let outcome = Checker::new().spurious_wakeups(false).run(in_a_loop);
+    assert_eq!(outcome.executions(), 2, "{outcome}");
+}
+
+#[test]
+fn parks_that_take_turns_come_to_an_end() {
+    let program = two(
+        || (AtomicBool::new(false), thread::current()),
+        |(flag, main)| {
+            flag.store(true, Release);
+            main.unpark();
+        },
+        |(flag, _)| {
+            while !flag.load(Acquire) {
+                thread::park();
+                if !flag.load(Acquire) {
+                    thread::park();
+                }
+            }
+        },
+    );
+    let outcome = Checker::new().run(program);
+    assert!(outcome.is_verified(), "{outcome}");
+    let lost = two(
+        || (AtomicBool::new(false), thread::current()),
+        |(flag, _)| flag.store(true, Release),
+        |(flag, _)| {
+            while !flag.load(Acquire) {
+                thread::park();
+            }
+        },
+    );
+    assert!(error(&Checker::new().run(lost)).contains("deadlock: "));
+}
+
+#[test]
+fn only_those_who_spin_are_said_to_spin() {
+    let outcome = Checker::new().run(two(
+        || AtomicBool::new(false),
+        |flag| {
+            while !flag.load(Acquire) {
+                hint::spin_loop();
+            }
+        },
+        |_| (),
+    ));
+    let text = error(&outcome);
+    assert!(
+        text.starts_with("error: livelock: T1 spins for ever\n"),
+        "{text}"
+    );
+    assert!(text.contains("T1 spins here\n"), "{text}");
+    assert!(text.contains("main waits for the end of T1\n"), "{text}");
+    assert!(text.contains("note: it reads the same values"), "{text}");
+    assert!(text.lines().count() < 40, "{text}");
+}
+
+#[test]
+fn cells_and_leaks_are_called_by_their_names() {
+    struct Shared {
+        value: UnsafeCell<u32>,
+        other: UnsafeCell<u32>,
+    }
+    // SAFETY: that is what is tested; threads of a check never run at the same time.
+    unsafe impl Sync for Shared {}
+    let make = || Shared {
+        value: UnsafeCell::new(0),
+        other: UnsafeCell::new(0).named("the other"),
+    };
+    let derived = Checker::new().run(two(
+        make,
+        |shared| shared.value.with_mut(|_| ()),
+        |shared| shared.value.with(|_| ()),
+    ));
+    assert!(
+        error(&derived).contains("data race on `value`: "),
+        "{derived}"
+    );
+    let given = Checker::new().run(two(
+        make,
+        |shared| shared.other.with_mut(|_| ()),
+        |shared| shared.other.with(|_| ()),
+    ));
+    assert!(
+        error(&given).contains("data race on `the other`: "),
+        "{given}"
+    );
+
+    let leaking = || {
+        let kept = Arc::new(1);
+        std::mem::forget(kept);
+        std::mem::forget(Arc::new(2).named("named"));
+    };
+    let outcome = Checker::new().run(leaking);
+    let text = error(&outcome);
+    assert!(
+        text.starts_with("error: leak: the `Arc` `kept` was still there"),
+        "{text}"
+    );
+    assert!(text.contains("`leak_check(false)`"), "{text}");
+    let outcome = Checker::new().leak_check(false).run(leaking);
+    assert!(outcome.is_verified(), "{outcome}");
+    assert!(
+        outcome.to_string().contains("`leak_check(false)`"),
+        "{outcome}"
+    );
+    let outcome = Checker::new().run(|| std::mem::forget(Arc::new(2).named("named")));
+    assert!(
+        error(&outcome).contains("leak: the `Arc` `named` was"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn what_does_not_come_again_is_not_to_be_replayed() {
+    let program = || AtomicBool::new(false).store(true, Relaxed);
+    let text = Checker::new().replay("5.5", program).to_string();
+    assert!(
+        text.contains("at step 1 there is no thread with number 5;"),
+        "{text}"
+    );
+    assert!(!text.contains("replay("), "{text}");
+    let text = Checker::new().replay("0x9", program).to_string();
+    assert!(text.contains("at step 2 main cannot go on;"), "{text}");
+    assert!(!text.contains("replay("), "{text}");
 }

@@ -9,7 +9,7 @@ use fencepost::cell::UnsafeCell;
 use fencepost::rt::{ProgramError, Race};
 use fencepost::sync::atomic::{AtomicUsize, Ordering, Ordering::*, fence};
 use fencepost::thread;
-use support::{all_fine, first_error};
+use support::{all_fine, all_fine_with, first_error, no_spurious};
 
 /// A cell that is shared whatever happens.
 struct Shared {
@@ -284,7 +284,7 @@ fn spawn_join_and_park_order() {
         thread::spawn(move || child.read());
         shared.write();
     }));
-    all_fine(|| {
+    let parked = || {
         let shared = Shared::new();
         let child = shared.clone();
         let thread = thread::spawn(move || {
@@ -293,7 +293,10 @@ fn spawn_join_and_park_order() {
         });
         shared.write();
         thread.thread().unpark();
-    });
+    };
+    all_fine_with(no_spurious(), parked);
+    // A park that returns for no reason orders nothing.
+    race(first_error(parked));
 }
 
 #[test]

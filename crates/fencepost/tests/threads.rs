@@ -12,7 +12,7 @@ use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::thread;
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::{Random, ThreadId};
-use support::{Driver, Seen, all_fine};
+use support::{Driver, Seen, all_fine, all_fine_with, no_spurious};
 
 #[test]
 fn threads_have_names_identities_and_results() {
@@ -75,7 +75,7 @@ fn scopes_join_what_nobody_joined() {
 
 #[test]
 fn a_parked_thread_waits_for_its_token() {
-    let runs = all_fine(|| {
+    let runs = all_fine_with(no_spurious(), || {
         let flag = Arc::new(AtomicBool::new(false));
         let seen = flag.clone();
         let waiter = thread::spawn(move || {
@@ -96,7 +96,7 @@ fn a_parked_thread_waits_for_its_token() {
     }
 
     // A token is one, however often it is given; the second park waits for ever.
-    let runs = Driver::new(|| {
+    let runs = Driver::with(no_spurious(), || {
         let me = thread::current();
         me.unpark();
         me.unpark();

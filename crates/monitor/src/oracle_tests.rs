@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use fencepost_memory::machine::emits_non_sc_trace;
 use fencepost_memory::{
-    Access, Address, Event, LockedDrains, MemoryModel, Operation, OperationKind, Random,
+    Access, Address, Drain, Event, LockedDrains, MemoryModel, Operation, OperationKind, Random,
     RandomShape, StraightLine, ThreadId, Trace, axioms,
 };
 use rustc_hash::FxHashMap;
@@ -553,10 +553,11 @@ fn reports_pair<M: Monitor>(
     })
 }
 
-/// Fences between the relaxed program-order pairs of a cycle rule that violation out.
+/// Fences between the relaxed program-order pairs of a cycle rule that violation out, and between
+/// such a pair is none yet.
 #[test]
 fn fences_at_the_relaxed_pairs_of_a_cycle_rule_it_out() {
-    fn check<M: Monitor>(watcher: &mut Watcher<M>, accesses: &[Access]) -> usize {
+    fn check<M: Monitor>(watcher: &mut Watcher<M>, accesses: &[Access]) -> (usize, usize) {
         watcher.reset();
         let mut findings = Vec::new();
         for &access in accesses {
@@ -564,12 +565,25 @@ fn fences_at_the_relaxed_pairs_of_a_cycle_rule_it_out() {
                 findings.push(watcher.explain(&violation).expect("a witness"));
             }
         }
-        let mut repaired = 0;
+        let (mut repaired, mut fenced_elsewhere) = (0, 0);
         for finding in findings {
             let relaxed: Vec<_> = finding.cycle.iter().filter(|e| !e.is_kept).collect();
             assert!(!relaxed.is_empty(), "no edge of the cycle is relaxed");
-            if relaxed.iter().any(|e| e.relation != Relation::ProgramOrder) {
-                continue;
+            assert!(relaxed.iter().all(|e| e.relation == Relation::ProgramOrder));
+            let next = finding.cycle.iter().cycle().skip(1);
+            let pairs = finding.cycle.iter().zip(next);
+            for (from, to) in pairs.filter(|(from, _)| !from.is_kept) {
+                let (from, to) = (from.event, to.event);
+                let between = &accesses[from.position as usize + 1..to.position as usize];
+                let own = between.iter().filter(|a| a.thread == from.thread());
+                let model = finding.violation.model;
+                let is_drained = |a: &Access| model.drains(a.operation) == Drain::Everything;
+                assert!(!own.clone().any(is_drained), "{finding:?} in {accesses:?}");
+                let is_barrier = |a: &Access| a.operation == Operation::StoreBarrier;
+                if to.event.operation().writes() {
+                    assert!(!own.clone().any(is_barrier), "{finding:?} in {accesses:?}");
+                }
+                fenced_elsewhere += usize::from(accesses.iter().any(is_drained));
             }
             let place = |position: u64| {
                 let thread = accesses[position as usize].thread;
@@ -588,18 +602,23 @@ fn fences_at_the_relaxed_pairs_of_a_cycle_rule_it_out() {
             );
             repaired += 1;
         }
-        repaired
+        (repaired, fenced_elsewhere)
     }
     let mut random = Random::new(DEFAULT_SEED);
     let mut tso = watch(RelaxedOrder::tso());
     let mut pso = watch(RelaxedOrder::pso(LockedDrains::Everything));
     let mut pso_own = watch(RelaxedOrder::pso(LockedDrains::OwnAddress));
-    let mut repaired = 0;
+    let (mut repaired, mut fenced_elsewhere) = (0, 0);
     for _ in 0..4000 {
         let accesses = random_interleaving(&mut random);
-        repaired += check(&mut tso, &accesses);
-        repaired += check(&mut pso, &accesses);
-        repaired += check(&mut pso_own, &accesses);
+        let counts = [
+            check(&mut tso, &accesses),
+            check(&mut pso, &accesses),
+            check(&mut pso_own, &accesses),
+        ];
+        repaired += counts.map(|(repaired, _)| repaired).iter().sum::<usize>();
+        fenced_elsewhere += counts.map(|(_, fenced)| fenced).iter().sum::<usize>();
     }
     assert!(repaired > 3000, "{repaired}");
+    assert!(fenced_elsewhere > 1000, "{fenced_elsewhere}");
 }

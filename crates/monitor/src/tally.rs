@@ -84,6 +84,38 @@ impl Tally {
         }
     }
 
+    /// The distinct violations in the order of their numbers, each with how often it occurred: to be
+    /// written down, and [restored](Self::restore) later.
+    pub fn entries(&self) -> Vec<([u64; 3], u64)> {
+        let mut entries = vec![([0; 3], 0); self.counts.len()];
+        for (key, &number) in &self.numbers {
+            entries[number] = (key.map(OperationId::to_bits), self.counts[number]);
+        }
+        entries
+    }
+
+    /// Counts what was [written down](Self::entries), as if it had been recorded here.
+    pub fn restore(&mut self, entries: &[([u64; 3], u64)]) {
+        for &(key, count) in entries {
+            let key = key.map(OperationId::from_bits);
+            let known = self.numbers.get(&key).copied();
+            let number = match known {
+                Some(number) => number,
+                None if self.counts.len() == self.capacity => {
+                    self.overflowed = true;
+                    continue;
+                }
+                None => {
+                    self.numbers.insert(key, self.counts.len());
+                    self.counts.push(0);
+                    self.counts.len() - 1
+                }
+            };
+            self.counts[number] = self.counts[number].saturating_add(count);
+            self.total = self.total.saturating_add(count);
+        }
+    }
+
     /// All violations.
     pub fn total(&self) -> u64 {
         self.total
@@ -146,6 +178,10 @@ mod tests {
         // Without locations the operations themselves count, threads included.
         let (d, e) = (at(0, None), at(1, None));
         assert_eq!(tally.record(&violation(d, e, e)), Recorded::New(1));
+        let mut restored = Tally::with_capacity(2);
+        restored.restore(&tally.entries());
+        assert_eq!((restored.total(), restored.distinct()), (3, 2));
+        assert_eq!(restored.record(&violation(c, b, moved)), Recorded::Again(0));
         // It is a set: how often an operation occurs in it does not matter.
         assert_eq!(tally.record(&violation(d, d, e)), Recorded::Again(1));
         assert!(!tally.overflowed());

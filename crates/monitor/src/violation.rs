@@ -63,6 +63,16 @@ impl OperationId {
         let address = access.operation.address().map_or(0, |a| u64::from(a.0));
         OperationId(kind | thread << 32 | address)
     }
+
+    /// It as a number, to be written down.
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// What was written down.
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        OperationId(bits)
+    }
 }
 
 impl Violation {

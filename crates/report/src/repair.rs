@@ -2,7 +2,7 @@
 //!
 //! That says nothing of other cycles: the program may need more fences to be store-buffer safe.
 
-use fencepost_monitor::{Finding, Placed, Relation};
+use fencepost_monitor::{Finding, Placed};
 
 /// Two events of one thread between which a fence is missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,19 +14,15 @@ pub struct FenceGap {
 }
 
 /// Full fences in all of these gaps rule the cycle out: they are between the events whose
-/// program order is relaxed. None if something else in the cycle is relaxed too.
-pub fn fence_gaps(finding: &Finding) -> Option<Vec<FenceGap>> {
+/// program order is relaxed, and nothing else of a cycle is. There is none in a gap yet.
+pub fn fence_gaps(finding: &Finding) -> Vec<FenceGap> {
     let next = finding.cycle.iter().cycle().skip(1);
-    let mut gaps = Vec::new();
-    for (from, to) in finding.cycle.iter().zip(next) {
-        match from.relation {
-            _ if from.is_kept => {}
-            Relation::ProgramOrder => gaps.push(FenceGap {
-                after: from.event,
-                before: to.event,
-            }),
-            _ => return None,
-        }
-    }
-    (!gaps.is_empty()).then_some(gaps)
+    let pairs = finding.cycle.iter().zip(next);
+    let relaxed = pairs.filter(|(from, _)| !from.is_kept);
+    relaxed
+        .map(|(from, to)| FenceGap {
+            after: from.event,
+            before: to.event,
+        })
+        .collect()
 }

@@ -88,15 +88,14 @@ fn cycle(finding: &Finding, names: &dyn Naming) -> String {
         text.push_str(&names.event(&first.event));
     }
     text.push('\n');
-    if let Some(repair) = repair(finding, names) {
-        let _ = writeln!(text, "  {}: {repair}", Styled(HEADING, "repair"));
-    }
+    let repair = repair(finding, names);
+    let _ = writeln!(text, "  {}: {repair}", Styled(HEADING, "repair"));
     text
 }
 
 /// Where fences rule the cycle out, as a sentence.
-fn repair(finding: &Finding, names: &dyn Naming) -> Option<String> {
-    let gaps = fence_gaps(finding)?;
+fn repair(finding: &Finding, names: &dyn Naming) -> String {
+    let gaps = fence_gaps(finding);
     let place = |placed: &Placed| {
         let source = names.source(&placed.event.access);
         source.unwrap_or_else(|| names.event(placed))
@@ -114,11 +113,11 @@ fn repair(finding: &Finding, names: &dyn Naming) -> Option<String> {
     } else {
         "fences"
     };
-    Some(format!(
+    format!(
         "{fence} {} rule{} this cycle out",
         places.join(" and "),
         if places.len() == 1 { "s" } else { "" }
-    ))
+    )
 }
 
 fn witness(finding: &Finding, names: &dyn Naming) -> String {

@@ -83,11 +83,13 @@ fn deadlock() {
                 Wait {
                     thread: program.thread_id("T1"),
                     what: "mutex `bob`, held by T2".into(),
+                    spins: false,
                     location: location.clone(),
                 },
                 Wait {
                     thread: program.thread_id("T2"),
                     what: "mutex `alice`, held by T1".into(),
+                    spins: false,
                     location,
                 },
             ],
@@ -102,6 +104,7 @@ fn deadlock_of_many_threads() {
         let wait = |index: u32| Wait {
             thread: program.thread_id(&format!("worker {index}")),
             what: "the end of the others".into(),
+            spins: false,
             location: location.clone(),
         };
         Problem::Deadlock {
@@ -116,9 +119,44 @@ fn livelock() {
         waits: vec![Wait {
             thread: program.thread_id("T2"),
             what: "`done`, which stays 0".into(),
+            spins: true,
             location: Some(program.find("flag.|load")),
         }],
     });
+}
+
+#[test]
+fn livelock_with_somebody_who_waits() {
+    check("livelock-with-waiting.txt", |program| {
+        let wait = |thread, what: &str, spins, location| Wait {
+            thread,
+            what: what.into(),
+            spins,
+            location: Some(location),
+        };
+        let (flag, lock) = (program.find("spin_|loop"), program.find("to.balance.|lock"));
+        let threads = ["T1", "T2", "main"].map(|name| program.thread_id(name));
+        Problem::Livelock {
+            waits: vec![
+                wait(threads[2], "the end of T1", false, lock),
+                wait(threads[0], "", true, flag.clone()),
+                wait(threads[1], "", true, flag),
+            ],
+        }
+    });
+}
+
+#[test]
+fn what_does_not_come_again_has_no_replay() {
+    let mut program = bank();
+    program.accesses.clear();
+    let mut finding = program.with_problem(Problem::BadUse {
+        message: "the schedule does not fit the program".into(),
+        location: None,
+    });
+    (finding.schedule, finding.replay) = (String::new(), String::new());
+    let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
+    assert_eq!(text, "error: the schedule does not fit the program\n");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 mod support;
 
 use fencepost_memory::{Access, Address, Operation, OperationKind, Random, ThreadId};
-use fencepost_memory::{LockedDrains, MemoryModel};
+use fencepost_memory::{Drain, LockedDrains, MemoryModel};
 use fencepost_monitor::{Finding, Monitor, RelaxedOrder, Watcher};
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{CheckFinding, Problem};
@@ -27,6 +27,7 @@ fn random_execution(random: &mut Random) -> Vec<Line> {
         OperationKind::LockedStore,
         OperationKind::LockedLoad,
         OperationKind::Fence,
+        OperationKind::StoreBarrier,
     ];
     let access = |line: u32| {
         let kind = kinds[random.below(kinds.len() as u64) as usize];
@@ -124,7 +125,17 @@ fn check<M: Monitor>(model: MemoryModel, monitor: impl Fn() -> M) {
         let ProblemObject::StoreBuffer { repair, .. } = object.problem else {
             panic!("not a violation");
         };
-        assert_eq!(text.contains("rules this cycle out"), repair.is_some());
+        assert!(text.contains("rules this cycle out"), "{text}");
+        let fences = &repair.as_ref().expect("a hint").fences;
+        for gap in fences {
+            let index = |access: &AccessObject| access.event.position as usize - 1;
+            let (after, before) = (index(&gap.after), index(&gap.before));
+            let thread = execution[after].0.thread;
+            let between = execution[after + 1..before].iter();
+            let mut own = between.filter(|(access, _)| access.thread == thread);
+            let drains = |operation| model.drains(operation) == Drain::Everything;
+            assert!(!own.any(|(access, _)| drains(access.operation)), "{text}");
+        }
         let Problem::StoreBuffer {
             explained: Ok(finding),
             ..

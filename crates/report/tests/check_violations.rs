@@ -51,6 +51,37 @@ impl Lock {
 }
 ";
 
+const ONE_FENCE: &str = "\
+fn left() -> bool {
+    LEFT.store(true, Release);
+    fence(SeqCst);
+    !RIGHT.load(Acquire)
+}
+
+fn right() -> bool {
+    RIGHT.store(true, Release);
+    TURN.swap(1, Release);
+    !LEFT.load(Acquire)
+}
+";
+
+/// Only one of the two sides has what it needs. Under TSO the read-modify-write of the other is a
+/// fence too, so there it is left out.
+fn one_fence(has_swap: bool) -> Program {
+    let mut lines = vec![
+        ("T1 st LEFT 1", "LEFT.|store"),
+        ("T1 fence", "|fence"),
+        ("T1 ld RIGHT 0", "RIGHT.|load"),
+        ("T2 st RIGHT 1", "RIGHT.|store"),
+        ("T2 il TURN 1", "TURN.|swap"),
+        ("T2 ld LEFT 1", "LEFT.|load"),
+    ];
+    if !has_swap {
+        lines.remove(4);
+    }
+    Program::new("src/one.rs", ONE_FENCE).run(&lines)
+}
+
 /// Both threads are in the same function, so that lines have two labels each.
 fn dekker() -> Program {
     Program::new("src/dekker.rs", DEKKER).run(&[
@@ -132,6 +163,70 @@ fn two_threads_in_the_same_lines() {
 }
 
 #[test]
+fn a_fence_that_is_there_is_not_asked_for() {
+    let program = one_fence(false);
+    let finding = program.violation(MemoryModel::TSO);
+    let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
+    expect("one-fence.txt", &text);
+    // Under PSO a read-modify-write of another variable drains nothing.
+    let program = one_fence(true);
+    let finding = program.violation(MemoryModel::PSO_OWN_ADDRESS);
+    let text = plain(
+        &program
+            .reporter(MemoryModel::PSO_OWN_ADDRESS)
+            .finding(&finding),
+    );
+    assert!(
+        text.contains("between lines 8 and 10 of src/one.rs (T2) rules this cycle out"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_locked_operation_is_a_fence_under_tso() {
+    // The same, with the fence of the left side replaced by the update.
+    let program = Program::new("src/one.rs", ONE_FENCE).run(&[
+        ("T2 st RIGHT 1", "RIGHT.|store"),
+        ("T2 il TURN 1", "TURN.|swap"),
+        ("T2 ld LEFT 0", "LEFT.|load"),
+        ("T1 st LEFT 1", "LEFT.|store"),
+        ("T1 ld RIGHT 1", "RIGHT.|load"),
+    ]);
+    let finding = program.violation(MemoryModel::TSO);
+    let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
+    assert!(
+        text.contains("between lines 2 and 4 of src/one.rs (T1) rules this cycle out"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_barrier_that_is_there_is_not_asked_for() {
+    let source =
+        "X.store(1, Relaxed);\nY.store(1, Release);\nY.store(2, Relaxed);\nX.store(2, Relaxed);\n";
+    let program = Program::new("src/two.rs", source).run(&[
+        ("T1 st X 1", "X.|store(1"),
+        ("T1 stbar", "Y.|store(1"),
+        ("T1 st Y 1", "Y.|store(1"),
+        ("T2 st Y 2", "Y.|store(2"),
+        ("T2 st X 2", "X.|store(2"),
+    ]);
+    let finding = program.violation(MemoryModel::PSO_OWN_ADDRESS);
+    let text = plain(
+        &program
+            .reporter(MemoryModel::PSO_OWN_ADDRESS)
+            .finding(&finding),
+    );
+    let hint =
+        "`fence(Ordering::SeqCst)` between lines 3 and 4 of src/two.rs (T2) rules this cycle out";
+    assert!(text.contains(hint), "{text}");
+    assert!(
+        text.contains("so does `Ordering::Release` for the store in line 4"),
+        "{text}"
+    );
+}
+
+#[test]
 fn message_passing_under_pso() {
     let program = message_passing();
     let finding = program.violation(MemoryModel::PSO);
@@ -140,7 +235,7 @@ fn message_passing_under_pso() {
 }
 
 #[test]
-fn a_load_that_reads_its_own_buffer_has_no_fence_hint() {
+fn a_load_that_reads_its_own_buffer() {
     let program = Program::new("src/n6.rs", N6).run(&[
         ("T1 st y 2", "Y.|store"),
         ("T1 st x 2", "X.|store(2"),
@@ -150,7 +245,8 @@ fn a_load_that_reads_its_own_buffer_has_no_fence_hint() {
     ]);
     let finding = program.violation(MemoryModel::TSO);
     let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
-    assert!(!text.contains("help:"));
+    let hint = "`fence(Ordering::SeqCst)` between lines 6 and 7 of src/n6.rs (T0) rules this";
+    assert!(text.contains(hint), "{text}");
     expect("n6.txt", &text);
 }
 
@@ -209,4 +305,24 @@ fn a_locked_write_may_be_overtaken() {
     let finding = program.violation(MemoryModel::TSO);
     let text = program.reporter(MemoryModel::TSO).finding(&finding);
     expect("locked-write.txt", &plain(&text));
+}
+
+#[test]
+fn a_gap_is_named_in_the_shortest_way() {
+    let source =
+        "X.store(1, Relaxed); Y.load(Relaxed);\n\nX.load(Relaxed);\nY.store(1, Relaxed);\n";
+    let program = Program::new("src/short.rs", source).run(&[
+        ("T1 st X 1", "X.|store"),
+        ("T1 ld Y 0", "Y.|load"),
+        ("T2 st Y 1", "Y.|store"),
+        ("T2 ld X 1", "X.|load(Relaxed);\nY"),
+    ]);
+    let finding = program.violation(MemoryModel::TSO);
+    let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
+    let help = "help: `fence(Ordering::SeqCst)` in each of these places of src/short.rs rules this cycle out:
+        between the store to `X` and the load of `Y` in line 1 (T1)
+        after line 4 and before line 3 (T2)
+      so does `Ordering::SeqCst` for the stores in lines 1 and 4
+";
+    assert!(text.contains(help), "{text}");
 }

@@ -447,10 +447,10 @@ impl Program for ModelProgram {
 
     fn standing(&self, thread: ThreadId) -> Standing {
         let index = thread.index();
-        match self.threads[index].phase {
-            Phase::Absent => Standing::Absent,
-            Phase::Ended => Standing::Ended,
-            Phase::Alive => {
+        match self.threads.get(index).map(|thread| thread.phase) {
+            None | Some(Phase::Absent) => Standing::Absent,
+            Some(Phase::Ended) => Standing::Ended,
+            Some(Phase::Alive) => {
                 let instruction = self.next_instruction(index).expect("it is alive");
                 let outcomes = match instruction {
                     Instruction::NotifyOne(condvar) => {
@@ -469,7 +469,8 @@ impl Program for ModelProgram {
     }
 
     fn location(&self, thread: ThreadId) -> Option<LocationId> {
-        self.location_of(thread.index())
+        let is_one = thread.index() < self.threads.len();
+        is_one.then(|| self.location_of(thread.index())).flatten()
     }
 
     fn step(

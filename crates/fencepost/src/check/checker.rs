@@ -57,11 +57,14 @@ pub enum Strategy {
 /// | `FENCEPOST_GO_ON` | `on` or `off` | [`go_on`](Self::go_on) |
 /// | `FENCEPOST_SPIN_BOUND` | a number | [`spin_bound`](Self::spin_bound) |
 /// | `FENCEPOST_SPURIOUS_WAKEUPS` | `on` or `off` | [`spurious_wakeups`](Self::spurious_wakeups) |
+/// | `FENCEPOST_LEAK_CHECK` | `on` or `off` | [`leak_check`](Self::leak_check) |
+/// | `FENCEPOST_SUMMARY` | `on` or `off` | [`summary`](Self::summary) |
 /// | `FENCEPOST_STACK_SIZE` | bytes | [`stack_size`](Self::stack_size) |
 /// | `FENCEPOST_PROGRESS` | `on` or `off` | [`progress`](Self::progress) |
 /// | `FENCEPOST_REPLAY` | a schedule | [`replay`](Self::replay) |
 ///
-/// A value that cannot be read makes the check panic and say so.
+/// A value that cannot be read makes the check panic and say so, and so does any other variable that
+/// begins with `FENCEPOST_`.
 #[derive(Clone, Debug)]
 #[must_use = "a checker does nothing until `run` or `check` is called"]
 pub struct Checker {
@@ -72,6 +75,7 @@ pub struct Checker {
     pub(super) seed: u64,
     pub(super) monitor: bool,
     pub(super) progress: Option<bool>,
+    pub(super) summary: bool,
     pub(super) setup: Setup,
     pub(super) settings: explore::Settings,
     pub(super) replayed: Option<Schedule>,
@@ -95,6 +99,7 @@ impl Checker {
             seed: 0,
             monitor: true,
             progress: None,
+            summary: false,
             setup: Setup::default(),
             settings: explore::Settings::default(),
             replayed: None,
@@ -189,10 +194,25 @@ impl Checker {
         self
     }
 
-    /// Whether waiting on a condition variable may end without a notification, as `std` allows. It may
-    /// unless said otherwise.
+    /// Whether waiting on a condition variable may end without a notification, and
+    /// [`park`](crate::thread::park) without having been unparked, as `std` allows. They may unless
+    /// said otherwise.
     pub fn spurious_wakeups(mut self, is_on: bool) -> Self {
         self.setup.spurious_wakeups = is_on;
+        self
+    }
+
+    /// Whether an [`Arc`](crate::sync::Arc) that was not dropped by the end of an execution is an
+    /// error. It is unless said otherwise.
+    pub fn leak_check(mut self, is_on: bool) -> Self {
+        self.setup.leak_check = is_on;
+        self
+    }
+
+    /// Whether to print what a check came to on standard error, also if it is verified. Not unless
+    /// said otherwise. In a test, `cargo test -- --show-output` shows it.
+    pub fn summary(mut self, is_on: bool) -> Self {
+        self.summary = is_on;
         self
     }
 
@@ -217,7 +237,15 @@ impl Checker {
     #[track_caller]
     pub fn run(&self, program: impl Fn() + Send + Sync + 'static) -> Outcome {
         let checker = environment::apply(self.clone());
-        running::run(&checker, Arc::new(program), Location::caller())
+        let outcome = running::run(&checker, Arc::new(program), Location::caller());
+        checker.print_summary(&outcome, Location::caller());
+        outcome
+    }
+
+    fn print_summary(&self, outcome: &Outcome, location: &Location<'_>) {
+        if self.summary {
+            outcome.print_summary(location);
+        }
     }
 
     /// Checks a program and returns if it is verified.
@@ -226,10 +254,13 @@ impl Checker {
     /// With the full report if it is not.
     #[track_caller]
     pub fn check(&self, program: impl Fn() + Send + Sync + 'static) {
-        let outcome = self.run(program);
+        let checker = environment::apply(self.clone());
+        let outcome = running::run(&checker, Arc::new(program), Location::caller());
         if !outcome.is_verified() && !outcome.is_replay() || outcome.is_wrong() {
+            // The summary is part of it.
             outcome.panic_with_report();
         }
+        checker.print_summary(&outcome, Location::caller());
     }
 
     /// Runs one execution again: the one with this schedule.
@@ -245,6 +276,8 @@ impl Checker {
         };
         let mut checker = environment::apply(self.clone());
         checker.replayed = Some(schedule);
-        running::run(&checker, Arc::new(program), Location::caller())
+        let outcome = running::run(&checker, Arc::new(program), Location::caller());
+        checker.print_summary(&outcome, Location::caller());
+        outcome
     }
 }

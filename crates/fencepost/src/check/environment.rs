@@ -1,5 +1,6 @@
 //! Settings from the environment.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use super::checker::{Checker, Strategy};
@@ -15,17 +16,69 @@ pub(super) fn apply(checker: Checker) -> Checker {
             panic!("the environment variable {variable} is {value:?}, which is not UTF-8")
         }
     };
-    match apply_from(checker, &get) {
+    let set = std::env::vars_os().map(|(variable, _)| variable.to_string_lossy().into_owned());
+    match apply_from(checker, &get, set) {
         Ok(checker) => checker,
         Err(complaint) => panic!("{complaint}"),
     }
 }
 
+/// What all our variables begin with.
+const PREFIX: &str = "FENCEPOST_";
+
+/// Variables of Fencepost's own tests and benchmarks.
+const OWN: [&str; 3] = ["FENCEPOST_BLESS", "FENCEPOST_EVENTS", "FENCEPOST_PROGRAMS"];
+const OWN_PREFIX: &str = "FENCEPOST_TEST_";
+
+/// A complaint about the first variable that looks like one of ours, and is not.
+fn unknown(known: &[&str], set: impl Iterator<Item = String>) -> Option<String> {
+    let is_known = |variable: &str| {
+        known.contains(&variable) || OWN.contains(&variable) || variable.starts_with(OWN_PREFIX)
+    };
+    let mut unknown: Vec<String> = set
+        .filter(|variable| variable.starts_with(PREFIX) && !is_known(variable))
+        .collect();
+    unknown.sort();
+    let variable = unknown.first()?;
+    let distance = |known: &&&str| edit_distance(&known[PREFIX.len()..], &variable[PREFIX.len()..]);
+    let nearest = known.iter().min_by_key(distance)?;
+    Some(match distance(&nearest) <= MOST_EDITS {
+        true => format!(
+            "the environment variable {variable} is not known; did you mean {nearest}? Rename it or unset it"
+        ),
+        false => format!(
+            "the environment variable {variable} is not known; unset it, or choose from {}",
+            known.join(", ")
+        ),
+    })
+}
+
+/// Up to so many typing mistakes are taken for such.
+const MOST_EDITS: usize = 4;
+
+/// How many letters have to be added, removed or replaced to get from one to the other.
+fn edit_distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (index, letter) in from.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
+        for column in 1..row.len() {
+            let replaced = diagonal + usize::from(letter != to[column - 1]);
+            diagonal = row[column];
+            row[column] = replaced.min(diagonal + 1).min(row[column - 1] + 1);
+        }
+    }
+    row[to.len()]
+}
+
 fn apply_from(
     mut checker: Checker,
     get: &dyn Fn(&str) -> Option<String>,
+    set: impl Iterator<Item = String>,
 ) -> Result<Checker, String> {
-    let read = |variable: &str, expected: &str, set: &mut dyn FnMut(&str) -> Option<()>| {
+    let known = RefCell::new(Vec::new());
+    let read = |variable: &'static str, expected: &str, set: &mut dyn FnMut(&str) -> Option<()>| {
+        known.borrow_mut().push(variable);
         let Some(value) = get(variable) else {
             return Ok(());
         };
@@ -112,6 +165,14 @@ fn apply_from(
         c.setup.spurious_wakeups = is_on(text)?;
         Some(())
     })?;
+    read("FENCEPOST_LEAK_CHECK", switch, &mut |text| {
+        c.setup.leak_check = is_on(text)?;
+        Some(())
+    })?;
+    read("FENCEPOST_SUMMARY", switch, &mut |text| {
+        c.summary = is_on(text)?;
+        Some(())
+    })?;
     read("FENCEPOST_STACK_SIZE", "a number of bytes", &mut |text| {
         c.setup.stack_size = text.parse().ok()?;
         Some(())
@@ -125,7 +186,10 @@ fn apply_from(
         c.replayed = Some(text.parse().ok()?);
         Some(())
     })?;
-    Ok(checker)
+    match unknown(&known.borrow(), set) {
+        Some(complaint) => Err(complaint),
+        None => Ok(checker),
+    }
 }
 
 fn is_on(text: &str) -> Option<bool> {
@@ -155,15 +219,14 @@ mod tests {
     use super::*;
 
     fn with(variable: &str, value: &str) -> Result<Checker, String> {
-        apply_from(Checker::new(), &|asked| {
-            (asked == variable).then(|| value.to_owned())
-        })
+        let get = |asked: &str| (asked == variable).then(|| value.to_owned());
+        apply_from(Checker::new(), &get, std::iter::once(variable.to_owned()))
     }
 
     #[test]
     fn each_variable_sets_what_its_method_sets() {
         type Same = fn(&Checker) -> bool;
-        let cases: [(&str, &str, Same); 17] = [
+        let cases: [(&str, &str, Same); 18] = [
             ("TARGET", "pso", |c| c.setup.target == Target::Pso),
             ("STRATEGY", "pct", |c| c.strategy == Strategy::Pct),
             ("PREEMPTION_BOUND", "4", |c| {
@@ -186,6 +249,7 @@ mod tests {
                 c.settings.spin == fencepost_explore::SpinRule::Bound(3)
             }),
             ("SPURIOUS_WAKEUPS", "off", |c| !c.setup.spurious_wakeups),
+            ("LEAK_CHECK", "off", |c| !c.setup.leak_check),
             ("STACK_SIZE", "65536", |c| c.setup.stack_size == 65536),
             ("PROGRESS", "off", |c| c.progress == Some(false)),
             ("REPLAY", "0x2.1", |c| {
@@ -196,6 +260,12 @@ mod tests {
             let checker = with(&format!("FENCEPOST_{name}"), value);
             assert!(is_set(&checker.expect(name)), "{name}");
         }
+    }
+
+    #[test]
+    fn a_summary_can_be_asked_for() {
+        assert!(with("FENCEPOST_SUMMARY", "1").is_ok_and(|checker| checker.summary));
+        assert!(with("FENCEPOST_SUMMARY", "off").is_ok_and(|checker| !checker.summary));
     }
 
     #[test]
@@ -210,6 +280,40 @@ mod tests {
         }
         assert!(with("FENCEPOST_WORKERS", "0").is_err());
         assert!(with("FENCEPOST_MAX_TIME", "-1s").is_err());
+    }
+
+    #[test]
+    fn a_variable_that_is_not_known_is_named_with_the_nearest() {
+        let complaint = with("FENCEPOST_WORKER", "2").unwrap_err();
+        assert_eq!(
+            complaint,
+            "the environment variable FENCEPOST_WORKER is not known; did you mean \
+             FENCEPOST_WORKERS? Rename it or unset it"
+        );
+        let complaint = with("FENCEPOST_MAXTIME", "2s").unwrap_err();
+        assert!(complaint.contains("FENCEPOST_MAX_TIME?"), "{complaint}");
+        let complaint = with("FENCEPOST_COFFEE_MACHINE", "on").unwrap_err();
+        assert!(complaint.contains("FENCEPOST_COFFEE_MACHINE is not known"));
+        assert!(
+            complaint.contains("choose from FENCEPOST_TARGET, "),
+            "{complaint}"
+        );
+        for fine in [
+            "FENCEPOST_BLESS",
+            "FENCEPOST_TEST_ANYTHING",
+            "OTHER_WORKER",
+            "FENCEPOST",
+        ] {
+            assert!(with(fine, "1").is_ok(), "{fine}");
+        }
+    }
+
+    #[test]
+    fn distances_count_letters() {
+        assert_eq!(edit_distance("", "abc"), 3);
+        assert_eq!(edit_distance("SEED", "SEDE"), 2);
+        assert_eq!(edit_distance("MAX_TIME", "MAXTIME"), 1);
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
     }
 
     #[test]

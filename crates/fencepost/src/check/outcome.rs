@@ -1,6 +1,7 @@
 //! What a check comes to.
 
 use std::fmt;
+use std::panic::Location;
 
 use fencepost_report::check::CheckSummary;
 
@@ -161,6 +162,19 @@ impl Outcome {
             .map(|line| line.trim_end())
             .collect();
         lines.join("\n")
+    }
+
+    /// Prints what was run and what that came to, of the check at this place.
+    pub(super) fn print_summary(&self, location: &Location<'_>) {
+        let (file, line) = (location.file(), location.line());
+        let summary = &self.details().summary_text;
+        // By the macro, so that tests catch it.
+        match anstream::AutoStream::choice(&std::io::stderr()) {
+            anstream::ColorChoice::Never => {
+                eprint!("{file}:{line}: {}", anstream::adapter::strip_str(summary));
+            }
+            _ => eprint!("{file}:{line}: {summary}"),
+        }
     }
 
     /// Panics with the report, as plain text unless standard error is a terminal.

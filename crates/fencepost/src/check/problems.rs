@@ -1,11 +1,13 @@
 //! From what the explorer found to what can be reported.
 
 use fencepost_explore::{Fault, Found, Intent, Limit, Problem as FoundProblem, Standing, Waiting};
-use fencepost_memory::{LocationId, ThreadId};
+use fencepost_memory::{Address, LocationId, ThreadId};
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{CheckFinding, Gap, Problem, RaceAccess, Wait};
 
-use crate::rt::{Names, Place, ProgramError};
+use super::naming::SourceFiles;
+use crate::rt::names::derive_name;
+use crate::rt::{Names, Place, ProgramError, Race};
 
 fn position(place: &Place) -> SourcePosition {
     SourcePosition::new(place.file.clone(), place.line, place.column)
@@ -14,10 +16,11 @@ fn position(place: &Place) -> SourcePosition {
 /// Makes reportable what was found.
 pub(super) struct Translator<'a> {
     pub(super) names: &'a Names,
+    pub(super) sources: &'a SourceFiles,
 }
 
 impl Translator<'_> {
-    pub(super) fn finding(&self, found: &Found<ProgramError>, replay: String) -> CheckFinding {
+    pub(super) fn finding(&self, found: &Found<ProgramError>) -> CheckFinding {
         let problem = match &found.problem {
             FoundProblem::StoreBuffer(shown) => Problem::StoreBuffer {
                 violation: shown.violation,
@@ -25,10 +28,24 @@ impl Translator<'_> {
             },
             FoundProblem::Fault(fault) => self.fault(fault),
         };
+        // What is not a fault of one execution does not come again with its schedule.
+        let is_replayable = !matches!(
+            problem,
+            Problem::NonDeterminism { .. } | Problem::BadUse { .. }
+        );
+        let schedule = if is_replayable {
+            found.schedule.to_string()
+        } else {
+            String::new()
+        };
+        let replay = match is_replayable {
+            true => format!("fencepost::replay(\"{schedule}\", program)"),
+            false => String::new(),
+        };
         CheckFinding {
             problem,
             interleaving: found.interleaving.clone(),
-            schedule: found.schedule.to_string(),
+            schedule,
             replay,
             execution: found.execution,
         }
@@ -72,9 +89,12 @@ impl Translator<'_> {
             },
             Fault::NoSuchExecution { step, thread } => Problem::BadUse {
                 message: format!(
-                    "the schedule does not fit the program: at step {step} thread {} cannot go on; \
-                     has the program been changed since the schedule was made?",
-                    self.names.thread(*thread)
+                    "the schedule does not fit the program: at step {step} {}; has the program been \
+                     changed since the schedule was made?",
+                    match thread.index() < self.names.thread_count() {
+                        true => format!("{} cannot go on", self.thread(*thread)),
+                        false => format!("there is no thread with number {}", thread.0),
+                    }
                 ),
                 location: None,
             },
@@ -103,13 +123,16 @@ impl Translator<'_> {
                     location: Some(position(&access.place)),
                 };
                 Problem::Race {
-                    cell: format!("cell made at {}", race.cell),
+                    cell: self.cell(race),
                     first: access(&race.first),
                     second: access(&race.second),
                 }
             }
             ProgramError::Leak { what, place } => Problem::Leak {
-                what: (*what).to_owned(),
+                what: match self.name_of(what, place) {
+                    Some(name) => format!("the `{what}` `{name}`"),
+                    None => format!("an `{what}`"),
+                },
                 location: Some(position(place)),
             },
             ProgramError::StackOverflow { thread, .. } => Problem::StackOverflow {
@@ -127,10 +150,37 @@ impl Translator<'_> {
         }
     }
 
+    /// What the cell of a race is called: by the user, or where it is made.
+    fn cell(&self, race: &Race) -> String {
+        let derived = || self.derived(&race.cell);
+        let name = race.name.clone().or_else(derived);
+        name.unwrap_or_else(|| format!("cell made at {}:{}", race.cell.file, race.cell.line))
+    }
+
+    /// What something of this kind that was made there is called, if all of them are called the same.
+    fn name_of(&self, kind: &str, place: &Place) -> Option<String> {
+        let mut given = (0..self.names.object_count() as u32)
+            .map(Address)
+            .filter(|&object| self.names.kind(object) == Some(kind))
+            .filter(|&object| self.names.made_at(object).map(Place::from).as_ref() == Some(place))
+            .filter_map(|object| self.names.given(object));
+        match (given.next(), given.next()) {
+            (Some(name), None) => Some(name.to_owned()),
+            _ => self.derived(place),
+        }
+    }
+
+    /// A guess from the line that makes something.
+    fn derived(&self, place: &Place) -> Option<String> {
+        let line = self.sources.line(&place.file, place.line)?;
+        derive_name(&line, place.column)
+    }
+
     fn waits(&self, waiting: &[Waiting]) -> Vec<Wait> {
         let wait = |waiting: &Waiting| Wait {
             thread: waiting.thread,
             what: self.awaited(waiting.intent),
+            spins: waiting.intent == Intent::Hint,
             location: self.at(waiting.location),
         };
         waiting.iter().map(wait).collect()
@@ -141,7 +191,8 @@ impl Translator<'_> {
         match intent {
             Intent::Access { object, .. } => format!("`{}`", self.names.object(object)),
             Intent::Join(thread) => format!("the end of {}", self.thread(thread)),
-            Intent::Hint => "a change of what it reads".to_owned(),
+            // A livelock says of what.
+            Intent::Hint => String::new(),
             Intent::Local => "its turn".to_owned(),
         }
     }

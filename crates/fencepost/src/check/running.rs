@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fencepost_explore::{
     Fault, Found, Limit, Problem, Report, Settings, Strategy as Exploring, Watched, explore,
 };
-use fencepost_memory::LockedDrains;
+use fencepost_memory::{LocationId, LockedDrains};
 use fencepost_monitor::ExplainError;
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{CheckFinding, CheckSummary, Gap, Reporter, Target as ReportTarget};
@@ -194,7 +194,10 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry
     let sources = SourceFiles::default();
     let names = Names::new(registry, |file, line| sources.line(file, line));
     let settings = settings(checker);
-    let translator = Translator { names: &names };
+    let translator = Translator {
+        names: &names,
+        sources: &sources,
+    };
     let names = CheckNames(names.clone());
     let target = ReportTarget::of(settings.watched.model());
     let reporter = Reporter::new(target, &names, &sources);
@@ -207,8 +210,7 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry
             is_memory_limit = Some(*limit);
             continue;
         }
-        let replay = format!("fencepost::replay(\"{}\", program)", found.schedule);
-        let finding = translator.finding(found, replay);
+        let finding = translator.finding(found);
         stop_if_unsound(&finding);
         let object = FindingObject::new(findings.len() + 1, &finding, &reporter);
         findings.push(Finding {
@@ -234,15 +236,14 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry
     });
     let is_stopped = report.limits.len() > 1;
     let faults = report.faults - u64::from(is_memory_limit.is_some());
-    let mut waits: Vec<SourcePosition> = report
-        .waits
-        .iter()
-        .flatten()
-        .chain(&registry.waits())
-        .map(|&location| SourcePosition::from(registry.location(location)))
-        .collect();
-    waits.sort();
-    waits.dedup();
+    let places = |locations: &mut dyn Iterator<Item = LocationId>| {
+        let mut places: Vec<SourcePosition> = locations
+            .map(|location| SourcePosition::from(registry.location(location)))
+            .collect();
+        places.sort();
+        places.dedup();
+        places
+    };
     let distinct_faults = findings.iter().filter(|f| !f.is_store_buffer).count() as u64;
     let summary = CheckSummary {
         executions: report.executions,
@@ -253,8 +254,9 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry
         distinct_is_lower_bound: false,
         gaps,
         covered_preemptions: bound.filter(|_| !is_stopped),
-        waiting_loops: waits,
-        assumptions: Vec::new(),
+        waiting_loops: places(&mut report.waits.iter().copied().flatten()),
+        repeated_waits: places(&mut registry.waits().into_iter()),
+        assumptions: assumptions(checker),
     };
     let details = Details {
         summary_text: reporter.summary(&summary),
@@ -276,6 +278,26 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry
     } else {
         Outcome::Incomplete(details)
     }
+}
+
+/// What the result rests on because of the settings, each to follow "assuming that".
+fn assumptions(checker: &Checker) -> Vec<String> {
+    let mut all = Vec::new();
+    if !checker.monitor {
+        all.push(
+            "every store is in memory at once, as on no machine with store buffers (`monitor(false)`)",
+        );
+    }
+    if !checker.setup.leak_check {
+        all.push("no `Arc` leaks, which was not checked (`leak_check(false)`)");
+    }
+    if !checker.setup.spurious_wakeups {
+        all.push(
+            "no wait on a condition variable ends without a notification and no `park` without having \
+             been unparked, although `std` allows that (`spurious_wakeups(false)`)",
+        );
+    }
+    all.into_iter().map(str::to_owned).collect()
 }
 
 /// A witness that does not check is a bug of ours, and nothing that the tool says can be trusted.

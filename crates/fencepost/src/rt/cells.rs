@@ -47,6 +47,15 @@ impl CheckedCell {
         }
     }
 
+    /// Gives the cell a name for reports.
+    pub fn set_name(&self, name: &str) {
+        if let Some(current) = Current::get()
+            && current.is_of(self.execution)
+        {
+            current.with(|execution| execution.races.name_cell(self.index, name));
+        }
+    }
+
     /// An access begins. A race is the end of the execution.
     #[inline]
     pub fn begin(&self, how: CellUse, location: &'static Location<'static>) -> Begun {

@@ -48,6 +48,8 @@ pub struct RaceAccess {
 pub struct Race {
     /// Where the cell was made.
     pub cell: Place,
+    /// The name that the user gave it.
+    pub name: Option<String>,
     /// The access that was performed first.
     pub first: RaceAccess,
     /// The access that found the race.
@@ -186,6 +188,7 @@ mod tests {
             (
                 ProgramError::Race(Box::new(Race {
                     cell: place(1),
+                    name: None,
                     first: access(1, true, 2),
                     second: access(2, false, 3),
                 })),

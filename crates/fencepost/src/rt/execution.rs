@@ -36,8 +36,11 @@ pub struct Setup {
     /// Whether the end of a thread is a step of its own, which only programs that ask
     /// whether a thread has finished can notice.
     pub are_ends_visible: bool,
-    /// Whether waiting on a condition variable may end without a notification.
+    /// Whether waiting on a condition variable may end without a notification, and a park without
+    /// its token.
     pub spurious_wakeups: bool,
+    /// Whether something that was not dropped by the end is an error.
+    pub leak_check: bool,
 }
 
 impl Default for Setup {
@@ -47,6 +50,7 @@ impl Default for Setup {
             stack_size: 256 * 1024,
             are_ends_visible: false,
             spurious_wakeups: true,
+            leak_check: true,
         }
     }
 }

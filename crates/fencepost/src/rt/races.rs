@@ -87,6 +87,7 @@ struct CellAccess {
 #[derive(Debug)]
 struct CellHistory {
     made_at: &'static Location<'static>,
+    name: Option<Box<str>>,
     write: CellAccess,
     reads: Vec<CellAccess>,
 }
@@ -282,17 +283,24 @@ impl Races {
         match self.cells.get_mut(self.cell_count) {
             Some(history) => {
                 history.made_at = location;
+                history.name = None;
                 history.write = write;
                 history.reads.clear();
             }
             None => self.cells.push(CellHistory {
                 made_at: location,
+                name: None,
                 write,
                 reads: Vec::new(),
             }),
         }
         self.cell_count += 1;
         self.cell_count as u32 - 1
+    }
+
+    /// Gives a cell a name for reports.
+    pub(crate) fn name_cell(&mut self, cell: u32, name: &str) {
+        self.cells[cell as usize].name = Some(name.into());
     }
 
     /// The thread reads a cell. The race with an earlier write, if there is one.
@@ -362,6 +370,7 @@ fn race(history: &CellHistory, first: (CellAccess, bool), second: (CellAccess, b
     };
     Box::new(Race {
         cell: history.made_at.into(),
+        name: history.name.as_deref().map(str::to_owned),
         first: access(first),
         second: access(second),
     })

@@ -209,7 +209,8 @@ impl Runtime {
 
     fn leaked(&self) -> Option<ProgramError> {
         self.current().with(|execution| {
-            let watched = execution.watched.iter().find(|watched| watched.is_alive)?;
+            let mut watched = execution.watched.iter();
+            let watched = watched.find(|w| w.is_alive && execution.setup.leak_check)?;
             Some(ProgramError::Leak {
                 what: watched.what,
                 place: watched.location.into(),

@@ -1,7 +1,7 @@
 //! What a thread remembers of its waits, so that loops that wait come to an end.
 //!
-//! A wait on a condition variable may return without a notification, spuriously or by a time-out.
-//! A loop around it then waits again, and could do so for ever. So a thread that has done nothing since
+//! A wait on a condition variable may return without a notification, spuriously or by a time-out, and
+//! a park without having been unparked. A loop around it then waits again, and could do so for ever. So a thread that has done nothing since
 //! such a return, and waits again at the same place, is taken to wait only: it does not return
 //! spuriously again, and its time-out comes when something that it has looked at has changed, or
 //! nobody else can go on. The same holds, whatever it has done, after [`RETURNS_IN_A_ROW`] such returns.
@@ -26,9 +26,9 @@ pub(crate) struct WaitMemory {
     changes: u64,
     /// Which locks it holds: the exclusive or of numbers made from their addresses.
     held: u64,
-    /// Its last wait, if that returned without a notification.
-    last: Option<LastReturn>,
-    /// What it has touched since then.
+    /// Its waits since the last notification, which returned without one; the last at each place.
+    returns: Vec<LastReturn>,
+    /// What it has touched since the last of them.
     touched: Vec<Address>,
 }
 
@@ -41,12 +41,18 @@ struct LastReturn {
     in_a_row: u32,
 }
 
+impl LastReturn {
+    fn is_at(&self, condvar: Address, location: &'static Location<'static>) -> bool {
+        self.condvar == condvar && self.location == location
+    }
+}
+
 impl WaitMemory {
     /// Forgets everything, for a new thread.
     pub(crate) fn reset(&mut self) {
         self.changes = 0;
         self.held = 0;
-        self.last = None;
+        self.returns.clear();
         self.touched.clear();
     }
 
@@ -67,7 +73,7 @@ impl WaitMemory {
     /// It touches an object.
     #[inline]
     pub(crate) fn note_touch(&mut self, object: Address) {
-        if self.last.is_some() && !self.touched.contains(&object) {
+        if !self.returns.is_empty() && !self.touched.contains(&object) {
             self.touched.push(object);
         }
     }
@@ -78,10 +84,9 @@ impl WaitMemory {
         condvar: Address,
         location: &'static Location<'static>,
     ) -> bool {
-        self.last.as_ref().is_some_and(|last| {
-            let is_same = last.condvar == condvar && last.location == location;
+        self.returns.iter().any(|last| {
             let is_unchanged = last.changes == self.changes && last.held == self.held;
-            is_same && (is_unchanged || last.in_a_row >= RETURNS_IN_A_ROW)
+            last.is_at(condvar, location) && (is_unchanged || last.in_a_row >= RETURNS_IN_A_ROW)
         })
     }
 
@@ -92,16 +97,17 @@ impl WaitMemory {
 
     /// The wait returned after a notification.
     pub(crate) fn notified(&mut self) {
-        self.last = None;
+        self.returns.clear();
     }
 
     /// The wait returned without a notification.
     pub(crate) fn returned(&mut self, condvar: Address, location: &'static Location<'static>) {
-        let before = match &self.last {
-            Some(last) if last.condvar == condvar && last.location == location => last.in_a_row,
-            _ => 0,
-        };
-        self.last = Some(LastReturn {
+        let place = self
+            .returns
+            .iter()
+            .position(|last| last.is_at(condvar, location));
+        let before = place.map_or(0, |place| self.returns.swap_remove(place).in_a_row);
+        self.returns.push(LastReturn {
             condvar,
             location,
             changes: self.changes,
@@ -136,6 +142,12 @@ mod tests {
         memory.returned(condvar, here);
         memory.note_change();
         assert!(memory.only_waits(condvar, here), "twice in a row is enough");
+        memory.returned(condvar, there);
+        assert!(
+            memory.only_waits(condvar, here),
+            "in turns with another place"
+        );
+        assert!(memory.only_waits(condvar, there));
         memory.notified();
         assert!(!memory.only_waits(condvar, here), "it was notified");
     }

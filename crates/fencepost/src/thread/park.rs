@@ -1,4 +1,8 @@
 //! Parking: a thread waits for its token, which others may give it.
+//!
+//! Before it waits, a thread has the choice to return without the token, as from a
+//! [condition variable](crate::sync::Condvar), and leaves the token to others. When it does not do so
+//! again is said in `rt::waits`.
 
 use std::panic::Location;
 use std::time::Duration;
@@ -7,6 +11,7 @@ use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::Operation;
 
 use crate::rt::{Current, Object, Outcomes};
+use crate::sync::chooses_spurious;
 
 /// The token is there.
 const GIVEN: u64 = 1;
@@ -14,24 +19,31 @@ const GIVEN: u64 = 1;
 const TAKEN: u64 = 0;
 
 /// Waits until another thread [unparks](super::Thread::unpark) this one, or has done so since its
-/// last park. In a check it does not return for any other reason.
+/// last park. In a check it may also return for no reason, as `std` says that it may; so it has to be
+/// in a loop.
 #[track_caller]
 pub fn park() {
     let Some(current) = Current::get() else {
         return std::thread::park();
     };
+    let location = Location::caller();
     let token = current.tokens(current.thread()).park;
+    let may_be_spurious = current.has_spurious_wakeups() && !current.only_waits(token, location);
+    if may_be_spurious && chooses_spurious(current, location) {
+        return current.note_return(token, false, location);
+    }
     let intent = Intent::Access {
         object: token,
         effect: Effect::Write,
         awaits: Some(Condition::Equals(GIVEN)),
     };
-    current.operation(intent, Outcomes::One, Location::caller(), |step| {
+    current.operation(intent, Outcomes::One, location, |step| {
         step.write(token, TAKEN);
         let events = step.target().draining(Operation::Interlocked(token));
         step.emit(events, TAKEN);
         step.acquire(token);
     });
+    current.note_return(token, true, location);
 }
 
 /// Like [`park`], for some time. In a check it may return at any time.

@@ -218,11 +218,25 @@ pub fn first_error(program: impl Fn() + Send + Sync + 'static) -> Option<Program
 /// Runs a program in every order, without errors or deadlocks.
 #[track_caller]
 pub fn all_fine(program: impl Fn() + Send + Sync + 'static) -> Vec<Run> {
-    let runs = Driver::new(program).run_all();
+    all_fine_with(Setup::default(), program)
+}
+
+/// The same, with a setup.
+#[track_caller]
+pub fn all_fine_with(setup: Setup, program: impl Fn() + Send + Sync + 'static) -> Vec<Run> {
+    let runs = Driver::with(setup, program).run_all();
     for run in &runs {
         run.expect_fine();
     }
     runs
+}
+
+/// Waits return only if they are notified.
+pub fn no_spurious() -> Setup {
+    Setup {
+        spurious_wakeups: false,
+        ..Setup::default()
+    }
 }
 
 pub fn pso() -> Setup {

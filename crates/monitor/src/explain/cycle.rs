@@ -26,13 +26,12 @@ impl Slice {
                 return Err(unsound(format!("{from} is not ordered before {to}")));
             };
             let is_kept = match relation {
-                Relation::ProgramOrder => {
-                    let barrier_between = self.barrier_between(index, next);
-                    model.keeps(from.operation(), to.operation(), barrier_between)
-                }
-                // Into a load that reads its own thread's store, possibly from the buffer.
-                Relation::CoherenceThenReadsFrom => !self.reads_own_store(next),
-                Relation::ReadsFrom | Relation::Coherence | Relation::FromRead => true,
+                Relation::ProgramOrder => self.is_program_order_kept(model, index, next),
+                // The path takes no edge into a load that may read its own thread's buffer.
+                Relation::ReadsFrom
+                | Relation::Coherence
+                | Relation::FromRead
+                | Relation::CoherenceThenReadsFrom => true,
             };
             cycle.push(CycleEvent {
                 event: self.events[index].placed,
@@ -43,25 +42,38 @@ impl Slice {
         Ok(cycle)
     }
 
-    fn barrier_between(&self, from: usize, to: usize) -> bool {
+    /// Whether the model keeps two events of one thread in order: by itself, or because of what the
+    /// thread does in between, such as a fence.
+    fn is_program_order_kept(&self, model: MemoryModel, from: usize, to: usize) -> bool {
         let thread = self.events[from].thread;
-        self.events[from + 1..to]
-            .iter()
-            .any(|e| e.thread == thread && e.operation() == Operation::StoreBarrier)
-    }
-
-    fn reads_own_store(&self, load: usize) -> bool {
-        let event = &self.events[load];
-        let source = self.events[..load].iter().rev().find(|write| {
-            write.operation().writes()
-                && write.address == event.address
-                && write.coherence == event.coherence
-        });
-        source.is_some_and(|write| write.thread == event.thread)
+        // What is kept after `from`, and how many barriers came before it. Of equal operations the
+        // earliest is enough: it has all the barriers that a later one has.
+        let mut after = vec![(self.events[from].operation(), 0)];
+        let mut barriers = 0;
+        for index in from + 1..=to {
+            let event = &self.events[index];
+            if event.thread != thread {
+                continue;
+            }
+            let operation = event.operation();
+            let is_kept = after.iter().any(|&(earlier, barriers_before)| {
+                model.keeps(earlier, operation, barriers > barriers_before)
+            });
+            if index == to {
+                return is_kept;
+            }
+            if is_kept && after.iter().all(|&(known, _)| known != operation) {
+                after.push((operation, barriers));
+            }
+            barriers += u64::from(operation == Operation::StoreBarrier);
+        }
+        false
     }
 
     /// The fewest events from the pending write to the overtaking one, each ordered before
-    /// the next by program order or conflict order.
+    /// the next by program order or conflict order. Where a load reads its own thread's store, that
+    /// store is ordered before it: the model may not keep the order of other threads' writes before a
+    /// load that reads its buffer, and then the order that a fence could keep is that of the two.
     fn shortest_path(&self) -> Vec<usize> {
         /// The best predecessor so far: how far from the start, and which event. Of equally
         /// near ones the latest, because it is the one whose value is read.
@@ -85,6 +97,7 @@ impl Slice {
         let mut of_thread = vec![none; self.threads];
         let mut writes = vec![none; self.addresses];
         let mut accesses = vec![none; self.addresses];
+        let mut last_writer = vec![None; self.addresses];
         let mut predecessor = vec![usize::MAX; self.events.len()];
         for (index, event) in self.events.iter().enumerate() {
             let last = index + 1 == self.events.len();
@@ -92,12 +105,15 @@ impl Slice {
             // In the witness the overtaking event is ordered before, not after, the
             // writes that it overtakes; it is reached by program order.
             if let (Some(address), false) = (event.address, last) {
-                let conflicting = if event.operation().writes() {
-                    accesses[address]
-                } else {
-                    writes[address]
+                let conflicting = match event.operation().writes() {
+                    true => accesses[address],
+                    false if last_writer[address] == Some(event.thread) => none,
+                    false => writes[address],
                 };
                 nearest = nearest.or(conflicting);
+            }
+            if let (Some(address), true) = (event.address, event.operation().writes()) {
+                last_writer[address] = Some(event.thread);
             }
             let distance = match nearest.0 {
                 _ if index == 0 => 0,

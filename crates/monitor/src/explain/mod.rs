@@ -93,8 +93,9 @@ pub struct CycleEvent {
     pub event: Placed,
     /// How it is ordered before the next.
     pub relation: Relation,
-    /// Whether the model keeps that order. A fence between two events whose program order is
-    /// not kept rules the cycle out, if all such pairs of the cycle get one.
+    /// Whether the model keeps that order, by itself or because of what the thread does in
+    /// between. Only program order may not be kept. A fence between two such events rules the
+    /// cycle out, if all such pairs of the cycle get one.
     pub is_kept: bool,
 }
 

@@ -12,10 +12,16 @@ use crate::text::grouped;
 
 /// The widest message in a headline.
 const WIDEST_MESSAGE: usize = 160;
+/// The widest message of ours that says what to do instead.
+const WIDEST_REFUSAL: usize = 400;
 /// So many lines of a message are shown after the first.
 const MOST_MESSAGE_LINES: usize = 12;
 /// So many threads are named in a headline or a label.
 const MOST_THREADS: usize = 4;
+
+/// What to do about a leak.
+const LEAK_HELP: &str = "drop every reference to it in every execution: look for `mem::forget`, for `into_raw` \
+without `from_raw`, and for a cycle, which a `Weak` breaks; if it is meant to stay, `leak_check(false)` allows that";
 
 /// What is to be said about a problem.
 pub(crate) struct Diagnosis {
@@ -72,27 +78,31 @@ pub(super) fn diagnosis(
             }
         }
         Problem::Deadlock { waits } => Diagnosis {
-            marks: wait_marks(waits, "waits for", words),
+            marks: wait_marks(waits, words),
             rows: last(&waiting(waits), "then waits"),
             ..Diagnosis::new(format!(
                 "deadlock: {} {} for ever",
-                thread_list(waits, words),
-                verb(waits, "waits", "wait")
+                thread_list(waits.iter(), words),
+                verb(waits.len(), "waits", "wait")
             ))
         },
-        Problem::Livelock { waits } => Diagnosis {
-            marks: wait_marks(waits, "spins on", words),
-            notes: vec![format!(
-                "{} the same values again and again, and no other thread is left to change them",
-                verb(waits, "it reads", "they read")
-            )],
-            rows: last(&waiting(waits), ""),
-            ..Diagnosis::new(format!(
-                "livelock: {} {} for ever",
-                thread_list(waits, words),
-                verb(waits, "spins", "spin")
-            ))
-        },
+        Problem::Livelock { waits } => {
+            let spinning: Vec<&Wait> = waits.iter().filter(|wait| wait.spins).collect();
+            let count = spinning.len();
+            Diagnosis {
+                marks: wait_marks(waits, words),
+                notes: vec![format!(
+                    "{} the same values again and again, and no other thread is left to change them",
+                    verb(count, "it reads", "they read")
+                )],
+                rows: last(&waiting(waits), ""),
+                ..Diagnosis::new(format!(
+                    "livelock: {} {} for ever",
+                    thread_list(spinning.into_iter(), words),
+                    verb(count, "spins", "spin")
+                ))
+            }
+        }
         Problem::Race {
             cell,
             first,
@@ -109,6 +119,7 @@ pub(super) fn diagnosis(
             Diagnosis {
                 marks: one_mark(location, "made here".into()),
                 notes,
+                help: Some(LEAK_HELP.into()),
                 ..Diagnosis::new(format!("leak: {first} was still there at the end"))
             }
         }
@@ -169,7 +180,7 @@ pub(super) fn diagnosis(
             }
         }
         Problem::BadUse { message, location } => {
-            let (first, notes) = first_line(message);
+            let (first, notes) = first_line_within(message, WIDEST_REFUSAL);
             Diagnosis {
                 marks: one_mark(location, String::new()),
                 notes,
@@ -204,8 +215,12 @@ fn one_mark(position: &Option<SourcePosition>, label: String) -> Vec<Mark> {
 
 /// The first line of a message, for the headline, and the others as a note.
 fn first_line(message: &str) -> (String, Vec<String>) {
+    first_line_within(message, WIDEST_MESSAGE)
+}
+
+fn first_line_within(message: &str, widest: usize) -> (String, Vec<String>) {
     let mut lines = message.trim_end().lines();
-    let first = tidy(lines.next().unwrap_or("").trim(), WIDEST_MESSAGE);
+    let first = tidy(lines.next().unwrap_or("").trim(), widest);
     let rest: Vec<&str> = lines.collect();
     if rest.is_empty() {
         return (first, Vec::new());
@@ -222,37 +237,44 @@ fn waiting(waits: &[Wait]) -> Vec<ThreadId> {
     waits.iter().map(|wait| wait.thread).collect()
 }
 
-fn thread_list(waits: &[Wait], words: &Words<'_>) -> String {
-    let names: Vec<String> = waits.iter().map(|w| words.thread(w.thread)).collect();
+fn thread_list<'a>(waits: impl Iterator<Item = &'a Wait>, words: &Words<'_>) -> String {
+    let names: Vec<String> = waits.map(|w| words.thread(w.thread)).collect();
     short_list(&names, MOST_THREADS)
 }
 
-fn verb<'a>(waits: &[Wait], one: &'a str, many: &'a str) -> &'a str {
-    if waits.len() == 1 { one } else { many }
+fn verb<'a>(count: usize, one: &'a str, many: &'a str) -> &'a str {
+    if count == 1 { one } else { many }
 }
 
-/// One mark for the threads that wait in one place for the same thing.
-fn wait_marks(waits: &[Wait], verb: &str, words: &Words<'_>) -> Vec<Mark> {
+/// One mark for the threads that wait in one place for the same thing. Those who spin come first.
+fn wait_marks(waits: &[Wait], words: &Words<'_>) -> Vec<Mark> {
+    let somebody_spins = waits.iter().any(|wait| wait.spins);
     let mut groups: Vec<(&Wait, Vec<String>)> = Vec::new();
-    for wait in waits {
+    let spinning = waits.iter().filter(|wait| wait.spins);
+    for wait in spinning.chain(waits.iter().filter(|wait| !wait.spins)) {
         let name = words.thread(wait.thread);
-        let same = |other: &Wait| other.location == wait.location && other.what == wait.what;
+        let same = |other: &Wait| {
+            let place = (&other.location, &other.what, other.spins);
+            place == (&wait.location, &wait.what, wait.spins)
+        };
         match groups.iter_mut().find(|(first, _)| same(first)) {
             Some((_, names)) => names.push(name),
             None => groups.push((wait, vec![name])),
         }
     }
     let marks = groups.into_iter().map(|(wait, names)| {
-        let verb = match (names.len(), verb.split_once("s ")) {
-            (1, _) | (_, None) => verb.to_string(),
-            (_, Some((stem, rest))) => format!("{stem} {rest}"),
+        let does = match (wait.spins, wait.what.is_empty()) {
+            (true, true) => verb(names.len(), "spins here", "spin here"),
+            (true, false) => verb(names.len(), "spins on", "spin on"),
+            (false, _) => verb(names.len(), "waits for", "wait for"),
         };
         let who = short_list(&names, MOST_THREADS);
+        let label = format!("{who} {does} {}", tidy(&wait.what, WIDEST_MESSAGE));
         Mark {
             position: wait.location.clone(),
             place: None,
-            label: format!("{who} {verb} {}", tidy(&wait.what, WIDEST_MESSAGE)),
-            is_primary: true,
+            label: label.trim_end().to_string(),
+            is_primary: wait.spins || !somebody_spins,
         }
     });
     marks.collect()

@@ -72,11 +72,19 @@ fn execution(
     let execution = format!("execution {}", grouped(finding.execution));
     let execution = Styled(HEADING, execution);
     if finding.interleaving.is_empty() {
+        // What was used wrongly has nothing to do with what came before.
+        if matches!(finding.problem, Problem::BadUse { .. }) {
+            return String::new();
+        }
         return format!("\n{execution}: no access to a shared variable came before\n");
     }
     let interleaving = &finding.interleaving;
-    // An error is shown with what led to it, a violation with its cycle only.
-    let fills = !matches!(finding.problem, Problem::StoreBuffer { .. });
+    // An error is shown with what led to it; a violation with its cycle only, and a livelock without
+    // its rounds.
+    let fills = !matches!(
+        finding.problem,
+        Problem::StoreBuffer { .. } | Problem::Livelock { .. }
+    );
     let rows = (diagnosis.rows.as_slice(), fills);
     let table = table(interleaving, rows, words, width, INDENT);
     let remark = Styled(
@@ -143,6 +151,9 @@ fn cycle(finding: &Finding, words: &Words<'_>, target: &Target) -> String {
 }
 
 fn replay(finding: &CheckFinding) -> String {
+    if finding.replay.is_empty() && finding.schedule.is_empty() {
+        return String::new();
+    }
     let mut text = String::from("\n");
     // The line that replays usually has the schedule in it.
     if !finding.replay.contains(&finding.schedule) || finding.replay.is_empty() {

@@ -8,9 +8,11 @@ use std::fmt::Write;
 use fencepost_memory::{Buffering, MemoryModel, Operation};
 use fencepost_monitor::{Finding, Placed};
 
+use super::story::access;
 use super::words::{Words, list};
 use crate::names::Naming;
 use crate::repair::{FenceGap, fence_gaps};
+use crate::source::SourcePosition;
 
 /// Where fences rule a cycle out, and what else does.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,28 +33,30 @@ pub(crate) enum Alternative {
 }
 
 impl Hint {
-    /// None if no fences are known to rule the cycle out.
-    pub fn new(finding: &Finding) -> Option<Self> {
-        let gaps = fence_gaps(finding)?;
+    pub fn new(finding: &Finding) -> Self {
+        let gaps = fence_gaps(finding);
         let alternative = alternative(finding.violation.model, &gaps);
-        Some(Hint { gaps, alternative })
+        Hint { gaps, alternative }
     }
 
     /// The hint as a sentence and further lines.
     pub(super) fn text(&self, words: &Words<'_>) -> String {
+        let file = self.file(words);
         let mut places: Vec<(String, Vec<String>)> = Vec::new();
         for gap in &self.gaps {
-            let (after, before) = (place(&gap.after, words), place(&gap.before, words));
-            let text = format!("after {after} and before {before}");
+            let text = gap_text(gap, file.is_some(), words);
             let thread = words.thread(gap.after.thread());
             match places.iter_mut().find(|(known, _)| *known == text) {
                 Some((_, threads)) => threads.push(thread),
                 None => places.push((text, vec![thread])),
             }
         }
+        let of_file = file
+            .as_ref()
+            .map_or(String::new(), |file| format!(" of {file}"));
         let mut text = match places.as_slice() {
             [(place, threads)] => format!(
-                "`fence(Ordering::SeqCst)` {place} ({}) rules this cycle out",
+                "`fence(Ordering::SeqCst)` {place}{of_file} ({}) rules this cycle out",
                 list(threads)
             ),
             places => {
@@ -61,7 +65,7 @@ impl Hint {
                     .map(|(place, threads)| format!("\n  {place} ({})", list(threads)));
                 let lines: String = lines.collect();
                 format!(
-                    "`fence(Ordering::SeqCst)` in each of these places rules this cycle out:{lines}"
+                    "`fence(Ordering::SeqCst)` in each of these places{of_file} rules this cycle out:{lines}"
                 )
             }
         };
@@ -72,7 +76,11 @@ impl Hint {
             };
             let mut writes: Vec<String> = Vec::new();
             for gap in &self.gaps {
-                let write = place(side(gap), words);
+                let write = side(gap);
+                let write = match (file.is_some(), position(write, words)) {
+                    (true, Some(position)) => position.line.to_string(),
+                    _ => place(write, words),
+                };
                 if !writes.contains(&write) {
                     writes.push(write);
                 }
@@ -82,13 +90,53 @@ impl Hint {
                 false => "write",
             };
             let plural = if writes.len() == 1 { "" } else { "s" };
+            let at = match file {
+                Some(_) => format!("in line{plural}"),
+                None => "at".to_string(),
+            };
             let _ = write!(
                 text,
-                "\nso does `Ordering::{ordering}` for the {noun}{plural} at {}",
+                "\nso does `Ordering::{ordering}` for the {noun}{plural} {at} {}",
                 list(&writes)
             );
         }
         text + "\ncheck again after the change: there may be other cycles"
+    }
+
+    /// The file in which all gaps are, if that is one.
+    fn file(&self, words: &Words<'_>) -> Option<String> {
+        let ends = self.gaps.iter().flat_map(|gap| [&gap.after, &gap.before]);
+        let mut files = ends.map(|end| position(end, words).map(|position| position.file));
+        let first = files.next()??;
+        files
+            .all(|file| file.as_ref() == Some(&first))
+            .then_some(first)
+    }
+}
+
+/// Where a gap is. If it is in the file that all gaps are in, the file is left out, and " of" it can
+/// follow.
+fn gap_text(gap: &FenceGap, is_in_file: bool, words: &Words<'_>) -> String {
+    let lines = position(&gap.after, words).zip(position(&gap.before, words));
+    match lines.filter(|_| is_in_file) {
+        Some((after, before)) if after.line == before.line => format!(
+            "between the {} and the {} in line {}",
+            access(&gap.after, words),
+            access(&gap.before, words),
+            after.line
+        ),
+        Some((after, before)) if after.line < before.line => {
+            format!("between lines {} and {}", after.line, before.line)
+        }
+        // The next round of a loop, or another function.
+        Some((after, before)) => {
+            format!("after line {} and before line {}", after.line, before.line)
+        }
+        None => format!(
+            "after {} and before {}",
+            place(&gap.after, words),
+            place(&gap.before, words)
+        ),
     }
 }
 
@@ -114,13 +162,15 @@ fn is_store(placed: &Placed) -> bool {
     matches!(placed.event.operation(), Operation::Store(_))
 }
 
+fn position(placed: &Placed, words: &Words<'_>) -> Option<SourcePosition> {
+    let location = placed.event.access.location;
+    location.and_then(|location| words.position(location))
+}
+
 /// Where an event is: file and line, or else what it is.
 fn place(placed: &Placed, words: &Words<'_>) -> String {
     let access = &placed.event.access;
-    match access
-        .location
-        .and_then(|location| words.position(location))
-    {
+    match position(placed, words) {
         Some(position) => format!("{}:{}", position.file, position.line),
         None => words
             .source(access)

@@ -15,7 +15,8 @@ pub struct CheckFinding {
     pub interleaving: Vec<Access>,
     /// The schedule, which only the explorer understands.
     pub schedule: String,
-    /// The line of code, or the command, that runs this execution again.
+    /// The line of code, or the command, that runs this execution again. If this and the schedule are
+    /// empty, nothing does.
     pub replay: String,
     /// Which execution it was, from 1.
     pub execution: u64,
@@ -64,7 +65,7 @@ pub enum Problem {
     },
     /// Something was still there at the end that should have been freed or ended.
     Leak {
-        /// What.
+        /// What: `` the `Arc` `node` ``.
         what: String,
         /// Where it was made.
         location: Option<SourcePosition>,
@@ -110,8 +111,11 @@ pub enum Problem {
 pub struct Wait {
     /// Who.
     pub thread: ThreadId,
-    /// For what, to follow "waits for" or "spins on": `` mutex `a`, held by T2 ``.
+    /// For what, to follow "waits for" or "spins on": `` mutex `a`, held by T2 ``. If it spins, it may be
+    /// empty.
     pub what: String,
+    /// Whether it spins. Where nobody does, all wait.
+    pub spins: bool,
     /// Where.
     pub location: Option<SourcePosition>,
 }

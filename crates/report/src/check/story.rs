@@ -47,7 +47,7 @@ fn variable(placed: &Placed, words: &Words<'_>) -> String {
 }
 
 /// `` load of `x` ``.
-fn access(placed: &Placed, words: &Words<'_>) -> String {
+pub(super) fn access(placed: &Placed, words: &Words<'_>) -> String {
     let noun = noun(placed.event.operation());
     format!("{noun} {}", variable(placed, words))
 }
@@ -83,7 +83,7 @@ fn unexplained(
 ) -> Diagnosis {
     let events = [&violation.pending, &violation.last, &violation.event];
     let sentences = [
-        pending_sentence(&violation.pending, words),
+        pending_sentence(&violation.pending, true, words),
         "this comes after (1)".to_string(),
         overtaking_sentence(&violation.event, words),
     ];
@@ -117,10 +117,10 @@ fn rows(positions: impl Iterator<Item = u64>) -> Vec<Row> {
     signed.collect()
 }
 
-fn pending_sentence(pending: &Placed, words: &Words<'_>) -> String {
+fn pending_sentence(pending: &Placed, can_wait: bool, words: &Words<'_>) -> String {
     let verb = action_verb(pending.event.operation().kind());
     match pending.event.operation() {
-        Operation::Store(_) => {
+        Operation::Store(_) if can_wait => {
             let thread = words.thread(pending.thread());
             format!("this {verb} can wait in {thread}'s store buffer")
         }
@@ -181,7 +181,7 @@ impl<'a> Story<'a> {
         Diagnosis {
             headline: self.headline(),
             marks: marks.collect(),
-            hint: Hint::new(self.finding),
+            hint: Some(Hint::new(self.finding)),
             help: None,
             notes: Vec::new(),
             rows: rows(cycle.iter().map(|step| step.event.position)),
@@ -221,7 +221,7 @@ impl<'a> Story<'a> {
         let event = &cycle[index].event;
         let words = self.words;
         if index == 0 {
-            return pending_sentence(event, words);
+            return pending_sentence(event, self.is_swapped[0], words);
         }
         if index + 1 == cycle.len() {
             return overtaking_sentence(event, words);
@@ -257,12 +257,8 @@ impl<'a> Story<'a> {
             Relation::ReadsFrom => format!("this {verb} reads that value of {variable}"),
             Relation::Coherence => format!("this {verb} overwrites {variable} after that"),
             Relation::FromRead => format!("this {verb} writes {variable} after that"),
-            Relation::CoherenceThenReadsFrom if before.is_kept => {
-                format!("this {verb} reads a later value of {variable}")
-            }
             Relation::CoherenceThenReadsFrom => {
-                let thread = words.thread(event.thread());
-                format!("this {verb} takes {variable} from {thread}'s own store buffer")
+                format!("this {verb} reads a later value of {variable}")
             }
         };
         sentence + &waits
@@ -285,19 +281,14 @@ pub(super) fn reason(
 ) -> String {
     let reader = words.thread(to.event.thread());
     let writer = words.thread(from.event.thread());
-    match (from.relation, from.is_kept) {
-        (Relation::ProgramOrder, true) => "program order".to_string(),
-        (Relation::ProgramOrder, false) => {
-            format!("program order, not kept by {}", target.title)
-        }
-        (Relation::ReadsFrom, _) => format!("{reader} reads what {writer} wrote"),
-        (Relation::Coherence, _) => format!("{reader} overwrites what {writer} wrote"),
-        (Relation::FromRead, _) => format!("{reader} overwrites what {writer} read"),
-        (Relation::CoherenceThenReadsFrom, true) => {
+    match from.relation {
+        Relation::ProgramOrder if from.is_kept => "program order".to_string(),
+        Relation::ProgramOrder => format!("program order, not kept by {}", target.title),
+        Relation::ReadsFrom => format!("{reader} reads what {writer} wrote"),
+        Relation::Coherence => format!("{reader} overwrites what {writer} wrote"),
+        Relation::FromRead => format!("{reader} overwrites what {writer} read"),
+        Relation::CoherenceThenReadsFrom => {
             format!("{reader} reads what overwrote {writer}'s value")
-        }
-        (Relation::CoherenceThenReadsFrom, false) => {
-            format!("{reader} reads its own later store, but from its store buffer")
         }
     }
 }

@@ -25,8 +25,10 @@ pub struct CheckSummary {
     pub gaps: Vec<Gap>,
     /// If every execution with at most so many preemptions was run: how many.
     pub covered_preemptions: Option<u32>,
-    /// The loops that were taken to do nothing but wait.
+    /// The loops that were taken to do nothing but wait: where they say that they spin.
     pub waiting_loops: Vec<SourcePosition>,
+    /// The waits that were taken not to return without a notification again and again.
+    pub repeated_waits: Vec<SourcePosition>,
     /// What else the result rests on, to follow "assuming that".
     pub assumptions: Vec<String>,
 }

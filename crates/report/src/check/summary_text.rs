@@ -7,6 +7,7 @@ use fencepost_memory::Buffering;
 
 use super::words::{short_list, tidy};
 use super::{CheckSummary, Gap, Outcome, Reporter, Target};
+use crate::source::SourcePosition;
 use crate::style::{ERROR, GOOD, Styled, WARNING};
 use crate::text::{counted, grouped};
 
@@ -171,20 +172,45 @@ pub(crate) fn gap_name(gap: &Gap) -> &'static str {
 /// What the result rests on, each to follow "assuming that".
 pub(crate) fn assumptions(summary: &CheckSummary) -> Vec<String> {
     let mut all = Vec::new();
-    if !summary.waiting_loops.is_empty() {
-        let loops: Vec<String> = summary
-            .waiting_loops
-            .iter()
-            .map(|position| format!("{}:{}", position.file, position.line))
-            .collect();
+    if let Some(loops) = places(&summary.waiting_loops) {
+        let (these, they) = match summary.waiting_loops.len() {
+            1 => ("the loop", "it"),
+            _ => ("the loops", "they"),
+        };
+        let verbs = match summary.waiting_loops.len() {
+            1 => {
+                "only waits: that it goes round until something changes, counts no rounds and does not give up"
+            }
+            _ => {
+                "only wait: that they go round until something changes, count no rounds and do not give up"
+            }
+        };
         all.push(format!(
-            "these loops only wait (a round that writes nothing shared has no effect): {}",
-            short_list(&loops, MOST_LOOPS)
+            "{these} at {loops} {verbs} (please look: what {they} would do after more rounds was not run; \
+             `spin_bound` runs it, up to a bound)"
+        ));
+    }
+    if let Some(waits) = places(&summary.repeated_waits) {
+        let (noun, verb) = match summary.repeated_waits.len() {
+            1 => ("the wait", "does"),
+            _ => ("the waits", "do"),
+        };
+        all.push(format!(
+            "{noun} at {waits} {verb} not return without a notification again if nothing was changed since, \
+             nor more than twice in a row"
         ));
     }
     all.push(COMPILER_ASSUMPTION.to_string());
     all.extend(summary.assumptions.iter().map(|a| tidy(a, 400)));
     all
+}
+
+/// `src/a.rs:1 and src/b.rs:2`, if there are any.
+fn places(positions: &[SourcePosition]) -> Option<String> {
+    let place = |position: &SourcePosition| format!("{}:{}", position.file, position.line);
+    let mut places: Vec<String> = positions.iter().map(place).collect();
+    places.dedup();
+    (!places.is_empty()).then(|| short_list(&places, MOST_LOOPS))
 }
 
 /// What every result rests on.

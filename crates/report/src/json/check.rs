@@ -298,7 +298,12 @@ impl SummaryObject {
             gaps: summary.gaps.iter().map(GapObject::new).collect(),
             covered_preemptions: summary.covered_preemptions,
             shown: is_incomplete.then(|| shown_sentence(summary, target)),
-            waiting_loops: summary.waiting_loops.iter().map(PlaceObject::new).collect(),
+            waiting_loops: summary
+                .waiting_loops
+                .iter()
+                .chain(&summary.repeated_waits)
+                .map(PlaceObject::new)
+                .collect(),
             assumptions: assumptions(summary),
             version: env!("CARGO_PKG_VERSION"),
         }

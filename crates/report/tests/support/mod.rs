@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use fencepost_memory::Buffering;
 use fencepost_memory::{Access, Address, LocationId, MemoryModel, OperationKind, ThreadId};
-use fencepost_memory::{Buffering, LockedDrains};
 use fencepost_monitor::{Monitor, RelaxedOrder, Watcher};
 use fencepost_report::check::{CheckFinding, Problem, Reporter, Target};
 use fencepost_report::{Naming, SourcePosition};
@@ -122,7 +122,7 @@ impl Program {
     pub fn violation(&self, model: MemoryModel) -> CheckFinding {
         match model.buffering() {
             Buffering::Fifo => self.watch(RelaxedOrder::tso()),
-            _ => self.watch(RelaxedOrder::pso(LockedDrains::Everything)),
+            _ => self.watch(RelaxedOrder::pso(model.locked_drains())),
         }
     }
 

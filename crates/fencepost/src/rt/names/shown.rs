@@ -18,6 +18,7 @@ use super::{
 #[derive(Clone, Debug)]
 pub struct Names {
     objects: Vec<String>,
+    given: Vec<Option<String>>,
     kinds: Vec<&'static str>,
     made_at: Vec<LocationId>,
     threads: Vec<String>,
@@ -36,6 +37,11 @@ impl Names {
         Names {
             objects,
             threads,
+            given: tables
+                .objects
+                .iter()
+                .map(|object| object.name.clone())
+                .collect(),
             kinds: tables.objects.iter().map(|object| object.kind).collect(),
             made_at: tables
                 .objects
@@ -49,6 +55,11 @@ impl Names {
     /// What an object is called.
     pub fn object(&self, object: Address) -> &str {
         self.objects.get(object.index()).map_or("?", String::as_str)
+    }
+
+    /// What the user called an object.
+    pub fn given(&self, object: Address) -> Option<&str> {
+        self.given.get(object.index())?.as_deref()
     }
 
     /// The type of an object, such as `AtomicBool`.
@@ -79,6 +90,15 @@ impl Names {
     /// How many threads have names.
     pub fn thread_count(&self) -> usize {
         self.threads.len()
+    }
+}
+
+/// What belongs to an `Arc` is not called as the value that it points to.
+fn part_of_arc(kind: &str) -> Option<&'static str> {
+    match kind {
+        "Arc" => Some("count of"),
+        "reference to an Arc" => Some("reference to"),
+        _ => None,
     }
 }
 
@@ -131,7 +151,10 @@ fn object_names(
             derive_name(&line, location.column())
         });
         match (guess, &tables.makers[object.maker.index()]) {
-            (Some(name), _) => name.clone(),
+            (Some(name), _) => match part_of_arc(object.kind) {
+                Some(part) => format!("{part} {name}"),
+                None => name.clone(),
+            },
             (None, Maker::Static(name)) => (*name).to_owned(),
             (None, Maker::Thread(_)) => {
                 format!("{}@{}:{}", object.kind, location.file(), location.line())
@@ -200,6 +223,8 @@ mod tests {
         let next = Location::caller();
         let derived = local.object(MakerId::MAIN, 1, "AtomicU8", next);
         let again = local.object(MakerId::MAIN, 2, "AtomicU8", next);
+        let counts = local.object(MakerId::MAIN, 4, "Arc", next);
+        let reference = local.object(MakerId::MAIN, 5, "reference to an Arc", next);
         let child = local.thread(MakerId::MAIN, 0, here);
         local.name_thread(child.thread, "worker");
         let counter = local.static_maker(1, "COUNTER");
@@ -213,6 +238,8 @@ mod tests {
         });
         assert_eq!(names.object(derived), "turn");
         assert_eq!(names.object(again), "turn#2");
+        assert_eq!(names.object(counts), "count of turn");
+        assert_eq!(names.object(reference), "reference to turn");
         assert_eq!(names.object(given), "flag");
         assert_eq!(names.kind(given), Some("AtomicBool"));
         assert_eq!(

@@ -52,6 +52,8 @@ pub struct WaitObject {
     pub thread: String,
     /// For what it waits.
     pub what: String,
+    /// Whether it spins.
+    pub spins: bool,
     /// Where, or null.
     pub source: Option<PlaceObject>,
 }
@@ -214,7 +216,11 @@ impl ProblemObject {
 fn wait_objects(waits: &[Wait], names: &dyn Naming) -> Vec<WaitObject> {
     let objects = waits.iter().map(|wait| WaitObject {
         thread: names.thread(wait.thread),
-        what: wait.what.clone(),
+        what: match wait.spins && wait.what.is_empty() {
+            true => "a change of what it reads".into(),
+            false => wait.what.clone(),
+        },
+        spins: wait.spins,
         source: PlaceObject::of(&wait.location),
     });
     objects.collect()

@@ -1,0 +1,226 @@
+//! Where an exploration is, so that it can go on later, in another process.
+//!
+//! A [`Checkpoint`] has the totals and findings so far, and what is left: for an exhaustive
+//! search the tree as far as it is known (the nodes that workers share, and the path of each
+//! worker, with what is asleep and what is planned); for random executions, which number is next. It is
+//! exact: the search goes on as if it had not been interrupted.
+//!
+//! Findings are kept as schedules, and run again when the search goes on. The number of threads,
+//! objects and locations must mean the same then, which is the front end's business: it
+//! adds what it has to remember ([`Checkpoint::front_end`]).
+//!
+//! - `text` writes and reads them,
+//! - `saving` makes them,
+//! - `resuming` goes on from them.
+
+mod resuming;
+mod saving;
+mod text;
+
+use std::time::Duration;
+
+use fencepost_memory::{Address, LocationId, ThreadId};
+use thiserror::Error;
+
+use crate::fingerprint::Fingerprint;
+use crate::schedule::{Schedule, Turn};
+use crate::settings::{Settings, Strategy};
+use crate::wakeup::{PlannedStep, Sleeper};
+
+pub(crate) use resuming::{Resumed, changed, first_execution, resume};
+pub(crate) use saving::{Keeper, Search, Standpoint};
+
+/// Where an exploration is.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Checkpoint {
+    /// What the front end has to remember: its settings and names. Any text.
+    pub front_end: String,
+    /// The settings that it belongs to, by name.
+    settings: Vec<(&'static str, String)>,
+    /// What the program does when its threads run in order.
+    program: Fingerprint,
+    totals: Totals,
+    findings: Vec<SavedFinding>,
+    place: Place,
+}
+
+impl Checkpoint {
+    /// The executions that were run to an end, or to where something was found.
+    pub fn executions(&self) -> u64 {
+        self.totals.executions
+    }
+
+    /// The time that it has taken.
+    pub fn elapsed(&self) -> Duration {
+        self.totals.elapsed
+    }
+}
+
+/// A checkpoint that cannot be used, or cannot be made.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// It is something else.
+    #[error("it is no checkpoint")]
+    NoCheckpoint,
+    /// It was written by another version.
+    #[error("it was made by another version of Fencepost ({made}; this is {own})")]
+    OtherVersion {
+        /// The version that made it.
+        made: String,
+        /// This one.
+        own: String,
+    },
+    /// It is not as it was written.
+    #[error("it is damaged: {what}")]
+    Damaged {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// It belongs to other settings.
+    #[error("it was made with another setting: {name} was {made}, and is {now}")]
+    OtherSetting {
+        /// Which setting.
+        name: String,
+        /// What it was.
+        made: String,
+        /// What it is.
+        now: String,
+    },
+    /// It belongs to another program.
+    #[error("the program has changed since the checkpoint, or is not deterministic: {what}")]
+    ProgramChanged {
+        /// How that was noticed.
+        what: String,
+    },
+    /// There are no checkpoints with this strategy.
+    #[error(
+        "there are no checkpoints with this strategy: only exhaustive, random and PCT searches have them"
+    )]
+    Unsupported,
+}
+
+/// What has been done and counted.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+struct Totals {
+    executions: u64,
+    abandoned: u64,
+    steps: u64,
+    faults: u64,
+    borderline: u64,
+    violations: u64,
+    was_cut: bool,
+    elapsed: Duration,
+    waits: Vec<Option<LocationId>>,
+    /// The distinct violations, and how often each was seen.
+    tally: Vec<([u64; 3], u64)>,
+}
+
+/// A finding, to be found again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct SavedFinding {
+    execution: u64,
+    kind: SavedKind,
+    schedule: Schedule,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum SavedKind {
+    /// By its distinct key.
+    StoreBuffer([u64; 3]),
+    /// With the thread that would have gone next, where that is known.
+    Fault(Option<ThreadId>),
+}
+
+/// What is left to explore.
+#[derive(Clone, PartialEq, Debug)]
+enum Place {
+    Tree(Tree),
+    /// The number of the next execution.
+    Sample(u64),
+}
+
+/// The tree of executions, as far as something is left of it.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub(crate) struct Tree {
+    /// Objects that some operation has touched together.
+    pub(crate) partners: Vec<(Address, Address)>,
+    /// How many executions each worker has begun.
+    pub(crate) begun: Vec<u64>,
+    /// The shared nodes, each after the one above it.
+    pub(crate) nodes: Vec<SavedNode>,
+    pub(crate) parts: Vec<Part<usize>>,
+}
+
+/// What is known and planned at a node.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct SavedPlans {
+    pub(crate) asleep: Vec<Sleeper>,
+    pub(crate) planned: Vec<PlannedStep>,
+}
+
+/// A shared node.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct SavedNode {
+    pub(crate) parent: Option<(usize, Turn)>,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) weight: f64,
+    pub(crate) is_busy: bool,
+    pub(crate) plans: SavedPlans,
+}
+
+/// The part of the tree that a worker is in. `N` is a shared node, or its number.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Part<N> {
+    /// The shared node above it.
+    pub(crate) node: Option<N>,
+    pub(crate) weight: f64,
+    pub(crate) work: Work,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Work {
+    /// It begins with this step, which is still to be taken.
+    Task {
+        turn: Turn,
+        plans: SavedPlans,
+    },
+    Path(Path),
+}
+
+/// Where a worker is in its part of the tree.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Path {
+    /// The step from the shared node with which the part begins.
+    pub(crate) part: Option<Turn>,
+    /// The part of all executions that this worker has explored, estimated.
+    pub(crate) explored: f64,
+    /// The steps from the root to where the next execution begins to differ.
+    pub(crate) schedule: Schedule,
+    pub(crate) fingerprint: Fingerprint,
+    /// The races that need no further look.
+    pub(crate) settled: Vec<u32>,
+    /// The nodes below the shared one: what was done and what is left there.
+    pub(crate) nodes: Vec<(u32, SavedPlans)>,
+}
+
+/// What decides which executions there are and how they are judged: what a checkpoint depends on.
+fn settings_of(settings: &Settings) -> Vec<(&'static str, String)> {
+    let switch = |is_on: bool| if is_on { "on" } else { "off" }.to_owned();
+    vec![
+        ("strategy", format!("{:?}", settings.strategy)),
+        ("monitor", format!("{:?}", settings.watched)),
+        ("go_on", switch(settings.goes_on)),
+        ("spin", format!("{:?}", settings.spin)),
+        ("max_steps", settings.max_steps.to_string()),
+        ("kept_findings", settings.kept_findings.to_string()),
+    ]
+}
+
+/// Whether there are checkpoints with these settings.
+pub(crate) fn are_supported(settings: &Settings) -> bool {
+    match settings.strategy {
+        Strategy::Exhaustive | Strategy::Random { .. } | Strategy::Pct { .. } => true,
+        Strategy::Bounded { .. } | Strategy::Replay(_) => false,
+    }
+}

@@ -1,0 +1,248 @@
+//! Going on from a checkpoint: is it of this program, and what had been found?
+//!
+//! Each beginning of an execution that is in the checkpoint is run again and must be what it was. The same
+//! for each finding, which also brings back its details.
+
+use super::{Checkpoint, CheckpointError, Place, SavedFinding, SavedKind, Tree, Work};
+use crate::findings::{Findings, Found, Problem};
+use crate::fingerprint::Fingerprint;
+use crate::gathered::Gathered;
+use crate::program::Program;
+use crate::run::{End, Run};
+use crate::sampled::{Replay, Sampled};
+use crate::schedule::{Schedule, Turn};
+use crate::settings::Settings;
+
+/// What an exploration goes on with.
+pub(crate) struct Resumed<E> {
+    /// What was done before.
+    pub(crate) before: Gathered<E>,
+    pub(crate) tree: Option<Tree>,
+    /// For random executions: the next one.
+    pub(crate) next: u64,
+}
+
+/// The error for a program that does not do what it did.
+pub(crate) fn changed(what: impl Into<String>) -> CheckpointError {
+    CheckpointError::ProgramChanged { what: what.into() }
+}
+
+/// Checks that a checkpoint is of this program, and brings back what was found.
+pub(crate) fn resume<P: Program>(
+    checkpoint: Checkpoint,
+    program: &impl Fn() -> P,
+    settings: &Settings,
+    first: Fingerprint,
+) -> Result<Resumed<P::Error>, CheckpointError> {
+    if checkpoint.program != first {
+        return Err(changed(
+            "its first execution is another one than when the checkpoint was made",
+        ));
+    }
+    if let Place::Tree(tree) = &checkpoint.place {
+        check_beginnings(tree, Run::new(program(), settings, false))?;
+    }
+    let totals = checkpoint.totals;
+    let mut findings = Findings::new(settings);
+    for saved in &checkpoint.findings {
+        findings.kept.push(find_again(saved, program(), settings)?);
+    }
+    findings.tally.restore(&totals.tally);
+    findings.faults = totals.faults;
+    findings.borderline = totals.borderline;
+    findings.violations = totals.violations;
+    let before = Gathered {
+        executions: totals.executions,
+        abandoned: totals.abandoned,
+        steps: totals.steps,
+        was_cut: totals.was_cut,
+        waits: totals.waits.into_iter().collect(),
+        earlier: totals.elapsed,
+        ..Gathered::nothing(findings)
+    };
+    let (tree, next) = match checkpoint.place {
+        Place::Tree(tree) => (Some(tree), 0),
+        Place::Sample(next) => (None, next),
+    };
+    Ok(Resumed { before, tree, next })
+}
+
+impl<E: Clone + PartialEq> Resumed<E> {
+    /// A new exploration.
+    pub(crate) fn nothing(settings: &Settings) -> Self {
+        Resumed {
+            before: Gathered::nothing(Findings::new(settings)),
+            tree: None,
+            next: 0,
+        }
+    }
+}
+
+/// How often an execution that asks to be begun again is.
+const MOST_REPEATS: usize = 100;
+
+/// What the program does when its threads run in order, with where it does it.
+pub(crate) fn first_execution<P: Program>(mut run: Run<P>) -> Fingerprint {
+    run.findings.is_muted = true;
+    let mut fingerprint = Fingerprint::START;
+    for _ in 0..MOST_REPEATS {
+        run.clear();
+        let (met, end) = in_order(&mut run);
+        fingerprint = met;
+        run.finish(end);
+        // What the front end has learnt from a fatal error may change the next execution.
+        if !std::mem::take(&mut run.findings.is_enough) {
+            break;
+        }
+    }
+    fingerprint
+}
+
+fn in_order<P: Program>(run: &mut Run<P>) -> (Fingerprint, End<P::Error>) {
+    let mut fingerprint = Fingerprint::START;
+    let mut result = run.begin();
+    loop {
+        if let Err(fault) = result {
+            return (fingerprint.with(u64::MAX), End::Fault(fault));
+        }
+        let mut threads = run.threads();
+        let ready = threads.find(|&thread| run.ready(thread).is_some());
+        let before = run.past.len();
+        result = match ready {
+            Some(thread) => {
+                fingerprint = fingerprint.with_location(run.program.location(thread));
+                run.perform(Turn { thread, outcome: 0 })
+            }
+            None => match run.force() {
+                Some(result) => result,
+                None => return (fingerprint, End::Known),
+            },
+        };
+        if run.past.len() > before {
+            fingerprint = fingerprint.with_event(&run.past, before as u32);
+        }
+    }
+}
+
+/// Runs the beginnings of executions that are in the checkpoint.
+fn check_beginnings<P: Program>(tree: &Tree, mut run: Run<P>) -> Result<(), CheckpointError> {
+    let mut has_children = vec![false; tree.nodes.len()];
+    for (parent, _) in tree.nodes.iter().filter_map(|node| node.parent) {
+        has_children[parent] = true;
+    }
+    for number in 0..tree.nodes.len() {
+        if !has_children[number] {
+            check_node(tree, number, &mut run)?;
+        }
+    }
+    for part in &tree.parts {
+        let Work::Path(path) = &part.work else {
+            continue;
+        };
+        if let Some(node) = part.node {
+            let above = turns_to(tree, node);
+            let (shared, own) = path.schedule.0.split_at(above.len());
+            if shared != above || own.first().copied() != path.part {
+                return Err(CheckpointError::Damaged {
+                    what: "a path does not begin at its node".to_owned(),
+                });
+            }
+        }
+        follow(&mut run, &path.schedule.0)?;
+        if Fingerprint::of(&run.past) != path.fingerprint {
+            return Err(other_beginning(&path.schedule));
+        }
+    }
+    Ok(())
+}
+
+fn turns_to(tree: &Tree, node: usize) -> Vec<Turn> {
+    let mut turns = Vec::new();
+    let mut above = tree.nodes[node].parent;
+    while let Some((parent, turn)) = above {
+        turns.push(turn);
+        above = tree.nodes[parent].parent;
+    }
+    turns.reverse();
+    turns
+}
+
+/// The node and those above it.
+fn check_node<P: Program>(
+    tree: &Tree,
+    node: usize,
+    run: &mut Run<P>,
+) -> Result<(), CheckpointError> {
+    let turns = turns_to(tree, node);
+    follow(run, &turns)?;
+    let mut expected = Vec::new();
+    let mut above = Some(node);
+    while let Some(number) = above {
+        expected.push(tree.nodes[number].fingerprint);
+        above = tree.nodes[number].parent.map(|(parent, _)| parent);
+    }
+    expected.reverse();
+    let mut fingerprint = Fingerprint::START;
+    for (depth, expected) in expected.into_iter().enumerate() {
+        if depth > 0 {
+            fingerprint = fingerprint.with_event(&run.past, depth as u32 - 1);
+        }
+        if fingerprint != expected {
+            return Err(other_beginning(&Schedule(turns)));
+        }
+    }
+    Ok(())
+}
+
+fn other_beginning(schedule: &Schedule) -> CheckpointError {
+    changed(format!(
+        "an execution does not begin as it did (schedule: {})",
+        schedule.shortened()
+    ))
+}
+
+fn follow<P: Program>(run: &mut Run<P>, turns: &[Turn]) -> Result<(), CheckpointError> {
+    run.clear();
+    if turns.is_empty() {
+        // The program may fail before its first operation.
+        return Ok(());
+    }
+    let result = run.begin().and_then(|()| run.follow(turns));
+    run.finish(End::Known);
+    result.map_err(|_| other_beginning(&Schedule(turns.to_vec())))
+}
+
+/// Runs a finding again.
+fn find_again<P: Program>(
+    saved: &SavedFinding,
+    program: P,
+    settings: &Settings,
+) -> Result<Found<P::Error>, CheckpointError> {
+    let settings = Settings {
+        goes_on: true,
+        kept_findings: usize::MAX,
+        ..settings.clone()
+    };
+    let mut schedule = saved.schedule.clone();
+    if let SavedKind::Fault(Some(thread)) = saved.kind {
+        schedule.0.push(Turn { thread, outcome: 0 });
+    }
+    let mut replay = Sampled::new(Run::new(program, &settings, false), Replay { schedule });
+    replay.run_execution(0);
+    let is_it = |found: &Found<P::Error>| match (&found.problem, &saved.kind) {
+        (Problem::StoreBuffer(shown), SavedKind::StoreBuffer(key)) => {
+            shown.violation.distinct_key().map(|id| id.to_bits()) == *key
+        }
+        (Problem::Fault(fault), SavedKind::Fault(_)) => fault.is_about_program(),
+        _ => false,
+    };
+    let found = replay.run.findings.kept.into_iter().find(is_it);
+    let mut found = found.ok_or_else(|| {
+        changed(format!(
+            "what had been found did not happen again (schedule: {})",
+            saved.schedule.shortened()
+        ))
+    })?;
+    found.execution = saved.execution;
+    Ok(found)
+}

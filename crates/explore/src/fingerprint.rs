@@ -1,0 +1,70 @@
+//! Recognises how an execution begins: who went when, what they were about to do and what they
+//! touched. Values are left out, since they may be pointers.
+
+use fencepost_memory::LocationId;
+
+use crate::past::Past;
+use crate::program::{Effect, Intent, TouchKind};
+
+/// A number that two executions have in common if they begin in the same way, and otherwise almost
+/// certainly not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Fingerprint(pub(crate) u64);
+
+impl Fingerprint {
+    /// That of nothing.
+    pub(crate) const START: Fingerprint = Fingerprint(0xcbf2_9ce4_8422_2325);
+
+    /// With one more number.
+    pub(crate) fn with(self, number: u64) -> Self {
+        let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Fingerprint((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9))
+    }
+
+    pub(crate) fn with_location(self, location: Option<LocationId>) -> Self {
+        self.with(location.map_or(0, |location| location.index() as u64 + 1))
+    }
+
+    /// With the event at this position.
+    pub(crate) fn with_event(self, past: &Past, position: u32) -> Self {
+        let event = past.event(position);
+        let turn = u64::from(event.thread.0) << 32 | u64::from(event.outcome);
+        let mut fingerprint = self.with(turn).with(u64::from(event.outcomes));
+        fingerprint = match event.intent {
+            Intent::Local => fingerprint.with(1),
+            Intent::Hint => fingerprint.with(2).with_location(event.location),
+            Intent::Join(thread) => fingerprint.with(3).with(u64::from(thread.0)),
+            Intent::Access {
+                object,
+                effect,
+                awaits,
+            } => {
+                let effect = match effect {
+                    Effect::Read => 0,
+                    Effect::Write => 1,
+                    Effect::WriteIf(_) => 2,
+                    Effect::WriteMore => 3,
+                    Effect::Update => 4,
+                };
+                let kind = 4 + 2 * effect + u64::from(awaits.is_some());
+                fingerprint.with(kind).with(u64::from(object.0))
+            }
+        };
+        for link in past.links(position) {
+            let kind = match link.touch.kind {
+                TouchKind::Read => 1,
+                TouchKind::Update => 2,
+                TouchKind::Write => 3,
+            };
+            fingerprint = fingerprint.with(u64::from(link.touch.object.0) << 2 | kind);
+        }
+        fingerprint
+    }
+
+    /// That of an execution so far.
+    pub(crate) fn of(past: &Past) -> Self {
+        (0..past.len() as u32).fold(Self::START, |so_far, position| {
+            so_far.with_event(past, position)
+        })
+    }
+}

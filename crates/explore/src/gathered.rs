@@ -1,0 +1,85 @@
+//! What workers have done and found.
+
+use std::time::Duration;
+
+use fencepost_memory::LocationId;
+use rustc_hash::FxHashSet;
+
+use crate::findings::Findings;
+use crate::program::Program;
+use crate::run::Run;
+
+/// What one or more workers have done and found.
+#[derive(Clone)]
+pub(crate) struct Gathered<E> {
+    pub(crate) findings: Findings<E>,
+    pub(crate) executions: u64,
+    pub(crate) abandoned: u64,
+    pub(crate) steps: u64,
+    pub(crate) was_cut: bool,
+    pub(crate) waits: FxHashSet<Option<LocationId>>,
+    /// The time that it took before this exploration went on from a checkpoint.
+    pub(crate) earlier: Duration,
+}
+
+impl<E: Clone + PartialEq> Gathered<E> {
+    /// Nothing yet.
+    pub(crate) fn nothing(findings: Findings<E>) -> Self {
+        Gathered {
+            findings,
+            executions: 0,
+            abandoned: 0,
+            steps: 0,
+            was_cut: false,
+            waits: FxHashSet::default(),
+            earlier: Duration::ZERO,
+        }
+    }
+
+    /// What a worker has done in the end.
+    pub(crate) fn of<P: Program<Error = E>>(
+        run: Run<P>,
+        executions: u64,
+        abandoned: u64,
+        was_cut: bool,
+    ) -> Self {
+        Gathered {
+            executions,
+            abandoned,
+            steps: run.steps,
+            was_cut: was_cut || run.was_bounded,
+            waits: run.waits,
+            findings: run.findings,
+            earlier: Duration::ZERO,
+        }
+    }
+
+    /// What a worker has done so far.
+    pub(crate) fn so_far<P: Program<Error = E>>(
+        run: &Run<P>,
+        executions: u64,
+        abandoned: u64,
+        was_cut: bool,
+    ) -> Self {
+        Gathered {
+            executions,
+            abandoned,
+            steps: run.steps,
+            was_cut: was_cut || run.was_bounded,
+            waits: run.waits.clone(),
+            findings: run.findings.clone(),
+            earlier: Duration::ZERO,
+        }
+    }
+
+    pub(crate) fn merge(mut self, other: Self) -> Self {
+        self.findings.merge(other.findings);
+        self.executions += other.executions;
+        self.abandoned += other.abandoned;
+        self.steps += other.steps;
+        self.was_cut |= other.was_cut;
+        self.waits.extend(other.waits);
+        self.earlier += other.earlier;
+        self
+    }
+}

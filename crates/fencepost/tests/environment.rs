@@ -1,0 +1,39 @@
+//! Variables of the environment, in a process of their own: what is printed, and what is refused.
+
+use std::process::Command;
+
+use fencepost::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// What the test below prints and comes to, with a variable.
+fn with(variable: &str, value: &str) -> (bool, String) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "a_check", "--ignored", "--nocapture"]);
+    let output = command.env(variable, value).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    (output.status.success(), text)
+}
+
+#[test]
+#[ignore = "is run by the others"]
+fn a_check() {
+    fencepost::check(|| AtomicBool::new(false).store(true, Relaxed));
+}
+
+#[test]
+fn a_summary_is_printed_if_it_is_asked_for() {
+    let (is_fine, text) = with("FENCEPOST_SUMMARY", "on");
+    assert!(is_fine, "{text}");
+    let first = format!("{}:19: verified for x86-TSO: ", file!());
+    assert!(text.contains(&first), "{text}");
+    assert!(text.contains("1 execution, 1 step"), "{text}");
+    assert!(text.contains("  assuming that the compiler"), "{text}");
+    let (is_fine, text) = with("FENCEPOST_SUMMARY", "off");
+    assert!(is_fine && !text.contains("verified"), "{text}");
+}
+
+#[test]
+fn a_mistyped_variable_is_refused() {
+    let (is_fine, text) = with("FENCEPOST_SUMARY", "on");
+    assert!(!is_fine);
+    assert!(text.contains("did you mean FENCEPOST_SUMMARY?"), "{text}");
+}
