@@ -26,12 +26,12 @@ use std::sync::{Arc, Mutex};
 use fencepost_memory::{Address, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::checkpoint::{Part, Path, SavedPlans, Standpoint, Work};
+use crate::checkpoint::{Part, Path, SavedPlans, Standpoint};
 use crate::fault::Fault;
 use crate::fingerprint::Fingerprint;
 use crate::footprint::Footprint;
-use crate::past::{NONE, Race};
-use crate::pool::{NodeRef, Plans, Pool, SharedNode, Taken, Task};
+use crate::past::{NONE, Past, Race};
+use crate::pool::{NodeRef, Plans, Pool, SharedNode, Taken};
 use crate::program::{Effect, Intent, Program, Standing, TouchKind};
 use crate::run::{End, Run};
 use crate::schedule::{Schedule, Turn};
@@ -69,7 +69,7 @@ pub(crate) struct Optimal<P: Program> {
     /// The step from the last of them with which this worker's part begins.
     part: Option<Turn>,
     /// What to begin with.
-    task: Option<Task>,
+    task: Option<NodeRef>,
     /// The part of all executions that is in this worker's part of the tree, estimated.
     weight: f64,
     /// The part of all executions in what this worker has explored.
@@ -128,19 +128,18 @@ impl<P: Program> Optimal<P> {
         self.end_part();
         self.shared.clear();
         self.pool.planned();
-        match self.pool.take(&mut self.forest, is_called) {
+        match self.pool.take(is_called) {
             Taken::Nothing => return Taking::NothingIsLeft,
             Taken::Call => return Taking::IsCalled,
-            Taken::Task(task) => self.take_task(task),
+            Taken::Node(node) => self.take_from(node),
             Taken::Part(part) => self.go_on_with(part),
         }
         Taking::HasWork
     }
 
-    fn take_task(&mut self, task: Task) {
-        self.weight = task.weight;
-        self.set_shared(Some(&task.node));
-        self.task = Some(task);
+    fn take_from(&mut self, node: NodeRef) {
+        self.set_shared(Some(&node));
+        self.task = Some(node);
         self.run.clear();
     }
 
@@ -277,10 +276,13 @@ impl<P: Program> Optimal<P> {
         }
     }
 
-    /// Goes to where a task begins, and takes its first step.
-    fn begin_task(&mut self, task: Task) -> Option<End<P::Error>> {
-        let turns = task.node.turns();
+    /// Goes to a shared node, and on along the first sequence that is planned there to where nothing
+    /// is asleep or the sequence ends. There this worker's part begins. The nodes on the way
+    /// become shared ones.
+    fn begin_task(&mut self, node: NodeRef) -> Option<End<P::Error>> {
+        let turns = node.turns();
         if let Err(fault) = self.run.follow(&turns) {
+            node.lock().is_busy = false;
             return Some(End::Fault(fault));
         }
         let depth = turns.len();
@@ -292,48 +294,95 @@ impl<P: Program> Optimal<P> {
             node.done = 0;
             node.sleep.clear();
         }
-        let mut turn = task.turn;
-        let Some(outcomes) = self.run.ready(turn.thread) else {
-            // Only waits in loops can turn out otherwise. Nothing begins with this step.
-            self.forest.cut(task.tree);
-            let mut plans = task.node.lock();
-            plans.is_busy = false;
-            plans.sleep.retain(|s| s.thread != turn.thread);
-            return Some(End::Known);
+        let mut node = node;
+        loop {
+            let (end, child) = self.take_step(&node);
+            match child {
+                Some(child) => {
+                    self.shared.push(Arc::clone(&child));
+                    self.pool.open(&[Arc::clone(&child)]);
+                    node = child;
+                }
+                None => {
+                    self.pool.planned();
+                    return end;
+                }
+            }
+        }
+    }
+
+    /// Takes the first step that is planned at a shared node. Returns the shared node after it,
+    /// unless this worker's part begins there, or there is no such step.
+    fn take_step(&mut self, node: &NodeRef) -> (Option<End<P::Error>>, Option<NodeRef>) {
+        let depth = self.run.past.len();
+        // What others plan here must not come between the step and the node after it.
+        let plans = &mut *node.lock();
+        plans.is_busy = false;
+        let left = plans.forest.count(plans.tree);
+        let (turn, outcomes, subtree) = loop {
+            let first = plans.forest.take_first(&mut plans.tree);
+            let Some((thread, outcome, subtree)) = first else {
+                return (Some(End::Known), None);
+            };
+            // Only waits in loops and choices can turn out otherwise. Then nothing begins with the
+            // step, or it is known.
+            if let Some(outcomes) = self.run.ready(thread) {
+                let outcome = if outcome < outcomes { outcome } else { 0 };
+                let turn = Turn { thread, outcome };
+                if !plans.sleep.iter().any(|s| s.is(turn)) {
+                    break (turn, outcomes, subtree);
+                }
+            }
+            plans.forest.cut(subtree);
         };
-        if turn.outcome >= outcomes {
-            turn.outcome = 0;
-        }
-        let same = |s: &Sleeper| s.thread == turn.thread && s.outcome == turn.outcome;
-        if task.sleep.iter().any(same) {
-            self.forest.cut(task.tree);
-            task.node.lock().is_busy = false;
-            return Some(End::Known);
-        }
-        self.nodes[depth].sleep = task.sleep;
-        self.part = Some(turn);
         let result = self.run.perform(turn);
-        if self.run.past.len() > depth {
-            self.descend(depth, task.tree);
-            debug_assert!(self.nodes[depth + 1].sleep.iter().all(|s| s.is_firm));
-            let mut plans = task.node.lock();
-            let plans = &mut *plans;
-            let footprint = self.run.past.footprint(depth as u32);
-            let same =
-                |s: &&mut Sleeper| s.thread == task.turn.thread && s.outcome == task.turn.outcome;
-            if let Some(sleeper) = plans.sleep.iter_mut().find(same) {
-                sleeper.outcome = turn.outcome;
-                sleeper.footprint = footprint;
-                sleeper.intent = Some(self.run.past.event(depth as u32).intent);
-            }
-            plans.is_busy = false;
-            if outcomes > 1 {
-                let (forest, tree) = (&mut plans.forest, &mut plans.tree);
-                plan_other_outcomes(forest, tree, &plans.sleep, turn.thread, outcomes);
-            }
+        if self.run.past.len() == depth {
+            plans.forest.cut(subtree);
+            return (result.err().map(End::Fault), None);
         }
-        self.pool.planned();
-        result.err().map(End::Fault)
+        let weight = plans.weight / f64::from(left);
+        plans.weight -= weight;
+        self.nodes[depth].sleep.clone_from(&plans.sleep);
+        plans.sleep.push(Sleeper {
+            thread: turn.thread,
+            outcome: turn.outcome,
+            footprint: self.run.past.footprint(depth as u32),
+            intent: Some(self.run.past.event(depth as u32).intent),
+            is_firm: false,
+        });
+        self.descend(depth, NONE);
+        self.nodes[depth].sleep.clear();
+        let next = &mut self.nodes[depth + 1];
+        let mut child = None;
+        if subtree == NONE || next.sleep.is_empty() || result.is_err() {
+            next.tree = self.forest.copy(&plans.forest, subtree);
+            self.part = Some(turn);
+            self.weight = weight;
+        } else {
+            let mut forest = Forest::new();
+            let tree = forest.copy(&plans.forest, subtree);
+            let sleep = std::mem::take(&mut next.sleep);
+            let shared = child.insert(Arc::new(SharedNode {
+                parent: Some((Arc::clone(node), turn)),
+                fingerprint: node.fingerprint.with_event(&self.run.past, depth as u32),
+                plans: Mutex::new(Plans {
+                    inherited: sleep.len(),
+                    sleep,
+                    children: Vec::new(),
+                    forest,
+                    tree,
+                    is_busy: true,
+                    weight,
+                }),
+            }));
+            plans.children.push((turn, Arc::downgrade(shared)));
+        }
+        plans.forest.cut(subtree);
+        if outcomes > 1 {
+            let (forest, tree) = (&mut plans.forest, &mut plans.tree);
+            plan_other_outcomes(forest, tree, &plans.sleep, turn.thread, outcomes);
+        }
+        (result.err().map(End::Fault), child)
     }
 
     fn choose(&mut self, depth: usize) -> Choice {
@@ -510,15 +559,7 @@ impl<P: Program> Optimal<P> {
                     self.forest.insert(tree, past, reversal)
                 })
             }
-            Some(node) => {
-                let mut plans = node.lock();
-                let plans = &mut *plans;
-                let known = self.reversal.is_known(past, &plans.sleep);
-                known.unwrap_or_else(|| {
-                    let (tree, reversal) = (&mut plans.tree, &mut self.reversal);
-                    plans.forest.insert(tree, past, reversal)
-                })
-            }
+            Some(node) => plan_at_shared(node, past, &mut self.reversal),
         };
         match insertion {
             Insertion::Done { is_settled } => is_settled,
@@ -625,6 +666,8 @@ impl<P: Program> Optimal<P> {
                 fingerprint,
                 plans: Mutex::new(Plans {
                     sleep,
+                    inherited: 0,
+                    children: Vec::new(),
                     forest,
                     tree,
                     is_busy: false,
@@ -655,7 +698,8 @@ impl<P: Program> Optimal<P> {
         Standpoint {
             worker,
             begun: self.run.findings.execution,
-            part: has_work.then(|| self.part_of_tree()),
+            // A step that is about to be taken from a shared node is planned there still.
+            part: (has_work && self.task.is_none()).then(|| self.part_of_tree()),
             partners,
         }
     }
@@ -665,31 +709,21 @@ impl<P: Program> Optimal<P> {
             asleep: asleep.to_vec(),
             planned: self.forest.walk(tree),
         };
-        let work = match &self.task {
-            Some(task) => Work::Task {
-                turn: task.turn,
-                plans: plans(&task.sleep, task.tree),
-            },
-            None => {
-                let past = &self.run.past;
-                let races = 0..past.race_count();
-                let settled = races.filter(|&race| past.race(race).is_settled);
-                let nodes = &self.nodes[self.shared.len()..=past.len()];
-                let node = |node: &Node| (node.done, plans(&node.sleep, node.tree));
-                Work::Path(Path {
-                    part: self.part,
-                    explored: self.explored,
-                    schedule: self.run.schedule(),
-                    fingerprint: Fingerprint::of(past),
-                    settled: settled.map(|race| race as u32).collect(),
-                    nodes: nodes.iter().map(node).collect(),
-                })
-            }
-        };
+        let past = &self.run.past;
+        let settled = (0..past.race_count()).filter(|&race| past.race(race).is_settled);
+        let nodes = &self.nodes[self.shared.len()..=past.len()];
+        let node = |node: &Node| (node.done, plans(&node.sleep, node.tree));
         Part {
             node: self.shared.last().cloned(),
             weight: self.weight,
-            work,
+            path: Path {
+                part: self.part,
+                explored: self.explored,
+                schedule: self.run.schedule(),
+                fingerprint: Fingerprint::of(past),
+                settled: settled.map(|race| race as u32).collect(),
+                nodes: nodes.iter().map(node).collect(),
+            },
         }
     }
 
@@ -703,26 +737,11 @@ impl<P: Program> Optimal<P> {
 
     /// Goes on where a worker was when a checkpoint was made.
     fn go_on_with(&mut self, part: Part<NodeRef>) {
-        let Part { node, weight, work } = part;
-        match (work, node) {
-            (Work::Task { turn, plans }, Some(node)) => {
-                let tree = self.forest.plant(&plans.planned);
-                self.take_task(Task {
-                    node,
-                    turn,
-                    sleep: plans.asleep,
-                    tree,
-                    weight,
-                });
-            }
-            (Work::Task { .. }, None) => unreachable!("a task begins at a node"),
-            (Work::Path(path), node) => {
-                self.weight = weight;
-                self.set_shared(node.as_ref());
-                self.explored += path.explored;
-                self.go_to(path);
-            }
-        }
+        let Part { node, weight, path } = part;
+        self.weight = weight;
+        self.set_shared(node.as_ref());
+        self.explored += path.explored;
+        self.go_to(path);
     }
 
     /// Goes to the end of a path. The next execution begins from there.
@@ -773,6 +792,33 @@ impl<P: Program> Optimal<P> {
             });
         }
         self.part = path.part;
+    }
+}
+
+/// Plans a reversed execution at a shared node, or at the shared node after the steps that it
+/// begins with and that were taken.
+fn plan_at_shared(node: &NodeRef, past: &Past, reversal: &mut Reversal) -> Insertion {
+    let mut below = None;
+    let mut is_first_settled = None;
+    loop {
+        let node = below.as_ref().unwrap_or(node);
+        let mut guard = node.lock();
+        let plans = &mut *guard;
+        let Some((is_settled, step)) = reversal.is_taken(past, &plans.sleep) else {
+            let insertion = plans.forest.insert(&mut plans.tree, past, reversal);
+            return match (insertion, is_first_settled) {
+                (Insertion::Added { .. }, Some(is_settled)) => Insertion::Added { is_settled },
+                (Insertion::Done { .. }, Some(is_settled)) => Insertion::Done { is_settled },
+                (insertion, None) => insertion,
+            };
+        };
+        let Some(child) = step.and_then(|step| plans.child(step)) else {
+            let is_settled = is_first_settled.unwrap_or(true) && is_settled;
+            return Insertion::Done { is_settled };
+        };
+        is_first_settled.get_or_insert(is_settled);
+        drop(guard);
+        below = Some(child);
     }
 }
 

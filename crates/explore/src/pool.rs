@@ -5,22 +5,21 @@
 //! there. When a worker has nothing to do, another one shares the nodes of its own path down to
 //! the first from which something is left to explore, and the idle one takes a step from there.
 //!
-//! A step is asleep for all others from the moment when it is taken, so no class is run twice. But
-//! while its exploration goes on, it cannot be relied on as with one worker. There, what the
-//! exploration of a step finds out about executions that begin otherwise is planned before those
-//! are explored. Suppose that what begins with `q` is explored while `p` is asleep and still being
-//! explored. Executions that begin with `q`, but could begin with `p`, are left to `p`. In one
-//! of these a race may show that there is another execution, which cannot begin with `p`. So it
-//! belongs to `q`; but whoever explores `q` never sees the execution that shows it, and when
-//! it is planned at last, `q` is taken or even done.
+//! What makes this right is a property of wakeup trees that are explored from the left to the right:
+//! **at a leaf, nothing is asleep**. A sequence is put into the tree only if it does not begin
+//! with a step that was taken before, however it is reordered, nor with one that is to the left of
+//! it; so it has something that wakes each of them. Hence what is explored from a leaf does not depend
+//! on what is found elsewhere, nor on when that is, and it is complete: all that begins with it
+//! can be left to it. So a worker takes a leaf. The nodes on the way to it where something is
+//! still asleep become shared nodes too, since there more may be planned: what begins with a step
+//! that was taken is planned at the node after it, unless the part of a worker begins there.
 //!
-//! Hence the rule: **a step is taken only if all that stays asleep after it has been explored**
-//! ([`Sleeper::is_firm`]). Steps that conflict with those that are being explored can be taken at
-//! once, and mostly these are what is planned; others wait. So each part of the tree is explored as
-//! it would be by one worker, and what begins with a step that was taken can be left to it.
+//! If it is not known beforehand what a step touches, something may stay asleep at the leaf after
+//! all. Such a step waits until what is asleep has been explored ([`Sleeper::is_firm`]), as it
+//! would with one worker.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 
 use rustc_hash::FxHashMap;
 
@@ -28,7 +27,7 @@ use crate::checkpoint::{Part, SavedNode, SavedPlans, Tree};
 use crate::fingerprint::Fingerprint;
 use crate::past::NONE;
 use crate::schedule::Turn;
-use crate::wakeup::{Branch, Forest, Sleeper};
+use crate::wakeup::{Forest, Sleeper};
 
 /// A node as workers hold it.
 pub(crate) type NodeRef = Arc<SharedNode>;
@@ -48,8 +47,11 @@ pub(crate) struct Plans {
     pub(crate) sleep: Vec<Sleeper>,
     pub(crate) forest: Forest,
     pub(crate) tree: u32,
-    /// A step was taken of which it is not known yet what it touches. Until it is, no other step
-    /// is taken from here.
+    /// How many of those were asleep before.
+    pub(crate) inherited: usize,
+    /// The shared nodes after steps that were taken from here. After other steps, a part begins.
+    pub(crate) children: Vec<(Turn, Weak<SharedNode>)>,
+    /// A worker is about to take a step from here.
     pub(crate) is_busy: bool,
     /// The part of all executions that go through here, estimated.
     pub(crate) weight: f64,
@@ -58,15 +60,6 @@ pub(crate) struct Plans {
 impl SharedNode {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Plans> {
         self.plans.lock().expect("no worker panics while it plans")
-    }
-
-    /// What begins with this step from here is explored.
-    pub(crate) fn end_of(&self, turn: Turn) {
-        let mut plans = self.lock();
-        let same = |s: &&mut Sleeper| s.thread == turn.thread && s.outcome == turn.outcome;
-        if let Some(sleeper) = plans.sleep.iter_mut().find(same) {
-            sleeper.is_firm = true;
-        }
     }
 
     /// The steps from the root to here.
@@ -95,20 +88,10 @@ impl Drop for SharedNode {
     }
 }
 
-/// A part of the tree for a worker: what begins with this step from this node.
-pub(crate) struct Task {
-    pub(crate) node: Arc<SharedNode>,
-    pub(crate) turn: Turn,
-    /// What was asleep at the node.
-    pub(crate) sleep: Vec<Sleeper>,
-    /// What to explore after the step, in the worker's own forest.
-    pub(crate) tree: u32,
-    pub(crate) weight: f64,
-}
-
 /// What a worker without work gets.
 pub(crate) enum Taken {
-    Task(Task),
+    /// A node from which something is left to explore.
+    Node(NodeRef),
     /// A part of the tree that was being explored when a checkpoint was made.
     Part(Part<NodeRef>),
     /// It is called to a meeting.
@@ -153,6 +136,7 @@ impl Pool {
             let parent = node
                 .parent
                 .map(|(parent, turn)| (Arc::clone(&open[parent]), turn));
+            let above = parent.clone();
             let mut forest = Forest::new();
             let first = forest.plant(&node.plans.planned);
             open.push(Arc::new(SharedNode {
@@ -160,17 +144,22 @@ impl Pool {
                 fingerprint: node.fingerprint,
                 plans: Mutex::new(Plans {
                     sleep: node.plans.asleep.clone(),
+                    inherited: node.inherited,
+                    children: Vec::new(),
                     forest,
                     tree: first,
-                    is_busy: node.is_busy,
+                    is_busy: false,
                     weight: node.weight,
                 }),
             }));
+            if let (Some((parent, turn)), Some(child)) = (above, open.last()) {
+                parent.add_child(turn, child);
+            }
         }
         let part = |part: &Part<usize>| Part {
             node: part.node.map(|node| Arc::clone(&open[node])),
             weight: part.weight,
-            work: part.work.clone(),
+            path: part.path.clone(),
         };
         let parts = tree.parts.iter().rev().map(part).collect();
         let pool = Pool::new(workers);
@@ -199,7 +188,7 @@ impl Pool {
                     .map(|(parent, turn)| (number(parent), *turn)),
                 fingerprint: node.fingerprint,
                 weight: plans.weight,
-                is_busy: plans.is_busy,
+                inherited: plans.inherited,
                 plans: SavedPlans {
                     asleep: plans.sleep.clone(),
                     planned: plans.forest.walk(plans.tree),
@@ -211,7 +200,7 @@ impl Pool {
         tree.parts.extend(parts.map(|part| Part {
             node: part.node.as_ref().map(number),
             weight: part.weight,
-            work: part.work,
+            path: part.path,
         }));
     }
 
@@ -270,7 +259,7 @@ impl Pool {
     }
 
     /// Something to do for a worker that has nothing to do, unless it is called.
-    pub(crate) fn take(&self, forest: &mut Forest, is_called: &dyn Fn() -> bool) -> Taken {
+    pub(crate) fn take(&self, is_called: &dyn Fn() -> bool) -> Taken {
         let mut state = self.lock();
         state.waiting += 1;
         self.idle.store(state.waiting, Ordering::Relaxed);
@@ -283,7 +272,7 @@ impl Pool {
             } else if let Some(part) = state.parts.pop() {
                 Some(Taken::Part(part))
             } else {
-                state.find(forest).map(Taken::Task)
+                state.find().map(Taken::Node)
             };
             if let Some(taken) = taken {
                 state.waiting -= 1;
@@ -306,16 +295,21 @@ impl Pool {
 
 impl PoolState {
     /// Looks at the nodes nearest to the root first, where the most is left to explore.
-    fn find(&mut self, forest: &mut Forest) -> Option<Task> {
+    fn find(&mut self) -> Option<NodeRef> {
         let mut at = 0;
         while at < self.open.len() {
             let node = &self.open[at];
+            node.ask_above();
             let mut plans = node.lock();
-            if let Some(task) = plans.take(node, forest) {
-                return Some(task);
+            if plans.can_be_taken() {
+                plans.is_busy = true;
+                return Some(Arc::clone(node));
             }
-            // If no one else has the node, nothing can be planned there any more.
-            let is_closed = plans.tree == NONE && !plans.is_busy && Arc::strong_count(node) == 1;
+            // If no one else has the node, and nothing that is asleep there is being explored,
+            // nothing can be planned there any more.
+            let is_closed = plans.tree == NONE
+                && Arc::strong_count(node) == 1
+                && plans.sleep[..plans.inherited].iter().all(|s| s.is_firm);
             drop(plans);
             if !is_closed {
                 at += 1;
@@ -324,7 +318,7 @@ impl PoolState {
             let node = self.open.remove(at);
             if let Some((parent, turn)) = &node.parent {
                 parent.end_of(*turn);
-                // There may be steps now that can be taken.
+                // There may be steps now that can be taken, and nodes that can be closed.
                 at = 0;
             }
         }
@@ -341,42 +335,55 @@ impl PoolState {
     }
 }
 
-impl Plans {
-    fn take(&mut self, node: &Arc<SharedNode>, forest: &mut Forest) -> Option<Task> {
-        if self.is_busy || self.tree == NONE {
-            return None;
+impl SharedNode {
+    /// What begins with this step from here is explored.
+    pub(crate) fn end_of(&self, turn: Turn) {
+        let mut plans = self.lock();
+        if let Some(sleeper) = plans.sleep.iter_mut().find(|s| s.is(turn)) {
+            sleeper.is_firm = true;
         }
-        let left = self.forest.count(self.tree);
-        let can_be_taken = |branch: &Branch| {
-            let is_awake = |s: &Sleeper| {
-                let depends = branch.footprint.depends_on(&s.footprint);
-                s.thread == branch.thread || branch.footprint.is_exact && depends
-            };
-            self.sleep.iter().all(|s| s.is_firm || is_awake(s))
+        plans.children.retain(|(step, _)| *step != turn);
+    }
+
+    /// Hears of steps that were asleep before and have been explored meanwhile.
+    fn ask_above(&self) {
+        let Some((parent, _)) = &self.parent else {
+            return;
         };
-        let (branch, child) = self.forest.take_if(&mut self.tree, can_be_taken)?;
-        let tree = forest.copy(&self.forest, child);
-        self.forest.cut(child);
-        let sleep = self.sleep.clone();
-        self.is_busy = !branch.footprint.is_exact;
-        self.sleep.push(Sleeper {
-            thread: branch.thread,
-            outcome: branch.outcome,
-            footprint: branch.footprint,
-            intent: None,
-            is_firm: false,
-        });
-        let weight = self.weight / f64::from(left);
-        self.weight -= weight;
-        Some(Task {
-            node: Arc::clone(node),
-            turn: Turn {
-                thread: branch.thread,
-                outcome: branch.outcome,
-            },
-            sleep,
-            tree,
-            weight,
-        })
+        let is_open = |s: &Sleeper| !s.is_firm;
+        let mut plans = self.lock();
+        let inherited = plans.inherited;
+        if !plans.sleep[..inherited].iter().any(is_open) {
+            return;
+        }
+        // Nobody waits for a node while holding one further down but here, from below to above;
+        // so the one below is let go.
+        drop(plans);
+        let above = parent.lock().sleep.clone();
+        plans = self.lock();
+        for sleeper in &mut plans.sleep[..inherited] {
+            let is_same = |s: &&Sleeper| s.thread == sleeper.thread && s.outcome == sleeper.outcome;
+            sleeper.is_firm |= above.iter().find(is_same).is_none_or(|s| s.is_firm);
+        }
+    }
+
+    pub(crate) fn add_child(&self, turn: Turn, child: &NodeRef) {
+        self.lock().children.push((turn, Arc::downgrade(child)));
+    }
+}
+
+impl Plans {
+    /// Whether the first sequence that is planned can be explored.
+    fn can_be_taken(&self) -> bool {
+        let is_firm = || self.sleep.iter().all(|s| s.is_firm);
+        !self.is_busy && self.tree != NONE && (self.forest.is_first_exact(self.tree) || is_firm())
+    }
+
+    /// The shared node after a step that was taken.
+    pub(crate) fn child(&self, turn: Turn) -> Option<NodeRef> {
+        let mut children = self.children.iter();
+        children
+            .find(|(step, _)| *step == turn)
+            .and_then(|(_, child)| child.upgrade())
     }
 }

@@ -14,6 +14,7 @@ use fencepost_memory::ThreadId;
 use crate::footprint::Footprint;
 use crate::past::{NONE, Past};
 use crate::program::Intent;
+use crate::schedule::Turn;
 
 /// One step of a sequence to explore.
 #[derive(Clone, Debug)]
@@ -46,6 +47,13 @@ pub(crate) struct Sleeper {
     /// Whether its exploration has ended. If so, all that it has to say about executions that do not
     /// begin with it has been planned. Only at a node that workers share can it be otherwise.
     pub(crate) is_firm: bool,
+}
+
+impl Sleeper {
+    /// Whether it is this step.
+    pub(crate) fn is(&self, turn: Turn) -> bool {
+        self.thread == turn.thread && self.outcome == turn.outcome
+    }
 }
 
 /// What became of a sequence.
@@ -192,12 +200,6 @@ impl Reversal {
         for sleeper in sleep {
             let (thread, outcome) = (sleeper.thread, sleeper.outcome);
             if let Some(place) = self.begins_with(past, thread, outcome, &sleeper.footprint) {
-                // The reversed execution may be extended by something that does not commute with
-                // the sleeper. Then it is found from a race with the sleeper, by who explores that
-                // and plans it here in time; or else it has to be found here.
-                if place.is_none() && !sleeper.is_firm {
-                    continue;
-                }
                 let is_settled = self.settles(place);
                 known = Some(Insertion::Done { is_settled });
                 if is_settled {
@@ -206,6 +208,33 @@ impl Reversal {
             }
         }
         known
+    }
+
+    /// As [`is_known`](Self::is_known), at a node from which several workers have taken steps: also
+    /// which step it begins with, if it is known for that reason. That step is then used up.
+    ///
+    /// Of several steps it is the one that was taken first: what begins with the others is left to
+    /// that one, where they commute.
+    pub(crate) fn is_taken(
+        &mut self,
+        past: &Past,
+        sleep: &[Sleeper],
+    ) -> Option<(bool, Option<Turn>)> {
+        for sleeper in sleep {
+            let (thread, outcome) = (sleeper.thread, sleeper.outcome);
+            match self.begins_with(past, thread, outcome, &sleeper.footprint) {
+                // It commutes with all of it. If the execution goes on with something that does
+                // not, that will be seen where the step is explored.
+                Some(None) => return Some((false, None)),
+                Some(Some(place)) => {
+                    let is_settled = self.settles(Some(place));
+                    self.remove(place);
+                    return Some((is_settled, Some(Turn { thread, outcome })));
+                }
+                None => {}
+            }
+        }
+        None
     }
 
     /// A step that is in the causal past of the reversed event can come first however the execution
@@ -281,29 +310,17 @@ impl Forest {
         Some(taken)
     }
 
-    /// Takes the first branch off a tree of which `condition` holds: the branch and its subtree.
-    pub(crate) fn take_if(
-        &mut self,
-        tree: &mut u32,
-        condition: impl Fn(&Branch) -> bool,
-    ) -> Option<(Branch, u32)> {
-        let (mut before, mut number) = (NONE, *tree);
-        while number != NONE && !condition(&self.branches[number as usize]) {
-            before = number;
-            number = self.branches[number as usize].sibling;
+    /// Whether it is known what each step of the first sequence of a tree touches.
+    pub(crate) fn is_first_exact(&self, tree: u32) -> bool {
+        let mut number = tree;
+        while number != NONE {
+            let branch = &self.branches[number as usize];
+            if !branch.footprint.is_exact {
+                return false;
+            }
+            number = branch.child;
         }
-        if number == NONE {
-            return None;
-        }
-        let branch = self.branches[number as usize].clone();
-        match before {
-            NONE => *tree = branch.sibling,
-            before => self.branches[before as usize].sibling = branch.sibling,
-        }
-        self.branches[number as usize].sibling = self.free;
-        self.free = number;
-        let child = branch.child;
-        Some((branch, child))
+        true
     }
 
     /// Whether a tree has this step among its first ones.

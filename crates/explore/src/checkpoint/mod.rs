@@ -165,7 +165,8 @@ pub(crate) struct SavedNode {
     pub(crate) parent: Option<(usize, Turn)>,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) weight: f64,
-    pub(crate) is_busy: bool,
+    /// How many of the steps that are asleep were so before.
+    pub(crate) inherited: usize,
     pub(crate) plans: SavedPlans,
 }
 
@@ -175,17 +176,7 @@ pub(crate) struct Part<N> {
     /// The shared node above it.
     pub(crate) node: Option<N>,
     pub(crate) weight: f64,
-    pub(crate) work: Work,
-}
-
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Work {
-    /// It begins with this step, which is still to be taken.
-    Task {
-        turn: Turn,
-        plans: SavedPlans,
-    },
-    Path(Path),
+    pub(crate) path: Path,
 }
 
 /// Where a worker is in its part of the tree.

@@ -3,7 +3,7 @@
 //! Each beginning of an execution that is in the checkpoint is run again and must be what it was. The same
 //! for each finding, which also brings back its details.
 
-use super::{Checkpoint, CheckpointError, Place, SavedFinding, SavedKind, Tree, Work};
+use super::{Checkpoint, CheckpointError, Place, SavedFinding, SavedKind, Tree};
 use crate::findings::{Findings, Found, Problem};
 use crate::fingerprint::Fingerprint;
 use crate::gathered::Gathered;
@@ -136,9 +136,7 @@ fn check_beginnings<P: Program>(tree: &Tree, mut run: Run<P>) -> Result<(), Chec
         }
     }
     for part in &tree.parts {
-        let Work::Path(path) = &part.work else {
-            continue;
-        };
+        let path = &part.path;
         if let Some(node) = part.node {
             let above = turns_to(tree, node);
             let (shared, own) = path.schedule.0.split_at(above.len());

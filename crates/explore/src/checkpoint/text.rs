@@ -18,7 +18,7 @@ use fencepost_memory::{Address, LocationId, ThreadId};
 
 use super::{
     Checkpoint, CheckpointError, Part, Path, Place, SavedFinding, SavedKind, SavedNode, SavedPlans,
-    Totals, Tree, Work, settings_of,
+    Totals, Tree, settings_of,
 };
 use crate::fingerprint::Fingerprint;
 use crate::footprint::Footprint;
@@ -171,34 +171,26 @@ impl Writer {
                 or_dash(turn.map(turn_text)),
                 node.fingerprint.0,
                 node.weight,
-                if node.is_busy { "busy" } else { "free" },
+                node.inherited,
             ));
             self.plans(&node.plans);
         }
         for part in &tree.parts {
             let (node, weight) = (or_dash(part.node), part.weight);
-            match &part.work {
-                Work::Task { turn, plans } => {
-                    let turn = turn_text(*turn);
-                    self.line(format_args!("task {node} {turn} {weight:?}"));
-                    self.plans(plans);
-                }
-                Work::Path(path) => {
-                    self.line(format_args!(
-                        "path {node} {} {weight:?} {:?} {:016x} {}",
-                        or_dash(path.part.map(turn_text)),
-                        path.explored,
-                        path.fingerprint.0,
-                        path.schedule,
-                    ));
-                    for race in &path.settled {
-                        self.line(format_args!("settled {race}"));
-                    }
-                    for (done, plans) in &path.nodes {
-                        self.line(format_args!("at {done}"));
-                        self.plans(plans);
-                    }
-                }
+            let path = &part.path;
+            self.line(format_args!(
+                "path {node} {} {weight:?} {:?} {:016x} {}",
+                or_dash(path.part.map(turn_text)),
+                path.explored,
+                path.fingerprint.0,
+                path.schedule,
+            ));
+            for race in &path.settled {
+                self.line(format_args!("settled {race}"));
+            }
+            for (done, plans) in &path.nodes {
+                self.line(format_args!("at {done}"));
+                self.plans(plans);
             }
         }
     }
@@ -468,39 +460,34 @@ impl<'a> Reader<'a> {
             }
             let fingerprint = fields.fingerprint()?;
             let weight = fields.weight()?;
-            let is_busy = fields.either("busy", "free")?;
+            let inherited = fields.below(u32::MAX)? as usize;
             fields.end()?;
+            let plans = self.plans()?;
+            if inherited > plans.asleep.len() {
+                return Err(self.wrong("more steps asleep"));
+            }
             tree.nodes.push(SavedNode {
                 parent: parent.zip(turn),
                 fingerprint,
                 weight,
-                is_busy,
-                plans: self.plans()?,
+                inherited,
+                plans,
             });
         }
         loop {
             if tree.parts.len() > MOST_PARTS {
                 return Err(self.wrong("fewer workers"));
             }
-            let (mut fields, is_task) = match (self.next_if("task"), self.lines.peek()) {
-                (Some(fields), _) => (fields, true),
-                (None, Some(_)) => (self.next("path")?, false),
-                (None, None) => return Ok(tree),
-            };
+            if self.lines.peek().is_none() {
+                return Ok(tree);
+            }
+            let mut fields = self.next("path")?;
             let nodes = tree.nodes.len();
             let node = fields.dash_or(|fields| fields.index(nodes))?;
             let turn = fields.dash_or(Fields::turn)?;
             let weight = fields.weight()?;
-            let work = match (is_task, turn, node) {
-                (true, Some(turn), Some(_)) => {
-                    fields.end()?;
-                    let plans = self.plans()?;
-                    Work::Task { turn, plans }
-                }
-                (true, ..) => return Err(self.wrong("a step from a node")),
-                (false, part, _) => Work::Path(self.path(part, fields, depth_of(&tree, node))?),
-            };
-            tree.parts.push(Part { node, weight, work });
+            let path = self.path(turn, fields, depth_of(&tree, node))?;
+            tree.parts.push(Part { node, weight, path });
         }
     }
 
