@@ -276,6 +276,7 @@ impl Checker {
         };
         let mut checker = environment::apply(self.clone());
         checker.replayed = Some(schedule);
+        checker.setup.keeps_first_values = true;
         let outcome = running::run(&checker, Arc::new(program), Location::caller());
         checker.print_summary(&outcome, Location::caller());
         outcome

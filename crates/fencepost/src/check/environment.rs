@@ -184,6 +184,7 @@ fn apply_from(
     let schedule = "a schedule such as `0x5.1.0`, as a report prints it";
     read("FENCEPOST_REPLAY", schedule, &mut |text| {
         c.replayed = Some(text.parse().ok()?);
+        c.setup.keeps_first_values = true;
         Some(())
     })?;
     match unknown(&known.borrow(), set) {

@@ -128,12 +128,17 @@ fn confirm(
     settings: &Settings,
 ) {
     if matches!(settings.strategy, Exploring::Replay(_)) {
-        return;
+        return registry.keep_first_values();
     }
+    let setup = Setup {
+        keeps_first_values: true,
+        ..setup
+    };
     for found in report.findings.iter_mut().take(MOST_CONFIRMED) {
         if let Problem::Fault(fault) = &found.problem
             && !matches!(fault, Fault::Program(_) | Fault::Deadlock(_))
         {
+            registry.keep_first_values();
             continue;
         }
         let again = Settings {
@@ -146,6 +151,7 @@ fn confirm(
         };
         let make = || Runtime::new(Arc::clone(program), setup, Arc::clone(registry));
         let replayed = explore(make, &again, &mut |_| ControlFlow::Continue(()));
+        registry.keep_first_values();
         let same = replayed
             .findings
             .into_iter()
@@ -198,20 +204,21 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry
         names: &names,
         sources: &sources,
     };
-    let names = CheckNames(names.clone());
+    let names = CheckNames::new(names.clone(), &sources, checker.setup.target);
     let target = ReportTarget::of(settings.watched.model());
     let reporter = Reporter::new(target, &names, &sources);
     let is_replay = checker.replayed.is_some();
 
     let mut findings = Vec::new();
     let mut is_memory_limit = None;
-    for found in &report.findings {
+    for (index, found) in report.findings.iter().enumerate() {
         if let Problem::Fault(Fault::OutOfMemory(limit)) = &found.problem {
             is_memory_limit = Some(*limit);
             continue;
         }
         let finding = translator.finding(found);
         stop_if_unsound(&finding);
+        names.set_first_values(registry.first_values(index));
         let object = FindingObject::new(findings.len() + 1, &finding, &reporter);
         findings.push(Finding {
             headline: reporter.headline(&finding),

@@ -139,6 +139,9 @@ pub(crate) struct Tables {
     static_keys: FxHashMap<usize, MakerId>,
     waits: BTreeSet<LocationId>,
     visible_drops: BTreeSet<LocationId>,
+    /// With which values objects were made last, and those of the executions that are reported.
+    first_values: FxHashMap<Address, u64>,
+    kept_first_values: Vec<FxHashMap<Address, u64>>,
 }
 
 impl std::fmt::Debug for ObjectKey {
@@ -205,6 +208,24 @@ impl Registry {
     /// Where the `Arc`s were made whose references are dropped in an order that matters.
     pub fn visible_drops(&self) -> Vec<LocationId> {
         self.tables().visible_drops.iter().copied().collect()
+    }
+
+    /// An object is made with this value.
+    pub(crate) fn note_first_value(&self, object: Address, value: u64) {
+        self.tables().first_values.insert(object, value);
+    }
+
+    /// The values that were noted since the last time are those of the next finding.
+    pub(crate) fn keep_first_values(&self) {
+        let mut tables = self.tables();
+        let values = std::mem::take(&mut tables.first_values);
+        tables.kept_first_values.push(values);
+    }
+
+    /// With which values the objects of a finding were made, where that is known.
+    pub(crate) fn first_values(&self, finding: usize) -> FxHashMap<Address, u64> {
+        let kept = self.tables().kept_first_values.get(finding).cloned();
+        kept.unwrap_or_default()
     }
 
     pub(crate) fn visible_drop_count(&self) -> usize {
