@@ -11,6 +11,13 @@ use fencepost_report::{Naming, SourcePosition, Sources};
 use rustc_hash::FxHashMap;
 
 use crate::rt::Names;
+use crate::rt::names::SourceLocation;
+
+impl From<SourceLocation> for SourcePosition {
+    fn from(location: SourceLocation) -> Self {
+        SourcePosition::new(location.file(), location.line(), location.column())
+    }
+}
 
 /// The names of a check.
 /// Of the finding that is being shown it also knows what belongs to its execution.
