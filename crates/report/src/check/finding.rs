@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use fencepost_memory::Address;
+use fencepost_memory::{Access, Address};
 use fencepost_monitor::Finding;
 
 use super::interleaving::table;
@@ -112,10 +112,9 @@ fn old_value(
 ) -> Option<u64> {
     let start = usize::try_from(explained.witness.starts_after).ok()?;
     let before = finding.interleaving.get(..start)?;
-    let of_address = before
-        .iter()
-        .filter(|access| access.operation.address() == Some(address));
-    let last_write = of_address.filter(|access| access.operation.writes()).last();
+    let is_write =
+        |access: &&Access| access.operation.address() == Some(address) && access.operation.writes();
+    let last_write = before.iter().rev().find(is_write);
     match last_write {
         Some(write) => write.value,
         None => words.first_value(address),
