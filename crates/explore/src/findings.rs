@@ -28,7 +28,7 @@ pub struct Found<E> {
     pub schedule: Schedule,
     /// Its memory accesses.
     pub interleaving: Vec<Access>,
-    /// In which execution, from 1. With several workers: of the one that found it.
+    /// In which execution, from 1. With several workers that do not run a sample: of the one that found it.
     pub execution: u64,
 }
 

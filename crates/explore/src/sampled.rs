@@ -184,6 +184,7 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
     /// Runs the execution with this number. False if enough was found.
     pub(crate) fn run_execution(&mut self, number: u64) -> bool {
         self.run.clear();
+        self.run.findings.execution = number;
         self.run.findings.begin_execution(0);
         self.chooser.begin(number);
         let end = self.execute();

@@ -672,3 +672,66 @@ fn what_does_not_come_again_is_not_to_be_replayed() {
     assert!(text.contains("at step 2 main cannot go on;"), "{text}");
     assert!(!text.contains("replay("), "{text}");
 }
+
+#[test]
+fn tables_say_what_people_wrote() {
+    let outcome = Checker::new().run(|| {
+        let left = Arc::new(AtomicUsize::new(7));
+        let right = Arc::new(AtomicUsize::new(8));
+        let gate = Mutex::new(());
+        let (other_left, other_right) = (Arc::clone(&left), Arc::clone(&right));
+        let thread = thread::spawn(move || {
+            other_left.store(1, Release);
+            other_right.load(Acquire);
+        });
+        drop(gate.lock().unwrap());
+        right.store(1, Release);
+        left.load(Acquire);
+        thread.join().unwrap();
+    });
+    assert!(
+        matches!(outcome, Outcome::NotStoreBufferSafe(_)),
+        "{outcome}"
+    );
+    let text = outcome.to_string();
+    for part in [
+        "fence (in Arc::clone)",
+        "spawn T1",
+        " begin",
+        "lock gate",
+        "unlock gate",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for part in [
+        "start of",
+        "old value",
+        "gate =",
+        "gate=",
+        "right#2",
+        "left#2",
+    ] {
+        assert!(!text.contains(part), "{part}: {text}");
+    }
+    // What the one that overtakes reads: the first value.
+    assert!(
+        text.contains("load right = 8") || text.contains("load left = 7"),
+        "{text}"
+    );
+
+    let parked = || {
+        thread::current().unpark();
+        thread::park();
+        thread::park();
+    };
+    let text = Checker::new().run(parked).to_string();
+    assert!(text.contains("unpark main"), "{text}");
+    assert!(text.contains("main waits for an `unpark`"), "{text}");
+    let outcome = Checker::new().go_on(true).run(|| {
+        thread::park();
+        panic!("too early");
+    });
+    let text = outcome.to_string();
+    let park = "thread::park returns for no reason";
+    assert!(text.contains(park), "{text}");
+}

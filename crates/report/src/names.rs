@@ -26,6 +26,16 @@ pub trait Naming {
         value.to_string()
     }
 
+    /// Whether the values of a variable mean something to people: those of a lock do not.
+    fn has_values(&self, _address: Address) -> bool {
+        true
+    }
+
+    /// The value of a variable before the first write to it, where the front end knows it.
+    fn first_value(&self, _address: Address) -> Option<u64> {
+        None
+    }
+
     /// An operation with its address: `st x`, `fence`.
     fn operation(&self, access: &Access) -> String {
         let kind = access.operation.kind();

@@ -32,26 +32,29 @@ impl WitnessTable {
     /// The table of a witness, without its prelude.
     pub fn new(witness: &Witness, names: &dyn Naming) -> Self {
         let rows = head_and_tail(witness.steps.len() - witness.prelude, MOST_ROWS);
-        Self::with_rows(witness, names, &rows, MOST_COLUMNS, None)
+        Self::with_rows(witness, names, &rows, MOST_COLUMNS, None, &|_| None)
     }
 
     /// As [`new`](Self::new), but about what matters: the events at these positions of the
     /// interleaving. Of a long run it shows about `most_rows` steps around those of the events,
     /// and of many stores and variables only those of the events. If a line is wider than `width`,
-    /// indented by `indent`, the threads share one column.
+    /// indented by `indent`, the threads share one column. `old_value` is what a variable had before the
+    /// run, where that is known.
     pub(crate) fn around(
         witness: &Witness,
         names: &dyn Naming,
         positions: &[u64],
         most_rows: usize,
         (width, indent): (usize, &str),
+        old_value: &dyn Fn(Address) -> Option<u64>,
     ) -> Self {
         let steps = &witness.steps[witness.prelude..];
         let important: Vec<usize> = (0..steps.len())
             .filter(|&index| positions.contains(&steps[index].event.position))
             .collect();
         let rows = around(steps.len(), &important, most_rows, false);
-        let table = |columns| Self::with_rows(witness, names, &rows, columns, Some(positions));
+        let important = Some(positions);
+        let table = |columns| Self::with_rows(witness, names, &rows, columns, important, old_value);
         let wide = table(MOST_COLUMNS);
         let is_fitting = |line: &str| line.width() <= width;
         match wide.render(indent).lines().all(is_fitting) {
@@ -66,6 +69,7 @@ impl WitnessTable {
         shown: &[Range<usize>],
         most_columns: usize,
         important: Option<&[u64]>,
+        old_value: &dyn Fn(Address) -> Option<u64>,
     ) -> Self {
         let (prelude, steps) = witness.steps.split_at(witness.prelude);
         let threads: BTreeSet<ThreadId> = steps.iter().map(|s| s.event.thread()).collect();
@@ -89,6 +93,7 @@ impl WitnessTable {
             let important = events.filter(|event| important.contains(&event.position));
             addresses = important.filter_map(Placed::address).collect();
         }
+        addresses.retain(|&address| names.has_values(address));
         let mut machine = MachineState {
             shown: addresses,
             ..MachineState::default()
@@ -100,7 +105,7 @@ impl WitnessTable {
             if !shown.iter().any(|range| range.contains(&index)) {
                 continue;
             }
-            let does = describe(step, names);
+            let does = describe(step, names, old_value);
             let mut row = vec![
                 (index + 1).to_string(),
                 (step.event.position + 1).to_string(),
@@ -144,21 +149,32 @@ fn value_of(write: &Placed, names: &dyn Naming) -> String {
     }
 }
 
-fn describe(step: &WitnessStep, names: &dyn Naming) -> String {
+fn describe(
+    step: &WitnessStep,
+    names: &dyn Naming,
+    old_value: &dyn Fn(Address) -> Option<u64>,
+) -> String {
     let access = &step.event.event.access;
     let operation = names.operation(access);
+    let address = access.operation.address();
+    if address.is_some_and(|address| !names.has_values(address)) {
+        return operation;
+    }
+    let from_memory = |known: Option<u64>| {
+        let value = address.and_then(|address| Some((address, known.or(old_value(address))?)));
+        value.map_or("old value".to_string(), |(address, value)| {
+            names.value(address, value)
+        })
+    };
     match &step.action {
         Action::Buffer => format!("{operation} → buffer"),
         Action::Forward(store) => format!("{operation} = {} (own buffer)", value_of(store, names)),
         Action::Read(Some(write)) => format!("{operation} = {}", value_of(write, names)),
-        Action::Read(None) => match access.operation.address().zip(access.value) {
-            Some((address, value)) => format!("{operation} = {}", names.value(address, value)),
-            None => format!("{operation} = old value"),
-        },
+        Action::Read(None) => format!("{operation} = {}", from_memory(access.value)),
         Action::Exchange(Some(write)) => format!("{operation} (reads {})", value_of(write, names)),
-        Action::Exchange(None) => format!("{operation} (reads old value)"),
+        Action::Exchange(None) => format!("{operation} (reads {})", from_memory(None)),
         Action::Perform => operation,
-        Action::Commit => match access.operation.address() {
+        Action::Commit => match address {
             Some(address) => format!("commit {}", names.address(address)),
             None => operation,
         },

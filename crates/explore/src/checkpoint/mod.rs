@@ -197,14 +197,28 @@ pub(crate) struct Path {
 
 /// What decides which executions there are and how they are judged: what a checkpoint depends on.
 fn settings_of(settings: &Settings) -> Vec<(&'static str, String)> {
-    let switch = |is_on: bool| if is_on { "on" } else { "off" }.to_owned();
+    // All fields, so that a new one is not forgotten.
+    let Settings {
+        strategy,
+        watched,
+        goes_on,
+        spin,
+        max_steps,
+        kept_findings,
+        max_executions: _,
+        max_time: _,
+        workers: _,
+        memory: _,
+        shares_always: _,
+    } = settings;
+    let goes_on = if *goes_on { "on" } else { "off" };
     vec![
-        ("strategy", format!("{:?}", settings.strategy)),
-        ("monitor", format!("{:?}", settings.watched)),
-        ("go_on", switch(settings.goes_on)),
-        ("spin", format!("{:?}", settings.spin)),
-        ("max_steps", settings.max_steps.to_string()),
-        ("kept_findings", settings.kept_findings.to_string()),
+        ("strategy", format!("{strategy:?}")),
+        ("monitor", format!("{watched:?}")),
+        ("go_on", goes_on.to_owned()),
+        ("spin", format!("{spin:?}")),
+        ("max_steps", max_steps.to_string()),
+        ("kept_findings", kept_findings.to_string()),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! The settings of a check.
 
 use std::panic::Location;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,6 +62,8 @@ pub enum Strategy {
 /// | `FENCEPOST_SUMMARY` | `on` or `off` | [`summary`](Self::summary) |
 /// | `FENCEPOST_STACK_SIZE` | bytes | [`stack_size`](Self::stack_size) |
 /// | `FENCEPOST_PROGRESS` | `on` or `off` | [`progress`](Self::progress) |
+/// | `FENCEPOST_CHECKPOINT` | a file or a folder | [`checkpoint`](Self::checkpoint) |
+/// | `FENCEPOST_CHECKPOINT_EVERY` | as `FENCEPOST_MAX_TIME` | [`checkpoint_every`](Self::checkpoint_every) |
 /// | `FENCEPOST_REPLAY` | a schedule | [`replay`](Self::replay) |
 ///
 /// A value that cannot be read makes the check panic and say so, and so does any other variable that
@@ -79,6 +82,8 @@ pub struct Checker {
     pub(super) setup: Setup,
     pub(super) settings: explore::Settings,
     pub(super) replayed: Option<Schedule>,
+    pub(super) checkpoint: Option<PathBuf>,
+    pub(super) checkpoint_every: Duration,
 }
 
 impl Default for Checker {
@@ -103,6 +108,8 @@ impl Checker {
             setup: Setup::default(),
             settings: explore::Settings::default(),
             replayed: None,
+            checkpoint: None,
+            checkpoint_every: Duration::from_secs(60),
         }
     }
 
@@ -229,11 +236,33 @@ impl Checker {
         self
     }
 
+    /// Keeps in this file how far the check is, so that a long one can be interrupted. When
+    /// the same check is run again, it goes on from there, and comes to the same in the end as if it
+    /// had not been interrupted. If `path` is a folder, each check has a file of its own in it, named
+    /// after where it is called.
+    ///
+    /// The file is written [every](Self::checkpoint_every) minute and when
+    /// [`max_time`](Self::max_time) or [`max_executions`](Self::max_executions) ends the check; these
+    /// budgets are then for what is still to be done. It is removed when the check has come to its end: all
+    /// executions were run, or something was found and it does not [go on](Self::go_on). The number of
+    /// workers and the budgets may be others when the check goes on. [`Strategy::Bounded`] has no
+    /// checkpoints.
+    pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> Self {
+        self.checkpoint = Some(path.into());
+        self
+    }
+
+    /// How often [`checkpoint`](Self::checkpoint) writes its file. Every minute unless said otherwise.
+    pub fn checkpoint_every(mut self, time: Duration) -> Self {
+        self.checkpoint_every = time;
+        self
+    }
+
     /// Checks a program.
     ///
     /// # Panics
-    /// If it is called from inside of a check, or if an environment variable has a value that cannot be
-    /// read.
+    /// If it is called from inside of a check, if an environment variable has a value that cannot be
+    /// read, or if a [checkpoint](Self::checkpoint) is damaged or does not fit.
     #[track_caller]
     pub fn run(&self, program: impl Fn() + Send + Sync + 'static) -> Outcome {
         let checker = environment::apply(self.clone());
@@ -276,6 +305,7 @@ impl Checker {
         };
         let mut checker = environment::apply(self.clone());
         checker.replayed = Some(schedule);
+        checker.setup.keeps_first_values = true;
         let outcome = running::run(&checker, Arc::new(program), Location::caller());
         checker.print_summary(&outcome, Location::caller());
         outcome

@@ -181,9 +181,18 @@ fn apply_from(
         c.progress = Some(is_on(text)?);
         Some(())
     })?;
+    read("FENCEPOST_CHECKPOINT", "a path", &mut |text| {
+        c.checkpoint = Some(Some(text).filter(|text| !text.is_empty())?.into());
+        Some(())
+    })?;
+    read("FENCEPOST_CHECKPOINT_EVERY", time, &mut |text| {
+        c.checkpoint_every = duration(text)?;
+        Some(())
+    })?;
     let schedule = "a schedule such as `0x5.1.0`, as a report prints it";
     read("FENCEPOST_REPLAY", schedule, &mut |text| {
         c.replayed = Some(text.parse().ok()?);
+        c.setup.keeps_first_values = true;
         Some(())
     })?;
     match unknown(&known.borrow(), set) {
@@ -226,7 +235,7 @@ mod tests {
     #[test]
     fn each_variable_sets_what_its_method_sets() {
         type Same = fn(&Checker) -> bool;
-        let cases: [(&str, &str, Same); 18] = [
+        let cases: [(&str, &str, Same); 20] = [
             ("TARGET", "pso", |c| c.setup.target == Target::Pso),
             ("STRATEGY", "pct", |c| c.strategy == Strategy::Pct),
             ("PREEMPTION_BOUND", "4", |c| {
@@ -252,6 +261,12 @@ mod tests {
             ("LEAK_CHECK", "off", |c| !c.setup.leak_check),
             ("STACK_SIZE", "65536", |c| c.setup.stack_size == 65536),
             ("PROGRESS", "off", |c| c.progress == Some(false)),
+            ("CHECKPOINT", "target/a.checkpoint", |c| {
+                c.checkpoint == Some("target/a.checkpoint".into())
+            }),
+            ("CHECKPOINT_EVERY", "5m", |c| {
+                c.checkpoint_every == Duration::from_secs(300)
+            }),
             ("REPLAY", "0x2.1", |c| {
                 c.replayed.as_ref().is_some_and(|s| s.0.len() == 3)
             }),

@@ -3,9 +3,11 @@
 //! [`Checker`] holds the settings, `environment` overrides them from variables, `running` hands the
 //! closure to the explorer, [`outcome`] is what a caller gets, `problems` turns what the explorer
 //! found into what `fencepost-report` can show, `naming` knows what things are called and
-//! where source text is, and `progress` tells people that something is going on.
+//! where source text is, `progress` tells people that something is going on, and `checkpoint` is the file
+//! from which an interrupted check goes on.
 
 mod checker;
+mod checkpoint;
 mod environment;
 mod naming;
 pub mod outcome;

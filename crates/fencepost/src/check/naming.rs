@@ -8,32 +8,118 @@ use std::sync::{Mutex, PoisonError};
 use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 use fencepost_report::names::action_verb;
 use fencepost_report::{Naming, SourcePosition, Sources};
+use rustc_hash::FxHashMap;
 
 use crate::rt::Names;
+use crate::rt::names::SourceLocation;
+
+impl From<SourceLocation> for SourcePosition {
+    fn from(location: SourceLocation) -> Self {
+        SourcePosition::new(location.file(), location.line(), location.column())
+    }
+}
 
 /// The names of a check.
-pub(super) struct CheckNames(pub(super) Names);
+/// Of the finding that is being shown it also knows what belongs to its execution.
+pub(super) struct CheckNames<'a> {
+    names: Names,
+    sources: &'a SourceFiles,
+    target: crate::rt::Target,
+    first_values: RefCell<FxHashMap<Address, u64>>,
+}
 
-impl Naming for CheckNames {
+impl<'a> CheckNames<'a> {
+    pub(super) fn new(names: Names, sources: &'a SourceFiles, target: crate::rt::Target) -> Self {
+        CheckNames {
+            names,
+            sources,
+            target,
+            first_values: RefCell::default(),
+        }
+    }
+
+    /// With which values the objects of the next finding were made.
+    pub(super) fn set_first_values(&self, values: FxHashMap<Address, u64>) {
+        self.first_values.replace(values);
+    }
+
+    /// What is called where an access is: `fence`, `Arc::clone`, `notify_one`.
+    fn called(&self, access: &Access) -> Option<String> {
+        let location = self.names.location(access.location?)?;
+        let line = self.sources.line(location.file(), location.line())?;
+        let column = usize::try_from(location.column()).ok()?.checked_sub(1)?;
+        let rest = line.chars().skip(column);
+        let path: String = rest
+            .take_while(|&c| c.is_alphanumeric() || c == '_' || c == ':')
+            .collect();
+        (!path.is_empty()).then_some(path)
+    }
+
+    /// A fence or a barrier, and what it comes from if the program does not call it such.
+    fn barrier(&self, access: &Access) -> String {
+        let verb = action_verb(access.operation.kind());
+        let mut arcs = (0..self.names.object_count() as u32)
+            .map(Address)
+            .filter(|&object| self.names.kind(object) == Some("Arc"));
+        let location = access.location.and_then(|l| self.names.location(l));
+        let is_drop = location.is_some() && arcs.any(|arc| self.names.made_at(arc) == location);
+        let called = self.called(access);
+        let function = called.as_deref().and_then(|path| path.rsplit(':').next());
+        match called.as_deref() {
+            _ if is_drop => format!("{verb} (drop of an Arc)"),
+            // On x86 other waits are no fences, but locked operations.
+            Some(path)
+                if self.target == crate::rt::Target::X86
+                    && matches!(function, Some("park" | "wait" | "wait_while")) =>
+            {
+                format!("{path} returns for no reason")
+            }
+            Some(path) if !path.contains("fence") => format!("{verb} (in {path})"),
+            _ => verb.to_owned(),
+        }
+    }
+
+    /// An operation on what every thread has: `spawn T1`, `park`.
+    fn of_thread(&self, access: &Access, kind: &str, name: &str) -> Option<String> {
+        use crate::rt::names::{END_TOKEN, PARK_TOKEN, START_TOKEN, WAIT_TOKEN};
+        let owner = name.strip_prefix(kind)?.strip_prefix(" of ")?;
+        let is_write = access.operation.writes();
+        let is_given = access.value != Some(0);
+        Some(match (kind, is_write) {
+            (START_TOKEN, true) => format!("spawn {owner}"),
+            (START_TOKEN, false) => "begin".to_owned(),
+            (END_TOKEN, true) => "end".to_owned(),
+            (END_TOKEN, false) => format!("join {owner}"),
+            (PARK_TOKEN, true) if is_given => format!("unpark {owner}"),
+            (PARK_TOKEN, true) => "park".to_owned(),
+            (PARK_TOKEN, false) => "park, timed out".to_owned(),
+            (WAIT_TOKEN, true) if is_given => format!("wake {owner}"),
+            (WAIT_TOKEN, _) => "wake up".to_owned(),
+            _ => return None,
+        })
+    }
+}
+
+impl Naming for CheckNames<'_> {
     fn thread(&self, thread: ThreadId) -> String {
-        self.0.thread(thread).to_owned()
+        self.names.thread(thread).to_owned()
     }
 
     fn address(&self, address: Address) -> String {
-        self.0.object(address).to_owned()
+        self.names.object(address).to_owned()
     }
 
     fn location(&self, location: LocationId) -> Option<String> {
-        let location = self.0.location(location)?;
+        let location = self.names.location(location)?;
         Some(format!("{}:{}", location.file(), location.line()))
     }
 
     fn position(&self, location: LocationId) -> Option<SourcePosition> {
-        self.0.location(location).map(SourcePosition::from)
+        self.names.location(location).map(SourcePosition::from)
     }
 
     fn value(&self, address: Address, value: u64) -> String {
-        match self.0.kind(address) {
+        match self.names.kind(address) {
             Some("AtomicBool") => (value != 0).to_string(),
             Some("AtomicPtr") if value == 0 => "null".to_owned(),
             Some("AtomicPtr") => format!("{value:#x}"),
@@ -44,16 +130,33 @@ impl Naming for CheckNames {
         }
     }
 
+    fn has_values(&self, address: Address) -> bool {
+        let kind = self.names.kind(address).unwrap_or_default();
+        kind.starts_with("Atomic") || kind == "Arc"
+    }
+
+    fn first_value(&self, address: Address) -> Option<u64> {
+        self.first_values.borrow().get(&address).copied()
+    }
+
     fn action(&self, access: &Access) -> String {
         let Some(address) = access.operation.address() else {
-            return action_verb(access.operation.kind()).to_owned();
+            return self.barrier(access);
         };
-        let name = self.0.object(address);
-        let verb = match (self.0.kind(address), access.operation, access.value) {
-            (Some("Mutex"), Operation::Interlocked(_), Some(0)) => "unlock",
-            (Some("Mutex"), Operation::Interlocked(_), _) => "lock",
-            (Some("Mutex"), ..) => "fail to lock",
-            _ => action_verb(access.operation.kind()),
+        let name = self.names.object(address);
+        let kind = self.names.kind(address).unwrap_or_default();
+        if let Some(action) = self.of_thread(access, kind, name) {
+            return action;
+        }
+        let verb = match (kind, access.operation, access.value) {
+            ("Mutex", Operation::Interlocked(_), Some(0)) => "unlock".to_owned(),
+            ("Mutex", Operation::Interlocked(_), _) => "lock".to_owned(),
+            ("Mutex", ..) => "fail to lock".to_owned(),
+            ("reference to an Arc", ..) => "drop".to_owned(),
+            _ if self.has_values(address) => action_verb(access.operation.kind()).to_owned(),
+            _ => self
+                .called(access)
+                .unwrap_or_else(|| action_verb(access.operation.kind()).to_owned()),
         };
         format!("{verb} {name}")
     }

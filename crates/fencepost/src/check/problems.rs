@@ -6,7 +6,7 @@ use fencepost_report::SourcePosition;
 use fencepost_report::check::{CheckFinding, Gap, Problem, RaceAccess, Wait};
 
 use super::naming::SourceFiles;
-use crate::rt::names::derive_name;
+use crate::rt::names::{PARK_TOKEN, WAIT_TOKEN, derive_name};
 use crate::rt::{Names, Place, ProgramError, Race};
 
 fn position(place: &Place) -> SourcePosition {
@@ -189,7 +189,11 @@ impl Translator<'_> {
     /// To follow "waits for".
     fn awaited(&self, intent: Intent) -> String {
         match intent {
-            Intent::Access { object, .. } => format!("`{}`", self.names.object(object)),
+            Intent::Access { object, .. } => match self.names.kind(object) {
+                Some(PARK_TOKEN) => "an `unpark`".to_owned(),
+                Some(WAIT_TOKEN) => "somebody to wake it".to_owned(),
+                _ => format!("`{}`", self.names.object(object)),
+            },
             Intent::Join(thread) => format!("the end of {}", self.thread(thread)),
             // A livelock says of what.
             Intent::Hint => String::new(),

@@ -5,7 +5,8 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use fencepost_explore::{
-    Fault, Found, Limit, Problem, Report, Settings, Strategy as Exploring, Watched, explore,
+    Fault, Found, Keeping, Limit, Problem, Report, Saver, Settings, Strategy as Exploring, Watched,
+    explore, explore_keeping,
 };
 use fencepost_memory::{LocationId, LockedDrains};
 use fencepost_monitor::ExplainError;
@@ -15,6 +16,7 @@ use fencepost_report::json::check::{FindingObject, SummaryObject};
 use fencepost_report::json::line;
 
 use super::checker::{Checker, Strategy};
+use super::checkpoint::CheckpointFile;
 use super::naming::{CheckNames, SourceFiles};
 use super::outcome::{Details, Finding, Outcome};
 use super::problems::{Translator, gap};
@@ -45,7 +47,8 @@ pub(super) fn run(
         }
     });
     match result {
-        Ok((report, registry)) => outcome(checker, &report, &registry),
+        Ok(Ok((report, registry))) => outcome(checker, &report, &registry),
+        Ok(Err(complaint)) => panic!("{complaint}"),
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }
@@ -84,17 +87,39 @@ fn explore_program(
     checker: &Checker,
     program: &Checked,
     location: &'static Location<'static>,
-) -> (Report<ProgramError>, Arc<Registry>) {
-    let registry = Arc::new(Registry::new(location));
+) -> Result<(Report<ProgramError>, Arc<Registry>), String> {
+    let mut registry = Arc::new(Registry::new(location));
     let settings = settings(checker);
     let mut setup = checker.setup;
+    let mut from = None;
+    let file = CheckpointFile::of(checker, location)?;
+    if let Some(file) = &file
+        && let Some(loaded) = file.load(&settings, setup, location)?
+    {
+        from = Some(loaded.checkpoint);
+        registry = Arc::new(loaded.registry);
+        setup = loaded.setup;
+    }
     let mut progress = ProgressLine::new(checker.progress);
     for _ in 0..MOST_RESTARTS {
         let make = || Runtime::new(Arc::clone(program), setup, Arc::clone(&registry));
-        let mut report = explore(make, &settings, &mut |state| {
+        let mut update = |state: &_| {
             progress.update(state);
             ControlFlow::Continue(())
-        });
+        };
+        let mut report = match &file {
+            None => explore(make, &settings, &mut update),
+            Some(file) => {
+                let mut save = |checkpoint| file.save(checkpoint, &registry, setup);
+                let saver = Some(Saver {
+                    every: file.every,
+                    save: &mut save,
+                });
+                let from = from.take();
+                explore_keeping(make, &settings, &mut update, Keeping { from, saver })
+                    .map_err(|error| file.refuse(&error))?
+            }
+        };
         if asks_for(&report, &ProgramError::NeedsVisibleEnds) {
             setup.are_ends_visible = true;
             continue;
@@ -103,8 +128,11 @@ fn explore_program(
             continue;
         }
         progress.end();
+        if let Some(file) = &file {
+            file.end(report.can_go_on);
+        }
         confirm(&mut report, program, setup, &registry, &settings);
-        return (report, registry);
+        return Ok((report, registry));
     }
     panic!("internal error: a check was begun again too often; this is a bug in Fencepost");
 }
@@ -128,12 +156,17 @@ fn confirm(
     settings: &Settings,
 ) {
     if matches!(settings.strategy, Exploring::Replay(_)) {
-        return;
+        return registry.keep_first_values();
     }
+    let setup = Setup {
+        keeps_first_values: true,
+        ..setup
+    };
     for found in report.findings.iter_mut().take(MOST_CONFIRMED) {
         if let Problem::Fault(fault) = &found.problem
             && !matches!(fault, Fault::Program(_) | Fault::Deadlock(_))
         {
+            registry.keep_first_values();
             continue;
         }
         let again = Settings {
@@ -146,6 +179,7 @@ fn confirm(
         };
         let make = || Runtime::new(Arc::clone(program), setup, Arc::clone(registry));
         let replayed = explore(make, &again, &mut |_| ControlFlow::Continue(()));
+        registry.keep_first_values();
         let same = replayed
             .findings
             .into_iter()
@@ -198,20 +232,21 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry
         names: &names,
         sources: &sources,
     };
-    let names = CheckNames(names.clone());
+    let names = CheckNames::new(names.clone(), &sources, checker.setup.target);
     let target = ReportTarget::of(settings.watched.model());
     let reporter = Reporter::new(target, &names, &sources);
     let is_replay = checker.replayed.is_some();
 
     let mut findings = Vec::new();
     let mut is_memory_limit = None;
-    for found in &report.findings {
+    for (index, found) in report.findings.iter().enumerate() {
         if let Problem::Fault(Fault::OutOfMemory(limit)) = &found.problem {
             is_memory_limit = Some(*limit);
             continue;
         }
         let finding = translator.finding(found);
         stop_if_unsound(&finding);
+        names.set_first_values(registry.first_values(index));
         let object = FindingObject::new(findings.len() + 1, &finding, &reporter);
         findings.push(Finding {
             headline: reporter.headline(&finding),

@@ -41,6 +41,8 @@ pub struct Setup {
     pub spurious_wakeups: bool,
     /// Whether something that was not dropped by the end is an error.
     pub leak_check: bool,
+    /// Whether to tell the registry with which values objects are made.
+    pub keeps_first_values: bool,
 }
 
 impl Default for Setup {
@@ -51,6 +53,7 @@ impl Default for Setup {
             are_ends_visible: false,
             spurious_wakeups: true,
             leak_check: true,
+            keeps_first_values: false,
         }
     }
 }
@@ -272,6 +275,9 @@ impl Execution {
         *count += 1;
         let object = self.names.object(maker, nth, kind, location);
         self.set_state(object, state);
+        if self.setup.keeps_first_values {
+            self.names.registry().note_first_value(object, state);
+        }
         object
     }
 

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use fencepost_memory::{Access, Address};
 use fencepost_monitor::Finding;
 
 use super::interleaving::table;
@@ -37,7 +38,14 @@ pub(super) fn text(reporter: &Reporter<'_>, finding: &CheckFinding) -> String {
         ..
     } = &finding.problem
     {
-        text.push_str(&witness(explained, &words, &reporter.target, width));
+        let old_value = |address| old_value(finding, explained, address, &words);
+        text.push_str(&witness(
+            explained,
+            &words,
+            &reporter.target,
+            width,
+            &old_value,
+        ));
         text.push_str(&cycle(explained, &words, &reporter.target));
     }
     text.push_str(&replay(finding));
@@ -94,7 +102,32 @@ fn execution(
     format!("\n{execution} {remark}:\n{table}")
 }
 
-fn witness(finding: &Finding, words: &Words<'_>, target: &Target, width: usize) -> String {
+/// What a variable had when the run of the machine began, if nobody had written it before: what it
+/// had from the beginning.
+fn old_value(
+    finding: &CheckFinding,
+    explained: &Finding,
+    address: Address,
+    words: &Words<'_>,
+) -> Option<u64> {
+    let start = usize::try_from(explained.witness.starts_after).ok()?;
+    let before = finding.interleaving.get(..start)?;
+    let is_write =
+        |access: &&Access| access.operation.address() == Some(address) && access.operation.writes();
+    let last_write = before.iter().rev().find(is_write);
+    match last_write {
+        Some(write) => write.value,
+        None => words.first_value(address),
+    }
+}
+
+fn witness(
+    finding: &Finding,
+    words: &Words<'_>,
+    target: &Target,
+    width: usize,
+    old_value: &dyn Fn(Address) -> Option<u64>,
+) -> String {
     let title = format!("the same program under {}", target.title);
     let remark = Styled(
         DIM,
@@ -106,7 +139,14 @@ fn witness(finding: &Finding, words: &Words<'_>, target: &Target, width: usize) 
     }
     let positions: Vec<u64> = finding.cycle.iter().map(|s| s.event.position).collect();
     let shape = (width, INDENT);
-    let table = WitnessTable::around(&finding.witness, words, &positions, MOST_STEPS, shape);
+    let table = WitnessTable::around(
+        &finding.witness,
+        words,
+        &positions,
+        MOST_STEPS,
+        shape,
+        old_value,
+    );
     let table = table.render(INDENT);
     let (headings, rows) = table.split_once('\n').unwrap_or((&table, ""));
     let _ = write!(text, "{}\n{rows}", Styled(DIM, headings));

@@ -266,6 +266,7 @@ impl<'a> Story<'a> {
 
     fn value(&self, event: &Placed) -> String {
         let value = event.address().zip(event.event.access.value);
+        let value = value.filter(|&(address, _)| self.words.has_values(address));
         value.map_or(String::new(), |(address, value)| {
             format!(" = {}", self.words.value(address, value))
         })

@@ -35,6 +35,14 @@ impl Naming for Words<'_> {
         tidy(&self.0.value(address, value), WIDEST_NAME)
     }
 
+    fn has_values(&self, address: Address) -> bool {
+        self.0.has_values(address)
+    }
+
+    fn first_value(&self, address: Address) -> Option<u64> {
+        self.0.first_value(address)
+    }
+
     fn operation(&self, access: &Access) -> String {
         tidy(&self.0.action(access), WIDEST_OPERATION)
     }
@@ -44,7 +52,7 @@ impl Words<'_> {
     /// An operation with its value: `store x = 1`.
     pub fn with_value(&self, access: &Access) -> String {
         let value = access.operation.address().zip(access.value);
-        match value {
+        match value.filter(|&(address, _)| self.has_values(address)) {
             Some((address, value)) => {
                 format!(
                     "{} = {}",

@@ -196,7 +196,7 @@ impl LocalNames {
             thread: ThreadId(0),
             maker: record.maker,
             tokens: record.tokens,
-            location: tables.locations[record.location.index()],
+            location: self.registry.check,
         }
     }
 

@@ -7,14 +7,17 @@
 //!
 //! [`Registry`] is the table of a check, shared by its workers. [`LocalNames`] is what a worker
 //! remembers of it, so that the lock is taken only for what is new. [`Names`] are for
-//! reports, and [`derive_name`] guesses them from the source.
+//! reports, and [`derive_name`] guesses them from the source. `saved` writes the registry down, for
+//! a check that goes on in another process.
 
 mod derive;
 mod local;
+mod saved;
 mod shown;
 
 pub use derive::derive_name;
 pub use local::{LocalNames, MadeThread};
+pub use saved::RegistryError;
 pub use shown::{Names, read_source_line};
 
 use std::collections::BTreeSet;
@@ -24,6 +27,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
+
+use super::error::Place;
 
 /// Something that makes threads and objects: a thread or a static.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -115,13 +120,57 @@ struct ThreadKey {
     location: LocationId,
 }
 
-/// Where something is in the source, without its memory address: the compiler may keep the same
-/// place twice.
-type LocationKey = (&'static str, u32, u32);
+/// Where something is in the source: a [`Location`] without its memory address, since the compiler may
+/// keep the same place twice, and another process has it elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SourceLocation {
+    file: &'static str,
+    line: u32,
+    column: u32,
+}
+
+impl SourceLocation {
+    /// The file, as the compiler was given it.
+    pub fn file(self) -> &'static str {
+        self.file
+    }
+
+    /// The line, from 1.
+    pub fn line(self) -> u32 {
+        self.line
+    }
+
+    /// The column, from 1.
+    pub fn column(self) -> u32 {
+        self.column
+    }
+}
+
+impl From<&'static Location<'static>> for SourceLocation {
+    fn from(location: &'static Location<'static>) -> Self {
+        SourceLocation {
+            file: location.file(),
+            line: location.line(),
+            column: location.column(),
+        }
+    }
+}
+
+impl From<SourceLocation> for Place {
+    fn from(location: SourceLocation) -> Self {
+        Place {
+            file: location.file.to_owned(),
+            line: location.line,
+            column: location.column,
+        }
+    }
+}
 
 /// The numbers of a check.
 #[derive(Debug)]
 pub struct Registry {
+    /// Where the check is.
+    check: &'static Location<'static>,
     tables: Mutex<Tables>,
     /// How many locations of visible drops there are, to be asked without the lock.
     visible_drop_count: AtomicUsize,
@@ -132,13 +181,18 @@ pub(crate) struct Tables {
     pub(crate) makers: Vec<Maker>,
     pub(crate) threads: Vec<ThreadRecord>,
     pub(crate) objects: Vec<ObjectRecord>,
-    pub(crate) locations: Vec<&'static Location<'static>>,
+    pub(crate) locations: Vec<SourceLocation>,
     thread_keys: FxHashMap<ThreadKey, ThreadId>,
     object_keys: FxHashMap<ObjectKey, Address>,
-    location_keys: FxHashMap<LocationKey, LocationId>,
+    location_keys: FxHashMap<SourceLocation, LocationId>,
     static_keys: FxHashMap<usize, MakerId>,
+    /// Statics from another process, which have not been used in this one yet.
+    unused_statics: Vec<MakerId>,
     waits: BTreeSet<LocationId>,
     visible_drops: BTreeSet<LocationId>,
+    /// With which values objects were made last, and those of the executions that are reported.
+    first_values: FxHashMap<Address, u64>,
+    kept_first_values: Vec<FxHashMap<Address, u64>>,
 }
 
 impl std::fmt::Debug for ObjectKey {
@@ -154,12 +208,13 @@ impl std::fmt::Debug for ThreadKey {
 }
 
 impl Registry {
-    /// The registry of a new check. It knows the first thread, which begins at `location`.
-    pub fn new(location: &'static Location<'static>) -> Self {
+    /// The registry of a new check. It knows the first thread, which begins at `check`.
+    pub fn new(check: &'static Location<'static>) -> Self {
         let mut tables = Tables::default();
-        let location = tables.location(location);
+        let location = tables.location(check);
         tables.add_thread(None, 0, location);
         Registry {
+            check,
             tables: Mutex::new(tables),
             visible_drop_count: AtomicUsize::new(0),
         }
@@ -170,12 +225,15 @@ impl Registry {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the location is.
-    ///
-    /// # Panics
-    /// If the location is not of this check.
-    pub fn location(&self, location: LocationId) -> &'static Location<'static> {
-        self.tables().locations[location.index()]
+    /// Where the location is; nowhere if it is not of this check.
+    pub fn location(&self, location: LocationId) -> SourceLocation {
+        let tables = self.tables();
+        let known = tables.locations.get(location.index()).copied();
+        known.unwrap_or(SourceLocation {
+            file: "?",
+            line: 0,
+            column: 0,
+        })
     }
 
     /// A loop that waits on a condition variable here was taken to do nothing else.
@@ -207,6 +265,24 @@ impl Registry {
         self.tables().visible_drops.iter().copied().collect()
     }
 
+    /// An object is made with this value.
+    pub(crate) fn note_first_value(&self, object: Address, value: u64) {
+        self.tables().first_values.insert(object, value);
+    }
+
+    /// The values that were noted since the last time are those of the next finding.
+    pub(crate) fn keep_first_values(&self) {
+        let mut tables = self.tables();
+        let values = std::mem::take(&mut tables.first_values);
+        tables.kept_first_values.push(values);
+    }
+
+    /// With which values the objects of a finding were made, where that is known.
+    pub(crate) fn first_values(&self, finding: usize) -> FxHashMap<Address, u64> {
+        let kept = self.tables().kept_first_values.get(finding).cloned();
+        kept.unwrap_or_default()
+    }
+
     pub(crate) fn visible_drop_count(&self) -> usize {
         self.visible_drop_count.load(Ordering::Acquire)
     }
@@ -214,8 +290,8 @@ impl Registry {
 
 impl Tables {
     fn location(&mut self, location: &'static Location<'static>) -> LocationId {
-        let key = (location.file(), location.line(), location.column());
-        *self.location_keys.entry(key).or_insert_with(|| {
+        let location = SourceLocation::from(location);
+        *self.location_keys.entry(location).or_insert_with(|| {
             self.locations.push(location);
             LocationId::from_index(self.locations.len() as u32 - 1)
         })
@@ -281,9 +357,18 @@ impl Tables {
     }
 
     fn static_maker(&mut self, identity: usize, name: &'static str) -> MakerId {
+        let (makers, unused) = (&mut self.makers, &mut self.unused_statics);
         *self.static_keys.entry(identity).or_insert_with(|| {
-            self.makers.push(Maker::Static(name));
-            MakerId(self.makers.len() as u32 - 1)
+            // Statics of one name could be mixed up here. Then the program does something else than
+            // it did, which is noticed.
+            let is_it = |maker: &MakerId| {
+                matches!(makers[maker.index()], Maker::Static(known) if known == name)
+            };
+            if let Some(place) = unused.iter().position(is_it) {
+                return unused.remove(place);
+            }
+            makers.push(Maker::Static(name));
+            MakerId(makers.len() as u32 - 1)
         })
     }
 }

@@ -1,13 +1,11 @@
 //! Names for people.
 
-use std::panic::Location;
-
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::{
-    END_TOKEN, Maker, MakerId, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN, Tables, WAIT_TOKEN,
-    derive_name,
+    END_TOKEN, Maker, MakerId, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN, SourceLocation,
+    Tables, WAIT_TOKEN, derive_name,
 };
 
 /// The names of a check's threads and objects, as far as they were known when this was made.
@@ -22,7 +20,7 @@ pub struct Names {
     kinds: Vec<&'static str>,
     made_at: Vec<LocationId>,
     threads: Vec<String>,
-    locations: Vec<&'static Location<'static>>,
+    locations: Vec<SourceLocation>,
 }
 
 impl Names {
@@ -68,7 +66,7 @@ impl Names {
     }
 
     /// Where an object was made.
-    pub fn made_at(&self, object: Address) -> Option<&'static Location<'static>> {
+    pub fn made_at(&self, object: Address) -> Option<SourceLocation> {
         self.location(*self.made_at.get(object.index())?)
     }
 
@@ -78,7 +76,7 @@ impl Names {
     }
 
     /// Where a location is.
-    pub fn location(&self, location: LocationId) -> Option<&'static Location<'static>> {
+    pub fn location(&self, location: LocationId) -> Option<SourceLocation> {
         self.locations.get(location.index()).copied()
     }
 
@@ -208,6 +206,7 @@ fn number_the_same(mut names: Vec<String>, order: &[usize]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::Location;
     use std::sync::Arc;
 
     use super::super::LocalNames;
@@ -243,7 +242,7 @@ mod tests {
         assert_eq!(names.object(given), "flag");
         assert_eq!(names.kind(given), Some("AtomicBool"));
         assert_eq!(
-            names.made_at(derived).map(Location::line),
+            names.made_at(derived).map(SourceLocation::line),
             Some(next.line())
         );
         assert_eq!(names.object(of_static), "COUNTER");

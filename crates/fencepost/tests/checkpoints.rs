@@ -1,0 +1,519 @@
+//! A check that is interrupted and run again comes to what it comes to without.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool as StdBool, AtomicU32 as StdU32, Ordering::SeqCst as Std};
+use std::time::Duration;
+
+use fencepost::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use fencepost::sync::atomic::{AtomicBool, AtomicUsize};
+use fencepost::sync::{Arc, Condvar, Mutex, mpsc};
+use fencepost::{Checker, Outcome, Strategy, Target, hint, thread};
+
+/// A folder of its own, gone at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static FOLDERS: StdU32 = StdU32::new(0);
+        let number = FOLDERS.fetch_add(1, Std);
+        let name = format!("fencepost-checkpoints-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("a.checkpoint")
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn checker() -> Checker {
+    Checker::new().go_on(true).progress(false)
+}
+
+/// All checks are called here.
+fn run(checker: &Checker, program: fn()) -> Outcome {
+    checker.run(program)
+}
+
+fn lost_updates() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let add = |count: &AtomicUsize| count.store(count.load(Relaxed) + 1, Relaxed);
+    let threads: Vec<_> = (0..2)
+        .map(|_| {
+            let count = Arc::clone(&count);
+            thread::spawn(move || add(&count))
+        })
+        .collect();
+    add(&count);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(count.load(SeqCst), 3);
+}
+
+/// Threads that make threads and objects, each of which several others use.
+fn makers() {
+    thread::scope(|scope| {
+        let flags: Vec<_> = (0..2).map(|_| AtomicBool::new(false)).collect();
+        let flags = Arc::new(flags);
+        for own in 0..2 {
+            let flags = Arc::clone(&flags);
+            scope.spawn(move || {
+                let mine = Arc::new(AtomicUsize::new(own).named("mine"));
+                let also = Arc::clone(&mine);
+                let child = thread::spawn(move || also.fetch_add(1, Relaxed));
+                flags[own].store(true, Release);
+                flags[1 - own].load(Acquire);
+                mine.fetch_add(1, Relaxed);
+                child.join().unwrap();
+            });
+        }
+    });
+}
+
+fn waiting() {
+    let shared = Arc::new((Mutex::new(false), Condvar::new()));
+    let other = Arc::clone(&shared);
+    let (sender, receiver) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        *other.0.lock().unwrap() = true;
+        other.1.notify_one();
+        sender.send(3).unwrap();
+    });
+    let mut is_set = shared.0.lock().unwrap();
+    while !*is_set {
+        is_set = shared.1.wait(is_set).unwrap();
+    }
+    drop(is_set);
+    assert_eq!(receiver.recv(), Ok(3));
+    thread.join().unwrap();
+}
+
+fencepost::lazy_static! {
+    static ref TURN: AtomicUsize = AtomicUsize::new(0);
+    static ref OTHER: Vec<AtomicUsize> = (0..2).map(AtomicUsize::new).collect();
+}
+
+fn statics_and_loops() {
+    let thread = thread::spawn(|| {
+        OTHER[1].store(5, Relaxed);
+        TURN.store(1, Release);
+    });
+    while TURN.load(Acquire) == 0 {
+        hint::spin_loop();
+    }
+    OTHER[0].load(Relaxed);
+    OTHER[1].fetch_add(1, Relaxed);
+    thread.join().unwrap();
+}
+
+/// Whether a thread has finished is asked: the check is begun again for that.
+fn finished() {
+    let thread = thread::spawn(|| TURN.fetch_add(1, Relaxed));
+    if thread.is_finished() {
+        TURN.fetch_add(1, Relaxed);
+    }
+    OTHER[0].fetch_add(1, Relaxed);
+    thread.join().unwrap();
+}
+
+struct Counts(Arc<AtomicUsize>);
+
+impl Drop for Counts {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+/// The last drop can be noticed: the check is begun again for that.
+fn drops() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::new(Counts(Arc::clone(&count)));
+    let also = Arc::clone(&counts);
+    let thread = thread::spawn(move || drop(also));
+    drop(counts);
+    count.load(Relaxed);
+    thread.join().unwrap();
+    assert_eq!(count.load(Relaxed), 1);
+}
+
+fn counter() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let threads: Vec<_> = (0..3)
+        .map(|_| {
+            let count = Arc::clone(&count);
+            thread::spawn(move || {
+                count.fetch_add(1, Relaxed);
+                count.fetch_add(1, Relaxed);
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+const PROGRAMS: [fn(); 7] = [
+    lost_updates,
+    makers,
+    waiting,
+    statics_and_loops,
+    finished,
+    drops,
+    counter,
+];
+
+/// Runs a check again and again until it has come to its end.
+fn in_pieces(checker: &Checker, program: fn(), mut executions: impl FnMut() -> u64) -> Outcome {
+    let folder = Folder::new();
+    let checker = checker.clone().checkpoint(folder.file());
+    for _ in 0..100_000 {
+        let checker = checker.clone().max_executions(executions());
+        let outcome = run(&checker, program);
+        let is_stopped = outcome.to_string().contains("(the budget)");
+        assert_eq!(folder.file().exists(), is_stopped, "{outcome}");
+        if !is_stopped {
+            assert_eq!(folder.files().len(), 0);
+            return outcome;
+        }
+        assert_eq!(folder.files(), [folder.file()]);
+    }
+    panic!("it does not come to an end");
+}
+
+#[test]
+fn interrupted_checks_come_to_the_same() {
+    for target in [Target::X86, Target::Pso] {
+        let checker = checker().target(target);
+        for program in PROGRAMS {
+            let whole = run(&checker, program);
+            for piece in [1, 2, 5, 17] {
+                let outcome = in_pieces(&checker, program, || piece);
+                assert_eq!(outcome.to_string(), whole.to_string());
+                assert_eq!(outcome.json(), whole.json());
+                assert_eq!(outcome.abandoned(), whole.abandoned());
+                assert_eq!(
+                    outcome.borderline_executions(),
+                    whole.borderline_executions()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn workers_go_on_where_others_were() {
+    for program in PROGRAMS {
+        let whole = run(&checker(), program);
+        for piece in [3, 10, 40] {
+            let mut workers = 0;
+            let folder = Folder::new();
+            let outcome = loop {
+                workers = workers % 3 + 1;
+                let checker = checker().workers(workers).checkpoint(folder.file());
+                let outcome = run(&checker.max_executions(piece), program);
+                if !folder.file().exists() {
+                    break outcome;
+                }
+            };
+            assert_eq!(outcome.executions(), whole.executions());
+            assert_eq!(outcome.errors(), whole.errors());
+            assert_eq!(outcome.violations(), whole.violations());
+            assert_eq!(outcome.distinct_violations(), whole.distinct_violations());
+            assert_eq!(outcome.findings().len(), whole.findings().len());
+            assert_eq!(outcome.is_verified(), whole.is_verified());
+        }
+    }
+}
+
+#[test]
+fn samples_go_on_too() {
+    for strategy in [Strategy::Random, Strategy::Pct] {
+        let checker = checker().strategy(strategy).executions(50).seed(3);
+        for program in [lost_updates as fn(), waiting, counter] {
+            let whole = run(&checker, program);
+            let outcome = in_pieces(&checker, program, || 7);
+            assert_eq!(outcome.to_string(), whole.to_string());
+        }
+    }
+}
+
+/// What is found ends the check, and a program that is mended is checked from the beginning.
+#[test]
+fn a_finding_leaves_no_file() {
+    let folder = Folder::new();
+    let checker = checker()
+        .go_on(false)
+        .checkpoint(folder.file())
+        .checkpoint_every(Duration::ZERO);
+    assert!(run(&checker, lost_updates).is_wrong());
+    assert_eq!(folder.files().len(), 0);
+    assert!(run(&checker, counter).is_verified());
+    assert_eq!(folder.files().len(), 0);
+}
+
+#[test]
+fn in_a_folder_each_check_has_its_own_file() {
+    let folder = Folder::new();
+    let checker = checker().checkpoint(&folder.0).max_executions(3);
+    checker.run(counter);
+    checker.run(counter);
+    let files = folder.files();
+    assert_eq!(files.len(), 2, "{files:?}");
+    for file in files {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        assert!(name.contains("checkpoints.rs-"), "{name}");
+        assert!(name.ends_with(".checkpoint"), "{name}");
+    }
+}
+
+/// A replayed execution has nothing to do with checkpoints.
+#[test]
+fn a_replay_touches_no_file() {
+    let folder = Folder::new();
+    let checker = checker().checkpoint(folder.file());
+    run(&checker.clone().max_executions(3), counter);
+    let before = std::fs::read(folder.file()).unwrap();
+    checker.replay("0", counter);
+    assert_eq!(std::fs::read(folder.file()).unwrap(), before);
+}
+
+/// What the check panics with.
+fn complaint(checker: &Checker, program: fn()) -> String {
+    let result = catch_unwind(AssertUnwindSafe(|| run(checker, program)));
+    let panic = result.expect_err("it is refused");
+    match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(_) => panic!("it panics with something else"),
+    }
+}
+
+fn refusal(file: &Path, why: &str) -> String {
+    format!(
+        "the checkpoint file {} cannot be used: {why}; delete it to check from the beginning",
+        file.display()
+    )
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let folder = Folder::new();
+    let file = folder.file();
+    let checker = checker().checkpoint(&file);
+    run(&checker.clone().max_executions(3), counter);
+    let text = std::fs::read_to_string(&file).unwrap();
+
+    assert_eq!(
+        complaint(&checker.clone().target(Target::Pso), counter),
+        refusal(
+            &file,
+            "it was made with another setting: monitor was Tso, and is Pso(OwnAddress)"
+        )
+    );
+    assert_eq!(
+        complaint(&checker.clone().stack_size(1 << 20), counter),
+        refusal(
+            &file,
+            "it was made with another setting: stack_size was 262144, and is 1048576"
+        )
+    );
+    assert_eq!(
+        complaint(&checker.clone().spurious_wakeups(false), counter),
+        refusal(
+            &file,
+            "it was made with another setting: spurious_wakeups was on, and is off"
+        )
+    );
+    assert_eq!(
+        complaint(&checker, lost_updates),
+        refusal(
+            &file,
+            "the program has changed since the checkpoint, or is not deterministic: its first \
+             execution is another one than when the checkpoint was made"
+        )
+    );
+    let elsewhere = catch_unwind(AssertUnwindSafe(|| checker.run(counter)));
+    let elsewhere = *elsewhere.unwrap_err().downcast::<String>().unwrap();
+    assert!(
+        elsewhere.contains("it is of another check, the one at "),
+        "{elsewhere}"
+    );
+
+    std::fs::write(&file, &text[..text.len() / 2]).unwrap();
+    assert_eq!(
+        complaint(&checker, counter),
+        refusal(&file, "it is damaged: it is not all there")
+    );
+    std::fs::write(&file, text.replacen("executions 3", "executions 4", 1)).unwrap();
+    assert_eq!(
+        complaint(&checker, counter),
+        refusal(&file, "it is damaged: its checksum is wrong")
+    );
+    std::fs::write(&file, b"\xff\xfe").unwrap();
+    assert_eq!(
+        complaint(&checker, counter),
+        refusal(&file, "it is no checkpoint")
+    );
+    let forged = |from: &str, to: &str| {
+        let body = text[..text.rfind("checksum").unwrap()].replacen(from, to, 1);
+        let checksum = crc32fast::hash(body.as_bytes());
+        std::fs::write(&file, format!("{body}checksum {checksum:08x}\n")).unwrap();
+        complaint(&checker, counter)
+    };
+    assert_eq!(
+        forged("\nexecutable ", "\nexecutable 1"),
+        refusal(&file, "it was made by another build of the program")
+    );
+    let names = forged("\nmaker thread", "\nmaker threat");
+    assert!(
+        names.contains("it is damaged: its names are wrong in line "),
+        "{names}"
+    );
+
+    // Nothing of this has touched the file, and the right one still works.
+    std::fs::write(&file, &text).unwrap();
+    assert!(run(&checker, counter).is_verified());
+    assert!(!file.exists());
+}
+
+#[test]
+fn what_cannot_be_is_said_at_once() {
+    let folder = Folder::new();
+    let nowhere = folder.0.join("no/such/folder/a.checkpoint");
+    let text = complaint(&checker().checkpoint(&nowhere), counter);
+    let start = format!(
+        "the checkpoint file {} cannot be written: ",
+        nowhere.display()
+    );
+    assert!(text.starts_with(&start), "{text}");
+    let bounded = checker().preemption_bound(1).checkpoint(folder.file());
+    assert_eq!(
+        complaint(&bounded, counter),
+        format!(
+            "a search with a preemption bound has no checkpoints, but this check is to keep them in {}: \
+             choose another strategy, or no file for checkpoints",
+            folder.file().display()
+        )
+    );
+}
+
+static IS_CHANGED: StdBool = StdBool::new(false);
+
+/// Changes where the first execution does not go.
+fn changing() {
+    let flag = Arc::new(AtomicUsize::new(0));
+    let value = Arc::new(AtomicUsize::new(0));
+    let threads: Vec<_> = (0..2)
+        .map(|_| {
+            let (flag, value) = (Arc::clone(&flag), Arc::clone(&value));
+            thread::spawn(move || {
+                let seen = flag.fetch_add(1, Relaxed);
+                value.fetch_add(seen, Relaxed);
+                flag.fetch_add(1, Relaxed);
+            })
+        })
+        .collect();
+    if flag.load(Relaxed) > 0 && IS_CHANGED.load(Std) {
+        value.store(7, Relaxed);
+    }
+    value.load(Relaxed);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+/// The path on which the check was is run again, and what it has planned must fit.
+#[test]
+fn a_program_that_changed_elsewhere_is_noticed_on_the_way() {
+    let folder = Folder::new();
+    let checker = checker().checkpoint(folder.file());
+    let whole = run(&Checker::new().go_on(true), changing).executions();
+    // Far enough for the main thread to come late.
+    run(&checker.clone().max_executions(whole - 2), changing);
+    IS_CHANGED.store(true, Std);
+    let text = complaint(&checker, changing);
+    IS_CHANGED.store(false, Std);
+    assert!(
+        text.contains("the program has changed since the checkpoint"),
+        "{text}"
+    );
+    assert!(folder.file().exists());
+    assert_eq!(run(&checker, changing).executions(), whole);
+}
+
+/// More executions than a process lives for in the test below.
+fn long() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let count = Arc::clone(&count);
+            thread::spawn(move || {
+                count.fetch_add(1, Relaxed);
+                count.fetch_add(1, Relaxed);
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+/// Not a test by itself: what the process does that is killed.
+#[test]
+fn child() {
+    let Some(path) = std::env::var_os("CHECKPOINTS_CHILD") else {
+        return;
+    };
+    let checker = checker()
+        .checkpoint(PathBuf::from(path))
+        .checkpoint_every(Duration::from_millis(1));
+    println!("{}", run(&checker, long));
+}
+
+/// Processes that are killed at any time; the last one comes to the end.
+#[test]
+fn a_killed_process_is_gone_on_from() {
+    let folder = Folder::new();
+    let whole = run(&checker(), long);
+    assert_eq!(whole.executions(), 2520);
+    let mut went_on = 0;
+    for milliseconds in (1..).map(|number| 10 * number) {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+            .env("CHECKPOINTS_CHILD", folder.file())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        // Not at all, if it is done.
+        let _ = child.kill();
+        let output = child.wait_with_output().unwrap();
+        if output.status.success() {
+            let printed = String::from_utf8(output.stdout).unwrap();
+            let summary = whole.to_string();
+            assert!(printed.contains(summary.trim()), "{printed}\n{summary}");
+            break;
+        }
+        went_on += u32::from(folder.file().exists());
+    }
+    assert!(!folder.file().exists());
+    assert!(
+        went_on > 0,
+        "no process was killed after its first checkpoint"
+    );
+}
