@@ -35,6 +35,8 @@ pub(crate) struct Footprint {
     inline: [Option<(Address, TouchKind)>; 2],
     /// The others: a thread that waits in a loop watches all that it has read there.
     more: Vec<(Address, TouchKind)>,
+    /// Which they may be: see [`bit_of`].
+    objects: u64,
     /// Dependent on everything.
     pub(crate) is_barrier: bool,
     /// Whether it is what the operation will touch, and not only all that it may touch.
@@ -47,12 +49,14 @@ impl Footprint {
         Footprint {
             inline: [None; 2],
             more: Vec::new(),
+            objects: 0,
             is_barrier,
             is_exact: true,
         }
     }
 
     pub(crate) fn push(&mut self, object: Address, kind: TouchKind) {
+        self.objects |= bit_of(object);
         match self.inline.iter_mut().find(|slot| slot.is_none()) {
             Some(slot) => *slot = Some((object, kind)),
             None => self.more.push((object, kind)),
@@ -74,6 +78,12 @@ impl Footprint {
         }
     }
 
+    /// Whether it has an object of these, perhaps.
+    #[inline]
+    pub(crate) fn may_meet(&self, objects: u64) -> bool {
+        self.objects & objects != 0
+    }
+
     /// Whether an operation that touches these objects depends on this touch.
     #[inline]
     pub(crate) fn conflicts_with(&self, object: Address, kind: TouchKind) -> bool {
@@ -85,7 +95,14 @@ impl Footprint {
 
     pub(crate) fn depends_on(&self, other: &Footprint) -> bool {
         self.is_barrier
-            || other.touches().any(|(o, k)| self.conflicts_with(o, k))
             || other.is_barrier
+            || self.may_meet(other.objects)
+                && other.touches().any(|(o, k)| self.conflicts_with(o, k))
     }
+}
+
+/// One bit for an object. Two sets of objects without a common bit have no common object.
+#[inline]
+pub(crate) fn bit_of(object: Address) -> u64 {
+    1 << (object.0 % 64)
 }

@@ -13,7 +13,7 @@
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, bit_of};
 use crate::program::{Condition, Intent, Touch, TouchKind};
 
 /// A position in the execution, or a link: an index that may be missing.
@@ -68,6 +68,8 @@ pub(crate) struct Event {
     row: u32,
     known: u32,
     links: (u32, u32),
+    /// Which objects it may touch: a bit for each.
+    objects: u64,
     first_race: u32,
     /// Where the threads that it made begin, in `births`.
     births: u32,
@@ -255,13 +257,13 @@ impl Past {
     }
 
     /// Whether the event depends on an operation with this footprint.
+    #[inline]
     pub(crate) fn depends(&self, position: u32, footprint: &Footprint) -> bool {
+        let event = &self.events[position as usize];
+        let conflicts = |l: &Link| footprint.conflicts_with(l.touch.object, l.touch.kind);
         footprint.is_barrier
-            || self.events[position as usize].is_forced
-            || self
-                .links(position)
-                .iter()
-                .any(|l| footprint.conflicts_with(l.touch.object, l.touch.kind))
+            || event.is_forced
+            || footprint.may_meet(event.objects) && self.links(position).iter().any(conflicts)
     }
 
     /// Makes room for threads below this number.
@@ -345,6 +347,7 @@ impl Past {
             row,
             known,
             links: (first_link, self.links.len() as u32),
+            objects: new.touches.iter().fold(0, |all, t| all | bit_of(t.object)),
             first_race,
             births,
         });

@@ -65,6 +65,8 @@ pub(crate) struct Run<P: Program> {
     watched: Vec<Touch>,
     /// Threads that have moved, and may have to join others or to be joined.
     moved: Vec<ThreadId>,
+    /// Threads that wait for the end of another.
+    joining: Vec<ThreadId>,
     /// How often the hinting thread has found nothing changed, with this time.
     repeats: u32,
     is_running: bool,
@@ -86,6 +88,7 @@ impl<P: Program> Run<P> {
             touches: Vec::new(),
             watched: Vec::new(),
             moved: Vec::new(),
+            joining: Vec::new(),
             repeats: 0,
             is_running: false,
         }
@@ -99,6 +102,7 @@ impl<P: Program> Run<P> {
             .start(&mut self.performed)
             .map_err(Fault::Program)?;
         self.moved.clear();
+        self.joining.clear();
         let threads = self.threads();
         self.moved.extend(threads);
         self.join_ended(false).map_err(Fault::Program)?;
@@ -385,14 +389,21 @@ impl<P: Program> Run<P> {
                 } => {
                     if self.program.standing(ended) == Standing::Ended {
                         self.join(moved, ended, is_new)?;
+                    } else if !self.joining.contains(&moved) {
+                        self.joining.push(moved);
                     }
                 }
                 Standing::Ended => {
-                    for thread in self.threads() {
+                    let mut at = 0;
+                    while at < self.joining.len() {
+                        let thread = self.joining[at];
                         let standing = self.program.standing(thread);
                         if matches!(standing, Standing::Before { intent, .. } if intent == Intent::Join(moved))
                         {
+                            self.joining.swap_remove(at);
                             self.join(thread, moved, is_new)?;
+                        } else {
+                            at += 1;
                         }
                     }
                 }
