@@ -511,6 +511,9 @@ fn explore_part<P: Program>(
                 continue;
             }
         }
+        if !has_work {
+            continue;
+        }
         let done = || Done {
             executions: search.executions,
             abandoned: search.abandoned,
