@@ -175,6 +175,9 @@ fn workers_share_the_work_and_change_nothing() {
         for workers in [1, 2, 3] {
             let (many, also) = run_with(model, Strategy::Exhaustive, workers, true);
             assert_eq!(many.executions, one.executions, "{model}");
+            if one.abandoned == 0 {
+                assert_eq!(many.abandoned, 0, "{workers} workers, {model}");
+            }
             assert!(also.classes == classes.classes, "{model}");
             assert_eq!(many.faults, one.faults, "{model}");
             assert!(many.is_complete());
