@@ -235,11 +235,7 @@ fn families_have_their_known_numbers_of_classes() {
         (families::readers(8), 256),
     ] {
         for (workers, piece) in [(1, 37), (2, 501)] {
-            let settings = Settings {
-                workers,
-                shares_always: true,
-                ..all()
-            };
+            let settings = Settings { workers, ..all() };
             let (report, log) = in_pieces(&model, &settings, || Some(piece));
             assert_eq!(report.executions, classes);
             assert_eq!(log.classes.len() as u64, classes);
@@ -305,7 +301,7 @@ fn workers_go_on_where_others_were() {
         loop {
             let settings = Settings {
                 workers: 1 + random.below(3) as usize,
-                shares_always: true,
+                shares_always: random.below(3) > 0,
                 max_executions: Some(1 + random.below(whole.executions + 1)),
                 ..all()
             };
