@@ -28,6 +28,16 @@ impl Effect {
     }
 }
 
+impl Effect {
+    /// Whether an operation with this effect can touch its object so.
+    pub(crate) fn may_touch(self, kind: TouchKind) -> bool {
+        match self {
+            Effect::WriteIf(_) => kind != TouchKind::Update,
+            _ => kind == self.strongest_touch(),
+        }
+    }
+}
+
 /// The objects that an operation touches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Footprint {

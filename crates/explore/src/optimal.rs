@@ -253,13 +253,18 @@ impl<P: Program> Optimal<P> {
     /// program is not deterministic.
     fn divergence(&self, depth: usize) -> Option<Fault<P::Error>> {
         let tree = self.nodes[depth].tree;
-        let (object, _) = self.forest.first_footprint(tree)?.touches().next()?;
+        let (object, kind) = self.forest.first_footprint(tree)?.touches().next()?;
         let thread = self.forest.branch(tree).thread;
         match self.run.standing(thread) {
             Standing::Before {
-                intent: Intent::Access { object: now, .. },
+                intent:
+                    Intent::Access {
+                        object: now,
+                        effect,
+                        ..
+                    },
                 ..
-            } if now == object => None,
+            } if now == object && effect.may_touch(kind) => None,
             // Waiting in loops is decided from what was read last.
             Standing::Before {
                 intent: Intent::Hint,

@@ -601,10 +601,16 @@ impl Past {
 
     /// A hint goes on if one of the objects that it watches has another state than the thread has
     /// read (`after` of the touch, which is what it read). It is in a race with a write if it
-    /// could go on without that write and all that depends on it.
+    /// could go on without that write and all that depends on it. What the state would be without
+    /// an update is not known, so it is in a race with each of those.
     fn find_races_of_hint(&mut self, thread: ThreadId, watched: &[Touch]) {
         for touch in watched {
-            let mut link = self.object(touch.object).last_write;
+            let end = self.object(touch.object);
+            if end.last_update != NONE {
+                self.add_all_changes(thread, end.last);
+                continue;
+            }
+            let mut link = end.last_write;
             while link != NONE {
                 let event = self.links[link as usize].event;
                 if self.precedes_end_of(event, thread) {
@@ -619,8 +625,27 @@ impl Past {
         }
     }
 
+    fn add_all_changes(&mut self, thread: ThreadId, last: u32) {
+        let mut link = last;
+        while link != NONE {
+            let Link {
+                touch,
+                event,
+                previous,
+                ..
+            } = self.links[link as usize];
+            if touch.kind != TouchKind::Read && !self.precedes_end_of(event, thread) {
+                self.add_candidate(link);
+            }
+            link = previous;
+        }
+    }
+
     fn goes_on_without(&self, event: u32, watched: &[Touch]) -> bool {
         watched.iter().any(|touch| {
+            if self.object(touch.object).last_update != NONE {
+                return true;
+            }
             let mut link = self.object(touch.object).last_write;
             let mut state = None;
             while link != NONE {

@@ -455,8 +455,15 @@ impl Forest {
                 parent => self.branches[parent as usize].child,
             };
             if parent != NONE && number == NONE {
-                // A leaf: everything that begins with its path will be explored.
                 let is_settled = is_settled.unwrap_or(false);
+                let leaf = &self.branches[parent as usize].footprint;
+                if leaf.is_barrier && !leaf.is_exact && !reversal.steps.is_empty() {
+                    // It is not known what it wakes, but it is of this sequence.
+                    let rest = self.add_path(past, reversal);
+                    self.branches[parent as usize].child = rest;
+                    return Insertion::Added { is_settled };
+                }
+                // A leaf: everything that begins with its path will be explored.
                 return Insertion::Done { is_settled };
             }
             let mut last = NONE;

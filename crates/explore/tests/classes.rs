@@ -160,9 +160,16 @@ fn workers_share_the_work_and_change_nothing() {
         families::readers(8),
         families::philosophers(4),
     ];
+    // Where a worker's choices are planned while something is asleep that is still being explored.
+    programs.push(random_program(1015, &Shape::blocking()).model);
     let seeds = number_from("FENCEPOST_SEED", 0)..;
     for seed in seeds.take(number_from("FENCEPOST_PROGRAMS", 200) as usize) {
-        for shape in [Shape::atomics(), Shape::locks(), Shape::everything()] {
+        for shape in [
+            Shape::atomics(),
+            Shape::locks(),
+            Shape::blocking(),
+            Shape::everything(),
+        ] {
             let model = random_program(seed, &shape).model;
             if truth(&model, &SMALL).is_some() {
                 programs.push(model);
