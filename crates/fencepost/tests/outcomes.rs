@@ -211,6 +211,55 @@ fn a_program_that_is_not_deterministic_is_named() {
     checks_still_work();
 }
 
+/// Here the thread does the same number of steps on the same variable, and yet others.
+#[test]
+fn a_program_that_reads_where_it_wrote_is_not_deterministic() {
+    static RUNS: RealAtomicUsize = RealAtomicUsize::new(0);
+    let outcome = Checker::new().run(|| {
+        let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let x = Arc::new(AtomicUsize::new(0));
+        let y = Arc::clone(&x);
+        let thread = thread::spawn(move || {
+            if run.is_multiple_of(2) {
+                y.store(1, SeqCst);
+            } else {
+                y.load(SeqCst);
+                y.load(SeqCst);
+            }
+        });
+        x.store(2, SeqCst);
+        x.load(SeqCst);
+        thread.join().unwrap();
+    });
+    let text = error(&outcome);
+    assert!(text.contains("deterministic"), "{text}");
+    checks_still_work();
+}
+
+/// A hint between two looks at a count hides none of what the count can be.
+#[test]
+fn a_hint_hides_no_count() {
+    fn pause() {
+        fencepost::hint::spin_loop();
+    }
+    let outcome = Checker::new().run(|| {
+        let a = fencepost::sync::Arc::new(0);
+        let (b, c) = (a.clone(), a.clone());
+        let thread = thread::spawn(move || {
+            drop(b);
+            drop(c);
+        });
+        pause();
+        if fencepost::sync::Arc::strong_count(&a) == 3 {
+            pause();
+            assert!(fencepost::sync::Arc::strong_count(&a) != 2, "one is gone");
+        }
+        thread.join().unwrap();
+    });
+    let text = error(&outcome);
+    assert!(text.contains("one is gone"), "{text}");
+}
+
 #[test]
 fn a_check_inside_a_check_is_refused() {
     let outcome = Checker::new().run(|| fencepost::check(|| ()));
