@@ -14,7 +14,7 @@ cargo run --release --manifest-path benches/peers/Cargo.toml -- [OPTIONS]
   --rounds N    measure everything N times, in turns (default 5)
   --budget MS   stop a tool after so many milliseconds (default 3000; six times that for
                 Fencepost without a preemption bound)
-  --random N    random executions per program (default 20000)
+  --random N    random executions per program (default 10000)
   --tools LIST  only these, with commas: fencepost, fencepost-no-monitor, fencepost-pso,
                 fencepost-bound, fencepost-two-workers, fencepost-random, loom, loom-bound,
                 shuttle-dfs, shuttle-random
@@ -89,7 +89,7 @@ impl Options {
         }
         let (usual_rounds, usual_budget, usual_random) = match options.is_quick {
             true => (3, 300, 2_000),
-            false => (5, 3_000, 20_000),
+            false => (5, 3_000, 10_000),
         };
         options.rounds = rounds.unwrap_or(usual_rounds);
         options.budget = Duration::from_millis(budget.unwrap_or(usual_budget) as u64);

@@ -307,6 +307,7 @@ fn ratio_text(ratio: Ratio) -> String {
 fn short_ratio_text(Ratio { median, mark, .. }: Ratio) -> String {
     match median {
         10.0.. => format!("{mark}{median:.0}"),
+        ..0.1 => format!("{mark}{median:.3}"),
         _ => format!("{mark}{median:.2}"),
     }
 }
