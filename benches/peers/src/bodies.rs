@@ -1,14 +1,12 @@
 //! The programs as closures. The text is the same for all tools; only the paths differ.
 
-/// Defines `body`, which runs a program once with the threads and atomics of a tool.
+/// Defines `body`, which runs a program once with the threads and atomics of a tool. `Arc` and
+/// `Program` are to be in scope.
 macro_rules! define_body {
     ($thread:path, $atomic:path) => {
         /// Runs the program once.
-        fn body(program: crate::programs::Program) {
-            use std::sync::Arc;
-
-            use crate::programs::Program;
-            use $atomic::{AtomicUsize, Ordering::SeqCst};
+        fn body(program: Program) {
+            use $atomic::{AtomicUsize, Ordering::*};
             use $thread as thread;
 
             let cells = |count: usize| -> Arc<Vec<AtomicUsize>> {
@@ -17,6 +15,16 @@ macro_rules! define_body {
             let mut handles = Vec::new();
             match program {
                 Program::StoreBuffering { threads } => {
+                    let cells = cells(threads);
+                    for index in 0..threads {
+                        let cells = Arc::clone(&cells);
+                        handles.push(thread::spawn(move || {
+                            cells[index].store(1, Release);
+                            cells[(index + 1) % threads].load(Acquire);
+                        }));
+                    }
+                }
+                Program::SafeStoreBuffering { threads } => {
                     let cells = cells(threads);
                     for index in 0..threads {
                         let cells = Arc::clone(&cells);
@@ -32,7 +40,7 @@ macro_rules! define_body {
                         let cells = Arc::clone(&cells);
                         handles.push(thread::spawn(move || {
                             for _ in 0..additions {
-                                cells[0].fetch_add(1, SeqCst);
+                                cells[0].fetch_add(1, Relaxed);
                             }
                         }));
                     }
@@ -42,8 +50,8 @@ macro_rules! define_body {
                     for index in 0..=readers {
                         let cells = Arc::clone(&cells);
                         handles.push(thread::spawn(move || match index {
-                            0 => cells[0].store(1, SeqCst),
-                            _ => _ = cells[0].load(SeqCst),
+                            0 => cells[0].store(1, Release),
+                            _ => _ = cells[0].load(Acquire),
                         }));
                     }
                 }
@@ -54,12 +62,12 @@ macro_rules! define_body {
                         handles.push(thread::spawn(move || {
                             if index == 0 {
                                 let mut last = elements;
-                                while array[last].load(SeqCst) != 0 {
+                                while array[last].load(Acquire) != 0 {
                                     last -= 1;
                                 }
                             } else {
-                                let left = array[index - 1].load(SeqCst);
-                                array[index].store(left + 1, SeqCst);
+                                let left = array[index - 1].load(Acquire);
+                                array[index].store(left + 1, Release);
                             }
                         }));
                     }

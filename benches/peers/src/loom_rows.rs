@@ -1,34 +1,38 @@
-//! loom: exhaustive.
+//! loom: exhaustive, and with a preemption bound.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::bodies::define_body;
-use crate::measure::{End, Row, measure};
-use crate::options::Options;
+use crate::measure::Run;
 use crate::programs::Program;
 
 define_body!(loom::thread, loom::sync::atomic);
 
-/// Runs the program in all ways that loom knows.
-pub fn run(program: Program, options: &Options) -> Result<Row, &'static str> {
-    if program.threads() > loom::MAX_THREADS {
-        return Err("more threads than loom can run");
-    }
+/// loom looks at the clock after so many executions.
+const LOOK_AT_CLOCK: usize = 100;
+
+/// Whether loom can run the program at all.
+pub fn can_run(program: Program) -> bool {
+    program.threads() <= loom::MAX_THREADS
+}
+
+/// Runs the program in all ways that loom knows, or in those with so few preemptions.
+pub fn run(program: Program, preemption_bound: Option<usize>, budget: Duration) -> Run {
     let mut builder = loom::model::Builder::new();
     builder.max_threads = program.threads();
-    builder.preemption_bound = None;
-    // loom looks at the cap only when it would write a checkpoint, before the execution.
-    builder.max_permutations = Some(options.cap);
-    builder.checkpoint_interval = options.cap + 1;
-    let cap = options.cap as u64;
-    let row = measure(
-        |executions| {
-            builder.check(move || {
-                executions.fetch_add(1, Ordering::Relaxed);
-                body(program);
-            });
-        },
-        |executions| if executions < cap { End::All } else { End::Cap },
-    );
-    Ok(row)
+    builder.preemption_bound = preemption_bound;
+    builder.max_duration = Some(budget);
+    builder.checkpoint_interval = LOOK_AT_CLOCK;
+    let executions = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&executions);
+    builder.check(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        body(program);
+    });
+    Run {
+        executions: executions.load(Ordering::Relaxed),
+        abandoned: 0,
+    }
 }

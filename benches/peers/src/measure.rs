@@ -1,70 +1,120 @@
-//! Processor time, and the table.
+//! Measuring: processor time, time on the wall, and the peak of memory, in a process of its own.
 
-use std::fmt;
-use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 
-/// What a tool did with a program.
-#[derive(Clone, Copy, Debug)]
-pub struct Row {
-    /// How often the closure was run.
-    pub executions: u64,
-    /// The processor time that it took.
-    pub time: Duration,
-    /// Why it ended.
-    pub end: End,
-}
+use crate::options::Options;
+use crate::programs::PROGRAMS;
+use crate::tools::Tool;
 
-/// Why a tool ended.
+/// Programs with few executions are run again and again until this much processor time is used:
+/// otherwise one would measure the beginning of a process.
+const LEAST_TIME: Duration = Duration::from_millis(60);
+
+/// The same for those in a hurry.
+const LEAST_TIME_QUICK: Duration = Duration::from_millis(15);
+
+/// What a tool did with a program, once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
-    /// There was nothing left to run.
-    All,
-    /// It was stopped at a number of executions.
-    Cap,
-    /// It was asked for so many.
-    Sample,
+pub struct Run {
+    /// The executions that were run to the end.
+    pub executions: u64,
+    /// Those that were given up half-way.
+    pub abandoned: u64,
 }
 
-impl End {
-    const ALL: [End; 3] = [End::All, End::Cap, End::Sample];
+/// What one process measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The executions that were run to the end, each time.
+    pub executions: u64,
+    /// The executions that were given up half-way, each time.
+    pub abandoned: u64,
+    /// Whether it was stopped before it had come to its end.
+    pub is_stopped: bool,
+    /// How often the program was run from the beginning to the end.
+    pub repetitions: u32,
+    /// The mean processor time of one repetition.
+    pub cpu_seconds: f64,
+    /// The mean time on the wall of one repetition.
+    pub wall_seconds: f64,
+    /// The processor time of the first repetition, in a process that is new.
+    pub first_cpu_seconds: f64,
+    /// The most memory that the process had, in KiB, if the system says so.
+    pub peak_memory_kib: Option<u64>,
+}
 
-    fn name(self) -> &'static str {
-        match self {
-            End::All => "all",
-            End::Cap => "cap",
-            End::Sample => "sample",
+impl Measurement {
+    /// The processor time of one execution.
+    pub fn seconds_per_execution(&self) -> f64 {
+        self.cpu_seconds / self.executions as f64
+    }
+}
+
+/// Measures in this process.
+pub fn measure(tool: Tool, number: usize, options: &Options) -> Measurement {
+    let program = PROGRAMS[number];
+    let budget = tool.budget(options);
+    let least_time = match options.is_quick {
+        true => LEAST_TIME_QUICK,
+        false => LEAST_TIME,
+    };
+    let (start, start_on_wall) = (processor_time(), Instant::now());
+    let run = tool.run(program, options);
+    let (first, first_on_wall) = (processor_time() - start, start_on_wall.elapsed());
+    let is_stopped = first_on_wall >= budget;
+    let mut repetitions = 1;
+    while !is_stopped && processor_time() - start < least_time {
+        // With two workers the number of those that are abandoned differs.
+        let executions = tool.run(program, options).executions;
+        assert_eq!(executions, run.executions, "{} {program}", tool.name());
+        repetitions += 1;
+    }
+    let cpu = processor_time() - start;
+    let wall = start_on_wall.elapsed();
+    Measurement {
+        executions: run.executions,
+        abandoned: run.abandoned,
+        is_stopped,
+        repetitions,
+        cpu_seconds: cpu.as_secs_f64() / f64::from(repetitions),
+        wall_seconds: wall.as_secs_f64() / f64::from(repetitions),
+        first_cpu_seconds: first.as_secs_f64(),
+        peak_memory_kib: peak_memory(),
+    }
+}
+
+/// Measures in a process of its own, since the tools install panic hooks and keep stacks, and
+/// since the peak of memory is that of a process.
+pub fn measure_in_process(
+    tool: Tool,
+    number: usize,
+    options: &Options,
+) -> Result<Measurement, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if ["FENCEPOST_", "LOOM_", "SHUTTLE_"]
+            .iter()
+            .any(|prefix| text.starts_with(prefix))
+        {
+            command.env_remove(&name);
         }
     }
-}
-
-/// As one process tells another: executions, nanoseconds, why it ended.
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (nanoseconds, end) = (self.time.as_nanos(), self.end.name());
-        write!(f, "{} {nanoseconds} {end}", self.executions)
+    let output = command
+        .args(["--row", tool.name(), "--program", &number.to_string()])
+        .args(options.arguments())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(output.status.to_string());
     }
-}
-
-impl FromStr for Row {
-    type Err = ();
-
-    fn from_str(line: &str) -> Result<Row, ()> {
-        let [executions, nanoseconds, end] = line.split(' ').collect::<Vec<_>>()[..] else {
-            return Err(());
-        };
-        let nanoseconds = nanoseconds.parse().map_err(|_| ())?;
-        let mut ends = End::ALL.into_iter();
-        Ok(Row {
-            executions: executions.parse().map_err(|_| ())?,
-            time: Duration::from_nanos(nanoseconds),
-            end: ends.find(|known| known.name() == end).ok_or(())?,
-        })
-    }
+    serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
 /// The processor time of this process so far.
@@ -73,41 +123,9 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Runs a tool and measures it. The tool is given a counter to raise once per execution.
-pub fn measure(run: impl FnOnce(Arc<AtomicU64>), end: impl FnOnce(u64) -> End) -> Row {
-    let executions = Arc::new(AtomicU64::new(0));
-    let start = processor_time();
-    run(Arc::clone(&executions));
-    let time = processor_time() - start;
-    let executions = executions.load(Ordering::Relaxed);
-    Row {
-        executions,
-        time,
-        end: end(executions),
-    }
-}
-
-/// The heading of the table.
-pub fn print_header() {
-    println!(
-        "{:20} {:>8}  {:15} {:>12} {:6} {:>10} {:>13} {:>13}",
-        "program", "classes", "tool", "executions", "", "CPU s", "exec/CPU s", "us/execution"
-    );
-}
-
-/// A line of the table.
-pub fn print_row(program: &str, classes: u64, tool: &str, row: &Row) {
-    let seconds = row.time.as_secs_f64();
-    let end = row.end.name();
-    println!(
-        "{program:20} {classes:>8}  {tool:15} {:>12} {end:6} {seconds:>10.3} {:>13.0} {:>13.2}",
-        row.executions,
-        row.executions as f64 / seconds,
-        1e6 * seconds / row.executions as f64,
-    );
-}
-
-/// A line for what was not run.
-pub fn print_skipped(program: &str, classes: u64, tool: &str, reason: &str) {
-    println!("{program:20} {classes:>8}  {tool:15} {:>12} {reason}", "-");
+/// The most memory that this process had, in KiB. Linux says it.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
 }

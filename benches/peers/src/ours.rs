@@ -1,29 +1,35 @@
-//! Fencepost: every class once. Behind the feature `fencepost`.
+//! Fencepost, with the settings whose costs are compared.
 
-use crate::measure::Row;
-use crate::options::Options;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fencepost::{Checker, Strategy, Target};
+
+use crate::bodies::define_body;
+use crate::measure::Run;
+use crate::options::BOUND;
 use crate::programs::Program;
+use crate::tools::Tool;
 
-/// Runs the program in every way that differs.
-#[cfg(not(feature = "fencepost"))]
-pub fn run(_program: Program, _options: &Options) -> Result<Row, &'static str> {
-    Err("built without --features fencepost")
-}
+define_body!(fencepost::thread, fencepost::sync::atomic);
 
-#[cfg(feature = "fencepost")]
-crate::bodies::define_body!(fencepost::thread, fencepost::sync::atomic);
-
-/// Runs the program in every way that differs.
-#[cfg(feature = "fencepost")]
-pub fn run(program: Program, _options: &Options) -> Result<Row, &'static str> {
-    use std::sync::atomic::Ordering;
-
-    let row = crate::measure::measure(
-        |executions| {
-            let outcome = fencepost::Checker::new().run(move || body(program));
-            executions.store(outcome.executions(), Ordering::Relaxed);
-        },
-        |_| crate::measure::End::All,
-    );
-    Ok(row)
+/// Runs the program to the end, whatever is found on the way.
+pub fn run(tool: Tool, program: Program, random: usize, budget: Duration) -> Run {
+    let checker = Checker::new().go_on(true).progress(false).max_time(budget);
+    let checker = match tool {
+        Tool::NoMonitor => checker.monitor(false),
+        Tool::Pso => checker.target(Target::Pso),
+        Tool::Bounded => checker.preemption_bound(BOUND as u32),
+        Tool::TwoWorkers => checker.workers(2),
+        Tool::Random => checker
+            .strategy(Strategy::Random)
+            .executions(random as u64)
+            .seed(1),
+        _ => checker,
+    };
+    let outcome = checker.run(move || body(program));
+    Run {
+        executions: outcome.executions(),
+        abandoned: outcome.abandoned(),
+    }
 }

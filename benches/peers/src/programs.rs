@@ -1,13 +1,18 @@
 //! The programs that are measured, by name. In all of them the main thread only makes
-//! the others and waits for their ends.
+//! the others and waits for their ends. They are those of `crates/fencepost/tests/families.rs`.
 
 use std::fmt;
 
 /// A program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Program {
-    /// Each thread stores to its own variable, then loads the next thread's.
+    /// Each thread stores to its own variable, then loads the next thread's. Not store-buffer safe.
     StoreBuffering {
+        /// How many threads.
+        threads: usize,
+    },
+    /// The same with accesses that are sequentially consistent, and so store-buffer safe.
+    SafeStoreBuffering {
         /// How many threads.
         threads: usize,
     },
@@ -31,30 +36,39 @@ pub enum Program {
     },
 }
 
+const fn counter(threads: usize) -> Program {
+    let additions = 2;
+    Program::Counter { threads, additions }
+}
+
 /// All that are measured.
-pub const PROGRAMS: [Program; 9] = [
+pub const PROGRAMS: [Program; 17] = [
     Program::StoreBuffering { threads: 2 },
     Program::StoreBuffering { threads: 3 },
     Program::StoreBuffering { threads: 4 },
-    Program::Counter {
-        threads: 3,
-        additions: 2,
-    },
-    Program::Counter {
-        threads: 4,
-        additions: 2,
-    },
+    Program::StoreBuffering { threads: 6 },
+    Program::SafeStoreBuffering { threads: 2 },
+    Program::SafeStoreBuffering { threads: 3 },
+    Program::SafeStoreBuffering { threads: 4 },
+    Program::SafeStoreBuffering { threads: 6 },
+    counter(3),
+    counter(4),
+    counter(5),
     Program::Readers { readers: 3 },
     Program::Readers { readers: 8 },
+    Program::Readers { readers: 13 },
     Program::LastZero { elements: 5 },
     Program::LastZero { elements: 10 },
+    Program::LastZero { elements: 15 },
 ];
 
 impl Program {
     /// The number of threads, with the main one.
     pub fn threads(self) -> usize {
         match self {
-            Program::StoreBuffering { threads } | Program::Counter { threads, .. } => threads + 1,
+            Program::StoreBuffering { threads }
+            | Program::SafeStoreBuffering { threads }
+            | Program::Counter { threads, .. } => threads + 1,
             Program::Readers { readers } => readers + 2,
             Program::LastZero { elements } => elements + 2,
         }
@@ -65,7 +79,9 @@ impl Program {
         let factorial = |number: usize| (1..=number as u64).product::<u64>();
         match self {
             // All loads but those of a cycle of zeros.
-            Program::StoreBuffering { threads } => (1 << threads) - 1,
+            Program::StoreBuffering { threads } | Program::SafeStoreBuffering { threads } => {
+                (1 << threads) - 1
+            }
             Program::Counter { threads, additions } => {
                 factorial(threads * additions) / factorial(additions).pow(threads as u32)
             }
@@ -79,7 +95,8 @@ impl Program {
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Program::StoreBuffering { threads } => write!(f, "store-buffering({threads})"),
+            Program::StoreBuffering { threads } => write!(f, "sb({threads})"),
+            Program::SafeStoreBuffering { threads } => write!(f, "sb-seqcst({threads})"),
             Program::Counter { threads, additions } => write!(f, "counter({threads},{additions})"),
             Program::Readers { readers } => write!(f, "readers({readers})"),
             Program::LastZero { elements } => write!(f, "lastzero({elements})"),
