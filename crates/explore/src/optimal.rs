@@ -31,7 +31,7 @@ use crate::fault::Fault;
 use crate::fingerprint::Fingerprint;
 use crate::footprint::Footprint;
 use crate::past::{NONE, Past, Race};
-use crate::pool::{NodeRef, Plans, Pool, SharedNode, Taken};
+use crate::pool::{NodeRef, Plans, Pool, SharedNode, Taken, Task};
 use crate::program::{Effect, Intent, Program, Standing, TouchKind};
 use crate::run::{End, Run};
 use crate::schedule::{Schedule, Turn};
@@ -69,7 +69,7 @@ pub(crate) struct Optimal<P: Program> {
     /// The step from the last of them with which this worker's part begins.
     part: Option<Turn>,
     /// What to begin with.
-    task: Option<NodeRef>,
+    task: Option<Task>,
     /// The part of all executions that is in this worker's part of the tree, estimated.
     weight: f64,
     /// The part of all executions in what this worker has explored.
@@ -131,15 +131,15 @@ impl<P: Program> Optimal<P> {
         match self.pool.take(is_called) {
             Taken::Nothing => return Taking::NothingIsLeft,
             Taken::Call => return Taking::IsCalled,
-            Taken::Node(node) => self.take_from(node),
+            Taken::Task(task) => self.take_task(task),
             Taken::Part(part) => self.go_on_with(part),
         }
         Taking::HasWork
     }
 
-    fn take_from(&mut self, node: NodeRef) {
-        self.set_shared(Some(&node));
-        self.task = Some(node);
+    fn take_task(&mut self, task: Task) {
+        self.set_shared(Some(&task.node));
+        self.task = Some(task);
         self.run.clear();
     }
 
@@ -284,7 +284,8 @@ impl<P: Program> Optimal<P> {
     /// Goes to a shared node, and on along the first sequence that is planned there to where nothing
     /// is asleep or the sequence ends. There this worker's part begins. The nodes on the way
     /// become shared ones.
-    fn begin_task(&mut self, node: NodeRef) -> Option<End<P::Error>> {
+    fn begin_task(&mut self, task: Task) -> Option<End<P::Error>> {
+        let Task { node, is_all } = task;
         let turns = node.turns();
         if let Err(fault) = self.run.follow(&turns) {
             node.lock().is_busy = false;
@@ -298,6 +299,10 @@ impl<P: Program> Optimal<P> {
             node.tree = NONE;
             node.done = 0;
             node.sleep.clear();
+        }
+        if is_all {
+            self.take_back(&node, depth);
+            return None;
         }
         let mut node = node;
         loop {
@@ -314,6 +319,20 @@ impl<P: Program> Optimal<P> {
                 }
             }
         }
+    }
+
+    /// All that is left at a shared node is for this worker.
+    fn take_back(&mut self, node: &NodeRef, depth: usize) {
+        self.pool.take_back(node);
+        self.shared.pop();
+        self.part = node.parent.as_ref().map(|(_, turn)| *turn);
+        let plans = &mut *node.lock();
+        self.weight = plans.weight;
+        let own = &mut self.nodes[depth];
+        own.sleep = std::mem::take(&mut plans.sleep);
+        own.tree = self.forest.copy(&plans.forest, plans.tree);
+        plans.inherited = 0;
+        plans.tree = NONE;
     }
 
     /// Takes the first step that is planned at a shared node. Returns the shared node after it,

@@ -14,6 +14,9 @@
 //! still asleep become shared nodes too, since there more may be planned: what begins with a step
 //! that was taken is planned at the node after it, unless the part of a worker begins there.
 //!
+//! When nobody explores anything that is asleep at a node, or below it, a worker takes the node back and
+//! explores all that is left there by itself.
+//!
 //! If it is not known beforehand what a step touches, something may stay asleep at the leaf after
 //! all. Such a step waits until what is asleep has been explored ([`Sleeper::is_firm`]), as it
 //! would with one worker.
@@ -88,10 +91,17 @@ impl Drop for SharedNode {
     }
 }
 
+/// A node from which something is left to explore.
+pub(crate) struct Task {
+    pub(crate) node: NodeRef,
+    /// Whether all of it is for one worker: nobody explores anything that is asleep there, or
+    /// below it. Else the first sequence that is planned there is to be taken.
+    pub(crate) is_all: bool,
+}
+
 /// What a worker without work gets.
 pub(crate) enum Taken {
-    /// A node from which something is left to explore.
-    Node(NodeRef),
+    Task(Task),
     /// A part of the tree that was being explored when a checkpoint was made.
     Part(Part<NodeRef>),
     /// It is called to a meeting.
@@ -250,6 +260,11 @@ impl Pool {
         self.changed.notify_all();
     }
 
+    /// A node is not shared any more.
+    pub(crate) fn take_back(&self, node: &NodeRef) {
+        self.lock().open.retain(|open| !Arc::ptr_eq(open, node));
+    }
+
     /// Something was planned at a shared node.
     pub(crate) fn planned(&self) {
         if self.is_hungry() {
@@ -272,7 +287,7 @@ impl Pool {
             } else if let Some(part) = state.parts.pop() {
                 Some(Taken::Part(part))
             } else {
-                state.find().map(Taken::Node)
+                state.find().map(Taken::Task)
             };
             if let Some(taken) = taken {
                 state.waiting -= 1;
@@ -294,32 +309,47 @@ impl Pool {
 }
 
 impl PoolState {
-    /// Looks at the nodes nearest to the root first, where the most is left to explore.
-    fn find(&mut self) -> Option<NodeRef> {
-        let mut at = 0;
-        while at < self.open.len() {
-            let node = &self.open[at];
+    /// Looks for a node of which all is left to explore for one worker, the deepest first; else for
+    /// one from which a sequence can be taken, those nearest to the root first, where the most
+    /// is left.
+    fn find(&mut self) -> Option<Task> {
+        for node in &self.open {
             node.ask_above();
+        }
+        // What is below a node comes after it, so that it is closed before.
+        for at in (0..self.open.len()).rev() {
+            let node = &self.open[at];
+            if Arc::strong_count(node) > 1 {
+                continue;
+            }
+            // Nobody is below it, and nobody else has it.
+            let mut plans = node.lock();
+            let is_firm = |sleep: &[Sleeper]| sleep.iter().all(|s| s.is_firm);
+            if plans.tree != NONE && !plans.is_busy && is_firm(&plans.sleep) {
+                plans.is_busy = true;
+                drop(plans);
+                let node = Arc::clone(node);
+                return Some(Task { node, is_all: true });
+            }
+            // If nothing that was asleep before is being explored, nothing can be planned there
+            // any more.
+            let is_closed = plans.tree == NONE && is_firm(&plans.sleep[..plans.inherited]);
+            drop(plans);
+            if is_closed {
+                let node = self.open.remove(at);
+                if let Some((parent, turn)) = &node.parent {
+                    parent.end_of(*turn);
+                }
+            }
+        }
+        for node in &self.open {
             let mut plans = node.lock();
             if plans.can_be_taken() {
                 plans.is_busy = true;
-                return Some(Arc::clone(node));
-            }
-            // If no one else has the node, and nothing that is asleep there is being explored,
-            // nothing can be planned there any more.
-            let is_closed = plans.tree == NONE
-                && Arc::strong_count(node) == 1
-                && plans.sleep[..plans.inherited].iter().all(|s| s.is_firm);
-            drop(plans);
-            if !is_closed {
-                at += 1;
-                continue;
-            }
-            let node = self.open.remove(at);
-            if let Some((parent, turn)) = &node.parent {
-                parent.end_of(*turn);
-                // There may be steps now that can be taken, and nodes that can be closed.
-                at = 0;
+                drop(plans);
+                let node = Arc::clone(node);
+                let is_all = false;
+                return Some(Task { node, is_all });
             }
         }
         None
@@ -356,14 +386,19 @@ impl SharedNode {
         if !plans.sleep[..inherited].iter().any(is_open) {
             return;
         }
-        // Nobody waits for a node while holding one further down but here, from below to above;
-        // so the one below is let go.
+        // Nodes are locked one at a time.
         drop(plans);
-        let above = parent.lock().sleep.clone();
+        let above = parent.lock();
+        let explored: Vec<Turn> = above
+            .sleep
+            .iter()
+            .filter(|s| s.is_firm)
+            .map(Sleeper::turn)
+            .collect();
+        drop(above);
         plans = self.lock();
         for sleeper in &mut plans.sleep[..inherited] {
-            let is_same = |s: &&Sleeper| s.thread == sleeper.thread && s.outcome == sleeper.outcome;
-            sleeper.is_firm |= above.iter().find(is_same).is_none_or(|s| s.is_firm);
+            sleeper.is_firm |= explored.contains(&sleeper.turn());
         }
     }
 

@@ -50,9 +50,15 @@ pub(crate) struct Sleeper {
 }
 
 impl Sleeper {
+    /// The step.
+    pub(crate) fn turn(&self) -> Turn {
+        let (thread, outcome) = (self.thread, self.outcome);
+        Turn { thread, outcome }
+    }
+
     /// Whether it is this step.
     pub(crate) fn is(&self, turn: Turn) -> bool {
-        self.thread == turn.thread && self.outcome == turn.outcome
+        self.turn() == turn
     }
 }
 
