@@ -493,7 +493,8 @@ fn the_monitor_sees_counts_as_documented() {
     };
     assert_eq!(seen(Setup::default()), ["fence"; 6].join(" "));
     assert_eq!(seen(pso()), "stbar stbar stbar", "of the three drops");
-    // With others, who drops a reference says so, and who is alone looks.
+    // With others, who changes a count says so, and who learns something of it looks, also for
+    // threads that come later.
     let program = || {
         let shared = Arc::new(1);
         let other = shared.clone();
@@ -508,11 +509,14 @@ fn the_monitor_sees_counts_as_documented() {
         (of(0), of(1))
     };
     let (main, other) = seen(Setup::default());
-    assert_eq!(main, "fence lst lld fence ld", "clone, spawn, join, unwrap");
-    assert_eq!(other, "lld lst lst", "begin, drop, end");
+    assert_eq!(
+        main, "fence lst lld fence lld lld il",
+        "clone, spawn, join, unwrap"
+    );
+    assert_eq!(other, "lld il lst", "begin, drop, end");
     let (main, other) = seen(pso());
-    assert_eq!(main, "fence lst fence lld ld");
-    assert_eq!(other, "lld stbar lst fence lst");
+    assert_eq!(main, "fence lst fence lld lld lld il");
+    assert_eq!(other, "lld stbar il fence lst");
 }
 
 #[test]

@@ -611,6 +611,38 @@ impl<'execution> Step<'execution> {
         self.execution.slots[thread.index()].tokens
     }
 
+    /// The address of a part of an object that belongs to a thread. It is the same whoever asks for it
+    /// first; no operation is on it, but the monitor may be told of some.
+    pub(crate) fn part(
+        &mut self,
+        object: Address,
+        thread: ThreadId,
+        kind: &'static str,
+        made_at: &'static Location<'static>,
+    ) -> Address {
+        let maker = self.execution.slots[thread.index()].maker;
+        self.execution.names.part(maker, object, kind, made_at)
+    }
+
+    /// The [`part`](Self::part)s of all threads that have not ended, in addition to those that are
+    /// there.
+    pub(crate) fn parts_of_living(
+        &mut self,
+        object: Address,
+        kind: &'static str,
+        made_at: &'static Location<'static>,
+        parts: &mut Vec<(ThreadId, Address)>,
+    ) {
+        for position in 0..self.execution.present.len() {
+            let thread = self.execution.present[position];
+            let is_alive = self.execution.slots[thread.index()].status == Status::Present;
+            if is_alive && !parts.iter().any(|part| part.0 == thread) {
+                let part = self.part(object, thread, kind, made_at);
+                parts.push((thread, part));
+            }
+        }
+    }
+
     /// Touches an object by reading it. Returns its state.
     #[inline]
     pub fn read(&mut self, object: Address) -> u64 {
