@@ -5,7 +5,7 @@
 //! reads, who gets the value because it was the only reference writes.
 //!
 //! But the last reference runs the destructor of the value. If that does something that others can notice,
-//! it matters who is last. Then the drops are writes. That is not known before it happens, and
+//! or that depends on its thread, it matters who is last. Then the drops are writes. That is not known before it happens, and
 //! the check begins again when it has: see `ProgramError::NeedsOrderedDrops`.
 //!
 //! For the monitor, who changes a count writes to an address of its own; who learns something of the
