@@ -493,7 +493,8 @@ fn the_monitor_sees_counts_as_documented() {
     };
     assert_eq!(seen(Setup::default()), ["fence"; 6].join(" "));
     assert_eq!(seen(pso()), "stbar stbar stbar", "of the three drops");
-    // With others, who drops a reference says so, and who is alone looks.
+    // With others, who changes a count says so, and who learns something of it looks, also for
+    // threads that come later.
     let program = || {
         let shared = Arc::new(1);
         let other = shared.clone();
@@ -508,11 +509,14 @@ fn the_monitor_sees_counts_as_documented() {
         (of(0), of(1))
     };
     let (main, other) = seen(Setup::default());
-    assert_eq!(main, "fence lst lld fence ld", "clone, spawn, join, unwrap");
-    assert_eq!(other, "lld lst lst", "begin, drop, end");
+    assert_eq!(
+        main, "fence lst lld fence lld lld il",
+        "clone, spawn, join, unwrap"
+    );
+    assert_eq!(other, "lld il lst", "begin, drop, end");
     let (main, other) = seen(pso());
-    assert_eq!(main, "fence lst fence lld ld");
-    assert_eq!(other, "lld stbar lst fence lst");
+    assert_eq!(main, "fence lst fence lld lld lld il");
+    assert_eq!(other, "lld stbar il fence lst");
 }
 
 #[test]
@@ -543,4 +547,113 @@ fn an_arc_outside_of_a_check_is_that_of_std() {
     let two = one.clone();
     *Arc::make_mut(&mut one) = 3;
     assert_eq!((Arc::unwrap_or_clone(one), *two), (3, 1));
+}
+
+/// Calls a function when it is dropped.
+struct Calls<F: Fn()>(F);
+
+impl<F: Fn()> Drop for Calls<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// Two threads drop a reference each; then they do something else.
+fn both_drop<R: Send + 'static>(
+    destructor: impl Fn() + Send + Sync + 'static,
+    and_then: impl Fn() -> R + Send + Sync + 'static,
+) -> [R; 2] {
+    let shared = Arc::new(Calls(destructor));
+    let and_then = std::sync::Arc::new(and_then);
+    let (other, then) = (shared.clone(), and_then.clone());
+    let thread = thread::Builder::new().name("other".to_owned());
+    let thread = thread.spawn(move || {
+        drop(other);
+        then()
+    });
+    drop(shared);
+    let mine = and_then();
+    [mine, thread.unwrap().join().unwrap()]
+}
+
+#[test]
+fn cells_that_a_destructor_shares_with_others_order_the_drops() {
+    // Each of the threads in turn is the one that goes on to read what the destructor has written.
+    for is_other in [false, true] {
+        assert_race(move || {
+            let cell = std::sync::Arc::new(Protected::new());
+            let written = cell.clone();
+            both_drop(
+                move || written.increment(),
+                move || {
+                    if (thread::current().name() == Some("other")) == is_other {
+                        cell.get();
+                    }
+                },
+            );
+        });
+        // Or writes what it has read.
+        assert_race(move || {
+            let cell = std::sync::Arc::new(Protected::new());
+            let read = cell.clone();
+            both_drop(
+                move || _ = read.get(),
+                move || {
+                    if (thread::current().name() == Some("other")) == is_other {
+                        cell.increment();
+                    }
+                },
+            );
+        });
+    }
+    // Two that read do not.
+    let explored = verified(|| {
+        let cell = std::sync::Arc::new(Protected::new());
+        let read = cell.clone();
+        both_drop(move || _ = read.get(), move || cell.get());
+    });
+    assert_eq!((explored.restarts, explored.report.executions), (0, 1));
+    // What is read when both have ended is no race in any order.
+    let explored = verified(|| {
+        let cell = std::sync::Arc::new(Protected::new());
+        let written = cell.clone();
+        both_drop(move || written.increment(), || ());
+        assert_eq!(cell.get(), 1);
+    });
+    assert_eq!((explored.restarts, explored.report.executions), (1, 2));
+}
+
+#[test]
+fn destructors_that_depend_on_their_thread_order_the_drops() {
+    for is_other in [false, true] {
+        assert_panic("left == right", move || {
+            let destructor =
+                move || assert_eq!(thread::current().name() == Some("other"), is_other);
+            both_drop(destructor, || ());
+        });
+    }
+    fencepost::thread_local! {
+        static DROPPED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+    let seen = Seen::new();
+    let results = seen.clone();
+    let count = classes(move || {
+        results.add(both_drop(|| DROPPED.set(true), || DROPPED.get()));
+    });
+    assert_eq!(count, 2);
+    assert_eq!(seen.sorted(), [[false, true], [true, false]]);
+    // Whose child a thread is.
+    let explored = verified(|| {
+        both_drop(|| drop(thread::spawn(|| ())), || ());
+    });
+    assert_eq!(explored.restarts, 1);
+    // Fences.
+    let explored = verified(|| {
+        both_drop(|| fencepost::sync::atomic::fence(SeqCst), || ());
+    });
+    assert_eq!(explored.restarts, 1);
+    // It makes no difference which of them panics.
+    assert_panic("always", || {
+        both_drop(|| panic!("always"), || ());
+    });
 }

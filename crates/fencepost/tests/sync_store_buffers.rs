@@ -13,7 +13,7 @@ use explorer::explore_with;
 use fencepost::rt::Setup;
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::sync::mpsc::{channel, sync_channel};
-use fencepost::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock};
+use fencepost::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock, Weak};
 use fencepost::{hint, thread};
 use fencepost_explore::{Problem, Settings, Watched};
 use fencepost_memory::LockedDrains;
@@ -244,4 +244,253 @@ fn locked_operations_rule_out_store_buffering_on_x86() {
         }
     });
     assert!(on_x86 > 0);
+}
+
+type Flags = StdArc<[AtomicUsize; 2]>;
+
+fn flags() -> Flags {
+    StdArc::new([AtomicUsize::new(0), AtomicUsize::new(0)])
+}
+
+/// One thread stores and then looks at a count; another changes the count and then loads. To look is
+/// a load, and does not wait for the store; the change is a locked operation.
+#[test]
+fn looking_at_a_count_drains_nothing() {
+    fn program<R: Send + 'static, L>(
+        change: impl FnOnce(Arc<()>, Weak<()>) -> R + Send + 'static,
+        look: impl FnOnce(&Arc<()>, &Weak<()>) -> L,
+    ) {
+        let flags = flags();
+        let shared = Arc::new(());
+        let weak = Arc::downgrade(&shared);
+        let (other, other_weak, loaded) = (shared.clone(), weak.clone(), flags.clone());
+        let thread = thread::spawn(move || {
+            let kept = change(other, other_weak);
+            loaded[0].load(Relaxed);
+            kept
+        });
+        flags[0].store(1, Relaxed);
+        look(&shared, &weak);
+        drop(thread.join());
+    }
+    let unsafe_programs: [(&str, fn()); 6] = [
+        ("drop, strong_count", || {
+            program(
+                |arc, weak| (drop(arc), weak).1,
+                |arc, _| Arc::strong_count(arc),
+            );
+        }),
+        ("clone, strong_count", || {
+            program(
+                |arc, weak| (arc.clone(), arc, weak),
+                |_, weak| weak.strong_count(),
+            );
+        }),
+        ("upgrade, strong_count", || {
+            program(
+                |arc, weak| (weak.upgrade(), arc, weak),
+                |arc, _| Arc::strong_count(arc),
+            );
+        }),
+        ("drop of a weak one, weak_count", || {
+            program(
+                |arc, weak| (drop(weak), arc).1,
+                |arc, _| Arc::weak_count(arc),
+            );
+        }),
+        ("downgrade, weak_count", || {
+            program(
+                |arc, weak| (Arc::downgrade(&arc), arc, weak),
+                |_, weak| weak.weak_count(),
+            );
+        }),
+        ("drop, weak_count of a weak one", || {
+            program(|arc, weak| (drop(arc), weak).1, |_, weak| weak.weak_count());
+        }),
+    ];
+    for (name, program) in unsafe_programs {
+        let [on_x86, on_pso] = violations(program);
+        assert!(on_x86 > 0 && on_pso > 0, "{name}: {on_x86} {on_pso}");
+    }
+    // They are two words, of which each is looked at for itself.
+    let safe_programs: [(&str, fn()); 3] = [
+        ("drop, weak_count", || {
+            program(
+                |arc, weak| (drop(arc), weak).1,
+                |arc, _| Arc::weak_count(arc),
+            );
+        }),
+        ("drop of a weak one, strong_count", || {
+            program(
+                |arc, weak| (drop(weak), arc).1,
+                |arc, _| Arc::strong_count(arc),
+            );
+        }),
+        ("downgrade, strong_count", || {
+            program(
+                |arc, weak| (Arc::downgrade(&arc), arc, weak),
+                |arc, _| Arc::strong_count(arc),
+            );
+        }),
+    ];
+    for (name, program) in safe_programs {
+        assert_eq!(violations(program), [0, 0], "{name}");
+    }
+}
+
+/// As above, but what looks is a locked operation.
+#[test]
+fn comparing_a_count_drains_on_x86() {
+    fn program<R>(look: impl FnOnce(Arc<u8>, Weak<u8>) -> R) {
+        let flags = flags();
+        let shared = Arc::new(1);
+        let (other, loaded, weak) = (shared.clone(), flags.clone(), Arc::downgrade(&shared));
+        let thread = thread::spawn(move || {
+            drop(other);
+            loaded[0].load(Relaxed);
+        });
+        flags[0].store(1, Relaxed);
+        drop(look(shared, weak));
+        thread.join().unwrap();
+    }
+    let programs: [(&str, fn()); 6] = [
+        ("get_mut", || {
+            program(|mut arc, weak| {
+                drop(weak);
+                Arc::get_mut(&mut arc).is_some()
+            });
+        }),
+        ("make_mut", || {
+            program(|mut arc, _| *Arc::make_mut(&mut arc) += 1)
+        }),
+        ("make_mut without weak ones", || {
+            let flags = flags();
+            let mut shared = Arc::new(1);
+            let (other, loaded) = (shared.clone(), flags.clone());
+            let thread = thread::spawn(move || {
+                drop(other);
+                loaded[0].load(Relaxed);
+            });
+            flags[0].store(1, Relaxed);
+            *Arc::make_mut(&mut shared) += 1;
+            thread.join().unwrap();
+        }),
+        ("try_unwrap", || {
+            program(|arc, _| Arc::try_unwrap(arc).is_ok())
+        }),
+        ("into_inner", || {
+            program(|arc, _| Arc::into_inner(arc).is_some())
+        }),
+        ("upgrade", || program(|arc, weak| (weak.upgrade(), arc))),
+    ];
+    for (name, program) in programs {
+        assert_eq!(violations(program)[0], 0, "{name}");
+    }
+    let only_get_mut = || {
+        let flags = flags();
+        let mut shared = Arc::new(1);
+        let (other, loaded) = (shared.clone(), flags.clone());
+        let thread = thread::spawn(move || {
+            drop(other);
+            loaded[0].load(Relaxed);
+        });
+        flags[0].store(1, Relaxed);
+        Arc::get_mut(&mut shared);
+        thread.join().unwrap();
+    };
+    let [on_x86, on_pso] = violations(only_get_mut);
+    assert_eq!(on_x86, 0);
+    assert!(on_pso > 0, "it loads the count of references");
+}
+
+/// What is seen to have failed is ordered with what made it fail: one thread buffers a store, and
+/// the others see, by way of a count, that it must be there.
+#[test]
+fn what_a_count_refuses_is_ordered() {
+    fn buffers(flags: &Flags) -> thread::JoinHandle<usize> {
+        let flags = flags.clone();
+        thread::spawn(move || {
+            flags[0].store(1, Relaxed);
+            flags[1].load(Relaxed)
+        })
+    }
+    // It comes before a drop.
+    fn refused<R>(refuse: impl FnOnce(Arc<()>) -> R) {
+        let flags = flags();
+        let shared = Arc::new(());
+        let (other, loaded) = (shared.clone(), flags.clone());
+        let buffers = buffers(&flags);
+        let thread = thread::spawn(move || {
+            drop(other);
+            loaded[0].load(Relaxed)
+        });
+        flags[1].store(1, SeqCst);
+        drop(refuse(shared));
+        buffers.join().unwrap();
+        thread.join().unwrap();
+    }
+    let programs: [(&str, fn()); 7] = [
+        ("upgrade after the drop", || {
+            let flags = flags();
+            let shared = Arc::new(());
+            let (weak, stored) = (Arc::downgrade(&shared), flags.clone());
+            let buffers = buffers(&flags);
+            let thread = thread::spawn(move || {
+                stored[1].store(1, SeqCst);
+                drop(shared);
+            });
+            let _is_none = weak.upgrade().is_none();
+            flags[0].load(Relaxed);
+            buffers.join().unwrap();
+            thread.join().unwrap();
+        }),
+        ("upgrade after try_unwrap", || {
+            let flags = flags();
+            let shared = Arc::new(());
+            let (weak, stored) = (Arc::downgrade(&shared), flags.clone());
+            let buffers = buffers(&flags);
+            let thread = thread::spawn(move || {
+                stored[1].store(1, SeqCst);
+                drop(Arc::try_unwrap(shared));
+            });
+            let _is_none = weak.upgrade().is_none();
+            flags[0].load(Relaxed);
+            buffers.join().unwrap();
+            thread.join().unwrap();
+        }),
+        ("try_unwrap", || {
+            refused(|arc| std::mem::drop(Arc::try_unwrap(arc)))
+        }),
+        ("into_inner", || refused(Arc::into_inner)),
+        ("get_mut", || {
+            refused(|mut arc| (Arc::get_mut(&mut arc).is_some(), arc).1);
+        }),
+        ("make_mut", || {
+            refused(|mut arc| {
+                Arc::make_mut(&mut arc);
+                arc
+            });
+        }),
+        ("a thread that comes later", || {
+            let flags = flags();
+            let shared = Arc::new(());
+            let (other, loaded) = (shared.clone(), flags.clone());
+            let buffers = buffers(&flags);
+            let thread = thread::spawn(move || {
+                let grandchild = thread::spawn(move || {
+                    drop(other);
+                    loaded[0].load(Relaxed)
+                });
+                grandchild.join().unwrap();
+            });
+            flags[1].store(1, SeqCst);
+            Arc::strong_count(&shared);
+            buffers.join().unwrap();
+            thread.join().unwrap();
+        }),
+    ];
+    for (name, program) in programs {
+        let [on_x86, on_pso] = violations(program);
+        assert!(on_x86 > 0 && on_pso > 0, "{name}: {on_x86} {on_pso}");
+    }
 }

@@ -152,7 +152,9 @@ impl Naming for CheckNames<'_> {
             ("Mutex", Operation::Interlocked(_), Some(0)) => "unlock".to_owned(),
             ("Mutex", Operation::Interlocked(_), _) => "lock".to_owned(),
             ("Mutex", ..) => "fail to lock".to_owned(),
-            ("reference to an Arc", ..) => "drop".to_owned(),
+            (kind, Operation::Interlocked(_), Some(0)) if kind.ends_with("reference to an Arc") => {
+                "drop".to_owned()
+            }
             _ if self.has_values(address) => action_verb(access.operation.kind()).to_owned(),
             _ => self
                 .called(access)

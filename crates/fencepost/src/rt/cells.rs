@@ -87,20 +87,26 @@ impl CheckedCell {
         how: CellUse,
         location: &'static Location<'static>,
     ) -> Begun {
-        let (race, step) = current.with(|execution| {
+        let (race, dropped, step) = current.with(|execution| {
             let step = execution.steps;
             if execution.phase == Phase::Dissolving || execution.serial != self.execution {
-                return (None, step);
+                return (None, None, step);
             }
+            let drop = execution.slots[execution.thread.index()].final_drop;
             let (races, thread) = (&mut execution.races, execution.thread);
             let race = match how {
                 CellUse::Read => races.read_cell(thread, self.index, location),
                 CellUse::Write => races.write_cell(thread, self.index, location),
             };
-            (race, step)
+            let is_write = how == CellUse::Write;
+            let dropped = races.access_in_drop(self.index, is_write, drop);
+            (race, dropped, step)
         });
         if let Some(race) = race {
             current.fail(ProgramError::Race(race));
+        }
+        if let Some(drop) = dropped {
+            current.complain_of_drop(drop);
         }
         if !current.is_of(self.execution) && current.phase() != Phase::Dissolving {
             current.fail(ProgramError::BadUse {

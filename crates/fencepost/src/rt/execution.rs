@@ -110,9 +110,18 @@ pub(crate) struct Slot {
     /// It is not to be resumed again: see [`Current::abandon`](super::Current::abandon).
     pub(crate) is_abandoned: bool,
     pub(crate) waits: WaitMemory,
-    /// Where the `Arc` was made whose last reference it is dropping, if the order of drops is
-    /// not known to matter.
-    pub(crate) final_drop: Option<&'static Location<'static>>,
+    /// The drop of the last reference to an `Arc` that it is in, if the order of drops is not known
+    /// to matter.
+    pub(crate) final_drop: Option<FinalDrop>,
+}
+
+/// The drop of the last reference to an `Arc`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FinalDrop {
+    /// The counts of the `Arc`.
+    pub(crate) counts: Address,
+    /// Where it was made.
+    pub(crate) made_at: &'static Location<'static>,
 }
 
 /// How many things a maker has made in this execution.

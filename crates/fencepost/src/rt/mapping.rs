@@ -17,8 +17,11 @@
 //! | lock of a mutex | `il` | `il` |
 //! | unlock of a mutex | `il` | `stbar` `il` |
 //! | condition variable, channel, barrier, spawn, join, park, unpark | a locked operation | `fence` and a locked operation |
-//! | count of an `Arc`, up | `fence` | |
-//! | count of an `Arc`, down | `lst` to an address of who drops | `stbar` and such an `lst` |
+//! | count of an `Arc`, up | `il` to an address of who does it | such an `il` |
+//! | count of an `Arc`, down | `il` to an address of who does it | `stbar` and such an `il` |
+//! | count of an `Arc`, looked at | a `ld` of every other such address | the same |
+//! | count of an `Arc`, compared | `fence` and a `lld` of every other such address | a `lld` of every such address |
+//! | count of an `Arc` that no other thread can know | `fence` | `stbar` if down |
 //!
 //! On x86 a locked operation drains the whole store buffer; PSO is the machine of BSS, where it
 //! drains only its own address, so that what must drain everything needs a `fence` before it.
@@ -144,9 +147,8 @@ impl Target {
         Events::after(Operation::Fence, self == Target::Pso, operation)
     }
 
-    /// The change of a reference count. It is a locked operation, but not on an address that has
-    /// an order: nobody can tell the order of such changes. Who drops a reference stores to an
-    /// address of its own too, for those who see that it has.
+    /// A locked operation on a reference count, apart from the addresses that say who has changed
+    /// it: there is not one that has an order, since nobody can tell the order of such changes.
     #[inline]
     pub fn count(self, is_releasing: bool) -> Events {
         match self {

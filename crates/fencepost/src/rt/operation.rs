@@ -20,7 +20,9 @@ use fencepost_explore::{Intent, Touch, TouchKind};
 use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::error::{Place, ProgramError};
-use super::execution::{Execution, Joined, Outcomes, Phase, Status, Watched, current_execution};
+use super::execution::{
+    Execution, FinalDrop, Joined, Outcomes, Phase, Status, Watched, current_execution,
+};
 use super::foreign;
 use super::mapping::{Events, Target};
 use super::names::Tokens;
@@ -261,8 +263,8 @@ impl Current {
             slot.location = location;
             (slot.yielder, slot.final_drop)
         });
-        if let Some(made_at) = final_drop {
-            self.complain_of_drop(made_at);
+        if let Some(drop) = final_drop {
+            self.complain_of_drop(drop);
         }
         // SAFETY: the yielder lives at the base of the stack that this is running on.
         unsafe { &*yielder }.suspend(());
@@ -272,12 +274,26 @@ impl Current {
         self.perform(location, perform)
     }
 
+    /// The calling thread is about to do what is no step but depends on which thread does it, or tells
+    /// the monitor or others of it. A destructor that does so has to be that of an `Arc` whose drops
+    /// are ordered.
+    #[inline]
+    pub(crate) fn depend_on_thread(self) {
+        let final_drop =
+            self.with(|execution| execution.slots[execution.thread.index()].final_drop);
+        if let Some(drop) = final_drop
+            && !self.is_direct()
+        {
+            self.complain_of_drop(drop);
+        }
+    }
+
     /// A destructor is about to do what others can notice, and the drop that called it was taken to
     /// be nothing that matters.
     #[cold]
-    fn complain_of_drop(self, made_at: &'static Location<'static>) -> ! {
+    pub(crate) fn complain_of_drop(self, drop: FinalDrop) -> ! {
         self.with(|execution| {
-            let location = execution.names.location(made_at);
+            let location = execution.names.location(drop.made_at);
             execution.names.registry().note_visible_drop(location);
         });
         self.fail(ProgramError::NeedsOrderedDrops)
@@ -287,7 +303,8 @@ impl Current {
     /// others can notice, the check has to begin again.
     ///
     /// The destructor happens after all the other drops. What the thread does then does not: another
-    /// thread could as well have been the last, and that is not explored.
+    /// thread could as well have been the last, and that is not explored. A cell that the destructor
+    /// has accessed must therefore not be accessed later: see [`CheckedCell`](super::cells::CheckedCell).
     pub(crate) fn drop_last(self, counts: &Object, destructor: impl FnOnce()) {
         let (before, known) = self.with(|execution| {
             let thread = execution.thread;
@@ -297,7 +314,11 @@ impl Current {
                 known
             });
             let slot = &mut execution.slots[thread.index()];
-            (slot.final_drop.replace(counts.made_at), known)
+            let drop = FinalDrop {
+                counts: counts.address,
+                made_at: counts.made_at,
+            };
+            (slot.final_drop.replace(drop), known)
         });
         destructor();
         self.with(|execution| {
@@ -423,6 +444,7 @@ impl Current {
         if self.is_direct() {
             return self.directly(location, perform);
         }
+        self.depend_on_thread();
         self.perform(location, perform)
     }
 
@@ -609,6 +631,38 @@ impl<'execution> Step<'execution> {
     #[inline]
     pub fn tokens(&self, thread: ThreadId) -> Tokens {
         self.execution.slots[thread.index()].tokens
+    }
+
+    /// The address of a part of an object that belongs to a thread. It is the same whoever asks for it
+    /// first; no operation is on it, but the monitor may be told of some.
+    pub(crate) fn part(
+        &mut self,
+        object: Address,
+        thread: ThreadId,
+        kind: &'static str,
+        made_at: &'static Location<'static>,
+    ) -> Address {
+        let maker = self.execution.slots[thread.index()].maker;
+        self.execution.names.part(maker, object, kind, made_at)
+    }
+
+    /// The [`part`](Self::part)s of all threads that have not ended, in addition to those that are
+    /// there.
+    pub(crate) fn parts_of_living(
+        &mut self,
+        object: Address,
+        kind: &'static str,
+        made_at: &'static Location<'static>,
+        parts: &mut Vec<(ThreadId, Address)>,
+    ) {
+        for position in 0..self.execution.present.len() {
+            let thread = self.execution.present[position];
+            let is_alive = self.execution.slots[thread.index()].status == Status::Present;
+            if is_alive && !parts.iter().any(|part| part.0 == thread) {
+                let part = self.part(object, thread, kind, made_at);
+                parts.push((thread, part));
+            }
+        }
     }
 
     /// Touches an object by reading it. Returns its state.

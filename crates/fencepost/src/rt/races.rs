@@ -20,6 +20,7 @@ use std::sync::atomic::Ordering;
 use fencepost_memory::{Address, ThreadId};
 
 use super::error::{Race, RaceAccess};
+use super::execution::FinalDrop;
 
 /// A vector clock.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +91,9 @@ struct CellHistory {
     name: Option<Box<str>>,
     write: CellAccess,
     reads: Vec<CellAccess>,
+    /// A destructor that could as well have been called by another thread has accessed it, and
+    /// whether that was to write.
+    in_drop: Option<(FinalDrop, bool)>,
 }
 
 /// The happens-before clocks of an execution.
@@ -286,12 +290,14 @@ impl Races {
                 history.name = None;
                 history.write = write;
                 history.reads.clear();
+                history.in_drop = None;
             }
             None => self.cells.push(CellHistory {
                 made_at: location,
                 name: None,
                 write,
                 reads: Vec::new(),
+                in_drop: None,
             }),
         }
         self.cell_count += 1;
@@ -343,6 +349,31 @@ impl Races {
         history.write = access;
         history.reads.clear();
         None
+    }
+
+    /// A cell is accessed, in a destructor that another thread could as well have called, or
+    /// not. Returns such a destructor that has accessed the cell before, if the two accesses
+    /// could race had another thread called it.
+    #[inline]
+    pub(crate) fn access_in_drop(
+        &mut self,
+        cell: u32,
+        is_write: bool,
+        drop: Option<FinalDrop>,
+    ) -> Option<FinalDrop> {
+        let in_drop = &mut self.cells[cell as usize].in_drop;
+        match (in_drop, drop) {
+            (None, None) => None,
+            (Some((before, wrote)), Some(drop)) if before.counts == drop.counts => {
+                *wrote |= is_write;
+                None
+            }
+            (Some((before, wrote)), _) => (*wrote || is_write).then_some(*before),
+            (in_drop, Some(drop)) => {
+                *in_drop = Some((drop, is_write));
+                None
+            }
+        }
     }
 
     fn cell_access(

@@ -145,6 +145,28 @@ impl LocalNames {
         address
     }
 
+    /// The number of the part of an object that belongs to a maker, and was not made by it: it does
+    /// not count among what the maker makes. `kind` is that of parts only.
+    pub fn part(
+        &mut self,
+        maker: MakerId,
+        whole: Address,
+        kind: &'static str,
+        location: &'static Location<'static>,
+    ) -> Address {
+        let key = ObjectKey {
+            maker,
+            nth: whole.0,
+            location: self.location(location),
+            kind,
+        };
+        let registry = &self.registry;
+        *self
+            .objects
+            .entry(key)
+            .or_insert_with(|| registry.tables().object(key))
+    }
+
     /// The number of the `nth` thread that `maker` spawns, here and now.
     #[inline]
     pub fn thread(

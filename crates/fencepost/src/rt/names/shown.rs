@@ -95,7 +95,8 @@ impl Names {
 fn part_of_arc(kind: &str) -> Option<&'static str> {
     match kind {
         "Arc" => Some("count of"),
-        "reference to an Arc" => Some("reference to"),
+        "reference to an Arc" | "later reference to an Arc" => Some("reference to"),
+        "weak reference to an Arc" | "later weak reference to an Arc" => Some("weak reference to"),
         _ => None,
     }
 }

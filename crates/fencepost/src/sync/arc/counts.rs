@@ -5,12 +5,31 @@
 //! reads, who gets the value because it was the only reference writes.
 //!
 //! But the last reference runs the destructor of the value. If that does something that others can notice,
-//! it matters who is last. Then the drops are writes. That is not known before it happens, and
+//! or that depends on its thread, it matters who is last. Then the drops are writes. That is not known before it happens, and
 //! the check begins again when it has: see `ProgramError::NeedsOrderedDrops`.
 //!
-//! For the monitor, who drops a reference stores to an address of its own; who then learns that it has
-//! the value alone loads from the addresses of all who have dropped theirs. One address for all
-//! would order the drops.
+//! For the monitor, who changes a count writes to an address of its own; who learns something of the
+//! count loads from the addresses of all others. One address for all would order the changes. What
+//! comes before a change that it did not see is ordered before it too, so who learns something loads
+//! from the addresses of those who have changed nothing yet. Threads that are
+//! not there yet have no such address; they write to one that they have in common, once.
+//!
+//! As in `std`, the references and the weak ones are counted in two words, and every operation
+//! touches the word that it touches there, in the way that it does there:
+//!
+//! | operation | references | weak references |
+//! | --- | --- | --- |
+//! | `clone` | read-modify-write | |
+//! | `downgrade`, clone of a `Weak` | | read-modify-write |
+//! | drop, `into_inner` | read-modify-write, Release | |
+//! | drop of a `Weak` | | read-modify-write, Release |
+//! | `strong_count` | load | |
+//! | `weak_count` | | load |
+//! | `weak_count` of a `Weak` | then load | load |
+//! | `try_unwrap` | compare-exchange | |
+//! | `get_mut` | then load, if it succeeds | compare-exchange |
+//! | `make_mut` | compare-exchange | then load, if it succeeds |
+//! | `upgrade` | compare-exchange, or load if there is none | |
 //!
 //! While there is one thread only, nobody can notice anything, and nothing of this is a step.
 
@@ -24,6 +43,12 @@ use fencepost_memory::{Address, ThreadId};
 
 use crate::rt::{Current, Object, Outcomes, Step, Watch};
 
+/// What the addresses are called at which threads say that they have changed a word.
+const KINDS: [[&str; 2]; 2] = [
+    ["reference to an Arc", "later reference to an Arc"],
+    ["weak reference to an Arc", "later weak reference to an Arc"],
+];
+
 /// What the references to one value have in common.
 pub(super) struct Counts {
     object: Object,
@@ -35,8 +60,34 @@ pub(super) struct Counts {
 
 struct Shared {
     count: Count,
-    /// Who has dropped references, and where they say so.
-    droppers: Vec<(ThreadId, Address)>,
+    /// By [`Word`].
+    places: [Places; 2],
+}
+
+/// One of the words that `std` counts in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Word {
+    /// That of the references.
+    Strong,
+    /// That of the weak references.
+    Weak,
+}
+
+/// Where threads say that they have changed a word.
+#[derive(Default)]
+struct Places {
+    of_threads: Vec<(ThreadId, Address)>,
+    /// That of threads that were not there yet when somebody looked, if somebody did.
+    of_later: Option<Address>,
+}
+
+/// How a word is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Look {
+    /// By a load.
+    Load,
+    /// By a part of a locked operation.
+    Locked,
 }
 
 /// How many references there are.
@@ -67,7 +118,7 @@ impl Counts {
             are_drops_ordered: current.is_drop_visible(location),
             shared: Mutex::new(Shared {
                 count: Count { strong, weak: 0 },
-                droppers: Vec::new(),
+                places: Default::default(),
             }),
         }))
     }
@@ -84,19 +135,6 @@ impl Counts {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The calling thread is going to drop a reference, and will need a place to say so.
-    fn become_dropper(&self, current: Current) {
-        if current.is_alone() || current.is_dissolving() {
-            return;
-        }
-        let thread = current.thread();
-        let mut shared = self.shared();
-        if !shared.droppers.iter().any(|(known, _)| *known == thread) {
-            let place = Object::new("reference to an Arc", 0, self.object.made_at());
-            shared.droppers.push((thread, place.address()));
-        }
-    }
-
     fn operation<R>(
         &self,
         current: Current,
@@ -111,9 +149,10 @@ impl Counts {
             perform(&mut Counting {
                 step,
                 object,
+                made_at: self.object.made_at(),
                 is_step,
                 count: &mut shared.count,
-                droppers: &shared.droppers,
+                places: &mut shared.places,
             })
         };
         if !is_step {
@@ -132,33 +171,33 @@ impl Counts {
         &self,
         current: Current,
         location: &'static Location<'static>,
+        word: Word,
         change: impl FnOnce(&mut Count),
     ) {
         self.operation(current, Effect::Update, location, |counting| {
             change(counting.count);
             counting.record(TouchKind::Update);
-            counting.emit(false);
+            counting.change(word, Ordering::Relaxed);
         });
     }
 
     /// There is one reference more.
     pub(super) fn add(&self, current: Current, location: &'static Location<'static>) {
-        self.update(current, location, |count| count.strong += 1);
+        self.update(current, location, Word::Strong, |count| count.strong += 1);
     }
 
     /// There is one weak reference more.
     pub(super) fn add_weak(&self, current: Current, location: &'static Location<'static>) {
-        self.update(current, location, |count| count.weak += 1);
+        self.update(current, location, Word::Weak, |count| count.weak += 1);
     }
 
     /// There is one weak reference less.
     pub(super) fn remove_weak(&self, current: Current) {
         let location = self.object.made_at();
-        self.become_dropper(current);
         self.operation(current, Effect::Update, location, |counting| {
             counting.count.weak = counting.count.weak.saturating_sub(1);
             counting.record(TouchKind::Update);
-            counting.release();
+            counting.release(Word::Weak);
         });
     }
 
@@ -187,14 +226,16 @@ impl Counts {
         effect: Effect,
         location: &'static Location<'static>,
     ) -> bool {
-        self.become_dropper(current);
         let is_last = self.operation(current, effect, location, |counting| {
             counting.count.strong = counting.count.strong.saturating_sub(1);
             counting.record(effect.strongest_touch());
-            counting.release();
+            counting.release(Word::Strong);
             let is_last = counting.count.strong == 0;
-            if is_last && effect == Effect::Write {
-                counting.acquire();
+            if effect == Effect::Write {
+                counting.look(Word::Strong, Look::Locked);
+                if is_last {
+                    counting.acquire();
+                }
             }
             is_last
         });
@@ -204,10 +245,18 @@ impl Counts {
         is_last
     }
 
-    /// Looks at the counts.
-    pub(super) fn read(&self, current: Current, location: &'static Location<'static>) -> Count {
+    /// Looks at the counts, by loads of these words.
+    pub(super) fn read(
+        &self,
+        current: Current,
+        words: &[Word],
+        location: &'static Location<'static>,
+    ) -> Count {
         self.operation(current, Effect::Read, location, |counting| {
             counting.record(TouchKind::Read);
+            for &word in words {
+                counting.look(word, Look::Load);
+            }
             *counting.count
         })
     }
@@ -221,10 +270,14 @@ impl Counts {
         self.operation(current, Effect::Read, location, |counting| {
             let seen = counting.count.uniqueness();
             counting.record(TouchKind::Read);
+            counting.drain();
+            counting.look(Word::Weak, Look::Locked);
+            if counting.count.weak == 0 {
+                counting.look(Word::Strong, Look::Load);
+            }
             if seen == Uniqueness::Only {
                 counting.acquire();
             }
-            counting.emit(false);
             seen
         })
     }
@@ -241,13 +294,18 @@ impl Counts {
             if seen == Uniqueness::OnlyButWeak {
                 counting.count.strong = 0;
             }
+            counting.drain();
+            counting.look(Word::Strong, Look::Locked);
             if seen == Uniqueness::Shared {
                 counting.record(TouchKind::Read);
-            } else {
-                counting.record(TouchKind::Write);
-                counting.acquire();
+                return seen;
             }
-            counting.emit(false);
+            counting.record(TouchKind::Write);
+            counting.acquire();
+            if seen == Uniqueness::OnlyButWeak {
+                counting.change(Word::Strong, Ordering::Relaxed);
+            }
+            counting.look(Word::Weak, Look::Load);
             seen
         });
         if seen == Uniqueness::OnlyButWeak {
@@ -265,7 +323,8 @@ impl Counts {
     ) -> bool {
         let effect = Effect::WriteIf(Condition::Equals(1));
         let is_taken = self.operation(current, effect, location, |counting| {
-            counting.emit(false);
+            counting.drain();
+            counting.look(Word::Strong, Look::Locked);
             if counting.count.strong != 1 {
                 counting.record(TouchKind::Read);
                 return false;
@@ -274,6 +333,7 @@ impl Counts {
             counting.count.strong = usize::from(!is_taken);
             counting.record(TouchKind::Write);
             if is_taken {
+                counting.change(Word::Strong, Ordering::Relaxed);
                 counting.acquire();
             }
             is_taken
@@ -294,12 +354,15 @@ impl Counts {
         self.operation(current, effect, location, |counting| {
             if counting.count.strong == 0 {
                 counting.record(TouchKind::Read);
+                counting.look(Word::Strong, Look::Load);
                 return false;
             }
             counting.count.strong += 1;
             counting.record(TouchKind::Write);
+            counting.drain();
+            counting.look(Word::Strong, Look::Locked);
+            counting.change(Word::Strong, Ordering::Relaxed);
             counting.acquire();
-            counting.emit(false);
             true
         })
     }
@@ -313,7 +376,7 @@ impl Counts {
         self.operation(current, Effect::Write, location, |counting| {
             counting.count.strong = 1;
             counting.record(TouchKind::Write);
-            counting.step.release(counting.object);
+            counting.release(Word::Strong);
         });
     }
 }
@@ -322,8 +385,9 @@ impl Counts {
 struct Counting<'a, 'execution> {
     step: &'a mut Step<'execution>,
     count: &'a mut Count,
-    droppers: &'a [(ThreadId, Address)],
+    places: &'a mut [Places; 2],
     object: Address,
+    made_at: &'static Location<'static>,
     /// Whether others can notice it.
     is_step: bool,
 }
@@ -340,33 +404,81 @@ impl Counting<'_, '_> {
         }
     }
 
-    /// What the thread has done so far happens before what those do who have the value alone.
-    fn release(&mut self) {
+    /// The thread drops a reference. What it has done so far happens before what those do who have
+    /// the value alone.
+    fn release(&mut self, word: Word) {
         self.step.release(self.object);
-        let thread = self.step.thread();
-        match self.droppers.iter().find(|(dropper, _)| *dropper == thread) {
-            Some(&(_, place)) => {
-                let events = self.step.target().store(place, Ordering::SeqCst);
-                self.step.emit(events, 1);
-            }
-            None => self.emit(true),
-        }
+        self.change(word, Ordering::Release);
     }
 
     /// What the thread does from here on happens after what was done before references were dropped.
     fn acquire(&mut self) {
         self.step.acquire(self.object);
-        let thread = self.step.thread();
-        for &(dropper, place) in self.droppers {
-            if dropper != thread {
-                self.step.emit(self.step.target().load(place), 1);
-            }
-        }
     }
 
-    fn emit(&mut self, is_releasing: bool) {
-        let events = self.step.target().count(is_releasing);
+    fn is_noticed(&self) -> bool {
+        self.is_step && self.step.is_seen()
+    }
+
+    /// For the monitor: a locked operation of which nothing else is told, or not yet.
+    fn drain(&mut self) {
+        let events = self.step.target().count(false);
         self.step.emit(events, 0);
+    }
+
+    /// For the monitor: a read-modify-write that learns nothing.
+    fn change(&mut self, word: Word, ordering: Ordering) {
+        let target = self.step.target();
+        let is_releasing = ordering == Ordering::Release;
+        if !self.is_noticed() {
+            return self.step.emit(target.count(is_releasing), 0);
+        }
+        let (thread, value) = (self.step.thread(), u64::from(!is_releasing));
+        let places = &mut self.places[word as usize];
+        let known = places.of_threads.iter().find(|place| place.0 == thread);
+        let place = match known {
+            Some(&(_, place)) => place,
+            None => {
+                if let Some(later) = places.of_later {
+                    let events = target.read_modify_write(later, ordering);
+                    self.step.emit(events, value);
+                }
+                let kind = KINDS[word as usize][0];
+                let place = self.step.part(self.object, thread, kind, self.made_at);
+                places.of_threads.push((thread, place));
+                place
+            }
+        };
+        let events = target.read_modify_write(place, ordering);
+        self.step.emit(events, value);
+    }
+
+    /// For the monitor: the thread learns something of a word, which others have changed or will
+    /// change.
+    fn look(&mut self, word: Word, look: Look) {
+        if !self.is_noticed() {
+            return;
+        }
+        let [kind, later] = KINDS[word as usize];
+        let (object, made_at) = (self.object, self.made_at);
+        let places = &mut self.places[word as usize];
+        self.step
+            .parts_of_living(object, kind, made_at, &mut places.of_threads);
+        let later = *places
+            .of_later
+            .get_or_insert_with(|| self.step.part(object, ThreadId(0), later, made_at));
+        let thread = self.step.thread();
+        let others = places.of_threads.iter().filter(|place| place.0 != thread);
+        for place in others.map(|place| place.1).chain([later]) {
+            let events = match look {
+                Look::Load => self.step.target().load(place),
+                Look::Locked => {
+                    let target = self.step.target();
+                    target.failed_exchange(place, Ordering::Relaxed)
+                }
+            };
+            self.step.emit(events, 1);
+        }
     }
 }
 

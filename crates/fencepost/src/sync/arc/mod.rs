@@ -17,7 +17,7 @@ use std::sync::Arc as StdArc;
 pub use weak::Weak;
 
 use crate::rt::Current;
-use counts::{Counts, Uniqueness};
+use counts::{Counts, Uniqueness, Word};
 
 /// Shares ownership of a value, as [`std::sync::Arc`].
 ///
@@ -183,7 +183,7 @@ impl<T: ?Sized> Arc<T> {
         let location = Location::caller();
         match in_check(&this.counts) {
             None => StdArc::strong_count(this.value()),
-            Some((counts, current)) => counts.read(current, location).strong,
+            Some((counts, current)) => counts.read(current, &[Word::Strong], location).strong,
         }
     }
 
@@ -193,7 +193,7 @@ impl<T: ?Sized> Arc<T> {
         let location = Location::caller();
         match in_check(&this.counts) {
             None => StdArc::weak_count(this.value()),
-            Some((counts, current)) => counts.read(current, location).weak,
+            Some((counts, current)) => counts.read(current, &[Word::Weak], location).weak,
         }
     }
 

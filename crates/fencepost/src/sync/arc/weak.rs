@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::sync::Arc as StdArc;
 use std::sync::Weak as StdWeak;
 
-use super::counts::Counts;
+use super::counts::{Counts, Word};
 use super::{Arc, in_check, keep_for_pointer, kept_for_pointer};
 
 /// A reference that does not keep its value alive, as [`std::sync::Weak`].
@@ -68,7 +68,7 @@ impl<T: ?Sized> Weak<T> {
         let location = Location::caller();
         match in_check(&self.counted.0) {
             None => self.value.strong_count(),
-            Some((counts, current)) => counts.read(current, location).strong,
+            Some((counts, current)) => counts.read(current, &[Word::Strong], location).strong,
         }
     }
 
@@ -80,7 +80,7 @@ impl<T: ?Sized> Weak<T> {
         let Some((counts, current)) = in_check(&self.counted.0) else {
             return self.value.weak_count();
         };
-        let count = counts.read(current, location);
+        let count = counts.read(current, &[Word::Weak, Word::Strong], location);
         if count.strong == 0 { 0 } else { count.weak }
     }
 
