@@ -270,7 +270,7 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry
         _ => None,
     });
     let is_stopped = report.limits.len() > 1;
-    let faults = report.faults - u64::from(is_memory_limit.is_some());
+    let faults = report.faults;
     let places = |locations: &mut dyn Iterator<Item = LocationId>| {
         let mut places: Vec<SourcePosition> = locations
             .map(|location| SourcePosition::from(registry.location(location)))
