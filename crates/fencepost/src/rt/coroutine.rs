@@ -87,6 +87,7 @@ impl Current {
         if self.is_dissolving() || self.is_ending_in_panic() {
             return None;
         }
+        self.note_foreign_use();
         let stack_size = options.stack_size;
         let made = self.with(|execution| {
             let made = execution.make_thread(location);

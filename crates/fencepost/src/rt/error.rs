@@ -100,6 +100,10 @@ pub enum ProgramError {
     /// the order of the drops matters. No error of the program: check it again with the same
     /// [`Registry`](super::Registry), which knows now.
     NeedsOrderedDrops,
+    /// The initialiser of a static does more than to make new things, so it has to be run in steps. No
+    /// error of the program: check it again with
+    /// [`Setup::are_statics_visible`](super::Setup::are_statics_visible).
+    NeedsVisibleStatics,
 }
 
 impl fmt::Display for ProgramError {
@@ -143,6 +147,9 @@ impl fmt::Display for ProgramError {
             }
             ProgramError::NeedsOrderedDrops => {
                 f.write_str("the destructor of what an `Arc` holds needs the drops to be ordered")
+            }
+            ProgramError::NeedsVisibleStatics => {
+                f.write_str("the initialiser of a static needs to be run in steps")
             }
         }
     }

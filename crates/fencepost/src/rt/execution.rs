@@ -22,7 +22,7 @@ use super::error::ProgramError;
 use super::mapping::Target;
 use super::names::{LocalNames, MakerId, Registry, Tokens};
 use super::races::Races;
-use super::statics::StaticValue;
+use super::statics::{OwnThings, StaticValue};
 use super::waits::WaitMemory;
 use crate::thread::local::Locals;
 
@@ -39,6 +39,9 @@ pub struct Setup {
     /// Whether waiting on a condition variable may end without a notification, and a park without
     /// its token.
     pub spurious_wakeups: bool,
+    /// Whether statics are initialised in steps, which matters only if an initialiser does more than to
+    /// make new things.
+    pub are_statics_visible: bool,
     /// Whether something that was not dropped by the end is an error.
     pub leak_check: bool,
     /// Whether to tell the registry with which values objects are made.
@@ -51,6 +54,7 @@ impl Default for Setup {
             target: Target::X86,
             stack_size: 256 * 1024,
             are_ends_visible: false,
+            are_statics_visible: false,
             spurious_wakeups: true,
             leak_check: true,
             keeps_first_values: false,
@@ -102,6 +106,7 @@ pub(crate) struct Slot {
     pub(crate) trap: Option<CoroutineTrapHandler<End>>,
     /// The lowest address of its stack: that of the guard page.
     pub(crate) stack_limit: usize,
+    /// Who makes what it makes: it, or the static that it is initialising.
     pub(crate) maker: MakerId,
     pub(crate) tokens: Tokens,
     pub(crate) stack_size: usize,
@@ -155,8 +160,8 @@ pub(crate) struct Execution {
     pub(crate) states: Vec<u64>,
     pub(crate) names: LocalNames,
     counts: Vec<MadeCounts>,
-    /// The static that is being initialised makes things, not its thread.
-    pub(crate) static_maker: Option<MakerId>,
+    /// What the static that is being initialised, unseen, has made.
+    pub(crate) own_things: OwnThings,
     pub(crate) newborns: VecDeque<Newborn>,
     pub(crate) stacks: StackPool,
     pub(crate) races: Races,
@@ -221,7 +226,7 @@ impl Execution {
             states: Vec::new(),
             names: LocalNames::new(registry),
             counts: Vec::new(),
-            static_maker: None,
+            own_things: OwnThings::default(),
             newborns: VecDeque::new(),
             stacks: StackPool::default(),
             races: Races::default(),
@@ -245,7 +250,7 @@ impl Execution {
         for thread in self.present.drain(..) {
             self.slots[thread.index()].status = Status::Absent;
         }
-        self.static_maker = None;
+        self.own_things.clear();
         self.races.reset(serial);
         self.watched.clear();
         self.joined.clear();
@@ -275,6 +280,9 @@ impl Execution {
         *count += 1;
         let object = self.names.object(maker, nth, kind, location);
         self.set_state(object, state);
+        if self.phase == Phase::Silent {
+            self.own_things.add_object(object);
+        }
         if self.setup.keeps_first_values {
             self.names.registry().note_first_value(object, state);
         }
@@ -293,11 +301,15 @@ impl Execution {
         self.names.thread(maker, nth, location)
     }
 
+    /// Whether no other thread was made yet.
+    #[inline]
+    pub(crate) fn is_alone(&self) -> bool {
+        self.present.len() == 1 && self.newborns.is_empty()
+    }
+
+    /// Who makes what is made now: the thread that is running, or the static that it initialises.
     pub(crate) fn maker(&self) -> MakerId {
-        match self.static_maker {
-            Some(maker) => maker,
-            None => self.slots[self.thread.index()].maker,
-        }
+        self.slots[self.thread.index()].maker
     }
 
     /// The maker has made nothing yet.

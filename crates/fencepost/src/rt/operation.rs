@@ -252,6 +252,9 @@ impl Current {
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         if self.is_direct() {
+            if self.phase() == Phase::Silent {
+                self.check_unseen(intent, outcomes);
+            }
             return self.directly(location, perform);
         }
         let (yielder, final_drop) = self.with(|execution| {
@@ -318,7 +321,7 @@ impl Current {
     /// another thread will do.
     #[inline]
     pub fn is_alone(self) -> bool {
-        self.with(|execution| execution.present.len() == 1 && execution.newborns.is_empty())
+        self.with(|execution| execution.is_alone())
     }
 
     /// Whether waiting on a condition variable may end without a notification.
@@ -402,12 +405,9 @@ impl Current {
     /// An operation was performed at once (see [`Step::is_seen`]) that would have to wait for what
     /// no one will do.
     #[cold]
-    pub(crate) fn cannot_wait(self, location: &'static Location<'static>) -> ! {
+    pub(crate) fn cannot_wait(self) -> ! {
         if self.phase() == Phase::Silent {
-            self.fail(ProgramError::BadUse {
-                message: "the initialiser of a static waits for another thread".to_owned(),
-                place: Some(location.into()),
-            });
+            self.need_visible_statics();
         }
         self.abandon();
         panic!("a destructor waits, after the end of the check, for what will not happen");

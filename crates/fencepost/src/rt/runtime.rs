@@ -260,6 +260,7 @@ impl Program for Runtime {
             ProgramError::BadUse { .. }
                 | ProgramError::NeedsVisibleEnds
                 | ProgramError::NeedsOrderedDrops
+                | ProgramError::NeedsVisibleStatics
         )
     }
 

@@ -91,7 +91,7 @@ impl<T: ?Sized> RwLock<T> {
         let location = Location::caller();
         let Some(current) = self.object.current(location) else {
             let (lock, try_lock) = (|| self.inner.read(), || self.inner.try_read());
-            let inner = lock_outside(lock, try_lock, location);
+            let inner = lock_outside(lock, try_lock);
             return wrapped(inner, |inner| self.reader(inner, location));
         };
         let awaits = Some(Condition::Differs(WRITTEN));
@@ -99,7 +99,7 @@ impl<T: ?Sized> RwLock<T> {
         let inner = current.operation(intent, Outcomes::One, location, |step| self.take_read(step));
         match inner {
             Some(inner) => Ok(self.reader(inner, location)),
-            None => current.cannot_wait(location),
+            None => current.cannot_wait(),
         }
     }
 
@@ -129,7 +129,7 @@ impl<T: ?Sized> RwLock<T> {
         let location = Location::caller();
         let Some(current) = self.object.current(location) else {
             let (lock, try_lock) = (|| self.inner.write(), || self.inner.try_write());
-            let inner = lock_outside(lock, try_lock, location);
+            let inner = lock_outside(lock, try_lock);
             return wrapped(inner, |inner| self.writer(inner, location));
         };
         let intent = self.intent(Effect::Write, Some(Condition::Equals(FREE)));
@@ -138,7 +138,7 @@ impl<T: ?Sized> RwLock<T> {
         });
         match inner {
             Some(inner) => Ok(self.writer(inner, location)),
-            None => current.cannot_wait(location),
+            None => current.cannot_wait(),
         }
     }
 

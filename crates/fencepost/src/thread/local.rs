@@ -82,6 +82,7 @@ impl<T: 'static> LocalKey<T> {
         let Some(current) = Current::get() else {
             return self.outside.try_with(f).map_err(|_| AccessError);
         };
+        current.note_identity_use();
         let value = match self.find(current) {
             Some(found) => found?,
             None => self.initialise(current, (self.initialise)()),

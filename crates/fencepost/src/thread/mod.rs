@@ -34,7 +34,10 @@ use crate::rt::Current;
 pub fn current() -> Thread {
     match Current::get() {
         None => Thread::outside(std::thread::current()),
-        Some(current) => Thread::of(current, current.thread()),
+        Some(current) => {
+            current.note_identity_use();
+            Thread::of(current, current.thread())
+        }
     }
 }
 
