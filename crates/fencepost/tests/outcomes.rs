@@ -756,3 +756,21 @@ fn an_initialiser_that_reads_is_found_and_replayed() {
     assert!(error(&again).contains("left == right"), "{again}");
     checks_still_work();
 }
+
+#[test]
+fn a_reader_that_reads_again_is_found_and_replayed() {
+    let program = || {
+        let lock = Arc::new(fencepost::sync::RwLock::new(0));
+        let other = Arc::clone(&lock);
+        let thread = thread::spawn(move || *other.write().unwrap() = 1);
+        let guards = (lock.read(), lock.read());
+        drop(guards);
+        thread.join().unwrap();
+    };
+    let outcome = Checker::new().run(program);
+    let text = error(&outcome);
+    assert!(text.contains("writers that wait for lock"), "{text}");
+    let schedule = outcome.findings()[0].schedule().to_string();
+    error(&Checker::new().replay(&schedule, program));
+    checks_still_work();
+}

@@ -193,6 +193,7 @@ fn facts(setup: Setup) -> [(&'static str, String); 5] {
         leak_check,
         are_ends_visible: _,
         are_statics_visible: _,
+        are_writers_announced: _,
         keeps_first_values: _,
     } = setup;
     let switch = |is_on| on_or_off(is_on).to_owned();
@@ -213,6 +214,7 @@ fn front_end(registry: &Registry, setup: Setup) -> String {
     for (name, is_on) in [
         ("visible_ends", setup.are_ends_visible),
         ("visible_statics", setup.are_statics_visible),
+        ("announced_writers", setup.are_writers_announced),
     ] {
         text.push_str(&format!("{name} {}\n", on_or_off(is_on)));
     }
@@ -248,6 +250,7 @@ fn read_front_end(
     for (name, is_on) in [
         ("visible_ends", &mut setup.are_ends_visible),
         ("visible_statics", &mut setup.are_statics_visible),
+        ("announced_writers", &mut setup.are_writers_announced),
     ] {
         *is_on = match next(name) {
             Some("on") => true,

@@ -94,10 +94,11 @@ fn explore_program(
         return Ok(explored);
     }
     // A schedule does not say what turned out to be visible before it was found.
-    for (are_ends_visible, are_statics_visible) in [(true, false), (false, true), (true, true)] {
+    for visible in 1..8 {
         let setup = Setup {
-            are_ends_visible,
-            are_statics_visible,
+            are_ends_visible: visible & 1 != 0,
+            are_statics_visible: visible & 2 != 0,
+            are_writers_announced: visible & 4 != 0,
             ..checker.setup
         };
         let again = explore_from(checker, program, location, &settings, setup)?;
@@ -159,6 +160,10 @@ fn explore_from(
         }
         if asks_for(&report, &ProgramError::NeedsVisibleStatics) {
             setup.are_statics_visible = true;
+            continue;
+        }
+        if asks_for(&report, &ProgramError::NeedsAnnouncedWriters) {
+            setup.are_writers_announced = true;
             continue;
         }
         if asks_for(&report, &ProgramError::NeedsOrderedDrops) {

@@ -192,6 +192,7 @@ fn put_in_slot(
             locals: Locals::default(),
             is_abandoned: false,
             waits: WaitMemory::default(),
+            reading: Vec::new(),
             final_drop: None,
         });
     }
@@ -210,6 +211,7 @@ fn put_in_slot(
     slot.name = name;
     slot.is_abandoned = false;
     slot.waits.reset();
+    slot.reading.clear();
     slot.final_drop = None;
     execution.set_state(tokens.end, 0);
     execution.set_state(tokens.park, 0);

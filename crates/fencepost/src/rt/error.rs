@@ -104,6 +104,9 @@ pub enum ProgramError {
     /// error of the program: check it again with
     /// [`Setup::are_statics_visible`](super::Setup::are_statics_visible).
     NeedsVisibleStatics,
+    /// A writer that waits for an `RwLock` could hold up readers in a way that matters. No error of the program: check it again with
+    /// [`Setup::are_writers_announced`](super::Setup::are_writers_announced).
+    NeedsAnnouncedWriters,
 }
 
 impl fmt::Display for ProgramError {
@@ -150,6 +153,9 @@ impl fmt::Display for ProgramError {
             }
             ProgramError::NeedsVisibleStatics => {
                 f.write_str("the initialiser of a static needs to be run in steps")
+            }
+            ProgramError::NeedsAnnouncedWriters => {
+                f.write_str("writers that wait for an `RwLock` need to hold up readers")
             }
         }
     }

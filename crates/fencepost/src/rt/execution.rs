@@ -42,6 +42,9 @@ pub struct Setup {
     /// Whether statics are initialised in steps, which matters only if an initialiser does more than to
     /// make new things.
     pub are_statics_visible: bool,
+    /// Whether a writer that waits for an `RwLock` holds up readers, which matters only if a reader waits
+    /// while it holds the lock, or does not wait for it.
+    pub are_writers_announced: bool,
     /// Whether something that was not dropped by the end is an error.
     pub leak_check: bool,
     /// Whether to tell the registry with which values objects are made.
@@ -55,6 +58,7 @@ impl Default for Setup {
             stack_size: 256 * 1024,
             are_ends_visible: false,
             are_statics_visible: false,
+            are_writers_announced: false,
             spurious_wakeups: true,
             leak_check: true,
             keeps_first_values: false,
@@ -115,6 +119,8 @@ pub(crate) struct Slot {
     /// It is not to be resumed again: see [`Current::abandon`](super::Current::abandon).
     pub(crate) is_abandoned: bool,
     pub(crate) waits: WaitMemory,
+    /// The reader-writer locks that it holds for reading, each as often as it does.
+    pub(crate) reading: Vec<Address>,
     /// Where the `Arc` was made whose last reference it is dropping, if the order of drops is
     /// not known to matter.
     pub(crate) final_drop: Option<&'static Location<'static>>,
@@ -142,6 +148,25 @@ pub(crate) struct Joined {
     pub(crate) location: &'static Location<'static>,
 }
 
+/// How a reader-writer lock is used.
+pub(crate) struct LockUse {
+    pub(crate) lock: Address,
+    /// There is a writer that waits if it has to.
+    pub(crate) has_writers: bool,
+    /// Such a writer could hold up a reader in a way that matters.
+    pub(crate) can_hold_up: bool,
+}
+
+impl LockUse {
+    pub(crate) fn of(lock: Address) -> Self {
+        LockUse {
+            lock,
+            has_writers: false,
+            can_hold_up: false,
+        }
+    }
+}
+
 /// One run of the program.
 pub(crate) struct Execution {
     /// Unlike that of any other execution in this process.
@@ -167,6 +192,8 @@ pub(crate) struct Execution {
     pub(crate) races: Races,
     pub(crate) statics: Vec<StaticValue>,
     pub(crate) watched: Vec<Watched>,
+    /// How reader-writer locks are used, if writers are not announced.
+    pub(crate) lock_uses: Vec<LockUse>,
     /// Threads that were joined, of which the monitor has not been told.
     pub(crate) joined: Vec<Joined>,
     pub(crate) error: Option<ProgramError>,
@@ -232,6 +259,7 @@ impl Execution {
             races: Races::default(),
             statics: Vec::new(),
             watched: Vec::new(),
+            lock_uses: Vec::new(),
             joined: Vec::new(),
             error: None,
             is_in_coroutine: false,
@@ -253,6 +281,7 @@ impl Execution {
         self.own_things.clear();
         self.races.reset(serial);
         self.watched.clear();
+        self.lock_uses.clear();
         self.joined.clear();
         self.error = None;
         self.began_panicking = std::thread::panicking();

@@ -261,6 +261,7 @@ impl Program for Runtime {
                 | ProgramError::NeedsVisibleEnds
                 | ProgramError::NeedsOrderedDrops
                 | ProgramError::NeedsVisibleStatics
+                | ProgramError::NeedsAnnouncedWriters
         )
     }
 

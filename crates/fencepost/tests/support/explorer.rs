@@ -43,7 +43,9 @@ pub fn explore_with(
         };
         let needs_statics = asks_for(ProgramError::NeedsVisibleStatics);
         setup.are_statics_visible |= needs_statics;
-        if needs_statics || asks_for(ProgramError::NeedsOrderedDrops) {
+        let needs_writers = asks_for(ProgramError::NeedsAnnouncedWriters);
+        setup.are_writers_announced |= needs_writers;
+        if needs_statics || needs_writers || asks_for(ProgramError::NeedsOrderedDrops) {
             restarts += 1;
             assert!(restarts < 10, "it asks again and again");
             continue;
