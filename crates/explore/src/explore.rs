@@ -68,7 +68,7 @@ pub struct Report<E> {
     pub steps: u64,
     /// Findings in full, the first of each kind.
     pub findings: Vec<Found<E>>,
-    /// Executions that were wrong.
+    /// Executions that were wrong; not those that the monitor had no memory for.
     pub faults: u64,
     /// Store-buffer violations, in all executions that were run to an end.
     pub violations: u64,

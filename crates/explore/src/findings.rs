@@ -142,7 +142,8 @@ impl<E: Clone + PartialEq> Findings<E> {
     }
 
     pub(crate) fn fault(&mut self, fault: Fault<E>, schedule: Schedule, interleaving: &[Access]) {
-        self.faults += 1;
+        // Each worker may reach the limit, and it is no error of the program.
+        self.faults += u64::from(!matches!(fault, Fault::OutOfMemory(_)));
         self.is_enough |= !self.goes_on || !fault.is_about_program();
         let is_known = self
             .kept

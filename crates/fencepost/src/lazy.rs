@@ -6,9 +6,10 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::panic::Location;
 use std::sync::OnceLock;
 
-use crate::rt::Current;
+use crate::rt::{Current, Declared};
 
 /// A static that is initialised when it is first used: in a check, in every execution. Made by
 /// [`lazy_static!`](crate::lazy_static).
@@ -17,28 +18,36 @@ use crate::rt::Current;
 pub struct Lazy<T: 'static> {
     name: &'static str,
     initialise: fn() -> T,
+    location: &'static Location<'static>,
     outside: OnceLock<T>,
 }
 
 impl<T: 'static> Lazy<T> {
     #[doc(hidden)]
+    #[track_caller]
     pub const fn new(name: &'static str, initialise: fn() -> T) -> Self {
         Lazy {
             name,
             initialise,
+            location: Location::caller(),
             outside: OnceLock::new(),
         }
     }
 
+    #[track_caller]
     fn get(&self) -> &T {
         match Current::get() {
             None => self.outside.get_or_init(self.initialise),
             Some(current) => {
-                let identity = std::ptr::from_ref(self) as usize;
+                let declared = Declared {
+                    identity: std::ptr::from_ref(self) as usize,
+                    name: self.name,
+                    location: self.location,
+                };
                 // SAFETY: who keeps the reference until another execution has kept an object of
                 // an earlier execution, which is reported as bad use where it can be noticed, and
                 // which the type's documentation forbids.
-                unsafe { current.static_value(identity, self.name, self.initialise) }
+                unsafe { current.static_value(declared, Location::caller(), self.initialise) }
             }
         }
     }
@@ -47,6 +56,7 @@ impl<T: 'static> Lazy<T> {
 impl<T: 'static> Deref for Lazy<T> {
     type Target = T;
 
+    #[track_caller]
     fn deref(&self) -> &T {
         self.get()
     }

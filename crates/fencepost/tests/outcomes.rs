@@ -784,3 +784,42 @@ fn tables_say_what_people_wrote() {
     let park = "thread::park returns for no reason";
     assert!(text.contains(park), "{text}");
 }
+
+fencepost::lazy_static! {
+    static ref SOURCE: AtomicUsize = AtomicUsize::new(0);
+    static ref COPY: usize = SOURCE.load(SeqCst);
+}
+
+/// A schedule that has steps of what turned out to be visible can be replayed.
+#[test]
+fn an_initialiser_that_reads_is_found_and_replayed() {
+    let program = || {
+        let thread = thread::spawn(|| SOURCE.store(1, SeqCst));
+        assert_eq!(*COPY, 0);
+        thread.join().unwrap();
+    };
+    let outcome = Checker::new().run(program);
+    assert!(error(&outcome).contains("left == right"), "{outcome}");
+    let schedule = outcome.findings()[0].schedule().to_string();
+    let again = Checker::new().replay(&schedule, program);
+    assert!(error(&again).contains("left == right"), "{again}");
+    checks_still_work();
+}
+
+#[test]
+fn a_reader_that_reads_again_is_found_and_replayed() {
+    let program = || {
+        let lock = Arc::new(fencepost::sync::RwLock::new(0));
+        let other = Arc::clone(&lock);
+        let thread = thread::spawn(move || *other.write().unwrap() = 1);
+        let guards = (lock.read(), lock.read());
+        drop(guards);
+        thread.join().unwrap();
+    };
+    let outcome = Checker::new().run(program);
+    let text = error(&outcome);
+    assert!(text.contains("writers that wait for lock"), "{text}");
+    let schedule = outcome.findings()[0].schedule().to_string();
+    error(&Checker::new().replay(&schedule, program));
+    checks_still_work();
+}

@@ -6,10 +6,10 @@ mod support;
 use std::sync::Arc;
 
 use fencepost::cell::UnsafeCell;
-use fencepost::rt::{ProgramError, Race};
+use fencepost::rt::{ProgramError, Race, Setup};
 use fencepost::sync::atomic::{AtomicUsize, Ordering, Ordering::*, fence};
 use fencepost::thread;
-use support::{all_fine, all_fine_with, first_error, no_spurious};
+use support::{Driver, all_fine, all_fine_with, first_error, no_spurious};
 
 /// A cell that is shared whatever happens.
 struct Shared {
@@ -382,4 +382,29 @@ fn statics_happen_after_their_initialisation() {
         thread::yield_now();
         GLOBAL.0.with(|_| ());
     }));
+}
+
+/// `std` promises no order for a thread that is seen to have finished. Only a join has one.
+#[test]
+fn is_finished_orders_nothing() {
+    let ends_are_visible = Setup {
+        are_ends_visible: true,
+        ..Setup::default()
+    };
+    let program = |joins: bool| {
+        move || {
+            let shared = Shared::new();
+            let other = shared.clone();
+            let thread = thread::spawn(move || other.write());
+            if joins {
+                thread.join().unwrap();
+                shared.read();
+            } else if thread.is_finished() {
+                shared.read();
+            }
+        }
+    };
+    all_fine_with(ends_are_visible, program(true));
+    let runs = Driver::with(ends_are_visible, program(false)).run_all();
+    race(runs.last().unwrap().error.clone());
 }

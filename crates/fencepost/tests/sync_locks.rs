@@ -478,3 +478,165 @@ fn locks_outside_of_a_check_are_those_of_std() {
     drop(reader);
     assert_eq!(lock.into_inner().unwrap(), 400);
 }
+
+/// A writer that waits may hold up readers, as it does with `std` on Linux.
+#[test]
+fn a_reader_that_reads_again_may_wait_for_ever() {
+    assert_deadlock(|| {
+        let lock = RwLock::new(0);
+        in_threads(2, |number| match number {
+            0 => *lock.write().unwrap() = 1,
+            _ => {
+                let first = lock.read().unwrap();
+                let second = lock.read().unwrap();
+                assert_eq!(*first, *second);
+            }
+        });
+    });
+    // Whatever the writer does before.
+    assert_deadlock(|| {
+        let (lock, flag) = (RwLock::new(0), AtomicUsize::new(0));
+        in_threads(2, |number| match number {
+            0 => {
+                flag.store(1, SeqCst);
+                *lock.write().unwrap() = 1;
+            }
+            _ => {
+                let _first = lock.read();
+                let _second = lock.read();
+            }
+        });
+    });
+    // A reader that waits for another.
+    assert_deadlock(|| {
+        let lock = Arc::new(RwLock::new(0));
+        let (written, read) = (lock.clone(), lock.clone());
+        let writer = thread::spawn(move || *written.write().unwrap() = 1);
+        let guard = lock.read().unwrap();
+        let reader = thread::spawn(move || drop(read.read()));
+        reader.join().unwrap();
+        drop(guard);
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn readers_that_do_not_wait_for_each_other_are_fine() {
+    // Nobody writes, or nobody waits to write.
+    classes(|| {
+        let lock = RwLock::new(0);
+        in_threads(2, |number| {
+            if number == 0 {
+                drop(lock.try_write());
+            }
+            let _guards = (lock.read(), lock.read());
+        });
+    });
+    // The writer comes after.
+    classes(|| {
+        let lock = RwLock::new(0);
+        drop((lock.read(), lock.read()));
+        in_threads(2, |_| *lock.write().unwrap() += 1);
+        assert_eq!(*lock.read().unwrap(), 2);
+    });
+    // Another lock is taken inside, in the same order by all.
+    classes(|| {
+        let (lock, mutex) = (RwLock::new(0), Mutex::new(0));
+        in_threads(3, |number| match number {
+            0 => *lock.write().unwrap() += 1,
+            _ => {
+                let guard = lock.read().unwrap();
+                *mutex.lock().unwrap() += *guard;
+            }
+        });
+    });
+}
+
+#[test]
+fn an_attempt_to_read_may_fail_while_a_writer_waits() {
+    let seen = Seen::new();
+    let attempts = seen.clone();
+    let program = |writes: bool, attempts: Seen<bool>| {
+        move || {
+            let lock = Arc::new(RwLock::new(0));
+            let guard = lock.read().unwrap();
+            let (written, tried) = (lock.clone(), lock.clone());
+            let writer = thread::spawn(move || {
+                if writes {
+                    *written.write().unwrap() = 1;
+                }
+            });
+            let attempts = attempts.clone();
+            let reader = thread::spawn(move || attempts.add(tried.try_read().is_ok()));
+            reader.join().unwrap();
+            drop(guard);
+            writer.join().unwrap();
+        }
+    };
+    classes(program(true, attempts));
+    assert_eq!(seen.sorted(), [false, true]);
+    let seen = Seen::new();
+    classes(program(false, seen.clone()));
+    assert_eq!(seen.sorted(), [true]);
+}
+
+/// Readers are ordered with writers, and not with each other.
+#[test]
+fn readers_do_not_order_each_other() {
+    assert_race(|| {
+        let (lock, cell) = (RwLock::new(()), Protected::new());
+        in_threads(2, |number| {
+            if number == 0 {
+                cell.increment();
+            }
+            drop(lock.read());
+            if number == 1 {
+                cell.get();
+            }
+        });
+    });
+    // By a writer that says so they are.
+    classes(|| {
+        let (lock, cell) = (RwLock::new(0), Protected::new());
+        in_threads(3, |number| match number {
+            0 => {
+                cell.increment();
+                *lock.write().unwrap() = 1;
+            }
+            1 => {
+                let mut guard = lock.write().unwrap();
+                if *guard == 1 {
+                    cell.increment();
+                    *guard = 2;
+                }
+            }
+            _ => {
+                let guard = lock.read().unwrap();
+                if *guard == 2 {
+                    cell.get();
+                }
+            }
+        });
+    });
+    // What is read under the lock comes before what is written under it.
+    classes(|| {
+        let (lock, cell) = (RwLock::new(()), Protected::new());
+        in_threads(3, |number| match number {
+            0 => {
+                let guard = lock.write().unwrap();
+                cell.increment();
+                let guard = RwLockWriteGuard::downgrade(guard);
+                cell.get();
+                drop(guard);
+            }
+            1 => {
+                let _guard = lock.read();
+                cell.get();
+            }
+            _ => {
+                let _guard = lock.write();
+                cell.increment();
+            }
+        });
+    });
+}

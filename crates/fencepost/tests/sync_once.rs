@@ -9,7 +9,8 @@ use std::sync::Arc;
 use explorer::{Protected, assert_deadlock, assert_panic, assert_race, classes, in_threads};
 use fencepost::rt::Setup;
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*};
-use fencepost::sync::{Barrier, LazyLock, Once, OnceLock};
+use fencepost::sync::{Barrier, LazyLock, Mutex, Once, OnceLock};
+use fencepost::thread;
 use support::{Driver, Seen, all_fine, pso};
 
 #[test]
@@ -301,4 +302,149 @@ fn all_of_them_outside_of_a_check_are_those_of_std() {
         format!("{once:?} {barrier:?}"),
         "Once { .. } Barrier { .. }"
     );
+}
+
+/// An initialiser that only makes new things is no step, whoever runs it.
+#[test]
+fn a_static_of_new_things_has_no_steps() {
+    fencepost::lazy_static! {
+        static ref COUNT: AtomicUsize = AtomicUsize::new(0);
+        static ref LISTED: Mutex<Vec<usize>> = {
+            let list = Mutex::new(Vec::new());
+            list.lock().unwrap().push(1);
+            list
+        };
+        static ref BOTH: Vec<&'static AtomicUsize> = vec![&COUNT, &COUNT];
+    }
+    assert_eq!(classes(|| in_threads(3, |_| assert_eq!(BOTH.len(), 2))), 1);
+    let count = classes(|| {
+        in_threads(2, |number| match number {
+            0 => _ = BOTH[0].load(Relaxed),
+            _ => LISTED.lock().unwrap().push(2),
+        });
+    });
+    assert_eq!(count, 1);
+}
+
+/// An initialiser that reads what others change comes before or after them.
+#[test]
+fn a_static_that_reads_another_is_initialised_in_steps() {
+    fencepost::lazy_static! {
+        static ref SOURCE: AtomicUsize = AtomicUsize::new(0);
+        static ref COPY: usize = SOURCE.load(SeqCst);
+        static ref LOCKED: Mutex<usize> = Mutex::new(0);
+        static ref LOCKED_COPY: usize = *LOCKED.lock().unwrap();
+    }
+    let (seen, locked) = (Seen::new(), Seen::new());
+    let (copies, locked_copies) = (seen.clone(), locked.clone());
+    classes(move || {
+        in_threads(2, |number| match number {
+            0 => SOURCE.store(1, SeqCst),
+            _ => copies.add(*COPY),
+        });
+    });
+    classes(move || {
+        in_threads(2, |number| match number {
+            0 => *LOCKED.lock().unwrap() = 1,
+            _ => locked_copies.add(*LOCKED_COPY),
+        });
+    });
+    assert_eq!(seen.sorted(), [0, 1]);
+    assert_eq!(locked.sorted(), [0, 1]);
+}
+
+#[test]
+fn statics_that_change_another_are_initialised_in_every_order() {
+    fencepost::lazy_static! {
+        static ref NEXT: AtomicUsize = AtomicUsize::new(0);
+        static ref FIRST: usize = NEXT.fetch_add(1, SeqCst);
+        static ref SECOND: usize = NEXT.fetch_add(1, SeqCst);
+    }
+    let seen = Seen::new();
+    let numbers = seen.clone();
+    classes(move || {
+        in_threads(2, |number| match number {
+            0 => _ = *FIRST,
+            _ => _ = *SECOND,
+        });
+        numbers.add((*FIRST, *SECOND));
+    });
+    assert_eq!(seen.sorted(), [(0, 1), (1, 0)]);
+    // Whoever uses it, it is initialised once.
+    let count = classes(|| {
+        in_threads(3, |_| assert_eq!(*FIRST, 0));
+        assert_eq!(NEXT.load(SeqCst), 1);
+    });
+    assert!(count >= 3, "{count}");
+}
+
+#[test]
+fn a_static_knows_who_initialises_it() {
+    fencepost::lazy_static! {
+        static ref OWNER: thread::ThreadId = thread::current().id();
+    }
+    let seen = Seen::new();
+    let answers = seen.clone();
+    classes(move || {
+        let answers = answers.clone();
+        in_threads(2, move |_| answers.add(*OWNER == thread::current().id()));
+    });
+    assert_eq!(seen.sorted(), [false, true]);
+    assert_panic("left != right", || {
+        let first = thread::Builder::new().name("first".to_owned());
+        let first = first.spawn(|| _ = *OWNER).unwrap();
+        let second = thread::spawn(|| assert_ne!(*OWNER, thread::current().id()));
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+}
+
+/// One thread waits in the initialiser for the lock, and the other with the lock for the
+/// initialiser.
+#[test]
+fn an_initialiser_waits_like_any_code() {
+    fencepost::lazy_static! {
+        static ref LOCK: Mutex<usize> = Mutex::new(7);
+        static ref VALUE: usize = *LOCK.lock().unwrap();
+    }
+    assert_deadlock(|| {
+        in_threads(2, |number| match number {
+            0 => assert_eq!(*VALUE, 7),
+            _ => {
+                let _guard = LOCK.lock().unwrap();
+                let _ = *VALUE;
+            }
+        });
+    });
+    let count = classes(|| {
+        in_threads(2, |number| match number {
+            0 => assert_eq!(*VALUE, 7),
+            _ => drop(LOCK.lock().unwrap()),
+        });
+    });
+    assert!(count >= 2, "{count}");
+    assert_deadlock(|| {
+        let _guard = LOCK.lock().unwrap();
+        let _ = *VALUE;
+    });
+}
+
+/// Who came first orders what it did before with what the others do after; and might not have come first.
+#[test]
+fn a_static_orders_only_those_who_come_after() {
+    fencepost::lazy_static! {
+        static ref EMPTY: usize = 1;
+    }
+    assert_race(|| {
+        let cell = Protected::new();
+        in_threads(2, |number| {
+            if number == 0 {
+                cell.increment();
+            }
+            let _ = *EMPTY;
+            if number == 1 {
+                cell.get();
+            }
+        });
+    });
 }

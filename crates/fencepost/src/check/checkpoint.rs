@@ -192,6 +192,8 @@ fn facts(setup: Setup) -> [(&'static str, String); 5] {
         spurious_wakeups,
         leak_check,
         are_ends_visible: _,
+        are_statics_visible: _,
+        are_writers_announced: _,
         keeps_first_values: _,
     } = setup;
     let switch = |is_on| on_or_off(is_on).to_owned();
@@ -209,10 +211,13 @@ fn front_end(registry: &Registry, setup: Setup) -> String {
     for (name, value) in facts(setup) {
         text.push_str(&format!("{name} {value}\n"));
     }
-    text.push_str(&format!(
-        "visible_ends {}\n",
-        on_or_off(setup.are_ends_visible)
-    ));
+    for (name, is_on) in [
+        ("visible_ends", setup.are_ends_visible),
+        ("visible_statics", setup.are_statics_visible),
+        ("announced_writers", setup.are_writers_announced),
+    ] {
+        text.push_str(&format!("{name} {}\n", on_or_off(is_on)));
+    }
     text.push_str(&registry.to_text());
     text
 }
@@ -242,11 +247,17 @@ fn read_front_end(
             }
         });
     }
-    setup.are_ends_visible = match next("visible_ends") {
-        Some("on") => true,
-        Some("off") => false,
-        _ => return Err(damaged("visible_ends")),
-    };
+    for (name, is_on) in [
+        ("visible_ends", &mut setup.are_ends_visible),
+        ("visible_statics", &mut setup.are_statics_visible),
+        ("announced_writers", &mut setup.are_writers_announced),
+    ] {
+        *is_on = match next(name) {
+            Some("on") => true,
+            Some("off") => false,
+            _ => return Err(damaged(name)),
+        };
+    }
     let registry = Registry::from_text(check, rest).map_err(|error| match error {
         RegistryError::OtherCheck { made, own } => {
             format!("it is of another check, the one at {made}, and this is the one at {own}")

@@ -6,7 +6,7 @@ use fencepost_report::SourcePosition;
 use fencepost_report::check::{CheckFinding, Gap, Problem, RaceAccess, Wait};
 
 use super::naming::SourceFiles;
-use crate::rt::names::{PARK_TOKEN, WAIT_TOKEN, derive_name};
+use crate::rt::names::{PARK_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name};
 use crate::rt::{Names, Place, ProgramError, Race};
 
 fn position(place: &Place) -> SourcePosition {
@@ -192,6 +192,10 @@ impl Translator<'_> {
             Intent::Access { object, .. } => match self.names.kind(object) {
                 Some(PARK_TOKEN) => "an `unpark`".to_owned(),
                 Some(WAIT_TOKEN) => "somebody to wake it".to_owned(),
+                Some(WAITING_WRITERS) => format!(
+                    "the {}, which may hold up readers",
+                    self.names.object(object)
+                ),
                 _ => format!("`{}`", self.names.object(object)),
             },
             Intent::Join(thread) => format!("the end of {}", self.thread(thread)),

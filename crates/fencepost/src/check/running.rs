@@ -88,13 +88,47 @@ fn explore_program(
     program: &Checked,
     location: &'static Location<'static>,
 ) -> Result<(Report<ProgramError>, Arc<Registry>), String> {
-    let mut registry = Arc::new(Registry::new(location));
     let settings = settings(checker);
-    let mut setup = checker.setup;
+    let explored = explore_from(checker, program, location, &settings, checker.setup)?;
+    if !matches!(settings.strategy, Exploring::Replay(_)) || fits(&explored.0) {
+        return Ok(explored);
+    }
+    // A schedule does not say what turned out to be visible before it was found.
+    for visible in 1..8 {
+        let setup = Setup {
+            are_ends_visible: visible & 1 != 0,
+            are_statics_visible: visible & 2 != 0,
+            are_writers_announced: visible & 4 != 0,
+            ..checker.setup
+        };
+        let again = explore_from(checker, program, location, &settings, setup)?;
+        if fits(&again.0) {
+            return Ok(again);
+        }
+    }
+    Ok(explored)
+}
+
+/// Whether there is an execution with the schedule that was replayed.
+fn fits(report: &Report<ProgramError>) -> bool {
+    let is_misfit = |found: &Found<ProgramError>| {
+        matches!(found.problem, Problem::Fault(Fault::NoSuchExecution { .. }))
+    };
+    !report.findings.iter().any(is_misfit)
+}
+
+fn explore_from(
+    checker: &Checker,
+    program: &Checked,
+    location: &'static Location<'static>,
+    settings: &Settings,
+    mut setup: Setup,
+) -> Result<(Report<ProgramError>, Arc<Registry>), String> {
+    let mut registry = Arc::new(Registry::new(location));
     let mut from = None;
     let file = CheckpointFile::of(checker, location)?;
     if let Some(file) = &file
-        && let Some(loaded) = file.load(&settings, setup, location)?
+        && let Some(loaded) = file.load(settings, setup, location)?
     {
         from = Some(loaded.checkpoint);
         registry = Arc::new(loaded.registry);
@@ -108,7 +142,7 @@ fn explore_program(
             ControlFlow::Continue(())
         };
         let mut report = match &file {
-            None => explore(make, &settings, &mut update),
+            None => explore(make, settings, &mut update),
             Some(file) => {
                 let mut save = |checkpoint| file.save(checkpoint, &registry, setup);
                 let saver = Some(Saver {
@@ -116,12 +150,20 @@ fn explore_program(
                     save: &mut save,
                 });
                 let from = from.take();
-                explore_keeping(make, &settings, &mut update, Keeping { from, saver })
+                explore_keeping(make, settings, &mut update, Keeping { from, saver })
                     .map_err(|error| file.refuse(&error))?
             }
         };
         if asks_for(&report, &ProgramError::NeedsVisibleEnds) {
             setup.are_ends_visible = true;
+            continue;
+        }
+        if asks_for(&report, &ProgramError::NeedsVisibleStatics) {
+            setup.are_statics_visible = true;
+            continue;
+        }
+        if asks_for(&report, &ProgramError::NeedsAnnouncedWriters) {
+            setup.are_writers_announced = true;
             continue;
         }
         if asks_for(&report, &ProgramError::NeedsOrderedDrops) {
@@ -131,7 +173,7 @@ fn explore_program(
         if let Some(file) = &file {
             file.end(report.can_go_on);
         }
-        confirm(&mut report, program, setup, &registry, &settings);
+        confirm(&mut report, program, setup, &registry, settings);
         return Ok((report, registry));
     }
     panic!("internal error: a check was begun again too often; this is a bug in Fencepost");
@@ -270,7 +312,7 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry
         _ => None,
     });
     let is_stopped = report.limits.len() > 1;
-    let faults = report.faults - u64::from(is_memory_limit.is_some());
+    let faults = report.faults;
     let places = |locations: &mut dyn Iterator<Item = LocationId>| {
         let mut places: Vec<SourcePosition> = locations
             .map(|location| SourcePosition::from(registry.location(location)))
@@ -343,5 +385,36 @@ fn stop_if_unsound(finding: &CheckFinding) {
     } = &finding.problem
     {
         panic!("{error} (schedule: {})", finding.schedule);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::atomic::{AtomicU32, Ordering::*};
+    use crate::thread;
+
+    #[test]
+    fn workers_without_memory_leave_the_check_incomplete() {
+        for workers in [1, 2, 4] {
+            let mut checker = Checker::new().strategy(Strategy::Random).executions(100);
+            checker.settings.memory = 1;
+            checker.settings.workers = workers;
+            let outcome = checker.run(|| {
+                let data: Arc<[AtomicU32; 2]> = Arc::new([0, 0].map(AtomicU32::new));
+                let other = Arc::clone(&data);
+                let thread = thread::spawn(move || {
+                    other[0].store(1, Relaxed);
+                    other[1].store(1, Relaxed);
+                    other[0].load(Relaxed)
+                });
+                data[1].store(2, Relaxed);
+                data[0].load(Relaxed);
+                thread.join().unwrap();
+            });
+            assert!(matches!(outcome, Outcome::Incomplete(_)), "{outcome}");
+            assert_eq!((outcome.errors(), outcome.findings().len()), (0, 0));
+            assert!(outcome.to_string().contains("memory"), "{outcome}");
+        }
     }
 }

@@ -37,6 +37,9 @@ impl CheckedCell {
             None => (0, 0),
             Some(current) => current.with(|execution| {
                 let index = execution.races.make_cell(execution.thread, location);
+                if execution.phase == Phase::Silent {
+                    execution.own_things.add_cell(index);
+                }
                 (execution.serial, index)
             }),
         };
@@ -87,6 +90,12 @@ impl CheckedCell {
         how: CellUse,
         location: &'static Location<'static>,
     ) -> Begun {
+        if current.phase() == Phase::Silent
+            && !current.is_alone()
+            && !current.with(|execution| execution.own_things.has_cell(self.index))
+        {
+            current.note_foreign_use();
+        }
         let (race, dropped, step) = current.with(|execution| {
             let step = execution.steps;
             if execution.phase == Phase::Dissolving || execution.serial != self.execution {

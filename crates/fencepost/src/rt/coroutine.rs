@@ -88,6 +88,7 @@ impl Current {
             return None;
         }
         self.depend_on_thread();
+        self.note_foreign_use();
         let stack_size = options.stack_size;
         let made = self.with(|execution| {
             let made = execution.make_thread(location);
@@ -192,6 +193,7 @@ fn put_in_slot(
             locals: Locals::default(),
             is_abandoned: false,
             waits: WaitMemory::default(),
+            reading: Vec::new(),
             final_drop: None,
         });
     }
@@ -210,6 +212,7 @@ fn put_in_slot(
     slot.name = name;
     slot.is_abandoned = false;
     slot.waits.reset();
+    slot.reading.clear();
     slot.final_drop = None;
     execution.set_state(tokens.end, 0);
     execution.set_state(tokens.park, 0);

@@ -100,6 +100,13 @@ pub enum ProgramError {
     /// the order of the drops matters. No error of the program: check it again with the same
     /// [`Registry`](super::Registry), which knows now.
     NeedsOrderedDrops,
+    /// The initialiser of a static does more than to make new things, so it has to be run in steps. No
+    /// error of the program: check it again with
+    /// [`Setup::are_statics_visible`](super::Setup::are_statics_visible).
+    NeedsVisibleStatics,
+    /// A writer that waits for an `RwLock` could hold up readers in a way that matters. No error of the program: check it again with
+    /// [`Setup::are_writers_announced`](super::Setup::are_writers_announced).
+    NeedsAnnouncedWriters,
 }
 
 impl fmt::Display for ProgramError {
@@ -143,6 +150,12 @@ impl fmt::Display for ProgramError {
             }
             ProgramError::NeedsOrderedDrops => {
                 f.write_str("the destructor of what an `Arc` holds needs the drops to be ordered")
+            }
+            ProgramError::NeedsVisibleStatics => {
+                f.write_str("the initialiser of a static needs to be run in steps")
+            }
+            ProgramError::NeedsAnnouncedWriters => {
+                f.write_str("writers that wait for an `RwLock` need to hold up readers")
             }
         }
     }

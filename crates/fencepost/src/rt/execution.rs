@@ -22,7 +22,7 @@ use super::error::ProgramError;
 use super::mapping::Target;
 use super::names::{LocalNames, MakerId, Registry, Tokens};
 use super::races::Races;
-use super::statics::StaticValue;
+use super::statics::{OwnThings, StaticValue};
 use super::waits::WaitMemory;
 use crate::thread::local::Locals;
 
@@ -39,6 +39,12 @@ pub struct Setup {
     /// Whether waiting on a condition variable may end without a notification, and a park without
     /// its token.
     pub spurious_wakeups: bool,
+    /// Whether statics are initialised in steps, which matters only if an initialiser does more than to
+    /// make new things.
+    pub are_statics_visible: bool,
+    /// Whether a writer that waits for an `RwLock` holds up readers, which matters only if a reader waits
+    /// while it holds the lock, or does not wait for it.
+    pub are_writers_announced: bool,
     /// Whether something that was not dropped by the end is an error.
     pub leak_check: bool,
     /// Whether to tell the registry with which values objects are made.
@@ -51,6 +57,8 @@ impl Default for Setup {
             target: Target::X86,
             stack_size: 256 * 1024,
             are_ends_visible: false,
+            are_statics_visible: false,
+            are_writers_announced: false,
             spurious_wakeups: true,
             leak_check: true,
             keeps_first_values: false,
@@ -102,6 +110,7 @@ pub(crate) struct Slot {
     pub(crate) trap: Option<CoroutineTrapHandler<End>>,
     /// The lowest address of its stack: that of the guard page.
     pub(crate) stack_limit: usize,
+    /// Who makes what it makes: it, or the static that it is initialising.
     pub(crate) maker: MakerId,
     pub(crate) tokens: Tokens,
     pub(crate) stack_size: usize,
@@ -110,6 +119,8 @@ pub(crate) struct Slot {
     /// It is not to be resumed again: see [`Current::abandon`](super::Current::abandon).
     pub(crate) is_abandoned: bool,
     pub(crate) waits: WaitMemory,
+    /// The reader-writer locks that it holds for reading, each as often as it does.
+    pub(crate) reading: Vec<Address>,
     /// The drop of the last reference to an `Arc` that it is in, if the order of drops is not known
     /// to matter.
     pub(crate) final_drop: Option<FinalDrop>,
@@ -146,6 +157,25 @@ pub(crate) struct Joined {
     pub(crate) location: &'static Location<'static>,
 }
 
+/// How a reader-writer lock is used.
+pub(crate) struct LockUse {
+    pub(crate) lock: Address,
+    /// There is a writer that waits if it has to.
+    pub(crate) has_writers: bool,
+    /// Such a writer could hold up a reader in a way that matters.
+    pub(crate) can_hold_up: bool,
+}
+
+impl LockUse {
+    pub(crate) fn of(lock: Address) -> Self {
+        LockUse {
+            lock,
+            has_writers: false,
+            can_hold_up: false,
+        }
+    }
+}
+
 /// One run of the program.
 pub(crate) struct Execution {
     /// Unlike that of any other execution in this process.
@@ -164,13 +194,15 @@ pub(crate) struct Execution {
     pub(crate) states: Vec<u64>,
     pub(crate) names: LocalNames,
     counts: Vec<MadeCounts>,
-    /// The static that is being initialised makes things, not its thread.
-    pub(crate) static_maker: Option<MakerId>,
+    /// What the static that is being initialised, unseen, has made.
+    pub(crate) own_things: OwnThings,
     pub(crate) newborns: VecDeque<Newborn>,
     pub(crate) stacks: StackPool,
     pub(crate) races: Races,
     pub(crate) statics: Vec<StaticValue>,
     pub(crate) watched: Vec<Watched>,
+    /// How reader-writer locks are used, if writers are not announced.
+    pub(crate) lock_uses: Vec<LockUse>,
     /// Threads that were joined, of which the monitor has not been told.
     pub(crate) joined: Vec<Joined>,
     pub(crate) error: Option<ProgramError>,
@@ -230,12 +262,13 @@ impl Execution {
             states: Vec::new(),
             names: LocalNames::new(registry),
             counts: Vec::new(),
-            static_maker: None,
+            own_things: OwnThings::default(),
             newborns: VecDeque::new(),
             stacks: StackPool::default(),
             races: Races::default(),
             statics: Vec::new(),
             watched: Vec::new(),
+            lock_uses: Vec::new(),
             joined: Vec::new(),
             error: None,
             is_in_coroutine: false,
@@ -254,9 +287,10 @@ impl Execution {
         for thread in self.present.drain(..) {
             self.slots[thread.index()].status = Status::Absent;
         }
-        self.static_maker = None;
+        self.own_things.clear();
         self.races.reset(serial);
         self.watched.clear();
+        self.lock_uses.clear();
         self.joined.clear();
         self.error = None;
         self.began_panicking = std::thread::panicking();
@@ -284,6 +318,9 @@ impl Execution {
         *count += 1;
         let object = self.names.object(maker, nth, kind, location);
         self.set_state(object, state);
+        if self.phase == Phase::Silent {
+            self.own_things.add_object(object);
+        }
         if self.setup.keeps_first_values {
             self.names.registry().note_first_value(object, state);
         }
@@ -302,11 +339,15 @@ impl Execution {
         self.names.thread(maker, nth, location)
     }
 
+    /// Whether no other thread was made yet.
+    #[inline]
+    pub(crate) fn is_alone(&self) -> bool {
+        self.present.len() == 1 && self.newborns.is_empty()
+    }
+
+    /// Who makes what is made now: the thread that is running, or the static that it initialises.
     pub(crate) fn maker(&self) -> MakerId {
-        match self.static_maker {
-            Some(maker) => maker,
-            None => self.slots[self.thread.index()].maker,
-        }
+        self.slots[self.thread.index()].maker
     }
 
     /// The maker has made nothing yet.

@@ -32,3 +32,4 @@ pub use mapping::{Events, Target};
 pub use names::{Names, Registry};
 pub use operation::{Current, Object, Step, Watch};
 pub use runtime::{Checked, Runtime};
+pub(crate) use statics::Declared;

@@ -21,7 +21,7 @@ use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::error::{Place, ProgramError};
 use super::execution::{
-    Execution, FinalDrop, Joined, Outcomes, Phase, Status, Watched, current_execution,
+    Execution, FinalDrop, Joined, LockUse, Outcomes, Phase, Status, Watched, current_execution,
 };
 use super::foreign;
 use super::mapping::{Events, Target};
@@ -254,15 +254,21 @@ impl Current {
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         if self.is_direct() {
+            if self.phase() == Phase::Silent {
+                self.check_unseen(intent, outcomes);
+            }
             return self.directly(location, perform);
         }
-        let (yielder, final_drop) = self.with(|execution| {
+        let (yielder, final_drop, is_reading) = self.with(|execution| {
             let slot = &mut execution.slots[execution.thread.index()];
             slot.intent = intent;
             slot.outcomes = outcomes;
             slot.location = location;
-            (slot.yielder, slot.final_drop)
+            (slot.yielder, slot.final_drop, !slot.reading.is_empty())
         });
+        if is_reading && may_wait(intent) {
+            self.note_wait_of_reader();
+        }
         if let Some(drop) = final_drop {
             self.complain_of_drop(drop);
         }
@@ -339,7 +345,7 @@ impl Current {
     /// another thread will do.
     #[inline]
     pub fn is_alone(self) -> bool {
-        self.with(|execution| execution.present.len() == 1 && execution.newborns.is_empty())
+        self.with(|execution| execution.is_alone())
     }
 
     /// Whether waiting on a condition variable may end without a notification.
@@ -410,6 +416,53 @@ impl Current {
         });
     }
 
+    /// Whether readers know of writers that wait.
+    pub(crate) fn are_writers_announced(self) -> bool {
+        self.with(|execution| execution.setup.are_writers_announced)
+    }
+
+    /// A thread takes the lock for writing, and waits if it has to.
+    pub(crate) fn note_writer(self, lock: Address) {
+        self.note_lock_use(lock, |used| used.has_writers = true);
+    }
+
+    /// A writer that waits could hold up a reader of the lock in a way that matters.
+    #[cold]
+    pub(crate) fn note_held_up(self, lock: Address) {
+        self.note_lock_use(lock, |used| used.can_hold_up = true);
+    }
+
+    fn note_lock_use(self, lock: Address, note: impl FnOnce(&mut LockUse)) {
+        let is_needed = self.with(|execution| {
+            if execution.setup.are_writers_announced || execution.phase == Phase::Dissolving {
+                return false;
+            }
+            let uses = &mut execution.lock_uses;
+            let at = uses.iter().position(|used| used.lock == lock);
+            let at = at.unwrap_or_else(|| {
+                uses.push(LockUse::of(lock));
+                uses.len() - 1
+            });
+            note(&mut uses[at]);
+            uses[at].has_writers && uses[at].can_hold_up
+        });
+        if is_needed {
+            self.fail(ProgramError::NeedsAnnouncedWriters);
+        }
+    }
+
+    /// The calling thread may wait while it holds locks for reading.
+    #[cold]
+    fn note_wait_of_reader(self) {
+        let held = self.with(|execution| {
+            let slot = &execution.slots[execution.thread.index()];
+            slot.reading.clone()
+        });
+        for lock in held {
+            self.note_held_up(lock);
+        }
+    }
+
     /// Keeps what belongs to a pointer that something was turned into.
     pub(crate) fn keep_for_pointer(self, address: usize, kept: Arc<dyn Any + Send + Sync>) {
         self.with(|execution| execution.raw.insert(address, kept));
@@ -423,12 +476,9 @@ impl Current {
     /// An operation was performed at once (see [`Step::is_seen`]) that would have to wait for what
     /// no one will do.
     #[cold]
-    pub(crate) fn cannot_wait(self, location: &'static Location<'static>) -> ! {
+    pub(crate) fn cannot_wait(self) -> ! {
         if self.phase() == Phase::Silent {
-            self.fail(ProgramError::BadUse {
-                message: "the initialiser of a static waits for another thread".to_owned(),
-                place: Some(location.into()),
-            });
+            self.need_visible_statics();
         }
         self.abandon();
         panic!("a destructor waits, after the end of the check, for what will not happen");
@@ -569,6 +619,15 @@ impl Watch {
     }
 }
 
+/// Whether a thread may have to wait for others here.
+fn may_wait(intent: Intent) -> bool {
+    match intent {
+        Intent::Local => false,
+        Intent::Access { awaits, .. } => awaits.is_some(),
+        Intent::Join(_) | Intent::Hint => true,
+    }
+}
+
 /// Unwinds the calling thread, past the panic hook.
 #[cold]
 pub(crate) fn dissolve_thread() -> ! {
@@ -699,6 +758,22 @@ impl<'execution> Step<'execution> {
         self.execution.slots[self.thread.index()]
             .waits
             .note_lock(object);
+    }
+
+    /// The thread holds the lock for reading, once more.
+    #[inline]
+    pub(crate) fn begin_reading(&mut self, lock: Address) {
+        let slot = &mut self.execution.slots[self.thread.index()];
+        slot.reading.push(lock);
+    }
+
+    /// The thread holds the lock for reading once less.
+    #[inline]
+    pub(crate) fn end_reading(&mut self, lock: Address) {
+        let reading = &mut self.execution.slots[self.thread.index()].reading;
+        if let Some(at) = reading.iter().rposition(|&held| held == lock) {
+            reading.swap_remove(at);
+        }
     }
 
     /// Touches an object by a change that commutes with others. Returns its state before, which

@@ -248,6 +248,15 @@ impl Races {
         clocks.now.advance(thread);
     }
 
+    /// Joins the thread's clock to one that the caller keeps: that of the readers of a lock.
+    pub(crate) fn publish_more(&mut self, thread: ThreadId, clock: &mut Vec<u32>) {
+        let clocks = self.clocks(thread);
+        let mut joined = Clock(std::mem::take(clock));
+        joined.join(&clocks.now);
+        *clock = joined.0;
+        clocks.now.advance(thread);
+    }
+
     /// The thread learns a clock that was kept by [`publish`](Self::publish).
     pub(crate) fn learn(&mut self, thread: ThreadId, clock: &[u32]) {
         let now = &mut self.clocks(thread).now;

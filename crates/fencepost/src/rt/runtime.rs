@@ -260,6 +260,8 @@ impl Program for Runtime {
             ProgramError::BadUse { .. }
                 | ProgramError::NeedsVisibleEnds
                 | ProgramError::NeedsOrderedDrops
+                | ProgramError::NeedsVisibleStatics
+                | ProgramError::NeedsAnnouncedWriters
         )
     }
 

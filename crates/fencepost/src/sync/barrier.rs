@@ -119,7 +119,7 @@ impl Barrier {
             now
         });
         if now == round {
-            current.cannot_wait(location);
+            current.cannot_wait();
         }
     }
 }

@@ -29,11 +29,10 @@ pub use condvar::{Condvar, WaitTimeoutResult};
 pub use lazy_lock::LazyLock;
 pub use mutex::{Mutex, MutexGuard};
 pub use once::{Once, OnceState};
+pub(crate) use once::{Progress, Turn};
 pub use once_lock::OnceLock;
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
-
-use std::panic::Location;
 
 use crate::rt::Current;
 
@@ -42,13 +41,12 @@ use crate::rt::Current;
 fn lock_outside<G>(
     lock: impl FnOnce() -> LockResult<G>,
     try_lock: impl FnOnce() -> TryLockResult<G>,
-    location: &'static Location<'static>,
 ) -> LockResult<G> {
     match Current::get() {
         None => lock(),
         Some(current) => match taken(try_lock()) {
             Some(guard) => Ok(guard),
-            None => current.cannot_wait(location),
+            None => current.cannot_wait(),
         },
     }
 }

@@ -82,7 +82,7 @@ impl<T: ?Sized> Mutex<T> {
             Some(current) => Ok(self.lock_checked(current, location)),
             None => {
                 let (lock, try_lock) = (|| self.inner.lock(), || self.inner.try_lock());
-                let inner = lock_outside(lock, try_lock, location);
+                let inner = lock_outside(lock, try_lock);
                 wrapped(inner, |inner| self.guard(inner, location))
             }
         }
@@ -143,7 +143,7 @@ impl<T: ?Sized> Mutex<T> {
         let inner = current.operation(intent, Outcomes::One, location, |step| self.take(step));
         match inner {
             Some(inner) => self.guard(inner, location),
-            None => current.cannot_wait(location),
+            None => current.cannot_wait(),
         }
     }
 

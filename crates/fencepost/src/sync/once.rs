@@ -17,13 +17,14 @@ pub(super) const RUNNING: u64 = 1;
 pub(super) const DONE: u64 = 2;
 
 /// The steps of doing something once.
-pub(super) struct Progress {
+#[derive(Clone, Copy)]
+pub(crate) struct Progress {
     object: Object,
 }
 
 /// Whether the caller is the one who does it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Turn {
+pub(crate) enum Turn {
     Mine,
     Done,
 }
@@ -39,7 +40,12 @@ impl Progress {
         }
     }
 
-    pub(super) fn object(&self) -> &Object {
+    /// For the initialisation of a static.
+    pub(crate) fn of_static(location: &'static Location<'static>) -> Self {
+        Progress::new("static", NEW, location)
+    }
+
+    pub(crate) fn object(&self) -> &Object {
         &self.object
     }
 
@@ -61,7 +67,7 @@ impl Progress {
     }
 
     /// Begins, or waits until it is done.
-    pub(super) fn begin(&self, current: Current, location: &'static Location<'static>) -> Turn {
+    pub(crate) fn begin(&self, current: Current, location: &'static Location<'static>) -> Turn {
         let object = self.object.address();
         let effect = Effect::WriteIf(Condition::Equals(NEW));
         let intent = self.intent(effect, Some(Condition::Differs(RUNNING)));
@@ -80,11 +86,11 @@ impl Progress {
                 }
             }
         });
-        turn.unwrap_or_else(|| current.cannot_wait(location))
+        turn.unwrap_or_else(|| current.cannot_wait())
     }
 
     /// Who has begun is done. `put` leaves the result where others find it.
-    pub(super) fn complete<R>(
+    pub(crate) fn complete<R>(
         &self,
         current: Current,
         location: &'static Location<'static>,
@@ -121,7 +127,7 @@ impl Progress {
                 }
             }
         });
-        done.unwrap_or_else(|| current.cannot_wait(location))
+        done.unwrap_or_else(|| current.cannot_wait())
     }
 
     fn finish(&self, step: &mut Step<'_>) {
@@ -143,7 +149,7 @@ impl Progress {
         let intent = self.intent(Effect::Read, Some(Condition::Equals(DONE)));
         let state = current.operation(intent, Outcomes::One, location, |step| self.load(step));
         if state != DONE {
-            current.cannot_wait(location);
+            current.cannot_wait();
         }
     }
 

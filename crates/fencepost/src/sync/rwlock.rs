@@ -1,5 +1,15 @@
 //! A reader-writer lock is an object whose state is the number of its readers, or [`WRITTEN`].
 //! Every taking and releasing is a write to it, that of a reader too, and a failed attempt is a read.
+//! Readers are ordered with writers, but not with each other.
+//!
+//! A writer that waits may hold up readers that come after it: `std` leaves that open. Mostly it makes no
+//! difference, since the writer could as well have come a little later. But it does if a reader
+//! waits for something while it holds the lock, since what it waits for may be a reader that is held up
+//! (itself, if it reads again), and to one that does not wait (`try_read`). If a program does
+//! either, the check begins again with
+//! [`Setup::are_writers_announced`](crate::rt::Setup::are_writers_announced): another object of the lock
+//! then counts the writers that wait. Readers wait until there are none, and an attempt to read may
+//! fail while there are some.
 //!
 //! The value is in a lock of `std`. In a check that is taken and released in the same steps, and
 //! never waited for.
@@ -9,17 +19,19 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
 use fencepost_explore::{Condition, Effect, Intent};
+use fencepost_memory::Address;
 
 use super::{
-    LockResult, TryLockError, TryLockResult, lock_outside, taken, try_wrapped, unpoisoned, wrapped,
+    LockResult, PoisonError, TryLockError, TryLockResult, lock_outside, taken, try_wrapped,
+    unpoisoned, wrapped,
 };
+use crate::rt::names::WAITING_WRITERS;
 use crate::rt::{Current, Object, Outcomes, Step};
 
 /// Nobody holds the lock.
 const FREE: u64 = 0;
 /// A writer holds the lock.
 const WRITTEN: u64 = u64::MAX;
-
 /// A lock that many readers or one writer can hold, as [`std::sync::RwLock`].
 ///
 /// ```
@@ -30,14 +42,23 @@ const WRITTEN: u64 = u64::MAX;
 /// assert_eq!(*lock.read().unwrap() + *lock.read().unwrap(), 4);
 /// ```
 pub struct RwLock<T: ?Sized> {
-    object: Object,
+    known: Known,
     inner: std::sync::RwLock<T>,
+}
+
+/// A lock as the checker knows it.
+struct Known {
+    object: Object,
+    /// Its state is how many writers wait, if that is told.
+    waiting: Option<Object>,
+    /// What readers have done before they released the lock, for writers.
+    read_until: std::sync::Mutex<Vec<u32>>,
 }
 
 /// Holds an [`RwLock`] for reading until it is dropped, as [`std::sync::RwLockReadGuard`].
 #[must_use = "if unused the RwLock will immediately unlock"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
-    object: &'a Object,
+    known: &'a Known,
     /// Taken away only where the guard is used up.
     inner: Option<std::sync::RwLockReadGuard<'a, T>>,
     location: &'static Location<'static>,
@@ -46,7 +67,7 @@ pub struct RwLockReadGuard<'a, T: ?Sized> {
 /// Holds an [`RwLock`] for writing until it is dropped, as [`std::sync::RwLockWriteGuard`].
 #[must_use = "if unused the RwLock will immediately unlock"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
-    object: &'a Object,
+    known: &'a Known,
     /// Taken away only where the guard is used up.
     inner: Option<std::sync::RwLockWriteGuard<'a, T>>,
     location: &'static Location<'static>,
@@ -57,7 +78,7 @@ impl<T> RwLock<T> {
     #[track_caller]
     pub fn new(value: T) -> Self {
         RwLock {
-            object: Object::new("RwLock", FREE, Location::caller()),
+            known: Known::new(Location::caller()),
             inner: std::sync::RwLock::new(value),
         }
     }
@@ -65,7 +86,7 @@ impl<T> RwLock<T> {
     /// Gives the lock a name for reports.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
-        self.object.set_name(name);
+        self.known.set_name(name);
         self
     }
 
@@ -74,7 +95,7 @@ impl<T> RwLock<T> {
     /// # Errors
     /// The value, if the lock is poisoned. It never is in a check.
     pub fn into_inner(self) -> LockResult<T> {
-        match self.object.is_of_current() {
+        match self.known.object.is_of_current() {
             false => self.inner.into_inner(),
             true => Ok(unpoisoned(self.inner.into_inner())),
         }
@@ -84,37 +105,53 @@ impl<T> RwLock<T> {
 impl<T: ?Sized> RwLock<T> {
     /// Waits until no writer holds the lock, and takes it for reading.
     ///
+    /// A writer that waits may hold up readers: a thread that holds the lock already and takes it again may
+    /// wait for ever, which a check finds.
+    ///
     /// # Errors
     /// The guard, if the lock is poisoned. It never is in a check.
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         let location = Location::caller();
-        let Some(current) = self.object.current(location) else {
+        let Some(current) = self.known.object.current(location) else {
             let (lock, try_lock) = (|| self.inner.read(), || self.inner.try_read());
-            let inner = lock_outside(lock, try_lock, location);
+            let inner = lock_outside(lock, try_lock);
             return wrapped(inner, |inner| self.reader(inner, location));
         };
+        self.known.await_writers(current, location);
         let awaits = Some(Condition::Differs(WRITTEN));
         let intent = self.intent(Effect::Write, awaits);
         let inner = current.operation(intent, Outcomes::One, location, |step| self.take_read(step));
         match inner {
             Some(inner) => Ok(self.reader(inner, location)),
-            None => current.cannot_wait(location),
+            None => current.cannot_wait(),
         }
     }
 
-    /// Takes the lock for reading if no writer holds it.
+    /// Takes the lock for reading if no writer holds it, and perhaps not if one waits for it.
     ///
     /// # Errors
-    /// [`TryLockError::WouldBlock`] if one does, and the guard if the lock is poisoned.
+    /// [`TryLockError::WouldBlock`] if it is not taken, and the guard if the lock is poisoned.
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
         let location = Location::caller();
-        let Some(current) = self.object.current(location) else {
+        let Some(current) = self.known.object.current(location) else {
             return try_wrapped(self.inner.try_read(), |inner| self.reader(inner, location));
         };
+        if self.known.is_held_up(current, location) {
+            return Err(TryLockError::WouldBlock);
+        }
+        let mut met_readers = false;
         let intent = self.intent(Effect::WriteIf(Condition::Differs(WRITTEN)), None);
-        let inner = current.operation(intent, Outcomes::One, location, |step| self.take_read(step));
+        let inner = current.operation(intent, Outcomes::One, location, |step| {
+            let state = step.state(self.known.object.address());
+            met_readers = step.is_seen() && state != FREE && state != WRITTEN;
+            self.take_read(step)
+        });
+        if met_readers {
+            // A writer that waits could have made it fail.
+            current.note_held_up(self.known.object.address());
+        }
         inner
             .map(|inner| self.reader(inner, location))
             .ok_or(TryLockError::WouldBlock)
@@ -127,18 +164,24 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         let location = Location::caller();
-        let Some(current) = self.object.current(location) else {
+        let Some(current) = self.known.object.current(location) else {
             let (lock, try_lock) = (|| self.inner.write(), || self.inner.try_write());
-            let inner = lock_outside(lock, try_lock, location);
+            let inner = lock_outside(lock, try_lock);
             return wrapped(inner, |inner| self.writer(inner, location));
         };
-        let intent = self.intent(Effect::Write, Some(Condition::Equals(FREE)));
-        let inner = current.operation(intent, Outcomes::One, location, |step| {
-            self.take_write(step)
-        });
+        current.note_writer(self.known.object.address());
+        let inner = match self.known.waiting {
+            None => {
+                let intent = self.intent(Effect::Write, Some(Condition::Equals(FREE)));
+                current.operation(intent, Outcomes::One, location, |step| {
+                    self.take_write(step)
+                })
+            }
+            Some(waiting) => self.write_announced(current, waiting.address(), location),
+        };
         match inner {
             Some(inner) => Ok(self.writer(inner, location)),
-            None => current.cannot_wait(location),
+            None => current.cannot_wait(),
         }
     }
 
@@ -149,7 +192,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
         let location = Location::caller();
-        let Some(current) = self.object.current(location) else {
+        let Some(current) = self.known.object.current(location) else {
             return try_wrapped(self.inner.try_write(), |inner| self.writer(inner, location));
         };
         let intent = self.intent(Effect::WriteIf(Condition::Equals(FREE)), None);
@@ -163,7 +206,7 @@ impl<T: ?Sized> RwLock<T> {
 
     /// Whether a writer has panicked while it held the lock. Never in a check.
     pub fn is_poisoned(&self) -> bool {
-        !self.object.is_of_current() && self.inner.is_poisoned()
+        !self.known.object.is_of_current() && self.inner.is_poisoned()
     }
 
     /// Forgets that the lock was poisoned.
@@ -176,15 +219,43 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     /// The value, if the lock is poisoned. It never is in a check.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        match self.object.is_of_current() {
+        match self.known.object.is_of_current() {
             false => self.inner.get_mut(),
             true => Ok(unpoisoned(self.inner.get_mut())),
         }
     }
 
+    /// Takes the lock for writing. Readers know meanwhile that a writer waits.
+    fn write_announced(
+        &self,
+        current: Current,
+        waiting: Address,
+        location: &'static Location<'static>,
+    ) -> Option<std::sync::RwLockWriteGuard<'_, T>> {
+        let count = |change: fn(u64) -> u64| {
+            let intent = Intent::Access {
+                object: waiting,
+                effect: Effect::Write,
+                awaits: None,
+            };
+            current.operation(intent, Outcomes::One, location, |step| {
+                let writers = change(step.state(waiting));
+                step.write_in_wait(waiting, writers);
+            });
+        };
+        count(|writers| writers + 1);
+        let intent = self.intent(Effect::Write, Some(Condition::Equals(FREE)));
+        let inner = current.operation(intent, Outcomes::One, location, |step| {
+            self.take_write(step)
+        });
+        // Until then it only holds up those that the lock holds up.
+        count(|writers| writers.saturating_sub(1));
+        inner
+    }
+
     fn intent(&self, effect: Effect, awaits: Option<Condition>) -> Intent {
         Intent::Access {
-            object: self.object.address(),
+            object: self.known.object.address(),
             effect,
             awaits,
         }
@@ -192,8 +263,12 @@ impl<T: ?Sized> RwLock<T> {
 
     fn take_read(&self, step: &mut Step<'_>) -> Option<std::sync::RwLockReadGuard<'_, T>> {
         let inner = taken(self.inner.try_read());
-        let readers = step.state(self.object.address()).wrapping_add(1);
+        let object = self.known.object.address();
+        let readers = step.state(object).wrapping_add(1);
         self.record_attempt(step, inner.is_some().then_some(readers));
+        if inner.is_some() {
+            step.begin_reading(object);
+        }
         inner
     }
 
@@ -205,11 +280,14 @@ impl<T: ?Sized> RwLock<T> {
 
     /// The lock is taken, which gives it a new state, or not.
     fn record_attempt(&self, step: &mut Step<'_>, state: Option<u64>) {
-        let object = self.object.address();
+        let object = self.known.object.address();
         match state {
             Some(state) => {
                 step.write_lock(object, state);
                 step.acquire(object);
+                if state == WRITTEN {
+                    self.known.acquire_from_readers(step);
+                }
                 step.emit(step.target().lock(object), state);
             }
             None => {
@@ -225,7 +303,7 @@ impl<T: ?Sized> RwLock<T> {
         location: &'static Location<'static>,
     ) -> RwLockReadGuard<'a, T> {
         RwLockReadGuard {
-            object: &self.object,
+            known: &self.known,
             inner: Some(inner),
             location,
         }
@@ -237,9 +315,97 @@ impl<T: ?Sized> RwLock<T> {
         location: &'static Location<'static>,
     ) -> RwLockWriteGuard<'a, T> {
         RwLockWriteGuard {
-            object: &self.object,
+            known: &self.known,
             inner: Some(inner),
             location,
+        }
+    }
+}
+
+impl Known {
+    fn new(location: &'static Location<'static>) -> Self {
+        let is_announced = Current::get().is_some_and(Current::are_writers_announced);
+        Known {
+            object: Object::new("RwLock", FREE, location),
+            waiting: is_announced.then(|| Object::new(WAITING_WRITERS, 0, location)),
+            read_until: std::sync::Mutex::default(),
+        }
+    }
+
+    fn set_name(&self, name: &str) {
+        self.object.set_name(name);
+        if let Some(waiting) = &self.waiting {
+            waiting.set_name(&format!("{WAITING_WRITERS} {name}"));
+        }
+    }
+
+    fn intent_on_waiting(waiting: Object, awaits: Option<Condition>) -> Intent {
+        Intent::Access {
+            object: waiting.address(),
+            effect: Effect::Read,
+            awaits,
+        }
+    }
+
+    /// A reader waits for the writers that wait, if that is told.
+    fn await_writers(&self, current: Current, location: &'static Location<'static>) {
+        let Some(waiting) = self.waiting.filter(|_| !current.is_dissolving()) else {
+            return;
+        };
+        let intent = Known::intent_on_waiting(waiting, Some(Condition::Equals(0)));
+        current.operation(intent, Outcomes::One, location, |step| {
+            step.read(waiting.address());
+        });
+    }
+
+    /// Whether an attempt to read fails because a writer waits.
+    fn is_held_up(&self, current: Current, location: &'static Location<'static>) -> bool {
+        if current.is_dissolving() {
+            return false;
+        }
+        let Some(waiting) = self.waiting else {
+            return false;
+        };
+        let either = |writers| 1 + u32::from(writers > 0);
+        let intent = Known::intent_on_waiting(waiting, None);
+        let outcomes = Outcomes::Of(waiting.address(), either);
+        let may_fail = current.operation(intent, outcomes, location, |step| {
+            step.read(waiting.address());
+            step.is_seen() && step.outcome() == 1
+        });
+        if !may_fail {
+            return false;
+        }
+        // A writer waits only for those who hold the lock.
+        let object = self.object.address();
+        let intent = Intent::Access {
+            object,
+            effect: Effect::Read,
+            awaits: None,
+        };
+        current.operation(intent, Outcomes::One, location, |step| {
+            let state = step.read(object);
+            step.emit(step.target().failed_lock(object), state);
+            state != FREE
+        })
+    }
+
+    /// What readers have done happens before what the writer does.
+    fn acquire_from_readers(&self, step: &mut Step<'_>) {
+        let thread = step.thread();
+        if let Some(races) = step.races() {
+            let read_until = self.read_until.lock();
+            races.learn(thread, &read_until.unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// What the reader has done happens before what writers do, but not before what other readers do.
+    fn release_to_writers(&self, step: &mut Step<'_>) {
+        let thread = step.thread();
+        if let Some(races) = step.races() {
+            let read_until = self.read_until.lock();
+            let mut read_until = read_until.unwrap_or_else(PoisonError::into_inner);
+            races.publish_more(thread, &mut read_until);
         }
     }
 }
@@ -247,15 +413,15 @@ impl<T: ?Sized> RwLock<T> {
 /// Releases the lock, or a part of it, in a step that calls `release` and gives it the state
 /// that `after` makes of the one before.
 fn release<R>(
-    object: &Object,
+    known: &Known,
     location: &'static Location<'static>,
     release: impl FnOnce() -> R,
     after: impl FnOnce(u64) -> u64,
 ) -> R {
-    let Some(current) = Current::get().filter(|_| object.is_of_current()) else {
+    let Some(current) = Current::get().filter(|_| known.object.is_of_current()) else {
         return release();
     };
-    let object = object.address();
+    let object = known.object.address();
     let intent = Intent::Access {
         object,
         effect: Effect::Write,
@@ -263,9 +429,18 @@ fn release<R>(
     };
     current.operation(intent, Outcomes::One, location, |step| {
         let result = release();
-        let state = after(step.state(object));
+        let before = step.state(object);
+        let state = after(before);
         step.write_lock(object, state);
-        step.release(object);
+        if before == WRITTEN {
+            step.release(object);
+        } else {
+            known.release_to_writers(step);
+            step.end_reading(object);
+        }
+        if state != FREE && before == WRITTEN {
+            step.begin_reading(object);
+        }
         step.emit(step.target().unlock(object), state);
         result
     })
@@ -278,15 +453,15 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         let location = Location::caller();
         let inner = this.inner.take().expect("a guard holds its lock");
         let downgrade = || std::sync::RwLockWriteGuard::downgrade(inner);
-        let inner = release(this.object, location, downgrade, |_| 1);
+        let inner = release(this.known, location, downgrade, |_| 1);
         // The thread goes on holding the lock.
-        if this.object.is_of_current()
+        if this.known.object.is_of_current()
             && let Some(current) = Current::get()
         {
-            current.note_lock(this.object.address());
+            current.note_lock(this.known.object.address());
         }
         RwLockReadGuard {
-            object: this.object,
+            known: this.known,
             inner: Some(inner),
             location,
         }
@@ -297,7 +472,7 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     fn drop(&mut self) {
         if let Some(inner) = self.inner.take() {
             let after = |state: u64| state.saturating_sub(1);
-            release(self.object, self.location, || drop(inner), after);
+            release(self.known, self.location, || drop(inner), after);
         }
     }
 }
@@ -305,7 +480,7 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     fn drop(&mut self) {
         if let Some(inner) = self.inner.take() {
-            release(self.object, self.location, || drop(inner), |_| FREE);
+            release(self.known, self.location, || drop(inner), |_| FREE);
         }
     }
 }

@@ -192,7 +192,7 @@ fn has_ended(
         let state = step.read(end);
         let events = step.target().load(end);
         step.emit(events, state);
-        step.acquire(end);
+        // `std` promises no order: only a join has one.
         state == 1
     })
 }
@@ -342,7 +342,8 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// Whether the thread has finished, and joining it would not wait.
+    /// Whether the thread has finished, and joining it would not wait. What the thread has done need
+    /// not be visible before it is joined.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
         let location = Location::caller();

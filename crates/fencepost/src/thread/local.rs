@@ -83,6 +83,7 @@ impl<T: 'static> LocalKey<T> {
             return self.outside.try_with(f).map_err(|_| AccessError);
         };
         current.depend_on_thread();
+        current.note_identity_use();
         let value = match self.find(current) {
             Some(found) => found?,
             None => self.initialise(current, (self.initialise)()),

@@ -36,6 +36,7 @@ pub fn current() -> Thread {
         None => Thread::outside(std::thread::current()),
         Some(current) => {
             current.depend_on_thread();
+            current.note_identity_use();
             Thread::of(current, current.thread())
         }
     }

@@ -26,7 +26,7 @@ pub fn without_spurious() -> Setup {
 /// Explores; begins again when the runtime asks for it.
 #[track_caller]
 pub fn explore_with(
-    setup: Setup,
+    mut setup: Setup,
     settings: &Settings,
     program: impl Fn() + Send + Sync + 'static,
 ) -> Explored {
@@ -36,11 +36,16 @@ pub fn explore_with(
     loop {
         let runtime = || Runtime::new(checked.clone(), setup, registry.clone());
         let report = explore(runtime, settings, &mut |_| ControlFlow::Continue(()));
-        let asks = |found: &fencepost_explore::Found<ProgramError>| {
-            let orders = Fault::Program(ProgramError::NeedsOrderedDrops);
-            matches!(&found.problem, Problem::Fault(fault) if *fault == orders)
+        let asks_for = |error| {
+            let wanted = Fault::Program(error);
+            let mut findings = report.findings.iter();
+            findings.any(|f| matches!(&f.problem, Problem::Fault(fault) if *fault == wanted))
         };
-        if report.findings.iter().any(asks) {
+        let needs_statics = asks_for(ProgramError::NeedsVisibleStatics);
+        setup.are_statics_visible |= needs_statics;
+        let needs_writers = asks_for(ProgramError::NeedsAnnouncedWriters);
+        setup.are_writers_announced |= needs_writers;
+        if needs_statics || needs_writers || asks_for(ProgramError::NeedsOrderedDrops) {
             restarts += 1;
             assert!(restarts < 10, "it asks again and again");
             continue;

@@ -73,6 +73,9 @@ pub(crate) const END_TOKEN: &str = "end";
 pub(crate) const PARK_TOKEN: &str = "park token";
 pub(crate) const WAIT_TOKEN: &str = "wait token";
 
+/// What counts the writers that wait for an `RwLock`.
+pub(crate) const WAITING_WRITERS: &str = "writers that wait for";
+
 /// What is known of a thread.
 #[derive(Clone, Debug)]
 pub struct ThreadRecord {

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     END_TOKEN, Maker, MakerId, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN, SourceLocation,
-    Tables, WAIT_TOKEN, derive_name,
+    Tables, WAIT_TOKEN, WAITING_WRITERS, derive_name,
 };
 
 /// The names of a check's threads and objects, as far as they were known when this was made.
@@ -91,12 +91,14 @@ impl Names {
     }
 }
 
-/// What belongs to an `Arc` is not called as the value that it points to.
-fn part_of_arc(kind: &str) -> Option<&'static str> {
+/// What belongs to an `Arc` is not called as the value that it points to, and what belongs to a lock not
+/// as the lock.
+fn part_of(kind: &str) -> Option<&'static str> {
     match kind {
         "Arc" => Some("count of"),
         "reference to an Arc" | "later reference to an Arc" => Some("reference to"),
         "weak reference to an Arc" | "later weak reference to an Arc" => Some("weak reference to"),
+        WAITING_WRITERS => Some(WAITING_WRITERS),
         _ => None,
     }
 }
@@ -150,7 +152,7 @@ fn object_names(
             derive_name(&line, location.column())
         });
         match (guess, &tables.makers[object.maker.index()]) {
-            (Some(name), _) => match part_of_arc(object.kind) {
+            (Some(name), _) => match part_of(object.kind) {
                 Some(part) => format!("{part} {name}"),
                 None => name.clone(),
             },

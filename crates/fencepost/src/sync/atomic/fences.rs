@@ -21,6 +21,8 @@ pub fn fence(order: Ordering) {
         order != Ordering::Relaxed,
         "there is no such thing as a relaxed fence"
     );
+    // It has an effect on the thread that runs it.
+    current.note_identity_use();
     current.local(Location::caller(), |step| {
         let events = step.target().fence(order);
         step.emit(events, 0);

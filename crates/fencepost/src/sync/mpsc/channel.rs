@@ -210,7 +210,7 @@ impl<T> Channel<T> {
             Sent::Done => Ok(()),
             Sent::Offered(offer) => self.wait_for_answer(current, offer, location),
             Sent::Disconnected(value) => Err(SendError(value)),
-            Sent::Full(_) => current.cannot_wait(location),
+            Sent::Full(_) => current.cannot_wait(),
         }
     }
 
@@ -261,7 +261,7 @@ impl<T> Channel<T> {
         match returned {
             Some(message) => Err(SendError(message.value)),
             None if is_answered => Ok(()),
-            None => current.cannot_wait(location),
+            None => current.cannot_wait(),
         }
     }
 
@@ -417,7 +417,7 @@ impl<T> Channel<T> {
         match received {
             Ok(value) => Ok(value),
             Err(TryRecvError::Disconnected) => Err(RecvError),
-            Err(TryRecvError::Empty) => current.cannot_wait(location),
+            Err(TryRecvError::Empty) => current.cannot_wait(),
         }
     }
 
