@@ -155,6 +155,14 @@ impl<'a> Budget<'a> {
         }
     }
 
+    /// All that was counted is counted anew.
+    fn begin_again<E>(&self, before: &Gathered<E>) {
+        self.runs.store(0, Ordering::Relaxed);
+        self.executions.store(before.executions, Ordering::Relaxed);
+        self.abandoned.store(before.abandoned, Ordering::Relaxed);
+        self.steps.store(before.steps, Ordering::Relaxed);
+    }
+
     /// Whether it is time to keep a checkpoint. Only one worker is told so.
     fn is_save_due(&self, elapsed: Duration) -> bool {
         let (Some(every), now) = (self.every, milliseconds(elapsed)) else {
@@ -321,6 +329,18 @@ where
     F: Fn() -> P + Sync,
 {
     let Keeping { from, saver } = keeping;
+    // Several workers may have to begin again, and a checkpoint is no place to begin again from.
+    let alone;
+    let is_kept = from.is_some() || saver.is_some();
+    let settings = if is_kept && settings.strategy == Strategy::Exhaustive {
+        alone = Settings {
+            workers: 1,
+            ..settings.clone()
+        };
+        &alone
+    } else {
+        settings
+    };
     let is_resumed = from.is_some();
     let mut resumed = Resumed::nothing(settings);
     let mut keeper = None;
@@ -345,11 +365,11 @@ where
     let gathered = match &settings.strategy {
         Strategy::Exhaustive => {
             let workers = settings.workers.max(1);
-            let pool = pool.insert(Arc::new(match &tree {
+            let first = pool.insert(Arc::new(match &tree {
                 Some(tree) => Pool::restored(workers, tree),
                 None => Pool::new(workers),
             }));
-            let work = |worker: usize, eye: &mut Eye<'_, '_>| {
+            let work = |pool: &Arc<Pool>, worker: usize, eye: &mut Eye<'_, '_>| {
                 let run = Run::new(program(), settings, true);
                 let mut search = Optimal::new(run, Arc::clone(pool));
                 if let Some(tree) = &tree {
@@ -359,7 +379,17 @@ where
                 let begins_at_root = worker == 0 && tree.is_none();
                 explore_part(search, worker, begins_at_root, pool, keeper, eye)
             };
-            with_workers(settings.workers, &budget, watchman, &work)
+            let by_all = |worker: usize, eye: &mut Eye<'_, '_>| work(first, worker, eye);
+            let gathered = with_workers(workers, &budget, &mut *watchman, &by_all);
+            if first.is_in_vain() && !budget.is_stopped.load(Ordering::Relaxed) {
+                budget.begin_again(&before);
+                let alone = Arc::new(Pool::new(1));
+                alone.be_unsure();
+                let by_one = |worker: usize, eye: &mut Eye<'_, '_>| work(&alone, worker, eye);
+                with_workers(1, &budget, watchman, &by_one)
+            } else {
+                gathered
+            }
         }
         &Strategy::Bounded { preemptions } => {
             let mut eye = Eye::new(&budget, Some(watchman));
@@ -531,7 +561,12 @@ fn explore_part<P: Program>(
             pool.stop();
             break;
         }
-        if has_work && (pool.is_hungry() || eye.budget.settings.shares_always) {
+        if pool.is_in_vain() {
+            pool.stop();
+            break;
+        }
+        let is_wanted = pool.is_hungry() || eye.budget.settings.shares_always;
+        if has_work && is_wanted && keeper.is_none() && !pool.is_unsure() {
             search.share();
             has_work = search.has_own_work();
         }

@@ -70,6 +70,8 @@ pub(crate) struct Optimal<P: Program> {
     part: Option<Turn>,
     /// What to begin with.
     task: Option<Task>,
+    /// The program has operations of which it is not known beforehand what they touch.
+    is_unsure: bool,
     /// The part of all executions that is in this worker's part of the tree, estimated.
     weight: f64,
     /// The part of all executions in what this worker has explored.
@@ -114,6 +116,7 @@ impl<P: Program> Optimal<P> {
             shared: Vec::new(),
             part: None,
             task: None,
+            is_unsure: false,
             weight: 1.0,
             explored: 0.0,
             executions: 0,
@@ -460,6 +463,15 @@ impl<P: Program> Optimal<P> {
         next.done = 0;
         next.sleep.clear();
         let past = &self.run.past;
+        let event = past.event(depth as u32);
+        if !self.is_unsure
+            && (event.intent == Intent::Hint
+                || event.outcomes > 1
+                || past.links(depth as u32).len() > 1)
+        {
+            self.is_unsure = true;
+            self.pool.be_unsure();
+        }
         if let [one, others @ ..] = past.links(depth as u32)
             && !others.is_empty()
             && past.event(depth as u32).intent != Intent::Hint

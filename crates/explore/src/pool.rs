@@ -17,9 +17,10 @@
 //! When nobody explores anything that is asleep at a node, or below it, a worker takes the node back and
 //! explores all that is left there by itself.
 //!
-//! If it is not known beforehand what a step touches, something may stay asleep at the leaf after
-//! all. Such a step waits until what is asleep has been explored ([`Sleeper::is_firm`]), as it
-//! would with one worker.
+//! All this rests on knowing what a planned step touches. Where that is not so, because a thread waits in
+//! a loop, an operation touches several objects or has several outcomes, something may stay asleep at a
+//! leaf after all, and classes would be lost (brute force shows it). Such programs are explored by one worker;
+//! if nodes were shared before that was noticed, from the beginning ([`Pool::be_unsure`]).
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
@@ -117,6 +118,8 @@ pub(crate) struct Pool {
     changed: Condvar,
     idle: AtomicUsize,
     is_stopped: AtomicBool,
+    has_shared: AtomicBool,
+    is_unsure: AtomicBool,
 }
 
 #[derive(Default)]
@@ -136,7 +139,27 @@ impl Pool {
             changed: Condvar::new(),
             idle: AtomicUsize::new(0),
             is_stopped: AtomicBool::new(false),
+            has_shared: AtomicBool::new(false),
+            is_unsure: AtomicBool::new(false),
         }
+    }
+
+    /// The program has operations of which it is not known beforehand what they touch.
+    #[cold]
+    pub(crate) fn be_unsure(&self) {
+        self.is_unsure.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether nodes may be shared.
+    #[inline]
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.is_unsure.load(Ordering::SeqCst)
+    }
+
+    /// Whether nodes were shared that should not have been: one worker has to do it all again.
+    #[inline]
+    pub(crate) fn is_in_vain(&self) -> bool {
+        self.is_unsure() && self.has_shared.load(Ordering::SeqCst)
     }
 
     /// A pool as it was when a checkpoint was made.
@@ -256,6 +279,7 @@ impl Pool {
 
     /// Makes nodes known to all.
     pub(crate) fn open(&self, nodes: &[NodeRef]) {
+        self.has_shared.store(true, Ordering::SeqCst);
         self.lock().open.extend_from_slice(nodes);
         self.changed.notify_all();
     }
