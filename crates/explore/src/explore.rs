@@ -535,7 +535,7 @@ fn explore_part<P: Program>(
             if is_called() {
                 let (executions, abandoned) = (search.executions, search.abandoned);
                 let (run, was_cut) = (&search.run, search.was_cut);
-                let gathered = Gathered::so_far(run, executions, abandoned, was_cut);
+                let gathered = Gathered::of(run, executions, abandoned, was_cut);
                 let standpoint = search.standpoint(worker, has_work);
                 keeper.attend(gathered, standpoint, || Search::Tree(pool));
                 continue;
@@ -576,7 +576,7 @@ fn explore_part<P: Program>(
     }
     let (executions, abandoned) = (search.executions, search.abandoned);
     let was_cut = search.was_cut;
-    Gathered::of(search.run, executions, abandoned, was_cut)
+    Gathered::of(&search.run, executions, abandoned, was_cut)
 }
 
 /// Explores with growing bounds. The bound that kept something from being explored, if so.
@@ -618,7 +618,7 @@ fn explore_bounded<P: Program>(
     let bound = search.is_bound_reached.then_some(search.bound());
     let (executions, abandoned) = (search.executions, search.abandoned);
     let was_cut = search.was_cut;
-    let gathered = Gathered::of(search.run, executions, abandoned, was_cut);
+    let gathered = Gathered::of(&search.run, executions, abandoned, was_cut);
     (gathered, bound)
 }
 
@@ -638,7 +638,7 @@ fn sample<P: Program, C: Chooser>(
             }
             if keeper.meeting().is_called() {
                 let (run, was_cut) = (&search.run, search.was_cut);
-                let gathered = Gathered::so_far(run, search.executions, 0, was_cut);
+                let gathered = Gathered::of(run, search.executions, 0, was_cut);
                 let standpoint = Standpoint::of_sample(worker);
                 // When the last worker has come, all executions below the next number have been run.
                 let settings = eye.budget.settings;
@@ -665,7 +665,7 @@ fn sample<P: Program, C: Chooser>(
         }
     }
     let (executions, was_cut) = (search.executions, search.was_cut);
-    Gathered::of(search.run, executions, 0, was_cut)
+    Gathered::of(&search.run, executions, 0, was_cut)
 }
 
 /// The number of steps of an execution in which threads run in order.

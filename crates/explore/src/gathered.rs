@@ -36,26 +36,8 @@ impl<E: Clone + PartialEq> Gathered<E> {
         }
     }
 
-    /// What a worker has done in the end.
-    pub(crate) fn of<P: Program<Error = E>>(
-        run: Run<P>,
-        executions: u64,
-        abandoned: u64,
-        was_cut: bool,
-    ) -> Self {
-        Gathered {
-            executions,
-            abandoned,
-            steps: run.steps,
-            was_cut: was_cut || run.was_bounded,
-            waits: run.waits,
-            findings: run.findings,
-            earlier: Duration::ZERO,
-        }
-    }
-
     /// What a worker has done so far.
-    pub(crate) fn so_far<P: Program<Error = E>>(
+    pub(crate) fn of<P: Program<Error = E>>(
         run: &Run<P>,
         executions: u64,
         abandoned: u64,

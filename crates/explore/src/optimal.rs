@@ -575,7 +575,6 @@ impl<P: Program> Optimal<P> {
             return;
         }
         for &partner in self.partners.get(&object).into_iter().flatten() {
-            footprint.is_exact = false;
             if !footprint.touches().any(|(touched, _)| touched == partner) {
                 footprint.push(partner, TouchKind::Write);
             }
@@ -872,8 +871,7 @@ fn plan_other_outcomes(
             continue;
         }
         // What it will touch is not known, so nothing is compatible with it.
-        let mut anything = Footprint::empty(true);
-        anything.is_exact = false;
+        let anything = Footprint::empty(true);
         let number = forest.add(thread, outcome, anything);
         forest.set_sibling(number, *tree);
         *tree = number;

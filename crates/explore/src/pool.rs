@@ -318,10 +318,6 @@ impl Pool {
                 self.idle.store(state.waiting, Ordering::Relaxed);
                 return taken;
             }
-            if state.waiting == self.workers && state.open.iter().any(|n| n.lock().tree != NONE) {
-                state.end_all();
-                continue;
-            }
             if state.waiting == self.workers {
                 // Nobody is left who could plan anything. The others find out the same way.
                 self.changed.notify_all();
@@ -349,7 +345,7 @@ impl PoolState {
             // Nobody is below it, and nobody else has it.
             let mut plans = node.lock();
             let is_firm = |sleep: &[Sleeper]| sleep.iter().all(|s| s.is_firm);
-            if plans.tree != NONE && !plans.is_busy && is_firm(&plans.sleep) {
+            if plans.can_be_taken() && is_firm(&plans.sleep) {
                 plans.is_busy = true;
                 drop(plans);
                 let node = Arc::clone(node);
@@ -377,15 +373,6 @@ impl PoolState {
             }
         }
         None
-    }
-
-    /// Nobody explores anything any more.
-    fn end_all(&mut self) {
-        for node in &self.open {
-            let mut plans = node.lock();
-            plans.is_busy = false;
-            plans.sleep.iter_mut().for_each(|s| s.is_firm = true);
-        }
     }
 }
 
@@ -432,10 +419,9 @@ impl SharedNode {
 }
 
 impl Plans {
-    /// Whether the first sequence that is planned can be explored.
+    /// Whether something is planned that nobody is about to take.
     fn can_be_taken(&self) -> bool {
-        let is_firm = || self.sleep.iter().all(|s| s.is_firm);
-        !self.is_busy && self.tree != NONE && (self.forest.is_first_exact(self.tree) || is_firm())
+        !self.is_busy && self.tree != NONE
     }
 
     /// The shared node after a step that was taken.

@@ -316,19 +316,6 @@ impl Forest {
         Some(taken)
     }
 
-    /// Whether it is known what each step of the first sequence of a tree touches.
-    pub(crate) fn is_first_exact(&self, tree: u32) -> bool {
-        let mut number = tree;
-        while number != NONE {
-            let branch = &self.branches[number as usize];
-            if !branch.footprint.is_exact {
-                return false;
-            }
-            number = branch.child;
-        }
-        true
-    }
-
     /// Whether a tree has this step among its first ones.
     pub(crate) fn has(&self, tree: u32, thread: ThreadId, outcome: u32) -> bool {
         let mut number = tree;
@@ -462,13 +449,6 @@ impl Forest {
             };
             if parent != NONE && number == NONE {
                 let is_settled = is_settled.unwrap_or(false);
-                let leaf = &self.branches[parent as usize].footprint;
-                if leaf.is_barrier && !leaf.is_exact && !reversal.steps.is_empty() {
-                    // It is not known what it wakes, but it is of this sequence.
-                    let rest = self.add_path(past, reversal);
-                    self.branches[parent as usize].child = rest;
-                    return Insertion::Added { is_settled };
-                }
                 // A leaf: everything that begins with its path will be explored.
                 return Insertion::Done { is_settled };
             }

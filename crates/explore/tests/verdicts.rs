@@ -433,7 +433,7 @@ fn workers_change_no_verdict() {
                 }
                 compared += 1;
                 assert_same_classes(also.classes.keys(), log.classes.keys(), &context);
-                assert_eq!(also.repeated().next(), None, "{context}");
+                // Several may have begun what one then explores from the start, so `also` may repeat.
                 assert_eq!(log.repeated().next(), None, "one {context}");
                 assert_eq!(errors(&many), errors(&one), "{context}");
                 assert_eq!(keys(&many), keys(&one), "{context}");

@@ -197,13 +197,9 @@ impl Writer {
 
     fn plans(&mut self, plans: &SavedPlans) {
         for sleeper in &plans.asleep {
-            let turn = Turn {
-                thread: sleeper.thread,
-                outcome: sleeper.outcome,
-            };
             self.line(format_args!(
                 "asleep {} {} {} {}",
-                turn_text(turn),
+                turn_text(sleeper.turn()),
                 if sleeper.is_firm { "firm" } else { "open" },
                 or_dash(sleeper.intent.map(intent_text)),
                 footprint_text(&sleeper.footprint),
@@ -247,9 +243,6 @@ fn footprint_text(footprint: &Footprint) -> String {
     }
     if footprint.is_barrier {
         text.push('!');
-    }
-    if !footprint.is_exact {
-        text.push('?');
     }
     text
 }
@@ -693,10 +686,8 @@ impl<'a> Fields<'a> {
 
     fn footprint(&mut self) -> Result<Footprint, CheckpointError> {
         let field = self.field();
-        let (field, is_exact) = without_suffix(field, '?');
         let (field, is_barrier) = without_suffix(field, '!');
         let mut footprint = Footprint::empty(!is_barrier);
-        footprint.is_exact = is_exact;
         if field == "-" {
             return Ok(footprint);
         }
