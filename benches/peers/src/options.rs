@@ -12,8 +12,8 @@ cargo run --release --manifest-path benches/peers/Cargo.toml -- [OPTIONS]
   --quick       3 short rounds, and 300 ms until any tool is stopped: less than a minute in all
   --json        every measurement as JSON, instead of the table
   --rounds N    measure everything N times, in turns (default 5)
-  --budget MS   stop a tool after so many milliseconds (default 3000; six times that for
-                Fencepost without a preemption bound)
+  --budget MS   stop a tool after so many milliseconds (default 3000; six times that
+                for Fencepost)
   --random N    random executions per program (default 10000)
   --tools LIST  only these, with commas: fencepost, fencepost-no-monitor, fencepost-pso,
                 fencepost-bound, fencepost-two-workers, fencepost-random, loom, loom-bound,

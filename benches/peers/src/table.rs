@@ -34,7 +34,7 @@ pub fn print(rows: &[Row], options: &Options, before: &Machine, after: &Machine)
     println!("{HOW_TO_READ}");
     println!("{before}; load {} at the end", after.load);
     println!(
-        "{} rounds, in turns; medians. Stopped after {} ms, Fencepost without a bound after {} ms.",
+        "{} rounds, in turns; medians. Stopped after {} ms, Fencepost after {} ms.",
         options.rounds,
         Tool::ShuttleDfs.budget(options).as_millis(),
         Tool::Fencepost.budget(options).as_millis(),

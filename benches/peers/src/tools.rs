@@ -33,7 +33,7 @@ pub enum Tool {
 }
 
 /// A tool that comes to its end gets so many budgets, because it is not expected to need them.
-const BUDGETS_OF_EXHAUSTIVE: u32 = 6;
+const BUDGETS_OF_OURS: u32 = 6;
 
 impl Tool {
     /// All, in the order of the table.
@@ -106,9 +106,8 @@ impl Tool {
 
     /// The time on the wall after which it is stopped.
     pub fn budget(self, options: &Options) -> Duration {
-        let is_exhaustive = self.is_ours() && self != Tool::Bounded;
-        match is_exhaustive && !options.is_quick {
-            true => options.budget * BUDGETS_OF_EXHAUSTIVE,
+        match self.is_ours() && !options.is_quick {
+            true => options.budget * BUDGETS_OF_OURS,
             false => options.budget,
         }
     }

@@ -18,6 +18,7 @@
 use fencepost_memory::ThreadId;
 use rustc_hash::FxHashMap;
 
+use crate::gathered::Gathered;
 use crate::past::Past;
 use crate::program::{Intent, Program, Standing};
 use crate::run::{End, Run};
@@ -50,6 +51,8 @@ pub(crate) struct Bounded<P: Program> {
     known_limit: usize,
     pub(crate) executions: u64,
     pub(crate) abandoned: u64,
+    /// Those that were given up within smaller bounds too.
+    pub(crate) abandoned_in_all: u64,
     /// Whether the bound kept anything from being explored.
     pub(crate) is_bound_reached: bool,
     pub(crate) was_cut: bool,
@@ -72,6 +75,7 @@ impl<P: Program> Bounded<P> {
             known_limit: memory / BYTES_PER_STATE,
             executions: 0,
             abandoned: 0,
+            abandoned_in_all: 0,
             is_bound_reached: false,
             was_cut: false,
         }
@@ -97,12 +101,20 @@ impl<P: Program> Bounded<P> {
         self.bound
     }
 
+    /// What it has done so far.
+    pub(crate) fn gathered(&self) -> Gathered<P::Error> {
+        Gathered::of(&self.run, self.executions, self.abandoned, self.was_cut)
+    }
+
     /// Runs the next execution. False if there is none left within the bound, or enough was found.
     pub(crate) fn next_execution(&mut self) -> bool {
         self.run.findings.begin_execution(self.run.past.len());
         let end = self.execute();
         match self.run.finish(end) {
-            End::Known => self.abandoned += 1,
+            End::Known => {
+                self.abandoned += 1;
+                self.abandoned_in_all += 1;
+            }
             end => {
                 self.executions += 1;
                 self.was_cut |= end == End::Cut;

@@ -391,10 +391,16 @@ where
                 gathered
             }
         }
-        &Strategy::Bounded { preemptions } => {
+        &(Strategy::Bounded { preemptions } | Strategy::BoundedOrAll { preemptions }) => {
             let mut eye = Eye::new(&budget, Some(watchman));
             let run = Run::new(program(), settings, false);
-            let (gathered, bound) = explore_bounded(run, preemptions, settings, &mut eye);
+            let within = Bounded::new(run, 0, settings.memory);
+            let has_companion = matches!(settings.strategy, Strategy::BoundedOrAll { .. });
+            let companion = has_companion.then(|| {
+                let run = Run::new(program(), settings, true);
+                Optimal::new(run, Arc::new(Pool::new(1)))
+            });
+            let (gathered, bound) = explore_bounded(within, companion, preemptions, &mut eye);
             limits.extend(bound.map(Limit::Preemptions));
             gathered
         }
@@ -533,9 +539,7 @@ fn explore_part<P: Program>(
                 pool.wake();
             }
             if is_called() {
-                let (executions, abandoned) = (search.executions, search.abandoned);
-                let (run, was_cut) = (&search.run, search.was_cut);
-                let gathered = Gathered::of(run, executions, abandoned, was_cut);
+                let gathered = search.gathered();
                 let standpoint = search.standpoint(worker, has_work);
                 keeper.attend(gathered, standpoint, || Search::Tree(pool));
                 continue;
@@ -574,51 +578,80 @@ fn explore_part<P: Program>(
     if let Some(keeper) = keeper {
         keeper.leave(search.standpoint(worker, has_work));
     }
-    let (executions, abandoned) = (search.executions, search.abandoned);
-    let was_cut = search.was_cut;
-    Gathered::of(&search.run, executions, abandoned, was_cut)
+    search.gathered()
 }
 
+/// For each execution that the search within a bound gives up, so many are run without a bound.
+const WITHOUT_BOUND_PER_ABANDONED: u64 = 4;
+
 /// Explores with growing bounds. The bound that kept something from being explored, if so.
+///
+/// Within a bound there is no partial-order reduction, and with many threads most executions are given up
+/// because what follows is known. The fewer of them are of use, the more a search for all executions, if there
+/// is one, gets to do in turns with it. If that is through first, nothing was left out. What one that is
+/// through has counted is what there is; the other has counted some of it again.
 fn explore_bounded<P: Program>(
-    run: Run<P>,
+    mut within: Bounded<P>,
+    mut all: Option<Optimal<P>>,
     preemptions: u32,
-    settings: &Settings,
     eye: &mut Eye<'_, '_>,
 ) -> (Gathered<P::Error>, Option<u32>) {
-    let mut search = Bounded::new(run, 0, settings.memory);
-    for bound in 0..=preemptions {
-        if bound > 0 {
-            search.raise_bound(bound);
-        }
-        let mut is_stopped = false;
-        loop {
-            let done = || Done {
-                executions: search.executions,
-                abandoned: search.abandoned,
-                steps: search.run.steps,
-                fraction: None,
-                bound: Some(bound),
+    loop {
+        let done = || {
+            let (executions, abandoned, steps) = match &all {
+                Some(all) => (all.executions, all.abandoned, all.run.steps),
+                None => (0, 0, 0),
             };
-            if !eye.allows_another(done) {
-                is_stopped = true;
-                break;
+            Done {
+                executions: within.executions + executions,
+                abandoned: within.abandoned + abandoned,
+                steps: within.run.steps + steps,
+                fraction: None,
+                bound: Some(within.bound()),
             }
-            if !search.next_execution() {
-                break;
-            }
-        }
-        if is_stopped || search.run.findings.is_enough || !search.is_bound_reached {
+        };
+        if !eye.allows_another(done) {
             break;
         }
+        let owed = within.abandoned_in_all * WITHOUT_BOUND_PER_ABANDONED;
+        if let Some(all) = &mut all
+            && all.executions + all.abandoned < owed
+        {
+            within.run.findings.hand_over(&mut all.run.findings);
+            let is_left = all.next_execution();
+            let is_enough = all.run.findings.is_enough;
+            if !is_left && !is_enough {
+                return (all.gathered().with_steps(within.run.steps), None);
+            }
+            all.run.findings.hand_over(&mut within.run.findings);
+            if is_enough {
+                break;
+            }
+            continue;
+        }
+        let is_left = within.next_execution();
+        if within.run.findings.is_enough {
+            break;
+        }
+        if !is_left {
+            let is_through = !within.is_bound_reached || within.bound() == preemptions;
+            if is_through {
+                let bound = within.is_bound_reached.then_some(within.bound());
+                let steps = all.map_or(0, |all| all.run.steps);
+                return (within.gathered().with_steps(steps), bound);
+            }
+            within.raise_bound(within.bound() + 1);
+        }
     }
-    if search.run.findings.is_enough {
+    let bound = within.is_bound_reached.then_some(within.bound());
+    let gathered = within.gathered();
+    let gathered = match &all {
+        Some(all) => gathered.merge(all.gathered()),
+        None => gathered,
+    };
+    if gathered.findings.is_enough {
         eye.budget.stop(Limit::Found);
     }
-    let bound = search.is_bound_reached.then_some(search.bound());
-    let (executions, abandoned) = (search.executions, search.abandoned);
-    let was_cut = search.was_cut;
-    let gathered = Gathered::of(&search.run, executions, abandoned, was_cut);
     (gathered, bound)
 }
 
@@ -701,8 +734,9 @@ fn report<E: Clone + PartialEq>(
         executions: gathered.executions,
         abandoned: gathered.abandoned,
         steps: gathered.steps,
+        // Also those that were found only by a search that did not come to its end.
+        faults: faults.max(kept.iter().filter(|found| found.is_fault()).count() as u64),
         findings: kept,
-        faults,
         // Also those that were seen only in an execution that was not run to its end.
         violations: violations.max(tally.distinct() as u64),
         distinct_violations: tally.distinct(),

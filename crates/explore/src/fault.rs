@@ -64,4 +64,9 @@ impl<E> Fault<E> {
             Fault::Program(_) | Fault::Deadlock(_) | Fault::Livelock(_) | Fault::StepLimit { .. }
         )
     }
+
+    /// Whether it is counted. Each worker may reach a limit of memory, and it is no error of the program.
+    pub(crate) fn counts(&self) -> bool {
+        !matches!(self, Fault::OutOfMemory(_))
+    }
 }

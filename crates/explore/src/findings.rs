@@ -33,6 +33,14 @@ pub struct Found<E> {
 }
 
 impl<E: PartialEq> Found<E> {
+    /// Whether the execution is wrong, and not only too large for the monitor.
+    pub(crate) fn is_fault(&self) -> bool {
+        match &self.problem {
+            Problem::StoreBuffer(_) => false,
+            Problem::Fault(fault) => fault.counts(),
+        }
+    }
+
     /// Whether the same is wrong, in perhaps another execution.
     fn is_same(&self, other: &Self) -> bool {
         match (&self.problem, &other.problem) {
@@ -99,6 +107,12 @@ impl<E: Clone + PartialEq> Findings<E> {
         self.is_enough |= other.is_enough;
     }
 
+    /// Hands over what is kept to another search, which then counts for itself.
+    pub(crate) fn hand_over(&mut self, to: &mut Self) {
+        std::mem::swap(&mut self.kept, &mut to.kept);
+        std::mem::swap(&mut self.tally, &mut to.tally);
+    }
+
     /// An execution begins that repeats so many events of the last one.
     pub(crate) fn begin_execution(&mut self, repeated: usize) {
         self.execution += 1;
@@ -142,8 +156,7 @@ impl<E: Clone + PartialEq> Findings<E> {
     }
 
     pub(crate) fn fault(&mut self, fault: Fault<E>, schedule: Schedule, interleaving: &[Access]) {
-        // Each worker may reach the limit, and it is no error of the program.
-        self.faults += u64::from(!matches!(fault, Fault::OutOfMemory(_)));
+        self.faults += u64::from(fault.counts());
         self.is_enough |= !self.goes_on || !fault.is_about_program();
         let is_known = self
             .kept

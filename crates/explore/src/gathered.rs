@@ -54,6 +54,12 @@ impl<E: Clone + PartialEq> Gathered<E> {
         }
     }
 
+    /// With the steps of another search, for the same.
+    pub(crate) fn with_steps(mut self, steps: u64) -> Self {
+        self.steps += steps;
+        self
+    }
+
     pub(crate) fn merge(mut self, other: Self) -> Self {
         self.findings.merge(other.findings);
         self.executions += other.executions;

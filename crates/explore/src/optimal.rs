@@ -30,6 +30,7 @@ use crate::checkpoint::{Part, Path, SavedPlans, Standpoint};
 use crate::fault::Fault;
 use crate::fingerprint::Fingerprint;
 use crate::footprint::Footprint;
+use crate::gathered::Gathered;
 use crate::past::{NONE, Past, Race};
 use crate::pool::{NodeRef, Plans, Pool, SharedNode, Taken, Task};
 use crate::program::{Effect, Intent, Program, Standing, TouchKind};
@@ -162,6 +163,11 @@ impl<P: Program> Optimal<P> {
         if let (Some(node), Some(turn)) = (self.shared.last(), self.part.take()) {
             node.end_of(turn);
         }
+    }
+
+    /// What it has done so far.
+    pub(crate) fn gathered(&self) -> Gathered<P::Error> {
+        Gathered::of(&self.run, self.executions, self.abandoned, self.was_cut)
     }
 
     /// Runs the next execution. False if there is none left in this part of the tree, or enough was

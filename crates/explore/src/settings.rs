@@ -15,6 +15,11 @@ pub enum Strategy {
         /// The most preemptions.
         preemptions: u32,
     },
+    /// As `Bounded`, and in turns with it as `Exhaustive`, until one of the two is through.
+    BoundedOrAll {
+        /// The most preemptions.
+        preemptions: u32,
+    },
     /// The next thread is drawn uniformly from those that can go on.
     Random {
         /// Where the random numbers begin.

@@ -226,6 +226,15 @@ fn bounded_runs_every_class_within_the_bound() {
                 let is_all = within.len() == truth.classes.len();
                 assert!(is_all || !report.is_complete(), "{program}");
                 cut += u64::from(!is_all);
+                let strategy = Strategy::BoundedOrAll { preemptions };
+                let (report, log) = run_with(&program.model, strategy, 1, false);
+                let run: FxHashSet<_> = log.classes.keys().collect();
+                let expected = match report.is_complete() {
+                    true => truth.classes.keys().collect(),
+                    false => within,
+                };
+                assert!(run.is_superset(&expected), "{program}");
+                assert_eq!(report.executions, expected.len() as u64, "{program}");
             }
         }
     }

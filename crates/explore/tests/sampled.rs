@@ -583,6 +583,7 @@ fn a_budget_of_time_is_kept() {
     let strategies = [
         (Strategy::Exhaustive, 2520),
         (Strategy::Bounded { preemptions: 20 }, 2520),
+        (Strategy::BoundedOrAll { preemptions: 20 }, 2520),
         (random(1, 2520), 2520),
         (pct(1, 2520, 3), 2520),
     ];
@@ -667,7 +668,10 @@ fn the_caller_is_told_and_can_stop() {
 
 /// Executions with fewer preemptions than the last bound are not counted twice.
 fn is_bounded(strategy: &Strategy) -> bool {
-    matches!(strategy, Strategy::Bounded { .. })
+    matches!(
+        strategy,
+        Strategy::Bounded { .. } | Strategy::BoundedOrAll { .. }
+    )
 }
 
 /// Long executions and many threads.
@@ -703,6 +707,7 @@ fn large_programs_work() {
     for strategy in [
         Strategy::Exhaustive,
         Strategy::Bounded { preemptions: 2 },
+        Strategy::BoundedOrAll { preemptions: 2 },
         random(1, 20),
         pct(1, 20, 4),
     ] {
@@ -721,6 +726,7 @@ fn large_programs_work() {
     for strategy in [
         Strategy::Exhaustive,
         Strategy::Bounded { preemptions: 2 },
+        Strategy::BoundedOrAll { preemptions: 2 },
         random(1, 100),
         pct(1, 100, 3),
     ] {

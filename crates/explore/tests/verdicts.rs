@@ -383,6 +383,54 @@ fn bounds_find_what_takes_few_preemptions() {
     assert!(later_violations > 20, "only {later_violations}");
 }
 
+/// A search within a bound and one without, in turns: the one that is through first is what counts, and nothing
+/// that the other has found is lost.
+#[test]
+fn bounded_or_all_is_as_the_one_that_is_through() {
+    let (mut by_bound, mut by_all) = (0, 0);
+    for program in programs(60) {
+        let model = &program.model;
+        let Some(truth) = truth(model, &SMALL) else {
+            continue;
+        };
+        for watched in MACHINES {
+            let all = explored(model, &all_of(Strategy::Exhaustive, watched));
+            for preemptions in 0..3 {
+                let context = format!("at most {preemptions}, {watched:?}\n{program}");
+                let settings = all_of(Strategy::BoundedOrAll { preemptions }, watched);
+                let both = explored(model, &settings);
+                assert_explained(&both, &context);
+                assert_replays(model, &settings, &both, &context);
+                let within = explored(model, &all_of(Strategy::Bounded { preemptions }, watched));
+                if truth.fails() {
+                    let is_found = errors(&both).fails;
+                    assert!(is_found || !errors(&within).fails, "{context}");
+                    assert!(is_found || !both.is_complete(), "{context}");
+                    continue;
+                }
+                let counts = |report: &Report<_>| (report.executions, report.borderline);
+                assert!(keys(&within).is_subset(&keys(&both)), "{context}");
+                assert!(keys(&both).is_subset(&keys(&all)), "{context}");
+                if both.is_complete() {
+                    by_all += usize::from(!within.is_complete());
+                    assert_eq!(counts(&both), counts(&all), "{context}");
+                    assert_eq!(keys(&both), keys(&all), "{context}");
+                    assert_eq!(errors(&both), errors(&all), "{context}");
+                    assert_eq!(both.faults, all.faults, "{context}");
+                } else {
+                    by_bound += 1;
+                    assert_eq!(both.limits, [Limit::Preemptions(preemptions)]);
+                    assert_eq!(counts(&both), counts(&within), "{context}");
+                    let found = errors(&both);
+                    assert!(found.deadlocks || !errors(&within).deadlocks, "{context}");
+                }
+            }
+        }
+    }
+    assert!(by_all > 50, "only {by_all} were through without a bound");
+    assert!(by_bound > 50, "only {by_bound} were through within it");
+}
+
 /// What is counted is counted once, also where a bound is raised and executions are run again.
 #[test]
 fn bounds_count_what_is_within_them() {

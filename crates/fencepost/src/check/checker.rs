@@ -20,7 +20,8 @@ pub enum Strategy {
     /// One execution of each equivalence class: all that can happen.
     #[default]
     Exhaustive,
-    /// The executions with at most so many preemptions, those with fewer first.
+    /// The executions with at most so many preemptions, those with fewer first; in turns with
+    /// `Exhaustive`, until either is through.
     Bounded,
     /// Random executions.
     Random,
@@ -126,9 +127,9 @@ impl Checker {
         self
     }
 
-    /// Runs only executions with at most so many preemptions ([`Strategy::Bounded`]): what is
-    /// wrong with more preemptions is not found. Unless this left nothing out, the
-    /// program is not verified.
+    /// Runs the executions with at most so many preemptions ([`Strategy::Bounded`]): what is
+    /// wrong only with more preemptions may not be found. Unless this left nothing out, the
+    /// program is not verified. Where all executions are run as quickly, nothing is left out.
     pub fn preemption_bound(mut self, preemptions: u32) -> Self {
         self.preemption_bound = preemptions;
         self.strategy = Strategy::Bounded;

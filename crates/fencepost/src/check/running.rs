@@ -57,7 +57,7 @@ fn settings(checker: &Checker) -> Settings {
     let strategy = match (&checker.replayed, checker.strategy) {
         (Some(schedule), _) => Exploring::Replay(schedule.clone()),
         (None, Strategy::Exhaustive) => Exploring::Exhaustive,
-        (None, Strategy::Bounded) => Exploring::Bounded {
+        (None, Strategy::Bounded) => Exploring::BoundedOrAll {
             preemptions: checker.preemption_bound,
         },
         (None, Strategy::Random) => Exploring::Random {
