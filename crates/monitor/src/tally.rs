@@ -11,6 +11,7 @@ pub struct Tally {
     numbers: FxHashMap<[OperationId; 3], usize>,
     counts: Vec<u64>,
     capacity: usize,
+    takes_room_at_once: bool,
     overflowed: bool,
 }
 
@@ -26,20 +27,24 @@ pub enum Recorded {
 }
 
 impl Default for Tally {
-    /// Room for 65,536 distinct violations, so that memory does not grow with the trace.
+    /// Room for 65,536 distinct violations, taken at once, so that memory does not grow with the trace.
     fn default() -> Self {
-        Self::with_capacity(1 << 16)
+        Tally {
+            takes_room_at_once: true,
+            ..Self::with_capacity(1 << 16)
+        }
     }
 }
 
 impl Tally {
-    /// Room for this many distinct violations.
+    /// Room for at most this many distinct violations, taken as needed.
     pub fn with_capacity(capacity: usize) -> Self {
         Tally {
             total: 0,
             numbers: FxHashMap::default(),
             counts: Vec::new(),
             capacity,
+            takes_room_at_once: false,
             overflowed: false,
         }
     }
@@ -57,8 +62,7 @@ impl Tally {
             return Recorded::Untracked;
         }
         let number = self.counts.len();
-        if number == 0 {
-            // All at once, so that memory is the same for a long trace as for a short one.
+        if number == 0 && self.takes_room_at_once {
             self.numbers.reserve(self.capacity);
             self.counts.reserve(self.capacity);
         }

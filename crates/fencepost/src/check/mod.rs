@@ -2,8 +2,8 @@
 //!
 //! [`Checker`] holds the settings, `environment` overrides them from variables, `running` hands the
 //! closure to the explorer, [`outcome`] is what a caller gets, `problems` turns what the explorer
-//! found into what `fencepost-report` can show, `naming` knows what things are called and
-//! where source text is, `progress` tells people that something is going on, and `checkpoint` is the file
+//! found into what `fencepost-report` can show, `showing` has it shown when someone looks, `naming` knows
+//! what things are called and where source text is, `progress` tells people that something is going on, and `checkpoint` is the file
 //! from which an interrupted check goes on.
 
 mod checker;
@@ -14,6 +14,7 @@ pub mod outcome;
 mod problems;
 mod progress;
 mod running;
+mod showing;
 
 pub use checker::{Checker, Strategy};
 #[doc(hidden)]

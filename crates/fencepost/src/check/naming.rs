@@ -1,7 +1,6 @@
 //! What a check's threads, variables and places are called, and where source text is.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -19,28 +18,27 @@ impl From<SourceLocation> for SourcePosition {
     }
 }
 
-/// The names of a check.
-/// Of the finding that is being shown it also knows what belongs to its execution.
+/// The names of a check, and what belongs to the execution of the finding that is being shown.
 pub(super) struct CheckNames<'a> {
-    names: Names,
+    names: &'a Names,
     sources: &'a SourceFiles,
     target: crate::rt::Target,
-    first_values: RefCell<FxHashMap<Address, u64>>,
+    first_values: &'a FxHashMap<Address, u64>,
 }
 
 impl<'a> CheckNames<'a> {
-    pub(super) fn new(names: Names, sources: &'a SourceFiles, target: crate::rt::Target) -> Self {
+    pub(super) fn new(
+        names: &'a Names,
+        sources: &'a SourceFiles,
+        target: crate::rt::Target,
+        first_values: &'a FxHashMap<Address, u64>,
+    ) -> Self {
         CheckNames {
             names,
             sources,
             target,
-            first_values: RefCell::default(),
+            first_values,
         }
-    }
-
-    /// With which values the objects of the next finding were made.
-    pub(super) fn set_first_values(&self, values: FxHashMap<Address, u64>) {
-        self.first_values.replace(values);
     }
 
     /// What is called where an access is: `fence`, `Arc::clone`, `notify_one`.
@@ -136,7 +134,7 @@ impl Naming for CheckNames<'_> {
     }
 
     fn first_value(&self, address: Address) -> Option<u64> {
-        self.first_values.borrow().get(&address).copied()
+        self.first_values.get(&address).copied()
     }
 
     fn action(&self, access: &Access) -> String {
@@ -178,7 +176,7 @@ pub fn provide_source(file: &'static str, text: &'static str) {
 /// Source files, read when they are asked for. The compiler names files relative to the root of their
 /// workspace, and tests run in the root of their package: so they are looked for from here upwards.
 #[derive(Default)]
-pub(super) struct SourceFiles(RefCell<BTreeMap<String, Option<String>>>);
+pub(super) struct SourceFiles(Mutex<BTreeMap<String, Option<String>>>);
 
 /// A file larger than this is no source code.
 const MOST_BYTES: u64 = 16 << 20;
@@ -209,7 +207,7 @@ impl SourceFiles {
 
 impl Sources for SourceFiles {
     fn text(&self, file: &str) -> Option<Cow<'_, str>> {
-        let mut files = self.0.borrow_mut();
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let text = files
             .entry(file.to_owned())
             .or_insert_with(|| Self::read(file));

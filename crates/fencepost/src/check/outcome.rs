@@ -2,8 +2,13 @@
 
 use std::fmt;
 use std::panic::Location;
+use std::sync::{Arc, OnceLock};
 
-use fencepost_report::check::CheckSummary;
+use fencepost_memory::Address;
+use fencepost_report::check::{CheckFinding, CheckSummary};
+use rustc_hash::FxHashMap;
+
+use super::showing::{Showing, ShownFinding, ShownSummary};
 
 /// What a check came to.
 ///
@@ -27,44 +32,61 @@ pub enum Outcome {
 pub struct Details {
     pub(super) findings: Vec<Finding>,
     pub(super) summary: CheckSummary,
-    pub(super) summary_text: String,
-    pub(super) summary_json: String,
     pub(super) faults: u64,
     pub(super) violations: u64,
     pub(super) distinct_violations: u64,
     pub(super) borderline: u64,
     pub(super) is_replay: bool,
+    pub(super) showing: Arc<Showing>,
+    pub(super) shown: OnceLock<ShownSummary>,
+}
+
+impl Details {
+    fn shown(&self) -> &ShownSummary {
+        self.shown
+            .get_or_init(|| self.showing.summary(&self.summary))
+    }
 }
 
 /// One finding: the first of its kind.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    pub(super) headline: String,
-    pub(super) text: String,
-    pub(super) json: String,
-    pub(super) schedule: String,
+    /// Among those that are shown, from 1.
+    pub(super) number: usize,
+    pub(super) finding: CheckFinding,
+    /// The values with which the objects of the execution were made.
+    pub(super) first_values: FxHashMap<Address, u64>,
     pub(super) is_store_buffer: bool,
+    pub(super) showing: Arc<Showing>,
+    pub(super) shown: OnceLock<ShownFinding>,
 }
 
 impl Finding {
+    fn shown(&self) -> &ShownFinding {
+        self.shown.get_or_init(|| {
+            self.showing
+                .finding(self.number, &self.finding, &self.first_values)
+        })
+    }
+
     /// What is wrong, in one line.
     pub fn headline(&self) -> &str {
-        &self.headline
+        &self.shown().headline
     }
 
     /// The full report, with colours as ANSI escape codes.
     pub fn report(&self) -> &str {
-        &self.text
+        &self.shown().text
     }
 
     /// The same as a JSON object, in one line.
     pub fn json(&self) -> &str {
-        &self.json
+        &self.shown().json
     }
 
     /// The schedule of the execution that shows it, for [`replay`](crate::replay).
     pub fn schedule(&self) -> &str {
-        &self.schedule
+        &self.finding.schedule
     }
 
     /// Whether it is about store buffers, and not an error under sequential consistency too.
@@ -146,19 +168,19 @@ impl Outcome {
         let details = self.details();
         let mut text = String::new();
         for finding in &details.findings {
-            text.push_str(&finding.text);
+            text.push_str(finding.report());
             text.push('\n');
         }
-        text.push_str(&details.summary_text);
+        text.push_str(&details.shown().text);
         text
     }
 
     /// The report as JSON: an object per line, the findings and then the summary.
     pub fn json(&self) -> String {
         let details = self.details();
-        let findings = details.findings.iter().map(|finding| &finding.json);
+        let findings = details.findings.iter().map(Finding::json);
         let lines: Vec<&str> = findings
-            .chain([&details.summary_json])
+            .chain([details.shown().json.as_str()])
             .map(|line| line.trim_end())
             .collect();
         lines.join("\n")
@@ -167,7 +189,7 @@ impl Outcome {
     /// Prints what was run and what that came to, of the check at this place.
     pub(super) fn print_summary(&self, location: &Location<'_>) {
         let (file, line) = (location.file(), location.line());
-        let summary = &self.details().summary_text;
+        let summary = &self.details().shown().text;
         // By the macro, so that tests catch it.
         match anstream::AutoStream::choice(&std::io::stderr()) {
             anstream::ColorChoice::Never => {

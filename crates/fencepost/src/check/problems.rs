@@ -5,9 +5,9 @@ use fencepost_memory::{Address, LocationId, ThreadId};
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{CheckFinding, Gap, Problem, RaceAccess, Wait};
 
-use super::naming::SourceFiles;
+use super::showing::Showing;
 use crate::rt::names::{PARK_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name};
-use crate::rt::{Names, Place, ProgramError, Race};
+use crate::rt::{Place, ProgramError, Race};
 
 fn position(place: &Place) -> SourcePosition {
     SourcePosition::new(place.file.clone(), place.line, place.column)
@@ -15,8 +15,7 @@ fn position(place: &Place) -> SourcePosition {
 
 /// Makes reportable what was found.
 pub(super) struct Translator<'a> {
-    pub(super) names: &'a Names,
-    pub(super) sources: &'a SourceFiles,
+    pub(super) showing: &'a Showing,
 }
 
 impl Translator<'_> {
@@ -53,7 +52,7 @@ impl Translator<'_> {
 
     fn at(&self, location: Option<LocationId>) -> Option<SourcePosition> {
         location
-            .and_then(|location| self.names.location(location))
+            .and_then(|location| self.showing.names().location(location))
             .map(SourcePosition::from)
     }
 
@@ -91,7 +90,7 @@ impl Translator<'_> {
                 message: format!(
                     "the schedule does not fit the program: at step {step} {}; has the program been \
                      changed since the schedule was made?",
-                    match thread.index() < self.names.thread_count() {
+                    match thread.index() < self.showing.names().thread_count() {
                         true => format!("{} cannot go on", self.thread(*thread)),
                         false => format!("there is no thread with number {}", thread.0),
                     }
@@ -159,11 +158,18 @@ impl Translator<'_> {
 
     /// What something of this kind that was made there is called, if all of them are called the same.
     fn name_of(&self, kind: &str, place: &Place) -> Option<String> {
-        let mut given = (0..self.names.object_count() as u32)
+        let mut given = (0..self.showing.names().object_count() as u32)
             .map(Address)
-            .filter(|&object| self.names.kind(object) == Some(kind))
-            .filter(|&object| self.names.made_at(object).map(Place::from).as_ref() == Some(place))
-            .filter_map(|object| self.names.given(object));
+            .filter(|&object| self.showing.names().kind(object) == Some(kind))
+            .filter(|&object| {
+                self.showing
+                    .names()
+                    .made_at(object)
+                    .map(Place::from)
+                    .as_ref()
+                    == Some(place)
+            })
+            .filter_map(|object| self.showing.names().given(object));
         match (given.next(), given.next()) {
             (Some(name), None) => Some(name.to_owned()),
             _ => self.derived(place),
@@ -172,7 +178,7 @@ impl Translator<'_> {
 
     /// A guess from the line that makes something.
     fn derived(&self, place: &Place) -> Option<String> {
-        let line = self.sources.line(&place.file, place.line)?;
+        let line = self.showing.sources().line(&place.file, place.line)?;
         derive_name(&line, place.column)
     }
 
@@ -189,14 +195,14 @@ impl Translator<'_> {
     /// To follow "waits for".
     fn awaited(&self, intent: Intent) -> String {
         match intent {
-            Intent::Access { object, .. } => match self.names.kind(object) {
+            Intent::Access { object, .. } => match self.showing.names().kind(object) {
                 Some(PARK_TOKEN) => "an `unpark`".to_owned(),
                 Some(WAIT_TOKEN) => "somebody to wake it".to_owned(),
                 Some(WAITING_WRITERS) => format!(
                     "the {}, which may hold up readers",
-                    self.names.object(object)
+                    self.showing.names().object(object)
                 ),
-                _ => format!("`{}`", self.names.object(object)),
+                _ => format!("`{}`", self.showing.names().object(object)),
             },
             Intent::Join(thread) => format!("the end of {}", self.thread(thread)),
             // A livelock says of what.
@@ -206,12 +212,14 @@ impl Translator<'_> {
     }
 
     fn thread(&self, thread: ThreadId) -> &str {
-        self.names.thread(thread)
+        self.showing.names().thread(thread)
     }
 
     fn intent(&self, intent: Intent) -> String {
         match intent {
-            Intent::Access { object, .. } => format!("operate on `{}`", self.names.object(object)),
+            Intent::Access { object, .. } => {
+                format!("operate on `{}`", self.showing.names().object(object))
+            }
             Intent::Join(thread) => format!("join {}", self.thread(thread)),
             Intent::Hint => "hint that it spins".to_owned(),
             Intent::Local => "perform a fence".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::panic::Location;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fencepost_explore::{
     Fault, Found, Keeping, Limit, Problem, Report, Saver, Settings, Strategy as Exploring, Watched,
@@ -11,17 +11,15 @@ use fencepost_explore::{
 use fencepost_memory::{LocationId, LockedDrains};
 use fencepost_monitor::ExplainError;
 use fencepost_report::SourcePosition;
-use fencepost_report::check::{CheckFinding, CheckSummary, Gap, Reporter, Target as ReportTarget};
-use fencepost_report::json::check::{FindingObject, SummaryObject};
-use fencepost_report::json::line;
+use fencepost_report::check::{CheckFinding, CheckSummary, Gap};
 
 use super::checker::{Checker, Strategy};
 use super::checkpoint::CheckpointFile;
-use super::naming::{CheckNames, SourceFiles};
 use super::outcome::{Details, Finding, Outcome};
 use super::problems::{Translator, gap};
 use super::progress::ProgressLine;
-use crate::rt::{Checked, Current, Names, ProgramError, Registry, Runtime, Setup, Target};
+use super::showing::Showing;
+use crate::rt::{Checked, Current, ProgramError, Registry, Runtime, Setup, Target};
 
 /// The most often that a check is begun again because something turned out to be visible.
 const MOST_RESTARTS: usize = 1000;
@@ -47,7 +45,7 @@ pub(super) fn run(
         }
     });
     match result {
-        Ok(Ok((report, registry))) => outcome(checker, &report, &registry),
+        Ok(Ok((report, registry))) => outcome(checker, &report, registry),
         Ok(Err(complaint)) => panic!("{complaint}"),
         Err(panic) => std::panic::resume_unwind(panic),
     }
@@ -266,17 +264,11 @@ fn is_same(one: &Found<ProgramError>, other: &Found<ProgramError>) -> bool {
     }
 }
 
-fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry) -> Outcome {
-    let sources = SourceFiles::default();
-    let names = Names::new(registry, |file, line| sources.line(file, line));
-    let settings = settings(checker);
-    let translator = Translator {
-        names: &names,
-        sources: &sources,
-    };
-    let names = CheckNames::new(names.clone(), &sources, checker.setup.target);
-    let target = ReportTarget::of(settings.watched.model());
-    let reporter = Reporter::new(target, &names, &sources);
+fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: Arc<Registry>) -> Outcome {
+    let model = settings(checker).watched.model();
+    let showing = Showing::new(Arc::clone(&registry), checker.setup.target, model);
+    let showing = Arc::new(showing);
+    let translator = Translator { showing: &showing };
     let is_replay = checker.replayed.is_some();
 
     let mut findings = Vec::new();
@@ -288,14 +280,13 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry
         }
         let finding = translator.finding(found);
         stop_if_unsound(&finding);
-        names.set_first_values(registry.first_values(index));
-        let object = FindingObject::new(findings.len() + 1, &finding, &reporter);
         findings.push(Finding {
-            headline: reporter.headline(&finding),
-            text: reporter.finding(&finding),
-            json: line(&object),
-            schedule: finding.schedule.clone(),
+            number: findings.len() + 1,
+            finding,
+            first_values: registry.first_values(index),
             is_store_buffer: matches!(found.problem, Problem::StoreBuffer(_)),
+            showing: Arc::clone(&showing),
+            shown: OnceLock::new(),
         });
     }
     let mut gaps: Vec<Gap> = report
@@ -336,8 +327,8 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: &Registry
         assumptions: assumptions(checker),
     };
     let details = Details {
-        summary_text: reporter.summary(&summary),
-        summary_json: line(&SummaryObject::new(&summary, &reporter)),
+        showing,
+        shown: OnceLock::new(),
         faults,
         violations: report.violations,
         distinct_violations: report.distinct_violations as u64,

@@ -1,0 +1,95 @@
+//! How a check is shown: made when someone looks at it, since most callers only ask what it came to.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use fencepost_memory::{Address, MemoryModel};
+use fencepost_report::check::{CheckFinding, CheckSummary, Reporter, Target as ReportTarget};
+use fencepost_report::json::check::{FindingObject, SummaryObject};
+use fencepost_report::json::line;
+use rustc_hash::FxHashMap;
+
+use super::naming::{CheckNames, SourceFiles};
+use crate::rt::{Names, Registry, Target};
+
+/// What is needed to show a check.
+pub(super) struct Showing {
+    registry: Arc<Registry>,
+    target: Target,
+    model: MemoryModel,
+    sources: SourceFiles,
+    names: OnceLock<Names>,
+}
+
+/// A finding as it is shown.
+#[derive(Clone, Debug)]
+pub(super) struct ShownFinding {
+    pub(super) headline: String,
+    pub(super) text: String,
+    pub(super) json: String,
+}
+
+/// A summary as it is shown.
+#[derive(Clone, Debug)]
+pub(super) struct ShownSummary {
+    pub(super) text: String,
+    pub(super) json: String,
+}
+
+impl Showing {
+    pub(super) fn new(registry: Arc<Registry>, target: Target, model: MemoryModel) -> Self {
+        Showing {
+            registry,
+            target,
+            model,
+            sources: SourceFiles::default(),
+            names: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn names(&self) -> &Names {
+        self.names
+            .get_or_init(|| Names::new(&self.registry, |file, line| self.sources.line(file, line)))
+    }
+
+    pub(super) fn sources(&self) -> &SourceFiles {
+        &self.sources
+    }
+
+    /// With the values with which the objects of the execution were made.
+    pub(super) fn finding(
+        &self,
+        number: usize,
+        finding: &CheckFinding,
+        first_values: &FxHashMap<Address, u64>,
+    ) -> ShownFinding {
+        self.with_reporter(first_values, |reporter| ShownFinding {
+            headline: reporter.headline(finding),
+            text: reporter.finding(finding),
+            json: line(&FindingObject::new(number, finding, reporter)),
+        })
+    }
+
+    pub(super) fn summary(&self, summary: &CheckSummary) -> ShownSummary {
+        self.with_reporter(&FxHashMap::default(), |reporter| ShownSummary {
+            text: reporter.summary(summary),
+            json: line(&SummaryObject::new(summary, reporter)),
+        })
+    }
+
+    fn with_reporter<R>(
+        &self,
+        first_values: &FxHashMap<Address, u64>,
+        show: impl FnOnce(&Reporter<'_>) -> R,
+    ) -> R {
+        let names = CheckNames::new(self.names(), &self.sources, self.target, first_values);
+        let target = ReportTarget::of(self.model);
+        show(&Reporter::new(target, &names, &self.sources))
+    }
+}
+
+impl fmt::Debug for Showing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Showing").finish_non_exhaustive()
+    }
+}
