@@ -79,10 +79,12 @@ pub(crate) struct Pct {
 
 impl Pct {
     pub(crate) fn new(seed: u64, depth: u32, length: usize) -> Self {
+        // There is no use in more points of change than there are steps.
+        let most = u32::try_from(length).unwrap_or(u32::MAX).saturating_add(1);
         Pct {
             seed,
             random: Random::new(seed),
-            depth,
+            depth: depth.min(most),
             length,
             priorities: Vec::new(),
             changes: Vec::new(),

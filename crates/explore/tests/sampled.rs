@@ -168,6 +168,9 @@ fn pct_finds_bugs_of_its_depth() {
             }
         }
     }
+    // A depth that no execution has.
+    let report = explored(&bug_of_depth(2), &unwatched(pct(1, 2000, u32::MAX)));
+    assert!(errors(&report).fails);
     // Each philosopher but the last one is interrupted.
     for threads in 2..=4 {
         let model = families::philosophers(threads);
