@@ -8,13 +8,11 @@ use std::time::{Duration, Instant};
 use fencepost_memory::LocationId;
 
 use crate::bounded::Bounded;
-use crate::checkpoint::{
-    self, Checkpoint, CheckpointError, Keeper, Resumed, Search, Standpoint, changed,
-};
+use crate::checkpoint::{self, Checkpoint, CheckpointError, Keeper, Resumed, changed};
 use crate::fault::Fault;
 use crate::findings::{Findings, Found, Problem};
 use crate::gathered::Gathered;
-use crate::optimal::{Optimal, Taking};
+use crate::optimal::Optimal;
 use crate::pool::Pool;
 use crate::program::Program;
 use crate::run::Run;
@@ -335,6 +333,7 @@ where
     let settings = if is_kept && settings.strategy == Strategy::Exhaustive {
         alone = Settings {
             workers: 1,
+            shares_always: false,
             ..settings.clone()
         };
         &alone
@@ -360,26 +359,22 @@ where
     let keeper = keeper.as_ref();
     let budget = Budget::new(settings, &before, every);
     let mut limits = Vec::new();
-    let mut pool = None;
     let next = AtomicU64::new(next);
     let gathered = match &settings.strategy {
         Strategy::Exhaustive => {
             let workers = settings.workers.max(1);
-            let first = pool.insert(Arc::new(match &tree {
-                Some(tree) => Pool::restored(workers, tree),
-                None => Pool::new(workers),
-            }));
+            let first = Arc::new(Pool::new(workers));
             let work = |pool: &Arc<Pool>, worker: usize, eye: &mut Eye<'_, '_>| {
                 let run = Run::new(program(), settings, true);
                 let mut search = Optimal::new(run, Arc::clone(pool));
-                if let Some(tree) = &tree {
-                    let begun = tree.begun.get(worker).copied().unwrap_or(0);
-                    search.remember(&tree.partners, begun);
-                }
-                let begins_at_root = worker == 0 && tree.is_none();
-                explore_part(search, worker, begins_at_root, pool, keeper, eye)
+                // The first worker begins at the root, the others with what it shares.
+                let has_work = match &tree {
+                    Some(tree) => search.go_on(tree, before.executions + before.abandoned),
+                    None => worker == 0,
+                };
+                explore_part(search, has_work, pool, keeper, eye)
             };
-            let by_all = |worker: usize, eye: &mut Eye<'_, '_>| work(first, worker, eye);
+            let by_all = |worker: usize, eye: &mut Eye<'_, '_>| work(&first, worker, eye);
             let gathered = with_workers(workers, &budget, &mut *watchman, &by_all);
             if first.is_in_vain() && !budget.is_stopped.load(Ordering::Relaxed) {
                 budget.begin_again(&before);
@@ -406,9 +401,9 @@ where
         }
         &Strategy::Random { seed, executions } => {
             limits.push(Limit::Sample);
-            let work = |worker: usize, eye: &mut Eye<'_, '_>| {
+            let work = |_: usize, eye: &mut Eye<'_, '_>| {
                 let search = Sampled::new(Run::new(program(), settings, false), Walk::new(seed));
-                sample(search, worker, &next, executions, keeper, eye)
+                sample(search, &next, executions, keeper, eye)
             };
             with_workers(settings.workers, &budget, watchman, &work)
         }
@@ -419,10 +414,10 @@ where
         } => {
             limits.push(Limit::Sample);
             let length = length_of_one(Run::new(program(), settings, false));
-            let work = |worker: usize, eye: &mut Eye<'_, '_>| {
+            let work = |_: usize, eye: &mut Eye<'_, '_>| {
                 let chooser = Pct::new(seed, depth, length);
                 let search = Sampled::new(Run::new(program(), settings, false), chooser);
-                sample(search, worker, &next, executions, keeper, eye)
+                sample(search, &next, executions, keeper, eye)
             };
             with_workers(settings.workers, &budget, watchman, &work)
         }
@@ -431,7 +426,7 @@ where
             let schedule = schedule.clone();
             let mut eye = Eye::new(&budget, Some(watchman));
             let search = Sampled::new(Run::new(program(), settings, false), Replay { schedule });
-            sample(search, 0, &next, 1, keeper, &mut eye)
+            sample(search, &next, 1, keeper, &mut eye)
         }
     };
     if is_resumed {
@@ -446,7 +441,7 @@ where
     if let Some(keeper) = keeper
         && can_go_on
     {
-        keeper.save_last(gathered.clone(), &place(pool.as_deref(), &next, settings));
+        keeper.save_last(gathered.clone(), next.load(Ordering::Relaxed));
     }
     limits.extend(limit);
     let elapsed = before.earlier + budget.started.elapsed();
@@ -469,17 +464,6 @@ fn refuse_divergence<E>(gathered: &Gathered<E>) -> Result<(), CheckpointError> {
             "an execution does not go on as planned (schedule: {})",
             found.schedule.shortened()
         ))),
-    }
-}
-
-/// Where the search as a whole is.
-fn place<'a>(pool: Option<&'a Pool>, next: &AtomicU64, settings: &Settings) -> Search<'a> {
-    match (pool, &settings.strategy) {
-        (Some(pool), _) => Search::Tree(pool),
-        (None, Strategy::Random { executions, .. } | Strategy::Pct { executions, .. }) => {
-            Search::Sample(next.load(Ordering::Relaxed).min(*executions))
-        }
-        (None, _) => Search::Sample(0),
     }
 }
 
@@ -514,39 +498,23 @@ fn with_workers<E: Clone + PartialEq + Send>(
 
 fn explore_part<P: Program>(
     mut search: Optimal<P>,
-    worker: usize,
-    begins_at_root: bool,
+    mut has_work: bool,
     pool: &Pool,
     keeper: Option<&Keeper<'_, '_, P::Error>>,
     eye: &mut Eye<'_, '_>,
 ) -> Gathered<P::Error> {
     let _guard = pool.stop_on_panic();
-    let _stay = keeper.map(|keeper| keeper.meeting().stay());
-    let is_called = || keeper.is_some_and(|keeper| keeper.meeting().is_called());
-    // The first worker begins at the root, the others with what it shares.
-    let mut has_work = begins_at_root;
     loop {
         if !has_work {
-            match search.take_work(&is_called) {
-                Taking::HasWork => has_work = true,
-                Taking::IsCalled => {}
-                Taking::NothingIsLeft => break,
+            has_work = search.take_work();
+            if !has_work {
+                break;
             }
         }
-        if let Some(keeper) = keeper {
-            if std::mem::take(&mut eye.is_save_due) {
-                keeper.meeting().call();
-                pool.wake();
-            }
-            if is_called() {
-                let gathered = search.gathered();
-                let standpoint = search.standpoint(worker, has_work);
-                keeper.attend(gathered, standpoint, || Search::Tree(pool));
-                continue;
-            }
-        }
-        if !has_work {
-            continue;
+        if let Some(keeper) = keeper
+            && std::mem::take(&mut eye.is_save_due)
+        {
+            keeper.save_tree(search.gathered(), search.left(has_work));
         }
         let done = || Done {
             executions: search.executions,
@@ -570,13 +538,13 @@ fn explore_part<P: Program>(
             break;
         }
         let is_wanted = pool.is_hungry() || eye.budget.settings.shares_always;
-        if has_work && is_wanted && keeper.is_none() && !pool.is_unsure() {
+        if has_work && is_wanted && !pool.is_unsure() {
             search.share();
             has_work = search.has_own_work();
         }
     }
     if let Some(keeper) = keeper {
-        keeper.leave(search.standpoint(worker, has_work));
+        keeper.leave(search.left(has_work));
     }
     search.gathered()
 }
@@ -657,7 +625,6 @@ fn explore_bounded<P: Program>(
 
 fn sample<P: Program, C: Chooser>(
     mut search: Sampled<P, C>,
-    worker: usize,
     next: &AtomicU64,
     executions: u64,
     keeper: Option<&Keeper<'_, '_, P::Error>>,
@@ -672,10 +639,8 @@ fn sample<P: Program, C: Chooser>(
             if keeper.meeting().is_called() {
                 let (run, was_cut) = (&search.run, search.was_cut);
                 let gathered = Gathered::of(run, search.executions, 0, was_cut);
-                let standpoint = Standpoint::of_sample(worker);
                 // When the last worker has come, all executions below the next number have been run.
-                let settings = eye.budget.settings;
-                keeper.attend(gathered, standpoint, || place(None, next, settings));
+                keeper.attend(gathered, || next.load(Ordering::Relaxed));
             }
         }
         let done = || Done {

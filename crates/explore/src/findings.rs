@@ -120,11 +120,6 @@ impl<E: Clone + PartialEq> Findings<E> {
         self.violations_at.truncate(kept);
     }
 
-    /// No execution is repeated in part.
-    pub(crate) fn forget_execution(&mut self) {
-        self.violations_at.clear();
-    }
-
     /// The execution was run to its end.
     pub(crate) fn end_execution(&mut self) {
         self.borderline += u64::from(!self.violations_at.is_empty());

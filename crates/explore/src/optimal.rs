@@ -26,16 +26,16 @@ use std::sync::{Arc, Mutex};
 use fencepost_memory::{Address, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::checkpoint::{Part, Path, SavedPlans, Standpoint};
+use crate::checkpoint::{Path, SavedNode, Tree};
 use crate::fault::Fault;
 use crate::fingerprint::Fingerprint;
 use crate::footprint::Footprint;
 use crate::gathered::Gathered;
 use crate::past::{NONE, Past, Race};
-use crate::pool::{NodeRef, Plans, Pool, SharedNode, Taken, Task};
+use crate::pool::{NodeRef, Plans, Pool, SharedNode, Task};
 use crate::program::{Effect, Intent, Program, Standing, TouchKind};
 use crate::run::{End, Run};
-use crate::schedule::{Schedule, Turn};
+use crate::schedule::Turn;
 use crate::wakeup::{Forest, Insertion, LaterEvent, Reversal, Sleeper};
 
 /// A state of the program on the way to the end of the execution.
@@ -85,15 +85,6 @@ pub(crate) struct Optimal<P: Program> {
     pub(crate) was_cut: bool,
 }
 
-/// Whether a worker that had nothing to do has now.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Taking {
-    HasWork,
-    /// No, because it is called to a meeting.
-    IsCalled,
-    NothingIsLeft,
-}
-
 enum Choice {
     /// This step, and what to explore after it.
     Step(Turn, u32),
@@ -126,36 +117,28 @@ impl<P: Program> Optimal<P> {
         }
     }
 
-    /// Takes over a part of the tree that another worker shares.
-    pub(crate) fn take_work(&mut self, is_called: &dyn Fn() -> bool) -> Taking {
+    /// Takes over a part of the tree that another worker shares. False if nothing is left.
+    pub(crate) fn take_work(&mut self) -> bool {
         self.explored += std::mem::take(&mut self.weight);
         self.end_part();
         self.shared.clear();
         self.pool.planned();
-        match self.pool.take(is_called) {
-            Taken::Nothing => return Taking::NothingIsLeft,
-            Taken::Call => return Taking::IsCalled,
-            Taken::Task(task) => self.take_task(task),
-            Taken::Part(part) => self.go_on_with(part),
-        }
-        Taking::HasWork
+        let Some(task) = self.pool.take() else {
+            return false;
+        };
+        self.take_task(task);
+        true
     }
 
     fn take_task(&mut self, task: Task) {
-        self.set_shared(Some(&task.node));
-        self.task = Some(task);
-        self.run.clear();
-    }
-
-    /// This worker's part of the tree is below this node.
-    fn set_shared(&mut self, node: Option<&NodeRef>) {
-        self.shared.clear();
-        let mut node = node;
-        while let Some(shared) = node {
-            self.shared.push(Arc::clone(shared));
-            node = shared.parent.as_ref().map(|(parent, _)| parent);
+        let mut above = Some(&task.node);
+        while let Some(node) = above {
+            self.shared.push(Arc::clone(node));
+            above = node.parent.as_ref().map(|(parent, _)| parent);
         }
         self.shared.reverse();
+        self.task = Some(task);
+        self.run.clear();
     }
 
     /// This worker's part of the tree is explored.
@@ -397,7 +380,6 @@ impl<P: Program> Optimal<P> {
             let sleep = std::mem::take(&mut next.sleep);
             let shared = child.insert(Arc::new(SharedNode {
                 parent: Some((Arc::clone(node), turn)),
-                fingerprint: node.fingerprint.with_event(&self.run.past, depth as u32),
                 plans: Mutex::new(Plans {
                     inherited: sleep.len(),
                     sleep,
@@ -698,13 +680,8 @@ impl<P: Program> Optimal<P> {
                 self.weight = 0.0;
                 self.part = None;
             }
-            let fingerprint = match self.shared.last() {
-                None => Fingerprint::START,
-                Some(above) => above.fingerprint.with_event(&self.run.past, at as u32 - 1),
-            };
             self.shared.push(Arc::new(SharedNode {
                 parent,
-                fingerprint,
                 plans: Mutex::new(Plans {
                     sleep,
                     inherited: 0,
@@ -725,10 +702,10 @@ impl<P: Program> Optimal<P> {
     }
 }
 
-/// Checkpoints.
+/// Checkpoints, of one worker that shares nothing.
 impl<P: Program> Optimal<P> {
-    /// Where this worker is, between two executions.
-    pub(crate) fn standpoint(&self, worker: usize, has_work: bool) -> Standpoint {
+    /// What is left of the tree, between two executions.
+    pub(crate) fn left(&self, has_work: bool) -> Tree {
         let mut partners: Vec<_> = self
             .partners
             .iter()
@@ -736,64 +713,47 @@ impl<P: Program> Optimal<P> {
             .collect();
         // Each object's partners stay in their order.
         partners.sort_by_key(|&(object, _)| object);
-        Standpoint {
-            worker,
-            begun: self.run.findings.execution,
-            // A step that is about to be taken from a shared node is planned there still.
-            part: (has_work && self.task.is_none()).then(|| self.part_of_tree()),
+        Tree {
             partners,
+            path: has_work.then(|| self.path()),
         }
     }
 
-    fn part_of_tree(&self) -> Part<NodeRef> {
-        let plans = |asleep: &[Sleeper], tree: u32| SavedPlans {
-            asleep: asleep.to_vec(),
-            planned: self.forest.walk(tree),
-        };
+    fn path(&self) -> Path {
         let past = &self.run.past;
         let settled = (0..past.race_count()).filter(|&race| past.race(race).is_settled);
-        let nodes = &self.nodes[self.shared.len()..=past.len()];
-        let node = |node: &Node| (node.done, plans(&node.sleep, node.tree));
-        Part {
-            node: self.shared.last().cloned(),
-            weight: self.weight,
-            path: Path {
-                part: self.part,
-                explored: self.explored,
-                schedule: self.run.schedule(),
-                fingerprint: Fingerprint::of(past),
-                settled: settled.map(|race| race as u32).collect(),
-                nodes: nodes.iter().map(node).collect(),
-            },
+        let saved = |node: &Node| SavedNode {
+            done: node.done,
+            asleep: node.sleep.clone(),
+            planned: self.forest.walk(node.tree),
+        };
+        Path {
+            schedule: self.run.schedule(),
+            fingerprint: Fingerprint::of(past),
+            settled: settled.map(|race| race as u32).collect(),
+            nodes: self.nodes[..=past.len()].iter().map(saved).collect(),
         }
     }
 
-    /// Knows what workers had learnt before, and begins with another number of the next execution.
-    pub(crate) fn remember(&mut self, partners: &[(Address, Address)], begun: u64) {
-        for &(object, partner) in partners {
+    /// Goes on after so many executions. False if nothing is left.
+    pub(crate) fn go_on(&mut self, tree: &Tree, begun: u64) -> bool {
+        for &(object, partner) in &tree.partners {
             self.partners.entry(object).or_default().push(partner);
         }
         self.run.findings.execution = begun;
-    }
-
-    /// Goes on where a worker was when a checkpoint was made.
-    fn go_on_with(&mut self, part: Part<NodeRef>) {
-        let Part { node, weight, path } = part;
-        self.weight = weight;
-        self.set_shared(node.as_ref());
-        self.explored += path.explored;
-        self.go_to(path);
+        if let Some(path) = &tree.path {
+            self.go_to(path);
+        }
+        tree.path.is_some()
     }
 
     /// Goes to the end of a path. The next execution begins from there.
-    fn go_to(&mut self, path: Path) {
-        let Schedule(turns) = path.schedule;
-        self.run.clear();
-        self.run.findings.forget_execution();
+    fn go_to(&mut self, path: &Path) {
+        let turns = &path.schedule.0;
         let mut result = match turns.is_empty() {
             // The program may fail before its first operation.
             true => Ok(()),
-            false => self.run.begin().and_then(|()| self.run.follow(&turns)),
+            false => self.run.begin().and_then(|()| self.run.follow(turns)),
         };
         if result.is_ok() && Fingerprint::of(&self.run.past) != path.fingerprint {
             // It was another one when the checkpoint was looked at.
@@ -822,17 +782,13 @@ impl<P: Program> Optimal<P> {
                 self.run.past.settle(race as usize);
             }
         }
-        let first = self.shared.len();
-        self.nodes.clear();
-        self.nodes.resize_with(first, || EMPTY_NODE);
-        for (done, plans) in path.nodes {
-            self.nodes.push(Node {
-                sleep: plans.asleep,
-                tree: self.forest.plant(&plans.planned),
-                done,
-            });
-        }
-        self.part = path.part;
+        let forest = &mut self.forest;
+        let restored = path.nodes.iter().map(|node| Node {
+            sleep: node.asleep.clone(),
+            tree: forest.plant(&node.planned),
+            done: node.done,
+        });
+        self.nodes = restored.collect();
     }
 }
 

@@ -25,10 +25,6 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 
-use rustc_hash::FxHashMap;
-
-use crate::checkpoint::{Part, SavedNode, SavedPlans, Tree};
-use crate::fingerprint::Fingerprint;
 use crate::past::NONE;
 use crate::schedule::Turn;
 use crate::wakeup::{Forest, Sleeper};
@@ -40,8 +36,6 @@ pub(crate) type NodeRef = Arc<SharedNode>;
 pub(crate) struct SharedNode {
     /// The node above, and the step from there.
     pub(crate) parent: Option<(NodeRef, Turn)>,
-    /// Of the execution up to here.
-    pub(crate) fingerprint: Fingerprint,
     pub(crate) plans: Mutex<Plans>,
 }
 
@@ -100,17 +94,6 @@ pub(crate) struct Task {
     pub(crate) is_all: bool,
 }
 
-/// What a worker without work gets.
-pub(crate) enum Taken {
-    Task(Task),
-    /// A part of the tree that was being explored when a checkpoint was made.
-    Part(Part<NodeRef>),
-    /// It is called to a meeting.
-    Call,
-    /// There is nothing left for anyone.
-    Nothing,
-}
-
 /// What the workers share.
 pub(crate) struct Pool {
     workers: usize,
@@ -126,8 +109,6 @@ pub(crate) struct Pool {
 struct PoolState {
     /// The shared nodes from which something may be left to explore.
     open: Vec<NodeRef>,
-    /// Parts of the tree from a checkpoint that no worker has gone on with yet, the last one first.
-    parts: Vec<Part<NodeRef>>,
     waiting: usize,
 }
 
@@ -160,81 +141,6 @@ impl Pool {
     #[inline]
     pub(crate) fn is_in_vain(&self) -> bool {
         self.is_unsure() && self.has_shared.load(Ordering::SeqCst)
-    }
-
-    /// A pool as it was when a checkpoint was made.
-    pub(crate) fn restored(workers: usize, tree: &Tree) -> Self {
-        let mut open: Vec<NodeRef> = Vec::new();
-        for node in &tree.nodes {
-            let parent = node
-                .parent
-                .map(|(parent, turn)| (Arc::clone(&open[parent]), turn));
-            let above = parent.clone();
-            let mut forest = Forest::new();
-            let first = forest.plant(&node.plans.planned);
-            open.push(Arc::new(SharedNode {
-                parent,
-                fingerprint: node.fingerprint,
-                plans: Mutex::new(Plans {
-                    sleep: node.plans.asleep.clone(),
-                    inherited: node.inherited,
-                    children: Vec::new(),
-                    forest,
-                    tree: first,
-                    is_busy: false,
-                    weight: node.weight,
-                }),
-            }));
-            if let (Some((parent, turn)), Some(child)) = (above, open.last()) {
-                parent.add_child(turn, child);
-            }
-        }
-        let part = |part: &Part<usize>| Part {
-            node: part.node.map(|node| Arc::clone(&open[node])),
-            weight: part.weight,
-            path: part.path.clone(),
-        };
-        let parts = tree.parts.iter().rev().map(part).collect();
-        let pool = Pool::new(workers);
-        *pool.lock() = PoolState {
-            open,
-            parts,
-            waiting: 0,
-        };
-        pool
-    }
-
-    /// Writes down the shared nodes, these parts of the tree, and those that nobody has gone on with yet.
-    pub(crate) fn save(&self, parts: Vec<Part<NodeRef>>, tree: &mut Tree) {
-        let state = self.lock();
-        // Nodes are opened from the root downwards: what is above a node comes before it. They are
-        // closed when nobody holds them any more: what is above a node is open.
-        let numbers: FxHashMap<*const SharedNode, usize> =
-            state.open.iter().map(Arc::as_ptr).zip(0..).collect();
-        let number = |node: &NodeRef| numbers[&Arc::as_ptr(node)];
-        for node in &state.open {
-            let plans = node.lock();
-            tree.nodes.push(SavedNode {
-                parent: node
-                    .parent
-                    .as_ref()
-                    .map(|(parent, turn)| (number(parent), *turn)),
-                fingerprint: node.fingerprint,
-                weight: plans.weight,
-                inherited: plans.inherited,
-                plans: SavedPlans {
-                    asleep: plans.sleep.clone(),
-                    planned: plans.forest.walk(plans.tree),
-                },
-            });
-        }
-        let left = state.parts.iter().rev().cloned();
-        let parts = parts.into_iter().chain(left);
-        tree.parts.extend(parts.map(|part| Part {
-            node: part.node.as_ref().map(number),
-            weight: part.weight,
-            path: part.path,
-        }));
     }
 
     fn lock(&self) -> MutexGuard<'_, PoolState> {
@@ -271,12 +177,6 @@ impl Pool {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// Lets those that wait look around.
-    pub(crate) fn wake(&self) {
-        let _state = self.lock();
-        self.changed.notify_all();
-    }
-
     /// Makes nodes known to all.
     pub(crate) fn open(&self, nodes: &[NodeRef]) {
         self.has_shared.store(true, Ordering::SeqCst);
@@ -297,31 +197,24 @@ impl Pool {
         }
     }
 
-    /// Something to do for a worker that has nothing to do, unless it is called.
-    pub(crate) fn take(&self, is_called: &dyn Fn() -> bool) -> Taken {
+    /// Something to do for a worker that has nothing to do, if there is anything left for anyone.
+    pub(crate) fn take(&self) -> Option<Task> {
         let mut state = self.lock();
         state.waiting += 1;
         self.idle.store(state.waiting, Ordering::Relaxed);
         loop {
             if self.is_stopped() {
-                return Taken::Nothing;
+                return None;
             }
-            let taken = if is_called() {
-                Some(Taken::Call)
-            } else if let Some(part) = state.parts.pop() {
-                Some(Taken::Part(part))
-            } else {
-                state.find().map(Taken::Task)
-            };
-            if let Some(taken) = taken {
+            if let Some(task) = state.find() {
                 state.waiting -= 1;
                 self.idle.store(state.waiting, Ordering::Relaxed);
-                return taken;
+                return Some(task);
             }
             if state.waiting == self.workers {
                 // Nobody is left who could plan anything. The others find out the same way.
                 self.changed.notify_all();
-                return Taken::Nothing;
+                return None;
             }
             state = self.changed.wait(state).expect("no worker panics");
         }
@@ -411,10 +304,6 @@ impl SharedNode {
         for sleeper in &mut plans.sleep[..inherited] {
             sleeper.is_firm |= explored.contains(&sleeper.turn());
         }
-    }
-
-    pub(crate) fn add_child(&self, turn: Turn, child: &NodeRef) {
-        self.lock().children.push((turn, Arc::downgrade(child)));
     }
 }
 

@@ -15,7 +15,7 @@ use fencepost_explore::{
 };
 use fencepost_memory::Random;
 use model::class::{Log, Recording};
-use model::exploring::{MACHINES, all_of, assert_replays, errors, explored, kind, seeds};
+use model::exploring::{MACHINES, all_of, assert_replays, explored, kind, seeds};
 use model::families;
 use model::language::Model;
 use model::oracle::{Limits, truth};
@@ -278,9 +278,9 @@ fn it_goes_on_from_any_checkpoint() {
     }
 }
 
-/// Several workers, as many as before or not.
+/// However many workers are asked for, and whenever the process ends.
 #[test]
-fn workers_go_on_where_others_were() {
+fn it_goes_on_with_any_number_of_workers() {
     let mut models: Vec<_> = programs(25).map(|program| program.model).collect();
     models.extend([
         families::counter(3, 2),
@@ -292,10 +292,6 @@ fn workers_go_on_where_others_were() {
         let Some(whole) = whole(model, 1000) else {
             continue;
         };
-        if errors(&whole).fails {
-            // What a failure cuts off depends on who comes first, interrupted or not.
-            continue;
-        }
         let mut random = Random::new(number as u64);
         let mut from: Option<String> = None;
         loop {
@@ -312,7 +308,7 @@ fn workers_go_on_where_others_were() {
             let (report, mut kept) = go_on(model, &settings, from.as_deref(), every);
             let report = report.unwrap_or_else(|error| panic!("{error}\n{model}"));
             if !report.can_go_on {
-                assert_same_found(&report, &whole, model);
+                assert_same(&report, &whole, model);
                 assert_replays(model, &all(), &report, model);
                 break;
             }
@@ -401,6 +397,47 @@ fn only_budgets_and_the_caller_leave_something_to_go_on_with() {
     assert_eq!(kept[0].executions(), report.executions);
 }
 
+/// The caller may say stop when all has been explored.
+#[test]
+fn nothing_may_be_left() {
+    let program = ModelProgram::new(&families::counter(2, 1));
+    let mut kept = Vec::new();
+    let mut save = |checkpoint: Checkpoint| kept.push(checkpoint.to_text());
+    let saver = Some(Saver {
+        every: AT_THE_END,
+        save: &mut save,
+    });
+    let keeping = Keeping { from: None, saver };
+    let stop = &mut |_: &_| ControlFlow::Break(());
+    let report = explore_keeping(|| program.clone(), &all(), stop, keeping).unwrap();
+    assert_eq!((report.executions, report.can_go_on), (2, true));
+    assert!(!kept[0].contains("\npath"));
+    let (report, _) = go_on(&families::counter(2, 1), &all(), Some(&kept[0]), AT_THE_END);
+    let report = report.unwrap();
+    assert_eq!((report.executions, report.is_complete()), (2, true));
+}
+
+#[test]
+fn it_goes_on_without_keeping_more() {
+    let settings = Settings {
+        workers: 2,
+        shares_always: true,
+        ..all()
+    };
+    for model in [families::counter(3, 2), families::ticket_lock(2, 1)] {
+        let whole = explored(&model, &all());
+        let (_, kept) = go_on(&model, &with_budget(&all(), Some(2)), None, AT_THE_END);
+        let program = ModelProgram::new(&model);
+        let keeping = Keeping {
+            from: Some(Checkpoint::read(&kept[0], &settings).unwrap()),
+            saver: None,
+        };
+        let watchman = &mut |_: &_| ControlFlow::Continue(());
+        let report = explore_keeping(|| program.clone(), &settings, watchman, keeping);
+        assert_same(&report.unwrap(), &whole, &model);
+    }
+}
+
 /// Budgets are for what is still to be done; the report says after how many executions it stopped.
 #[test]
 fn a_budget_begins_anew() {
@@ -416,14 +453,9 @@ fn a_budget_begins_anew() {
 /// A checkpoint with something of everything in it.
 fn rich_checkpoint() -> (Arc<Model>, Settings, String) {
     let seeded = programs(40).map(|program| program.model);
-    let settings = Settings {
-        workers: 3,
-        shares_always: true,
-        ..all()
-    };
     let mut best: Option<(usize, Arc<Model>, String)> = None;
     for model in seeded {
-        let interrupted = with_budget(&settings, Some(12));
+        let interrupted = with_budget(&all(), Some(12));
         let (_, mut kept) = go_on(&model, &interrupted, None, AT_THE_END);
         let Some(text) = kept.pop() else {
             continue;
@@ -431,13 +463,13 @@ fn rich_checkpoint() -> (Arc<Model>, Settings, String) {
         let words = [
             "\nviolation",
             "\nfault",
-            "\nnode",
+            "\npartners",
             "\npath",
+            "\nat",
             "\nasleep",
             "\nplanned",
             "\nsettled",
             "\ndistinct",
-            "\nbegun",
         ];
         let kinds = words.iter().filter(|word| text.contains(**word)).count();
         if best.as_ref().is_none_or(|(most, ..)| kinds > *most) {
@@ -614,8 +646,8 @@ fn each_refusal_says_why() {
     assert_eq!(refusal(""), "it is no checkpoint");
     assert_eq!(refusal("fn main() {}\n"), "it is no checkpoint");
     assert_eq!(
-        refusal(&text.replacen("checkpoint 1", "checkpoint 2", 1)),
-        "it was made by another version of Fencepost (format 2; this is format 1)"
+        refusal(&text.replacen("checkpoint 2", "checkpoint 1", 1)),
+        "it was made by another version of Fencepost (format 1; this is format 2)"
     );
     assert_eq!(
         refusal(&text.replacen("executions 2", "executions 3", 1)),

@@ -1,9 +1,9 @@
 //! Where an exploration is, so that it can go on later, in another process.
 //!
 //! A [`Checkpoint`] has the totals and findings so far, and what is left: for an exhaustive
-//! search the tree as far as it is known (the nodes that workers share, and the path of each
-//! worker, with what is asleep and what is planned); for random executions, which number is next. It is
-//! exact: the search goes on as if it had not been interrupted.
+//! search, which has one worker then, its path with what is asleep and what is planned at each
+//! node; for random executions, which number is next. It is exact: the search goes on as if it had not
+//! been interrupted.
 //!
 //! Findings are kept as schedules, and run again when the search goes on. The number of threads,
 //! objects and locations must mean the same then, which is the front end's business: it
@@ -23,15 +23,15 @@ use fencepost_memory::{Address, LocationId, ThreadId};
 use thiserror::Error;
 
 use crate::fingerprint::Fingerprint;
-use crate::schedule::{Schedule, Turn};
+use crate::schedule::Schedule;
 use crate::settings::{Settings, Strategy};
 use crate::wakeup::{PlannedStep, Sleeper};
 
 pub(crate) use resuming::{Resumed, changed, first_execution, resume};
-pub(crate) use saving::{Keeper, Search, Standpoint};
+pub(crate) use saving::Keeper;
 
 /// Where an exploration is.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checkpoint {
     /// What the front end has to remember: its settings and names. Any text.
     pub front_end: String,
@@ -133,7 +133,7 @@ enum SavedKind {
 }
 
 /// What is left to explore.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 enum Place {
     Tree(Tree),
     /// The number of the next execution.
@@ -141,58 +141,32 @@ enum Place {
 }
 
 /// The tree of executions, as far as something is left of it.
-#[derive(Clone, PartialEq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Tree {
     /// Objects that some operation has touched together.
     pub(crate) partners: Vec<(Address, Address)>,
-    /// How many executions each worker has begun.
-    pub(crate) begun: Vec<u64>,
-    /// The shared nodes, each after the one above it.
-    pub(crate) nodes: Vec<SavedNode>,
-    pub(crate) parts: Vec<Part<usize>>,
+    /// Where the search is, unless all has been explored.
+    pub(crate) path: Option<Path>,
 }
 
-/// What is known and planned at a node.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct SavedPlans {
-    pub(crate) asleep: Vec<Sleeper>,
-    pub(crate) planned: Vec<PlannedStep>,
-}
-
-/// A shared node.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct SavedNode {
-    pub(crate) parent: Option<(usize, Turn)>,
-    pub(crate) fingerprint: Fingerprint,
-    pub(crate) weight: f64,
-    /// How many of the steps that are asleep were so before.
-    pub(crate) inherited: usize,
-    pub(crate) plans: SavedPlans,
-}
-
-/// The part of the tree that a worker is in. `N` is a shared node, or its number.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Part<N> {
-    /// The shared node above it.
-    pub(crate) node: Option<N>,
-    pub(crate) weight: f64,
-    pub(crate) path: Path,
-}
-
-/// Where a worker is in its part of the tree.
-#[derive(Clone, PartialEq, Debug)]
+/// The way to where the next execution begins to differ.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Path {
-    /// The step from the shared node with which the part begins.
-    pub(crate) part: Option<Turn>,
-    /// The part of all executions that this worker has explored, estimated.
-    pub(crate) explored: f64,
-    /// The steps from the root to where the next execution begins to differ.
     pub(crate) schedule: Schedule,
     pub(crate) fingerprint: Fingerprint,
     /// The races that need no further look.
     pub(crate) settled: Vec<u32>,
-    /// The nodes below the shared one: what was done and what is left there.
-    pub(crate) nodes: Vec<(u32, SavedPlans)>,
+    /// The nodes, from the root on: one more than there are steps.
+    pub(crate) nodes: Vec<SavedNode>,
+}
+
+/// What was done and what is left at a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SavedNode {
+    /// How many steps have been explored from here.
+    pub(crate) done: u32,
+    pub(crate) asleep: Vec<Sleeper>,
+    pub(crate) planned: Vec<PlannedStep>,
 }
 
 /// What decides which executions there are and how they are judged: what a checkpoint depends on.

@@ -1,9 +1,9 @@
 //! Going on from a checkpoint: is it of this program, and what had been found?
 //!
-//! Each beginning of an execution that is in the checkpoint is run again and must be what it was. The same
-//! for each finding, which also brings back its details.
+//! The beginning of the next execution is run again and must be what it was. The same for each finding,
+//! which also brings back its details.
 
-use super::{Checkpoint, CheckpointError, Place, SavedFinding, SavedKind, Tree};
+use super::{Checkpoint, CheckpointError, Path, Place, SavedFinding, SavedKind, Tree};
 use crate::findings::{Findings, Found, Problem};
 use crate::fingerprint::Fingerprint;
 use crate::gathered::Gathered;
@@ -39,8 +39,10 @@ pub(crate) fn resume<P: Program>(
             "its first execution is another one than when the checkpoint was made",
         ));
     }
-    if let Place::Tree(tree) = &checkpoint.place {
-        check_beginnings(tree, Run::new(program(), settings, false))?;
+    if let Place::Tree(tree) = &checkpoint.place
+        && let Some(path) = &tree.path
+    {
+        check_path(path, Run::new(program(), settings, false))?;
     }
     let totals = checkpoint.totals;
     let mut findings = Findings::new(settings);
@@ -124,70 +126,17 @@ fn in_order<P: Program>(run: &mut Run<P>) -> (Fingerprint, End<P::Error>) {
     }
 }
 
-/// Runs the beginnings of executions that are in the checkpoint.
-fn check_beginnings<P: Program>(tree: &Tree, mut run: Run<P>) -> Result<(), CheckpointError> {
-    let mut has_children = vec![false; tree.nodes.len()];
-    for (parent, _) in tree.nodes.iter().filter_map(|node| node.parent) {
-        has_children[parent] = true;
+/// Runs the beginning of the execution that is next.
+fn check_path<P: Program>(path: &Path, mut run: Run<P>) -> Result<(), CheckpointError> {
+    let turns = &path.schedule.0;
+    // The program may fail before its first operation.
+    if !turns.is_empty() {
+        let result = run.begin().and_then(|()| run.follow(turns));
+        run.finish(End::Known);
+        result.map_err(|_| other_beginning(&path.schedule))?;
     }
-    for number in 0..tree.nodes.len() {
-        if !has_children[number] {
-            check_node(tree, number, &mut run)?;
-        }
-    }
-    for part in &tree.parts {
-        let path = &part.path;
-        if let Some(node) = part.node {
-            let above = turns_to(tree, node);
-            let (shared, own) = path.schedule.0.split_at(above.len());
-            if shared != above || own.first().copied() != path.part {
-                return Err(CheckpointError::Damaged {
-                    what: "a path does not begin at its node".to_owned(),
-                });
-            }
-        }
-        follow(&mut run, &path.schedule.0)?;
-        if Fingerprint::of(&run.past) != path.fingerprint {
-            return Err(other_beginning(&path.schedule));
-        }
-    }
-    Ok(())
-}
-
-fn turns_to(tree: &Tree, node: usize) -> Vec<Turn> {
-    let mut turns = Vec::new();
-    let mut above = tree.nodes[node].parent;
-    while let Some((parent, turn)) = above {
-        turns.push(turn);
-        above = tree.nodes[parent].parent;
-    }
-    turns.reverse();
-    turns
-}
-
-/// The node and those above it.
-fn check_node<P: Program>(
-    tree: &Tree,
-    node: usize,
-    run: &mut Run<P>,
-) -> Result<(), CheckpointError> {
-    let turns = turns_to(tree, node);
-    follow(run, &turns)?;
-    let mut expected = Vec::new();
-    let mut above = Some(node);
-    while let Some(number) = above {
-        expected.push(tree.nodes[number].fingerprint);
-        above = tree.nodes[number].parent.map(|(parent, _)| parent);
-    }
-    expected.reverse();
-    let mut fingerprint = Fingerprint::START;
-    for (depth, expected) in expected.into_iter().enumerate() {
-        if depth > 0 {
-            fingerprint = fingerprint.with_event(&run.past, depth as u32 - 1);
-        }
-        if fingerprint != expected {
-            return Err(other_beginning(&Schedule(turns)));
-        }
+    if Fingerprint::of(&run.past) != path.fingerprint {
+        return Err(other_beginning(&path.schedule));
     }
     Ok(())
 }
@@ -197,17 +146,6 @@ fn other_beginning(schedule: &Schedule) -> CheckpointError {
         "an execution does not begin as it did (schedule: {})",
         schedule.shortened()
     ))
-}
-
-fn follow<P: Program>(run: &mut Run<P>, turns: &[Turn]) -> Result<(), CheckpointError> {
-    run.clear();
-    if turns.is_empty() {
-        // The program may fail before its first operation.
-        return Ok(());
-    }
-    let result = run.begin().and_then(|()| run.follow(turns));
-    run.finish(End::Known);
-    result.map_err(|_| other_beginning(&Schedule(turns.to_vec())))
 }
 
 /// Runs a finding again.

@@ -1,52 +1,27 @@
 //! Making checkpoints: now and then while the exploration goes on, and when a budget or the caller
 //! ends it.
 //!
-//! Workers come to a [`Meeting`] between two executions, each with what it has done and where it is. Nothing
-//! of theirs is changed by it. The last to come makes the checkpoint and hands it to the caller.
+//! If several workers run random executions, they come to a [`Meeting`] between two of them, each with what
+//! it has done, and the last to come makes the checkpoint. Nothing of theirs is changed by it.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
-use fencepost_memory::Address;
-
-use super::{Checkpoint, Part, Place, SavedFinding, SavedKind, Totals, Tree, settings_of};
+use super::{Checkpoint, Place, SavedFinding, SavedKind, Totals, Tree, settings_of};
 use crate::explore::Saver;
 use crate::fault::Fault;
 use crate::findings::{Found, Problem};
 use crate::fingerprint::Fingerprint;
 use crate::gathered::Gathered;
 use crate::meeting::Meeting;
-use crate::pool::{NodeRef, Pool};
 use crate::settings::Settings;
-
-/// Where a worker is.
-pub(crate) struct Standpoint {
-    pub(crate) worker: usize,
-    /// How many executions it has begun.
-    pub(crate) begun: u64,
-    /// What it is at, if it has something to do.
-    pub(crate) part: Option<Part<NodeRef>>,
-    pub(crate) partners: Vec<(Address, Address)>,
-}
-
-impl Standpoint {
-    /// Of a worker that runs one random execution after the other.
-    pub(crate) fn of_sample(worker: usize) -> Self {
-        Standpoint {
-            worker,
-            begun: 0,
-            part: None,
-            partners: Vec::new(),
-        }
-    }
-}
 
 /// Makes the checkpoints of an exploration.
 pub(crate) struct Keeper<'a, 's, E> {
     settings: &'a Settings,
     program: Fingerprint,
     started: Instant,
-    meeting: Meeting<(Gathered<E>, Standpoint)>,
+    meeting: Meeting<Gathered<E>>,
     inner: Mutex<Inner<'s, E>>,
 }
 
@@ -54,14 +29,8 @@ struct Inner<'s, E> {
     saver: Saver<'s>,
     /// What was done before this exploration went on.
     before: Gathered<E>,
-    /// Where workers were in the end.
-    left: Vec<Standpoint>,
-}
-
-/// Where the search as a whole is.
-pub(crate) enum Search<'a> {
-    Tree(&'a Pool),
-    Sample(u64),
+    /// What is left of the tree in the end.
+    left: Option<Tree>,
 }
 
 impl<'a, 's, E: Clone + PartialEq> Keeper<'a, 's, E> {
@@ -79,53 +48,54 @@ impl<'a, 's, E: Clone + PartialEq> Keeper<'a, 's, E> {
             inner: Mutex::new(Inner {
                 saver,
                 before,
-                left: Vec::new(),
+                left: None,
             }),
         }
     }
 
-    pub(crate) fn meeting(&self) -> &Meeting<(Gathered<E>, Standpoint)> {
+    pub(crate) fn meeting(&self) -> &Meeting<Gathered<E>> {
         &self.meeting
     }
 
-    /// Comes to the meeting, and makes a checkpoint if this worker is the last to come.
+    /// Makes a checkpoint of an exhaustive search.
     #[cold]
-    pub(crate) fn attend<'b>(
-        &self,
-        gathered: Gathered<E>,
-        standpoint: Standpoint,
-        search: impl FnOnce() -> Search<'b>,
-    ) {
-        self.meeting.attend((gathered, standpoint), |brought| {
-            let mut brought = brought;
-            brought.sort_by_key(|(_, standpoint)| standpoint.worker);
-            let (gathered, standpoints): (Vec<_>, Vec<_>) = brought.into_iter().unzip();
-            self.save(gathered, standpoints, &search());
+    pub(crate) fn save_tree(&self, gathered: Gathered<E>, tree: Tree) {
+        self.save(vec![gathered], Place::Tree(tree));
+    }
+
+    /// Comes to the meeting, and makes a checkpoint if this worker is the last to come. `next` says which
+    /// random execution is next then.
+    #[cold]
+    pub(crate) fn attend(&self, gathered: Gathered<E>, next: impl FnOnce() -> u64) {
+        self.meeting.attend(gathered, |brought| {
+            self.save(brought, Place::Sample(next()));
         });
     }
 
-    /// A worker ends here.
-    pub(crate) fn leave(&self, standpoint: Standpoint) {
-        let mut inner = self.inner.lock().expect("no worker panics here");
-        inner.left.push(standpoint);
+    /// An exhaustive search ends here.
+    pub(crate) fn leave(&self, tree: Tree) {
+        self.lock().left = Some(tree);
     }
 
-    /// Makes the last checkpoint, of what all workers have done together.
-    pub(crate) fn save_last(&self, gathered: Gathered<E>, search: &Search<'_>) {
-        let mut left = std::mem::take(&mut self.inner.lock().expect("no worker panics").left);
-        left.sort_by_key(|standpoint| standpoint.worker);
-        self.save(vec![gathered], left, search);
+    /// Makes the last checkpoint, of what all workers have done together: an exhaustive search is where it
+    /// was left, and `next` is the next random execution.
+    pub(crate) fn save_last(&self, gathered: Gathered<E>, next: u64) {
+        let left = self.lock().left.take();
+        self.save(
+            vec![gathered],
+            left.map_or(Place::Sample(next), Place::Tree),
+        );
     }
 
-    fn save(&self, gathered: Vec<Gathered<E>>, standpoints: Vec<Standpoint>, search: &Search<'_>) {
-        let mut inner = self.inner.lock().expect("no worker panics here");
+    fn lock(&self) -> MutexGuard<'_, Inner<'s, E>> {
+        self.inner.lock().expect("no worker panics here")
+    }
+
+    fn save(&self, gathered: Vec<Gathered<E>>, place: Place) {
+        let mut inner = self.lock();
         let all = gathered
             .into_iter()
             .fold(inner.before.clone(), Gathered::merge);
-        let place = match search {
-            Search::Tree(pool) => Place::Tree(tree(pool, standpoints)),
-            Search::Sample(next) => Place::Sample(*next),
-        };
         let totals = self.totals(&all);
         (inner.saver.save)(Checkpoint {
             front_end: String::new(),
@@ -169,20 +139,4 @@ fn saved<E>(found: &Found<E>) -> SavedFinding {
         kind,
         schedule: found.schedule.clone(),
     }
-}
-
-fn tree(pool: &Pool, standpoints: Vec<Standpoint>) -> Tree {
-    let mut tree = Tree::default();
-    let mut parts = Vec::new();
-    for standpoint in standpoints {
-        tree.begun.push(standpoint.begun);
-        for pair in standpoint.partners {
-            if !tree.partners.contains(&pair) {
-                tree.partners.push(pair);
-            }
-        }
-        parts.extend(standpoint.part);
-    }
-    pool.save(parts, &mut tree);
-    tree
 }

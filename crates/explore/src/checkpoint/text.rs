@@ -2,10 +2,10 @@
 //!
 //! The first line names the format and its number, the last one has a CRC-32 of all before. A step is
 //! `thread:outcome`. What an operation touches is `r3,w5`: it reads object 3 and writes object 5 (`u`
-//! updates); then `!` if it depends on everything, and `?` if it may touch less. What a thread is about to
-//! do is `r`, `w`, `c` (writes under a condition), `m` (writes, and perhaps more) or `u`, and the object, and `+`
-//! if it waits for something; or `j` and a thread to join, `h` for a hint, `l` for what touches nothing.
-//! Conditions are without their numbers, which may be pointers.
+//! updates); then `!` if it depends on everything. What a thread is about to do is `r`, `w`, `c` (writes
+//! under a condition), `m` (writes, and perhaps more) or `u`, and the object, and `+` if it waits for
+//! something; or `j` and a thread to join, `h` for a hint, `l` for what touches nothing. Conditions are
+//! without their numbers, which may be pointers.
 //!
 //! Nothing in a text decides how much memory is taken, but its length and the most steps of an execution.
 
@@ -17,8 +17,8 @@ use std::time::Duration;
 use fencepost_memory::{Address, LocationId, ThreadId};
 
 use super::{
-    Checkpoint, CheckpointError, Part, Path, Place, SavedFinding, SavedKind, SavedNode, SavedPlans,
-    Totals, Tree, settings_of,
+    Checkpoint, CheckpointError, Path, Place, SavedFinding, SavedKind, SavedNode, Totals, Tree,
+    settings_of,
 };
 use crate::fingerprint::Fingerprint;
 use crate::footprint::Footprint;
@@ -28,7 +28,7 @@ use crate::settings::{Settings, Strategy};
 use crate::wakeup::{PlannedStep, Sleeper};
 
 const TITLE: &str = "fencepost-checkpoint";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl Checkpoint {
@@ -157,55 +157,30 @@ impl Writer {
     }
 
     fn tree(&mut self, tree: &Tree) {
-        for begun in &tree.begun {
-            self.line(format_args!("begun {begun}"));
-        }
         for (one, other) in &tree.partners {
             self.line(format_args!("partners {} {}", one.0, other.0));
         }
-        for node in &tree.nodes {
-            let (parent, turn) = node.parent.unzip();
-            self.line(format_args!(
-                "node {} {} {:016x} {:?} {}",
-                or_dash(parent),
-                or_dash(turn.map(turn_text)),
-                node.fingerprint.0,
-                node.weight,
-                node.inherited,
-            ));
-            self.plans(&node.plans);
-        }
-        for part in &tree.parts {
-            let (node, weight) = (or_dash(part.node), part.weight);
-            let path = &part.path;
-            self.line(format_args!(
-                "path {node} {} {weight:?} {:?} {:016x} {}",
-                or_dash(path.part.map(turn_text)),
-                path.explored,
-                path.fingerprint.0,
-                path.schedule,
-            ));
+        if let Some(path) = &tree.path {
+            let Fingerprint(fingerprint) = path.fingerprint;
+            self.line(format_args!("path {fingerprint:016x} {}", path.schedule));
             for race in &path.settled {
                 self.line(format_args!("settled {race}"));
             }
-            for (done, plans) in &path.nodes {
-                self.line(format_args!("at {done}"));
-                self.plans(plans);
-            }
+            path.nodes.iter().for_each(|node| self.node(node));
         }
     }
 
-    fn plans(&mut self, plans: &SavedPlans) {
-        for sleeper in &plans.asleep {
+    fn node(&mut self, node: &SavedNode) {
+        self.line(format_args!("at {}", node.done));
+        for sleeper in &node.asleep {
             self.line(format_args!(
-                "asleep {} {} {} {}",
+                "asleep {} {} {}",
                 turn_text(sleeper.turn()),
-                if sleeper.is_firm { "firm" } else { "open" },
                 or_dash(sleeper.intent.map(intent_text)),
                 footprint_text(&sleeper.footprint),
             ));
         }
-        for step in &plans.planned {
+        for step in &node.planned {
             let turn = Turn {
                 thread: step.thread,
                 outcome: step.outcome,
@@ -279,8 +254,6 @@ struct Reader<'a> {
 
 /// Larger counts are made up; and sums of smaller ones do not overflow.
 const LARGEST_COUNT: u64 = 1 << 50;
-/// More workers than there are anywhere.
-const MOST_PARTS: usize = 1 << 12;
 /// As in schedules.
 const LARGEST_THREAD: u32 = 1 << 24;
 
@@ -433,70 +406,22 @@ impl<'a> Reader<'a> {
     }
 
     fn tree(&mut self) -> Result<Tree, CheckpointError> {
-        let mut tree = Tree::default();
-        while let Some(mut fields) = self.next_if("begun") {
-            tree.begun.push(fields.count()?);
-            fields.end()?;
-        }
+        let mut partners = Vec::new();
         while let Some(mut fields) = self.next_if("partners") {
-            let pair = (fields.object()?, fields.object()?);
+            partners.push((fields.object()?, fields.object()?));
             fields.end()?;
-            tree.partners.push(pair);
         }
-        while let Some(mut fields) = self.next_if("node") {
-            let above = tree.nodes.len();
-            let parent = fields.dash_or(|fields| fields.index(above))?;
-            let turn = fields.dash_or(Fields::turn)?;
-            // The root is the first, and the only one without a parent.
-            if parent.is_some() != turn.is_some() || parent.is_none() != (above == 0) {
-                return Err(self.wrong("a node below another one"));
-            }
-            let fingerprint = fields.fingerprint()?;
-            let weight = fields.weight()?;
-            let inherited = fields.below(u32::MAX)? as usize;
-            fields.end()?;
-            let plans = self.plans()?;
-            if inherited > plans.asleep.len() {
-                return Err(self.wrong("more steps asleep"));
-            }
-            tree.nodes.push(SavedNode {
-                parent: parent.zip(turn),
-                fingerprint,
-                weight,
-                inherited,
-                plans,
-            });
-        }
-        loop {
-            if tree.parts.len() > MOST_PARTS {
-                return Err(self.wrong("fewer workers"));
-            }
-            if self.lines.peek().is_none() {
-                return Ok(tree);
-            }
-            let mut fields = self.next("path")?;
-            let nodes = tree.nodes.len();
-            let node = fields.dash_or(|fields| fields.index(nodes))?;
-            let turn = fields.dash_or(Fields::turn)?;
-            let weight = fields.weight()?;
-            let path = self.path(turn, fields, depth_of(&tree, node))?;
-            tree.parts.push(Part { node, weight, path });
-        }
+        let path = match self.lines.peek() {
+            Some(_) => Some(self.path()?),
+            None => None,
+        };
+        Ok(Tree { partners, path })
     }
 
-    /// `shared` is how many nodes above are shared.
-    fn path(
-        &mut self,
-        part: Option<Turn>,
-        mut fields: Fields<'_>,
-        shared: usize,
-    ) -> Result<Path, CheckpointError> {
-        let explored = fields.weight()?;
+    fn path(&mut self) -> Result<Path, CheckpointError> {
+        let mut fields = self.next("path")?;
         let fingerprint = fields.fingerprint()?;
         let schedule = self.schedule(fields)?;
-        let Some(own) = (schedule.0.len() + 1).checked_sub(shared) else {
-            return Err(self.wrong("a path below its node"));
-        };
         let mut settled = Vec::new();
         while let Some(mut fields) = self.next_if("settled") {
             settled.push(fields.below(u32::MAX)?);
@@ -506,14 +431,12 @@ impl<'a> Reader<'a> {
         while let Some(mut fields) = self.next_if("at") {
             let done = fields.below(u32::MAX >> 1)?;
             fields.end()?;
-            nodes.push((done, self.plans()?));
+            nodes.push(self.node(done)?);
         }
-        if nodes.len() != own || own == 0 {
+        if nodes.len() != schedule.0.len() + 1 {
             return Err(self.wrong("a node for each step of the path"));
         }
         Ok(Path {
-            part,
-            explored,
             schedule,
             fingerprint,
             settled,
@@ -521,20 +444,19 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn plans(&mut self) -> Result<SavedPlans, CheckpointError> {
-        let mut plans = SavedPlans::default();
+    fn node(&mut self, done: u32) -> Result<SavedNode, CheckpointError> {
+        let (mut asleep, mut planned) = (Vec::new(), Vec::new());
         while let Some(mut fields) = self.next_if("asleep") {
             let Turn { thread, outcome } = fields.turn()?;
-            let is_firm = fields.either("firm", "open")?;
             let intent = fields.dash_or(Fields::intent)?;
             let footprint = fields.footprint()?;
             fields.end()?;
-            plans.asleep.push(Sleeper {
+            asleep.push(Sleeper {
                 thread,
                 outcome,
                 footprint,
                 intent,
-                is_firm,
+                is_firm: true,
             });
         }
         let mut deepest = 0;
@@ -547,26 +469,19 @@ impl<'a> Reader<'a> {
                 return Err(self.wrong("a step below the one before"));
             }
             deepest = level + 1;
-            plans.planned.push(PlannedStep {
+            planned.push(PlannedStep {
                 level,
                 thread,
                 outcome,
                 footprint,
             });
         }
-        Ok(plans)
+        Ok(SavedNode {
+            done,
+            asleep,
+            planned,
+        })
     }
-}
-
-/// How many nodes there are from the root to this one.
-fn depth_of(tree: &Tree, node: Option<usize>) -> usize {
-    let mut depth = 0;
-    let mut node = node;
-    while let Some(number) = node {
-        depth += 1;
-        node = tree.nodes[number].parent.map(|(parent, _)| parent);
-    }
-    depth
 }
 
 /// What is left of a line.
@@ -629,27 +544,12 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn index(&mut self, limit: usize) -> Result<usize, CheckpointError> {
-        match number(self.field()).filter(|&number: &usize| number < limit) {
-            Some(number) => Ok(number),
-            None => self.wrong("a node from above"),
-        }
-    }
-
     fn thread(&mut self) -> Result<ThreadId, CheckpointError> {
         self.below(LARGEST_THREAD).map(ThreadId)
     }
 
     fn object(&mut self) -> Result<Address, CheckpointError> {
         self.below(u32::MAX).map(Address)
-    }
-
-    fn weight(&mut self) -> Result<f64, CheckpointError> {
-        let weight: Option<f64> = self.field().parse().ok();
-        match weight.filter(|weight| weight.abs() <= 1e6) {
-            Some(weight) => Ok(weight),
-            None => self.wrong("a part of the whole"),
-        }
     }
 
     fn hexadecimal(&mut self) -> Result<u64, CheckpointError> {

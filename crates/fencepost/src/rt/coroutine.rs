@@ -19,7 +19,8 @@ use super::error::ProgramError;
 use super::execution::{Execution, Outcomes, Slot, Status};
 use super::mapping::Events;
 use super::names::MadeThread;
-use super::operation::{Current, Dissolved, Step};
+use super::operation::{Current, Dissolved};
+use super::step::Step;
 use super::waits::WaitMemory;
 use crate::thread::local::Locals;
 

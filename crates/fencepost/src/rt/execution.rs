@@ -18,12 +18,14 @@ use fencepost_memory::{Address, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::coroutine::{End, Newborn, StackPool, Yield};
+use super::drops::{FinalDrop, Watched};
 use super::error::ProgramError;
 use super::mapping::Target;
 use super::names::{LocalNames, MakerId, Registry, Tokens};
 use super::races::Races;
 use super::statics::{OwnThings, StaticValue};
 use super::waits::WaitMemory;
+use super::writers::LockUse;
 use crate::thread::local::Locals;
 
 /// What a worker is told about how to run programs.
@@ -126,27 +128,11 @@ pub(crate) struct Slot {
     pub(crate) final_drop: Option<FinalDrop>,
 }
 
-/// The drop of the last reference to an `Arc`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FinalDrop {
-    /// The counts of the `Arc`.
-    pub(crate) counts: Address,
-    /// Where it was made.
-    pub(crate) made_at: &'static Location<'static>,
-}
-
 /// How many things a maker has made in this execution.
 #[derive(Clone, Copy, Default)]
 struct MadeCounts {
     objects: u32,
     threads: u32,
-}
-
-/// Something that has to be dropped before the end.
-pub(crate) struct Watched {
-    pub(crate) what: &'static str,
-    pub(crate) location: &'static Location<'static>,
-    pub(crate) is_alive: bool,
 }
 
 /// A thread that was joined.
@@ -155,25 +141,6 @@ pub(crate) struct Joined {
     pub(crate) by: ThreadId,
     pub(crate) thread: ThreadId,
     pub(crate) location: &'static Location<'static>,
-}
-
-/// How a reader-writer lock is used.
-pub(crate) struct LockUse {
-    pub(crate) lock: Address,
-    /// There is a writer that waits if it has to.
-    pub(crate) has_writers: bool,
-    /// Such a writer could hold up a reader in a way that matters.
-    pub(crate) can_hold_up: bool,
-}
-
-impl LockUse {
-    pub(crate) fn of(lock: Address) -> Self {
-        LockUse {
-            lock,
-            has_writers: false,
-            can_hold_up: false,
-        }
-    }
 }
 
 /// One run of the program.

@@ -1,10 +1,11 @@
 //! The runtime: runs a closure whose threads are coroutines, one operation at a time.
 //!
-//! Read in this order: [`operation`] (what the library's types are made of), `execution` (what is
-//! being run), `coroutine` (how threads begin and end), [`runtime`] (the closure as a program for
-//! the explorer), [`mapping`] (which events of the machine an operation is), [`races`] and
-//! [`cells`] (data races), [`names`] (stable numbers, and names for people), `waits` (loops that
-//! wait), `statics`, `panics`, `overflow` and `foreign` (what can go wrong, and how it becomes an
+//! Read in this order: [`operation`], [`object`] and [`step`] (what the library's types are made
+//! of), `execution` (what is being run), `coroutine` (how threads begin and end), [`runtime`] (the
+//! closure as a program for the explorer), [`mapping`] (which events of the machine an operation
+//! is), [`races`] and [`cells`] (data races), [`names`] (stable numbers, and names for people),
+//! `waits` (loops that wait), `drops`, `writers` and `statics` (what is a step only if others can
+//! notice it), `panics`, `overflow` and `foreign` (what can go wrong, and how it becomes an
 //! [`error`]).
 //!
 //! This is not public API: it is here for the library's macros, its tests and its checker.
@@ -13,23 +14,30 @@ pub mod cells;
 pub mod error;
 pub mod mapping;
 pub mod names;
+pub mod object;
 pub mod operation;
 pub mod races;
 pub mod runtime;
+pub mod step;
 
 mod coroutine;
+mod drops;
 mod execution;
 mod foreign;
 mod overflow;
 mod panics;
 mod statics;
 mod waits;
+mod writers;
 
 pub use coroutine::SpawnOptions;
+pub use drops::Watch;
 pub use error::{Place, ProgramError, Race, RaceAccess};
 pub use execution::{Outcomes, Setup};
 pub use mapping::{Events, Target};
 pub use names::{Names, Registry};
-pub use operation::{Current, Object, Step, Watch};
+pub use object::Object;
+pub use operation::Current;
 pub use runtime::{Checked, Runtime};
 pub(crate) use statics::Declared;
+pub use step::Step;

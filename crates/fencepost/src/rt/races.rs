@@ -19,8 +19,8 @@ use std::sync::atomic::Ordering;
 
 use fencepost_memory::{Address, ThreadId};
 
+use super::drops::FinalDrop;
 use super::error::{Race, RaceAccess};
-use super::execution::FinalDrop;
 
 /// A vector clock.
 #[derive(Clone, Debug, Default)]

@@ -16,6 +16,9 @@ use std::panic::Location;
 
 use fencepost_memory::Address;
 
+use super::execution::Phase;
+use super::operation::Current;
+
 /// How often in a row a wait at one place returns without a notification.
 const RETURNS_IN_A_ROW: u32 = 2;
 
@@ -115,6 +118,72 @@ impl WaitMemory {
             in_a_row: before + 1,
         });
         self.touched.clear();
+    }
+}
+
+/// What the calling thread tells its memory, and asks it.
+impl Current {
+    /// The calling thread changes something that is no object: what a lock protects.
+    #[inline]
+    pub(crate) fn note_change(self) {
+        self.with(|execution| {
+            if execution.phase == Phase::Running {
+                execution.slots[execution.thread.index()]
+                    .waits
+                    .note_change();
+            }
+        });
+    }
+
+    /// The calling thread holds a lock again, or no longer, that a step was said to release or
+    /// take.
+    pub(crate) fn note_lock(self, lock: Address) {
+        self.with(|execution| {
+            let slot = &mut execution.slots[execution.thread.index()];
+            slot.waits.note_lock(lock);
+        });
+    }
+
+    /// The calling thread is about to wait on a condition variable. Whether it is in a loop that
+    /// does nothing else, as far as can be told; if so, the place is noted.
+    pub(crate) fn only_waits(self, condvar: Address, location: &'static Location<'static>) -> bool {
+        self.with(|execution| {
+            let waits = &mut execution.slots[execution.thread.index()].waits;
+            let only_waits = waits.only_waits(condvar, location);
+            if only_waits {
+                let location = execution.names.location(location);
+                execution.names.registry().note_wait(location);
+            }
+            only_waits
+        })
+    }
+
+    /// What the calling thread has touched since it last returned from a wait without being notified.
+    pub(crate) fn touched_since_wait(self) -> Vec<Address> {
+        self.with(|execution| {
+            let slot = &execution.slots[execution.thread.index()];
+            slot.waits.touched().to_vec()
+        })
+    }
+
+    /// The calling thread returns from a wait.
+    pub(crate) fn note_return(
+        self,
+        condvar: Address,
+        was_notified: bool,
+        location: &'static Location<'static>,
+    ) {
+        self.with(|execution| {
+            if execution.phase != Phase::Running {
+                return;
+            }
+            let waits = &mut execution.slots[execution.thread.index()].waits;
+            match was_notified {
+                true => waits.notified(),
+                false => waits.returned(condvar, location),
+            }
+            execution.are_touches_noted |= !was_notified;
+        });
     }
 }
 

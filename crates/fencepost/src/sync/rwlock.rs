@@ -32,6 +32,7 @@ use crate::rt::{Current, Object, Outcomes, Step};
 const FREE: u64 = 0;
 /// A writer holds the lock.
 const WRITTEN: u64 = u64::MAX;
+
 /// A lock that many readers or one writer can hold, as [`std::sync::RwLock`].
 ///
 /// ```
