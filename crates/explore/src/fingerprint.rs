@@ -4,7 +4,7 @@
 use fencepost_memory::LocationId;
 
 use crate::past::Past;
-use crate::program::{Effect, Intent, TouchKind};
+use crate::program::Intent;
 
 /// A number that two executions have in common if they begin in the same way, and otherwise almost
 /// certainly not.
@@ -39,24 +39,13 @@ impl Fingerprint {
                 effect,
                 awaits,
             } => {
-                let effect = match effect {
-                    Effect::Read => 0,
-                    Effect::Write => 1,
-                    Effect::WriteIf(_) => 2,
-                    Effect::WriteMore => 3,
-                    Effect::Update => 4,
-                };
-                let kind = 4 + 2 * effect + u64::from(awaits.is_some());
+                let kind = 2 * u64::from(effect.letter()) + u64::from(awaits.is_some());
                 fingerprint.with(kind).with(u64::from(object.0))
             }
         };
         for link in past.links(position) {
-            let kind = match link.touch.kind {
-                TouchKind::Read => 1,
-                TouchKind::Update => 2,
-                TouchKind::Write => 3,
-            };
-            fingerprint = fingerprint.with(u64::from(link.touch.object.0) << 2 | kind);
+            let kind = u64::from(link.touch.kind.letter());
+            fingerprint = fingerprint.with(u64::from(link.touch.object.0) << 8 | kind);
         }
         fingerprint
     }

@@ -12,6 +12,7 @@ mod findings;
 mod fingerprint;
 mod footprint;
 mod gathered;
+mod letters;
 mod meeting;
 mod optimal;
 mod past;

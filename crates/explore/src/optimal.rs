@@ -188,12 +188,7 @@ impl<P: Program> Optimal<P> {
         }
         self.executions += 1;
         self.was_cut |= end == End::Cut;
-        if let End::Fault(fault) = end {
-            let schedule = self.run.schedule();
-            let accesses = self.run.watch.accesses();
-            self.run.findings.fault(fault, schedule, accesses);
-        }
-        self.run.findings.end_execution();
+        self.run.conclude(end);
     }
 
     fn execute(&mut self) -> End<P::Error> {

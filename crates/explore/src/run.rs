@@ -139,6 +139,16 @@ impl<P: Program> Run<P> {
         end
     }
 
+    /// Keeps what an execution that was not given up came to.
+    pub(crate) fn conclude(&mut self, end: End<P::Error>) {
+        if let End::Fault(fault) = end {
+            let schedule = self.schedule();
+            let accesses = self.watch.accesses();
+            self.findings.fault(fault, schedule, accesses);
+        }
+        self.findings.end_execution();
+    }
+
     /// Where a thread stands.
     #[inline]
     pub(crate) fn standing(&self, thread: ThreadId) -> Standing {

@@ -192,16 +192,8 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
         let end = self.execute();
         let end = self.run.finish(end);
         self.executions += 1;
-        match end {
-            End::Fault(fault) => {
-                let schedule = self.run.schedule();
-                let accesses = self.run.watch.accesses();
-                self.run.findings.fault(fault, schedule, accesses);
-            }
-            End::Cut => self.was_cut = true,
-            End::Complete | End::Known | End::Enough => {}
-        }
-        self.run.findings.end_execution();
+        self.was_cut |= end == End::Cut;
+        self.run.conclude(end);
         !self.run.findings.is_enough
     }
 

@@ -449,13 +449,17 @@ fn a_thread_that_ends_early_the_second_time_is_not_repeatable() {
 /// A loop without a hint goes on until it has had its steps.
 #[test]
 fn an_endless_loop_without_hints_reaches_the_step_limit() {
-    let mut builder = Builder::new();
-    let cell = builder.cell(0);
-    builder.thread(|code| {
-        let top = code.here();
-        code.load(R0, cell);
-        code.jump_if(R0, Test::Equal, 0, top);
-    });
+    let with_loop = || {
+        let mut builder = Builder::new();
+        let cell = builder.cell(0);
+        builder.thread(|code| {
+            let top = code.here();
+            code.load(R0, cell);
+            code.jump_if(R0, Test::Equal, 0, top);
+        });
+        (builder, cell)
+    };
+    let (builder, cell) = with_loop();
     let alone = builder.parallel();
     for strategy in [
         Strategy::Exhaustive,
@@ -479,13 +483,7 @@ fn an_endless_loop_without_hints_reaches_the_step_limit() {
         assert_eq!(report.findings[0].schedule.0.len(), 50);
     }
     // A thread that ends it can come after any of its rounds, or too late.
-    let mut builder = Builder::new();
-    let cell = builder.cell(0);
-    builder.thread(|code| {
-        let top = code.here();
-        code.load(R0, cell);
-        code.jump_if(R0, Test::Equal, 0, top);
-    });
+    let (mut builder, cell) = with_loop();
     builder.thread(|code| code.store(cell, 1));
     let model = builder.parallel();
     for strategy in [Strategy::Exhaustive, Strategy::Bounded { preemptions: 10 }] {

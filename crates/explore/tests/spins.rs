@@ -20,7 +20,7 @@ use model::exploring::{
 use model::families;
 use model::language::{Builder, Code, Instruction, Model, Order, R0, R1, R2, R3, R4, Test, Value};
 use model::oracle::{Limits, reachable, truth};
-use model::random::{Item, Shape, random_program};
+use model::random::{Item, Seeded, Shape, random_program};
 use model::running::AssertionFailed;
 
 /// More executions than any of the programs here should take.
@@ -254,6 +254,12 @@ fn the_report_names_the_loops_that_waited() {
     assert_eq!(report.waits, []);
 }
 
+/// Random programs with loops that brute force is quick with.
+fn looping(shape: &Shape, count: u64) -> impl Iterator<Item = Seeded> {
+    let made = seeds(count).map(move |seed| random_program(seed, shape));
+    made.filter(|program| program.model.spins() && !is_too_large(&program.model))
+}
+
 /// Random programs with loops: errors of every strategy that goes through everything.
 #[test]
 fn random_programs_with_loops_have_their_errors() {
@@ -265,12 +271,8 @@ fn random_programs_with_loops_have_their_errors() {
     ];
     let (mut compared, mut failing, mut livelocking, mut right) = (0, 0, 0, 0);
     for shape in shapes {
-        for seed in seeds(100) {
-            let program = random_program(seed, &shape);
+        for program in looping(&shape, 100) {
             let model = &program.model;
-            if !model.spins() || is_too_large(model) {
-                continue;
-            }
             compared += 1;
             let expected = true_errors(model);
             let report = ended(model, &exhaustively(Watched::Nothing), &program);
@@ -281,7 +283,7 @@ fn random_programs_with_loops_have_their_errors() {
             assert!(expected.fails || found == expected, "{found:?} {program}");
             let waits: BTreeSet<_> = report.waits.iter().copied().collect();
             assert!(waits.is_subset(&hint_locations(model)), "{program}");
-            if seed.is_multiple_of(4) {
+            if program.seed.is_multiple_of(4) {
                 let bounded = all_of(Strategy::Bounded { preemptions: 1000 }, Watched::Nothing);
                 let bounded = ended(model, &bounded, &program);
                 assert_eq!(errors(&bounded), expected, "bounded: {program}");
@@ -317,12 +319,8 @@ fn random_programs_with_loops_have_their_verdicts() {
     plain.has_orders = false;
     let pairs = plain.clone().with_threads(2, 2).with_items(3, 5);
     for shape in [Shape::spinning(), pairs, plain] {
-        for seed in seeds(60) {
-            let program = random_program(seed, &shape);
+        for program in looping(&shape, 60) {
             let model = &program.model;
-            if !model.spins() || is_too_large(model) {
-                continue;
-            }
             for watched in MACHINES {
                 let report = ended(model, &exhaustively(watched), &program);
                 assert_explained(&report, &program);
@@ -345,17 +343,13 @@ fn random_programs_with_loops_have_their_verdicts() {
 fn findings_in_loops_can_be_replayed() {
     let mut replayed = 0;
     let shape = Shape::spinning().with_assertions();
-    for seed in seeds(80) {
-        let program = random_program(seed, &shape);
+    for program in looping(&shape, 80) {
         let model = &program.model;
-        if !model.spins() || is_too_large(model) {
-            continue;
-        }
         for strategy in [
             Strategy::Exhaustive,
             Strategy::Bounded { preemptions: 1 },
             Strategy::Pct {
-                seed,
+                seed: program.seed,
                 executions: 20,
                 depth: 2,
             },
@@ -379,12 +373,8 @@ fn findings_in_loops_can_be_replayed() {
 fn bounded_rounds_find_only_what_is_there() {
     let shape = Shape::spinning().with_assertions();
     let (mut compared, mut cut, mut wrong) = (0, 0, 0);
-    for seed in seeds(200) {
-        let program = random_program(seed, &shape);
+    for program in looping(&shape, 200) {
         let model = &program.model;
-        if !model.spins() || is_too_large(model) {
-            continue;
-        }
         compared += 1;
         let expected = true_errors(model);
         for rounds in [0, 1, 3] {

@@ -11,8 +11,8 @@ use fencepost::cell::UnsafeCell;
 use fencepost::rt::{Registry, Runtime, Setup};
 use fencepost::sync::atomic::{AtomicUsize, Ordering, fence};
 use fencepost::thread;
-use fencepost_explore::{Performed, Program, Standing};
-use fencepost_memory::{Random, ThreadId};
+use fencepost_explore::{Performed, Program};
+use fencepost_memory::Random;
 
 struct Counting;
 
@@ -86,21 +86,10 @@ fn execute(
     runtime.start(performed).unwrap();
     let before = ALLOCATIONS.load(Relaxed);
     let mut steps = 0;
-    loop {
-        let mut enabled = [ThreadId(0); 8];
-        let mut count = 0;
-        for number in 0..runtime.thread_bound() as u32 {
-            if let Standing::Before { intent, .. } = runtime.standing(ThreadId(number))
-                && support::is_enabled(runtime, intent)
-            {
-                enabled[count] = ThreadId(number);
-                count += 1;
-            }
-        }
-        if count == 0 || (is_cut && steps == 10) {
+    while let Some(thread) = support::pick(runtime, random) {
+        if is_cut && steps == 10 {
             break;
         }
-        let thread = enabled[random.below(count as u64) as usize];
         performed.clear();
         runtime.step(thread, 0, performed).unwrap();
         steps += 1;

@@ -152,8 +152,13 @@ fn drops() {
 }
 
 fn counter() {
+    count(3);
+}
+
+/// So many threads, each of which counts twice.
+fn count(threads: usize) {
     let count = Arc::new(AtomicUsize::new(0));
-    let threads: Vec<_> = (0..3)
+    let threads: Vec<_> = (0..threads)
         .map(|_| {
             let count = Arc::clone(&count);
             thread::spawn(move || {
@@ -457,19 +462,7 @@ fn a_program_that_changed_elsewhere_is_noticed_on_the_way() {
 
 /// More executions than a process lives for in the test below.
 fn long() {
-    let count = Arc::new(AtomicUsize::new(0));
-    let threads: Vec<_> = (0..4)
-        .map(|_| {
-            let count = Arc::clone(&count);
-            thread::spawn(move || {
-                count.fetch_add(1, Relaxed);
-                count.fetch_add(1, Relaxed);
-            })
-        })
-        .collect();
-    for thread in threads {
-        thread.join().unwrap();
-    }
+    count(4);
 }
 
 /// Not a test by itself: what the process does that is killed.

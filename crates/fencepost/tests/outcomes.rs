@@ -36,6 +36,14 @@ fn error(outcome: &Outcome) -> String {
     outcome.to_string()
 }
 
+/// Fails unless it is an error that is said in these words, and checks work after it.
+#[track_caller]
+fn assert_says(outcome: &Outcome, words: &str) {
+    let text = error(outcome);
+    assert!(text.contains(words), "{text}");
+    checks_still_work();
+}
+
 /// After whatever happened, checks work.
 fn checks_still_work() {
     let outcome = Checker::new().run(two(
@@ -115,9 +123,7 @@ fn waiting_for_what_never_comes_is_a_livelock() {
             hint::spin_loop();
         }
     });
-    let text = error(&outcome);
-    assert!(text.contains("livelock"), "{text}");
-    checks_still_work();
+    assert_says(&outcome, "livelock");
 }
 
 #[test]
@@ -160,17 +166,13 @@ fn an_unprotected_cell_is_a_race() {
         cell.0.with(|_| ());
         thread.join().unwrap();
     });
-    let text = error(&outcome);
-    assert!(text.contains("race"), "{text}");
-    checks_still_work();
+    assert_says(&outcome, "race");
 }
 
 #[test]
 fn an_arc_that_is_never_dropped_is_a_leak() {
     let outcome = Checker::new().run(|| std::mem::forget(Arc::new(1)));
-    let text = error(&outcome);
-    assert!(text.contains("Arc"), "{text}");
-    checks_still_work();
+    assert_says(&outcome, "Arc");
 }
 
 #[test]
@@ -183,9 +185,7 @@ fn recursion_without_end_is_a_stack_overflow() {
     let outcome = Checker::new().run(|| {
         descend([0; 64]);
     });
-    let text = error(&outcome);
-    assert!(text.contains("stack"), "{text}");
-    checks_still_work();
+    assert_says(&outcome, "stack");
 }
 
 #[test]
@@ -206,9 +206,7 @@ fn a_program_that_is_not_deterministic_is_named() {
         }
         thread.join().unwrap();
     });
-    let text = error(&outcome);
-    assert!(text.contains("deterministic"), "{text}");
-    checks_still_work();
+    assert_says(&outcome, "deterministic");
 }
 
 /// Here the thread does the same number of steps on the same variable, and yet others.
@@ -231,9 +229,7 @@ fn a_program_that_reads_where_it_wrote_is_not_deterministic() {
         x.load(SeqCst);
         thread.join().unwrap();
     });
-    let text = error(&outcome);
-    assert!(text.contains("deterministic"), "{text}");
-    checks_still_work();
+    assert_says(&outcome, "deterministic");
 }
 
 /// A hint between two looks at a count hides none of what the count can be.
@@ -263,9 +259,7 @@ fn a_hint_hides_no_count() {
 #[test]
 fn a_check_inside_a_check_is_refused() {
     let outcome = Checker::new().run(|| fencepost::check(|| ()));
-    let text = error(&outcome);
-    assert!(text.contains("inside of a check"), "{text}");
-    checks_still_work();
+    assert_says(&outcome, "inside of a check");
 }
 
 #[test]
@@ -305,9 +299,7 @@ fn a_real_thread_cannot_use_what_belongs_to_a_check() {
         let _ = std::thread::spawn(move || other.store(1, SeqCst)).join();
         value.load(SeqCst);
     });
-    let text = error(&outcome);
-    assert!(text.contains("fencepost::thread"), "{text}");
-    checks_still_work();
+    assert_says(&outcome, "fencepost::thread");
 }
 
 #[test]
@@ -320,9 +312,7 @@ fn a_panic_while_a_lock_is_held_is_that_panic() {
         },
         |mutex| drop(mutex.lock()),
     ));
-    let text = error(&outcome);
-    assert!(text.contains("while it holds the lock"), "{text}");
-    checks_still_work();
+    assert_says(&outcome, "while it holds the lock");
 }
 
 fn store_buffering() -> impl Fn() + Send + Sync + 'static {

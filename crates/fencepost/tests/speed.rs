@@ -12,8 +12,8 @@ use std::time::Instant;
 use fencepost::rt::{Registry, Runtime, Setup};
 use fencepost::sync::atomic::{AtomicUsize, Ordering};
 use fencepost::thread;
-use fencepost_explore::{Performed, Program, Standing};
-use fencepost_memory::{Random, ThreadId};
+use fencepost_explore::{Performed, Program};
+use fencepost_memory::Random;
 
 #[test]
 #[ignore = "a measurement"]
@@ -44,7 +44,7 @@ fn executions_per_second() {
         for _ in 0..EXECUTIONS {
             performed.clear();
             runtime.start(&mut performed).unwrap();
-            while let Some(thread) = pick(&runtime, &mut random) {
+            while let Some(thread) = support::pick(&runtime, &mut random) {
                 performed.clear();
                 runtime.step(thread, 0, &mut performed).unwrap();
                 steps += 1;
@@ -59,18 +59,4 @@ fn executions_per_second() {
             seconds * 1e9 / steps as f64
         );
     }
-}
-
-fn pick(runtime: &Runtime, random: &mut Random) -> Option<ThreadId> {
-    let mut enabled = [ThreadId(0); 8];
-    let mut count = 0;
-    for number in 0..runtime.thread_bound() as u32 {
-        if let Standing::Before { intent, .. } = runtime.standing(ThreadId(number))
-            && support::is_enabled(runtime, intent)
-        {
-            enabled[count] = ThreadId(number);
-            count += 1;
-        }
-    }
-    (count > 0).then(|| enabled[random.below(count as u64) as usize])
 }

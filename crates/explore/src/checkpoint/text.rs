@@ -205,12 +205,8 @@ fn turn_text(turn: Turn) -> String {
 
 fn footprint_text(footprint: &Footprint) -> String {
     let touches = footprint.touches().map(|(object, kind)| {
-        let kind = match kind {
-            TouchKind::Read => 'r',
-            TouchKind::Update => 'u',
-            TouchKind::Write => 'w',
-        };
-        format!("{kind}{}", object.0)
+        let (letter, object) = (kind.letter(), object.0);
+        format!("{letter}{object}")
     });
     let mut text = touches.collect::<Vec<_>>().join(",");
     if text.is_empty() {
@@ -232,15 +228,9 @@ fn intent_text(intent: Intent) -> String {
             effect,
             awaits,
         } => {
-            let effect = match effect {
-                Effect::Read => 'r',
-                Effect::Write => 'w',
-                Effect::WriteIf(_) => 'c',
-                Effect::WriteMore => 'm',
-                Effect::Update => 'u',
-            };
+            let (letter, object) = (effect.letter(), object.0);
             let waits = if awaits.is_some() { "+" } else { "" };
-            format!("{effect}{}{waits}", object.0)
+            format!("{letter}{object}{waits}")
         }
     }
 }
@@ -587,19 +577,15 @@ impl<'a> Fields<'a> {
     fn footprint(&mut self) -> Result<Footprint, CheckpointError> {
         let field = self.field();
         let (field, is_barrier) = without_suffix(field, '!');
-        let mut footprint = Footprint::empty(!is_barrier);
+        let mut footprint = Footprint::empty(is_barrier);
         if field == "-" {
             return Ok(footprint);
         }
         for touch in field.split(',') {
-            let (kind, object) = match touch.split_at_checked(1) {
-                Some(("r", object)) => (TouchKind::Read, object),
-                Some(("u", object)) => (TouchKind::Update, object),
-                Some(("w", object)) => (TouchKind::Write, object),
-                _ => return self.wrong("what is touched"),
-            };
-            match number(object) {
-                Some(object) => footprint.push(Address(object), kind),
+            let mut chars = touch.chars();
+            let kind = chars.next().and_then(TouchKind::of_letter);
+            match kind.zip(number(chars.as_str())) {
+                Some((kind, object)) => footprint.push(Address(object), kind),
                 None => return self.wrong("what is touched"),
             }
         }
@@ -607,43 +593,34 @@ impl<'a> Fields<'a> {
     }
 
     fn intent(&mut self) -> Result<Intent, CheckpointError> {
-        let field = self.field();
-        let intent = match field.split_at_checked(1) {
-            Some(("l", "")) => Some(Intent::Local),
-            Some(("h", "")) => Some(Intent::Hint),
-            Some(("j", thread)) => number(thread)
+        let mut chars = self.field().chars();
+        let intent = match (chars.next(), chars.as_str()) {
+            (Some('l'), "") => Some(Intent::Local),
+            (Some('h'), "") => Some(Intent::Hint),
+            (Some('j'), thread) => number(thread)
                 .filter(|&thread| thread < LARGEST_THREAD)
                 .map(|thread| Intent::Join(ThreadId(thread))),
-            Some((effect, object)) => access(effect, object),
-            None => None,
+            (Some(letter), object) => access(letter, object),
+            (None, _) => None,
         };
         intent.map_or_else(|| self.wrong("an operation"), Ok)
     }
 }
 
-/// Whether the suffix is not there.
+/// The rest, and whether the suffix was there.
 fn without_suffix(text: &str, suffix: char) -> (&str, bool) {
     match text.strip_suffix(suffix) {
-        Some(text) => (text, false),
-        None => (text, true),
+        Some(text) => (text, true),
+        None => (text, false),
     }
 }
 
-fn access(effect: &str, object: &str) -> Option<Intent> {
-    let any = Condition::Equals(0);
-    let (object, is_free) = without_suffix(object, '+');
-    let effect = match effect {
-        "r" => Effect::Read,
-        "w" => Effect::Write,
-        "c" => Effect::WriteIf(any),
-        "m" => Effect::WriteMore,
-        "u" => Effect::Update,
-        _ => return None,
-    };
+fn access(letter: char, object: &str) -> Option<Intent> {
+    let (object, waits) = without_suffix(object, '+');
     Some(Intent::Access {
         object: Address(number(object)?),
-        effect,
-        awaits: (!is_free).then_some(any),
+        effect: Effect::of_letter(letter)?,
+        awaits: waits.then_some(Condition::Equals(0)),
     })
 }
 

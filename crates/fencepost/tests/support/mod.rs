@@ -208,6 +208,21 @@ pub fn is_enabled(runtime: &Runtime, intent: Intent) -> bool {
     }
 }
 
+/// One of the threads that can go on, of which there are at most eight. Allocates nothing.
+pub fn pick(runtime: &Runtime, random: &mut Random) -> Option<ThreadId> {
+    let mut enabled = [ThreadId(0); 8];
+    let mut count = 0;
+    for number in 0..runtime.thread_bound() as u32 {
+        if let Standing::Before { intent, .. } = runtime.standing(ThreadId(number))
+            && is_enabled(runtime, intent)
+        {
+            enabled[count] = ThreadId(number);
+            count += 1;
+        }
+    }
+    (count > 0).then(|| enabled[random.below(count as u64) as usize])
+}
+
 /// Runs a program in every order, and expects the first error that is found.
 #[track_caller]
 pub fn first_error(program: impl Fn() + Send + Sync + 'static) -> Option<ProgramError> {
