@@ -285,8 +285,13 @@ fn mix(number: u64) -> u128 {
 /// A hash of an event and of what happens before it.
 fn hash_of_event(past: &Past, position: u32) -> u128 {
     let event = past.event(position);
-    let mut hash = mix(u64::from(event.thread.0) << 32 | u64::from(event.outcome));
-    for (thread, &index) in past.clock(position).iter().enumerate() {
+    hash_of(event.thread, event.outcome, past.clock(position))
+}
+
+fn hash_of(thread: ThreadId, outcome: u32, clock: &[u32]) -> u128 {
+    // Entries of clocks are other numbers: what is mixed from equal ones would cancel out.
+    let mut hash = mix(1 << 63 | u64::from(thread.0) << 32 | u64::from(outcome));
+    for (thread, &index) in clock.iter().enumerate() {
         if index > 0 {
             let number = (thread as u64) << 32 | u64::from(index);
             hash = (hash ^ mix(number)).wrapping_mul(0x2d99_7879_26d4_6932_a4c1_f326_80f7_0c55);
@@ -294,4 +299,35 @@ fn hash_of_event(past: &Past, position: u32) -> u128 {
         }
     }
     hash
+}
+
+#[cfg(test)]
+mod tests {
+    use rustc_hash::FxHashSet;
+
+    use super::*;
+
+    /// Also the small numbers that programs are made of have hashes of their own, and so do sums of a few.
+    #[test]
+    fn events_have_hashes_of_their_own() {
+        let mut hashes = Vec::new();
+        for (thread, outcome) in (0..4).flat_map(|t| (0..4).map(move |o| (t, o))) {
+            for clock in 0..4_u32.pow(4) {
+                let clock = [clock % 4, clock / 4 % 4, clock / 16 % 4, clock / 64];
+                hashes.push(hash_of(ThreadId(thread), outcome, &clock));
+            }
+        }
+        let mut sums: FxHashSet<u128> = [0].into();
+        sums.extend(&hashes);
+        assert_eq!(sums.len(), hashes.len() + 1);
+        let some: Vec<u128> = hashes.iter().step_by(13).copied().collect();
+        let mut expected = sums.len();
+        for (index, one) in some.iter().enumerate() {
+            for other in &some[..index] {
+                sums.insert(one.wrapping_add(*other));
+                expected += 1;
+            }
+        }
+        assert_eq!(sums.len(), expected);
+    }
 }
