@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool as StdBool, AtomicU32 as StdU32, Ordering::Se
 use std::time::Duration;
 
 use fencepost::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use fencepost::sync::atomic::{AtomicBool, AtomicUsize};
+use fencepost::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 use fencepost::sync::{Arc, Condvar, Mutex, mpsc};
 use fencepost::{Checker, Outcome, Strategy, Target, hint, thread};
 
@@ -41,7 +41,8 @@ impl Drop for Folder {
 }
 
 fn checker() -> Checker {
-    Checker::new().go_on(true).progress(false)
+    // Programs are often values here.
+    Checker::new().go_on(true).progress(false).name("a test")
 }
 
 /// All checks are called here.
@@ -286,6 +287,84 @@ fn in_a_folder_each_check_has_its_own_file() {
     }
 }
 
+/// What captures values needs a name, and then another name is another check.
+#[test]
+fn captured_values_have_a_name() {
+    let folder = Folder::new();
+    let add = |times: u32| {
+        move || {
+            let count = AtomicU32::new(0);
+            thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| count.fetch_add(times, Relaxed));
+                }
+            });
+        }
+    };
+    let nameless = || Checker::new().progress(false).max_executions(2);
+    let text = complaint_of(|| nameless().checkpoint(folder.file()).run(add(1)));
+    assert!(
+        text.contains("captures values") && text.contains("Checker::name"),
+        "{text}"
+    );
+    // It has nothing to do with checks without checkpoints, and with programs without values.
+    nameless().run(add(1));
+    nameless().checkpoint(&folder.0).run(counter);
+    assert_eq!(folder.files().len(), 1);
+
+    let run_named = |name: &str, times| {
+        let checker = nameless().name(name).checkpoint(folder.file());
+        checker.run(add(times))
+    };
+    run_named("once", 1);
+    let text = complaint_of(|| run_named("twice", 2));
+    assert!(
+        text.contains("another check with the name \"once\""),
+        "{text}"
+    );
+    // In a folder each has a file of its own.
+    for times in 1..=2 {
+        let checker = nameless().name(times.to_string()).checkpoint(&folder.0);
+        checker.run(add(times));
+    }
+    assert_eq!(folder.files().len(), 4);
+}
+
+/// Programs of other types at the same place are other programs.
+#[test]
+fn generic_checks_are_told_apart() {
+    trait Step: 'static {
+        fn step(count: &AtomicU32);
+    }
+    struct One;
+    struct Two;
+    impl Step for One {
+        fn step(count: &AtomicU32) {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+    impl Step for Two {
+        fn step(count: &AtomicU32) {
+            count.fetch_add(2, Relaxed);
+        }
+    }
+    fn run_in<S: Step>(path: &std::path::Path) -> Outcome {
+        let checker = Checker::new().progress(false).max_executions(2);
+        checker.checkpoint(path).run(|| {
+            let count = AtomicU32::new(0);
+            thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| S::step(&count));
+                }
+            });
+        })
+    }
+    let folder = Folder::new();
+    run_in::<One>(&folder.file());
+    let text = complaint_of(|| run_in::<Two>(&folder.file()));
+    assert!(text.contains("another check at the same place"), "{text}");
+}
+
 /// A replayed execution has nothing to do with checkpoints.
 #[test]
 fn a_replay_touches_no_file() {
@@ -299,7 +378,11 @@ fn a_replay_touches_no_file() {
 
 /// What the check panics with.
 fn complaint(checker: &Checker, program: fn()) -> String {
-    let result = catch_unwind(AssertUnwindSafe(|| run(checker, program)));
+    complaint_of(|| run(checker, program))
+}
+
+fn complaint_of(run: impl FnOnce() -> Outcome) -> String {
+    let result = catch_unwind(AssertUnwindSafe(run));
     let panic = result.expect_err("it is refused");
     match panic.downcast::<String>() {
         Ok(text) => *text,

@@ -37,3 +37,12 @@ fn a_mistyped_variable_is_refused() {
     assert!(!is_fine);
     assert!(text.contains("did you mean FENCEPOST_SUMMARY?"), "{text}");
 }
+
+/// Else a variable that was forgotten would make every check pass.
+#[test]
+fn a_replay_verifies_nothing() {
+    let (is_fine, text) = with("FENCEPOST_REPLAY", "0");
+    assert!(!is_fine);
+    let left_out = "left out: everything but the execution that was replayed";
+    assert!(text.contains(left_out), "{text}");
+}

@@ -8,6 +8,7 @@ use std::time::Duration;
 use fencepost_explore as explore;
 use fencepost_explore::Schedule;
 
+use super::checkpoint::Identity;
 use super::environment;
 use super::outcome::Outcome;
 use super::running;
@@ -83,6 +84,7 @@ pub struct Checker {
     pub(super) setup: Setup,
     pub(super) settings: explore::Settings,
     pub(super) replayed: Option<Schedule>,
+    pub(super) name: Option<String>,
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) checkpoint_every: Duration,
 }
@@ -109,6 +111,7 @@ impl Checker {
             setup: Setup::default(),
             settings: explore::Settings::default(),
             replayed: None,
+            name: None,
             checkpoint: None,
             checkpoint_every: Duration::from_secs(60),
         }
@@ -240,7 +243,7 @@ impl Checker {
     /// Keeps in this file how far the check is, so that a long one can be interrupted. When
     /// the same check is run again, it goes on from there, and comes to the same in the end as if it
     /// had not been interrupted. If `path` is a folder, each check has a file of its own in it, named
-    /// after where it is called.
+    /// after where it is called. A program that captures values needs a [`name`](Self::name).
     ///
     /// The file is written [every](Self::checkpoint_every) minute and when
     /// [`max_time`](Self::max_time) or [`max_executions`](Self::max_executions) ends the check; these
@@ -250,6 +253,14 @@ impl Checker {
     /// checkpoints.
     pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> Self {
         self.checkpoint = Some(path.into());
+        self
+    }
+
+    /// Tells this check from others at the same place, for [checkpoints](Self::checkpoint). A program that
+    /// captures values must have a name that says which: what was explored with other values says
+    /// nothing about these.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
         self
     }
 
@@ -267,7 +278,8 @@ impl Checker {
     #[track_caller]
     pub fn run(&self, program: impl Fn() + Send + Sync + 'static) -> Outcome {
         let checker = environment::apply(self.clone());
-        let outcome = running::run(&checker, Arc::new(program), Location::caller());
+        let check = Identity::of(&program, Location::caller());
+        let outcome = running::run(&checker, Arc::new(program), check);
         checker.print_summary(&outcome, Location::caller());
         outcome
     }
@@ -285,8 +297,9 @@ impl Checker {
     #[track_caller]
     pub fn check(&self, program: impl Fn() + Send + Sync + 'static) {
         let checker = environment::apply(self.clone());
-        let outcome = running::run(&checker, Arc::new(program), Location::caller());
-        if !outcome.is_verified() && !outcome.is_replay() || outcome.is_wrong() {
+        let check = Identity::of(&program, Location::caller());
+        let outcome = running::run(&checker, Arc::new(program), check);
+        if !outcome.is_verified() {
             // The summary is part of it.
             outcome.panic_with_report();
         }
@@ -307,7 +320,8 @@ impl Checker {
         let mut checker = environment::apply(self.clone());
         checker.replayed = Some(schedule);
         checker.setup.keeps_first_values = true;
-        let outcome = running::run(&checker, Arc::new(program), Location::caller());
+        let check = Identity::of(&program, Location::caller());
+        let outcome = running::run(&checker, Arc::new(program), check);
         checker.print_summary(&outcome, Location::caller());
         outcome
     }

@@ -18,9 +18,31 @@ use super::checker::{Checker, Strategy};
 use crate::rt::names::RegistryError;
 use crate::rt::{Registry, Setup};
 
+/// What tells a check from others.
+#[derive(Clone, Copy)]
+pub(super) struct Identity {
+    pub(super) location: &'static Location<'static>,
+    /// The type of the program.
+    pub(super) program: &'static str,
+    /// Whether the program has values in it, which may be others the next time.
+    pub(super) captures: bool,
+}
+
+impl Identity {
+    pub(super) fn of<F>(_program: &F, location: &'static Location<'static>) -> Self {
+        Identity {
+            location,
+            program: std::any::type_name::<F>(),
+            captures: size_of::<F>() > 0,
+        }
+    }
+}
+
 /// Where a check keeps how far it is.
 pub(super) struct CheckpointFile {
     path: PathBuf,
+    check: Identity,
+    name: Option<String>,
     /// What is written before it takes the place of the file. In the same folder: only there it can.
     temporary: PathBuf,
     pub(super) every: Duration,
@@ -36,10 +58,7 @@ pub(super) struct Loaded {
 
 impl CheckpointFile {
     /// The file of this check, if it is to have one.
-    pub(super) fn of(
-        checker: &Checker,
-        check: &'static Location<'static>,
-    ) -> Result<Option<Self>, String> {
+    pub(super) fn of(checker: &Checker, check: Identity) -> Result<Option<Self>, String> {
         let Some(path) = &checker.checkpoint else {
             return Ok(None);
         };
@@ -53,8 +72,17 @@ impl CheckpointFile {
                 path.display()
             ));
         }
+        if check.captures && checker.name.is_none() {
+            return Err(format!(
+                "the program of this check captures values, and what was explored with others must not be \
+                 taken for what is explored with these: say what they are by `Checker::name`, or have no \
+                 checkpoints (in {})",
+                path.display()
+            ));
+        }
+        let name = checker.name.clone();
         let path = match path.is_dir() {
-            true => path.join(file_name(check)),
+            true => path.join(file_name(check, name.as_deref())),
             false => path.clone(),
         };
         static FILES: AtomicU64 = AtomicU64::new(1);
@@ -63,6 +91,8 @@ impl CheckpointFile {
         temporary.push(format!(".{}-{number}.tmp", std::process::id()));
         let file = CheckpointFile {
             path,
+            check,
+            name,
             temporary: temporary.into(),
             every: checker.checkpoint_every,
             is_quiet: checker.progress == Some(false),
@@ -101,12 +131,7 @@ impl CheckpointFile {
     }
 
     /// What the check goes on with, if the file is there.
-    pub(super) fn load(
-        &self,
-        settings: &Settings,
-        setup: Setup,
-        check: &'static Location<'static>,
-    ) -> Result<Option<Loaded>, String> {
+    pub(super) fn load(&self, settings: &Settings, setup: Setup) -> Result<Option<Loaded>, String> {
         let mut bytes = Vec::new();
         match File::open(&self.path).and_then(|mut file| file.read_to_end(&mut bytes)) {
             Ok(_) => {}
@@ -115,8 +140,9 @@ impl CheckpointFile {
         }
         let text = String::from_utf8(bytes).map_err(|_| self.refusal("it is no checkpoint"))?;
         let checkpoint = Checkpoint::read(&text, settings).map_err(|error| self.refusal(error))?;
-        let (setup, registry) =
-            read_front_end(&checkpoint.front_end, setup, check).map_err(|why| self.refusal(why))?;
+        let (setup, registry) = self
+            .read_front_end(&checkpoint.front_end, setup)
+            .map_err(|why| self.refusal(why))?;
         self.say(format_args!(
             "going on from {} ({} executions have been run)",
             self.path.display(),
@@ -131,7 +157,7 @@ impl CheckpointFile {
 
     /// Replaces the file.
     pub(super) fn save(&self, mut checkpoint: Checkpoint, registry: &Registry, setup: Setup) {
-        checkpoint.front_end = front_end(registry, setup);
+        checkpoint.front_end = self.front_end(registry, setup);
         let written = write(&self.temporary, &checkpoint.to_text())
             .and_then(|()| std::fs::rename(&self.temporary, &self.path));
         if let Err(error) = written {
@@ -162,111 +188,136 @@ impl CheckpointFile {
     }
 }
 
+impl CheckpointFile {
+    /// What makes the program do what it does, besides the explorer's settings.
+    fn facts(&self, setup: Setup) -> [(&'static str, String); 7] {
+        // All fields, so that a new one is not forgotten.
+        let Setup {
+            target,
+            stack_size,
+            spurious_wakeups,
+            leak_check,
+            are_ends_visible: _,
+            are_statics_visible: _,
+            are_writers_announced: _,
+            keeps_first_values: _,
+        } = setup;
+        let switch = |is_on| on_or_off(is_on).to_owned();
+        [
+            ("target", format!("{target:?}")),
+            ("stack_size", stack_size.to_string()),
+            ("spurious_wakeups", switch(spurious_wakeups)),
+            ("leak_check", switch(leak_check)),
+            ("executable", executable().to_owned()),
+            ("program", self.check.program.to_owned()),
+            (
+                "name",
+                format!("{:?}", self.name.as_deref().unwrap_or_default()),
+            ),
+        ]
+    }
+
+    fn front_end(&self, registry: &Registry, setup: Setup) -> String {
+        let mut text = String::new();
+        for (name, value) in self.facts(setup) {
+            text.push_str(&format!("{name} {value}\n"));
+        }
+        for (name, is_on) in [
+            ("visible_ends", setup.are_ends_visible),
+            ("visible_statics", setup.are_statics_visible),
+            ("announced_writers", setup.are_writers_announced),
+        ] {
+            text.push_str(&format!("{name} {}\n", on_or_off(is_on)));
+        }
+        text.push_str(&registry.to_text());
+        text
+    }
+
+    fn read_front_end(&self, text: &str, mut setup: Setup) -> Result<(Setup, Registry), String> {
+        let mut rest = text;
+        let mut next = |name: &str| {
+            let (line, others) = rest.split_once('\n')?;
+            rest = others;
+            line.strip_prefix(name)?.strip_prefix(' ')
+        };
+        let damaged = |name: &str| format!("it is damaged: `{name}` is missing");
+        let mut other = None;
+        for (name, now) in self.facts(setup) {
+            let made = next(name).ok_or_else(|| damaged(name))?;
+            if made == now {
+                continue;
+            }
+            match name {
+                "program" => other = Some("at the same place".to_owned()),
+                "name" => other = Some(format!("with the name {}", shortened(made))),
+                "executable" => {
+                    return Err("it was made by another build of the program".to_owned());
+                }
+                _ => {
+                    let made = shortened(made);
+                    return Err(format!(
+                        "it was made with another setting: {name} was {made}, and is {now}"
+                    ));
+                }
+            }
+        }
+        for (name, is_on) in [
+            ("visible_ends", &mut setup.are_ends_visible),
+            ("visible_statics", &mut setup.are_statics_visible),
+            ("announced_writers", &mut setup.are_writers_announced),
+        ] {
+            *is_on = match next(name) {
+                Some("on") => true,
+                Some("off") => false,
+                _ => return Err(damaged(name)),
+            };
+        }
+        let registry =
+            Registry::from_text(self.check.location, rest).map_err(|error| match error {
+                RegistryError::OtherCheck { made, own } => {
+                    format!(
+                        "it is of another check, the one at {made}, and this is the one at {own}"
+                    )
+                }
+                RegistryError::Damaged { line } => {
+                    format!("it is damaged: its names are wrong in line {line}")
+                }
+            })?;
+        match other {
+            Some(which) => Err(format!("it is of another check {which}")),
+            None => Ok((setup, registry)),
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }
 
-/// A name for the file of the check that is called here.
-fn file_name(check: &Location<'_>) -> String {
+/// A name for the file of a check.
+fn file_name(check: Identity, name: Option<&str>) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
-    let source: String = check
+    let location = check.location;
+    let source: String = location
         .file()
         .chars()
         .map(|c| if is_plain(c) { c } else { '-' })
         .collect();
-    format!("{source}-{}-{}.checkpoint", check.line(), check.column())
+    let mut which = crc32fast::Hasher::new();
+    which.update(check.program.as_bytes());
+    which.update(name.unwrap_or_default().as_bytes());
+    let (line, column, which) = (location.line(), location.column(), which.finalize());
+    format!("{source}-{line}-{column}-{which:08x}.checkpoint")
 }
 
 fn on_or_off(is_on: bool) -> &'static str {
     if is_on { "on" } else { "off" }
-}
-
-/// What makes the program do what it does, besides the explorer's settings.
-fn facts(setup: Setup) -> [(&'static str, String); 5] {
-    // All fields, so that a new one is not forgotten.
-    let Setup {
-        target,
-        stack_size,
-        spurious_wakeups,
-        leak_check,
-        are_ends_visible: _,
-        are_statics_visible: _,
-        are_writers_announced: _,
-        keeps_first_values: _,
-    } = setup;
-    let switch = |is_on| on_or_off(is_on).to_owned();
-    [
-        ("target", format!("{target:?}")),
-        ("stack_size", stack_size.to_string()),
-        ("spurious_wakeups", switch(spurious_wakeups)),
-        ("leak_check", switch(leak_check)),
-        ("executable", executable().to_owned()),
-    ]
-}
-
-fn front_end(registry: &Registry, setup: Setup) -> String {
-    let mut text = String::new();
-    for (name, value) in facts(setup) {
-        text.push_str(&format!("{name} {value}\n"));
-    }
-    for (name, is_on) in [
-        ("visible_ends", setup.are_ends_visible),
-        ("visible_statics", setup.are_statics_visible),
-        ("announced_writers", setup.are_writers_announced),
-    ] {
-        text.push_str(&format!("{name} {}\n", on_or_off(is_on)));
-    }
-    text.push_str(&registry.to_text());
-    text
-}
-
-fn read_front_end(
-    text: &str,
-    mut setup: Setup,
-    check: &'static Location<'static>,
-) -> Result<(Setup, Registry), String> {
-    let mut rest = text;
-    let mut next = |name: &str| {
-        let (line, others) = rest.split_once('\n')?;
-        rest = others;
-        line.strip_prefix(name)?.strip_prefix(' ')
-    };
-    let damaged = |name: &str| format!("it is damaged: `{name}` is missing");
-    for (name, now) in facts(setup) {
-        let made = next(name).ok_or_else(|| damaged(name))?;
-        if made == now {
-            continue;
-        }
-        return Err(match name {
-            "executable" => "it was made by another build of the program".to_owned(),
-            _ => {
-                let made: String = made.chars().take(60).collect();
-                format!("it was made with another setting: {name} was {made}, and is {now}")
-            }
-        });
-    }
-    for (name, is_on) in [
-        ("visible_ends", &mut setup.are_ends_visible),
-        ("visible_statics", &mut setup.are_statics_visible),
-        ("announced_writers", &mut setup.are_writers_announced),
-    ] {
-        *is_on = match next(name) {
-            Some("on") => true,
-            Some("off") => false,
-            _ => return Err(damaged(name)),
-        };
-    }
-    let registry = Registry::from_text(check, rest).map_err(|error| match error {
-        RegistryError::OtherCheck { made, own } => {
-            format!("it is of another check, the one at {made}, and this is the one at {own}")
-        }
-        RegistryError::Damaged { line } => {
-            format!("it is damaged: its names are wrong in line {line}")
-        }
-    })?;
-    Ok((setup, registry))
 }
 
 /// The size and a checksum of the executable. A program that was built anew may be another one, and what was

@@ -36,7 +36,6 @@ pub struct Details {
     pub(super) violations: u64,
     pub(super) distinct_violations: u64,
     pub(super) borderline: u64,
-    pub(super) is_replay: bool,
     pub(super) showing: Arc<Showing>,
     pub(super) shown: OnceLock<ShownSummary>,
 }
@@ -117,10 +116,6 @@ impl Outcome {
             self,
             Outcome::ProgramError(_) | Outcome::NotStoreBufferSafe(_)
         )
-    }
-
-    pub(super) fn is_replay(&self) -> bool {
-        self.details().is_replay
     }
 
     /// The executions that were run to an end, or to where something was found.

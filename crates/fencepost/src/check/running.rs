@@ -1,7 +1,6 @@
 //! Running a check: from settings and a closure to an outcome.
 
 use std::ops::ControlFlow;
-use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
 use fencepost_explore::{
@@ -14,7 +13,7 @@ use fencepost_report::SourcePosition;
 use fencepost_report::check::{CheckFinding, CheckSummary, Gap};
 
 use super::checker::{Checker, Strategy};
-use super::checkpoint::CheckpointFile;
+use super::checkpoint::{CheckpointFile, Identity};
 use super::outcome::{Details, Finding, Outcome};
 use super::problems::{Translator, gap};
 use super::progress::ProgressLine;
@@ -26,11 +25,7 @@ const MOST_RESTARTS: usize = 1000;
 
 /// Checks a program.
 #[track_caller]
-pub(super) fn run(
-    checker: &Checker,
-    program: Checked,
-    location: &'static Location<'static>,
-) -> Outcome {
+pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outcome {
     assert!(
         Current::get().is_none(),
         "a check is run inside of a check: the program that is checked must not call fencepost::check"
@@ -38,7 +33,7 @@ pub(super) fn run(
     // A thread of its own: what a program does to its thread ends with it.
     let result = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("fencepost".to_owned());
-        let thread = thread.spawn_scoped(scope, || explore_program(checker, &program, location));
+        let thread = thread.spawn_scoped(scope, || explore_program(checker, &program, check));
         match thread {
             Ok(thread) => thread.join(),
             Err(error) => panic!("there is no thread to run the check: {error}"),
@@ -84,10 +79,10 @@ fn settings(checker: &Checker) -> Settings {
 fn explore_program(
     checker: &Checker,
     program: &Checked,
-    location: &'static Location<'static>,
+    check: Identity,
 ) -> Result<(Report<ProgramError>, Arc<Registry>), String> {
     let settings = settings(checker);
-    let explored = explore_from(checker, program, location, &settings, checker.setup)?;
+    let explored = explore_from(checker, program, check, &settings, checker.setup)?;
     if !matches!(settings.strategy, Exploring::Replay(_)) || fits(&explored.0) {
         return Ok(explored);
     }
@@ -99,7 +94,7 @@ fn explore_program(
             are_writers_announced: visible & 4 != 0,
             ..checker.setup
         };
-        let again = explore_from(checker, program, location, &settings, setup)?;
+        let again = explore_from(checker, program, check, &settings, setup)?;
         if fits(&again.0) {
             return Ok(again);
         }
@@ -118,15 +113,15 @@ fn fits(report: &Report<ProgramError>) -> bool {
 fn explore_from(
     checker: &Checker,
     program: &Checked,
-    location: &'static Location<'static>,
+    check: Identity,
     settings: &Settings,
     mut setup: Setup,
 ) -> Result<(Report<ProgramError>, Arc<Registry>), String> {
-    let mut registry = Arc::new(Registry::new(location));
+    let mut registry = Arc::new(Registry::new(check.location));
     let mut from = None;
-    let file = CheckpointFile::of(checker, location)?;
+    let file = CheckpointFile::of(checker, check)?;
     if let Some(file) = &file
-        && let Some(loaded) = file.load(settings, setup, location)?
+        && let Some(loaded) = file.load(settings, setup)?
     {
         from = Some(loaded.checkpoint);
         registry = Arc::new(loaded.registry);
@@ -333,7 +328,6 @@ fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: Arc<Regis
         violations: report.violations,
         distinct_violations: report.distinct_violations as u64,
         borderline: report.borderline,
-        is_replay,
         findings,
         summary,
     };
