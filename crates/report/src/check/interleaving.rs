@@ -33,7 +33,10 @@ pub(super) fn table(
     width: usize,
     indent: &str,
 ) -> String {
-    let positions: Vec<usize> = important.iter().map(|row| row.position as usize).collect();
+    let mut positions: Vec<usize> = important.iter().map(|row| row.position as usize).collect();
+    if interleaving.len() > MOST_ROWS {
+        positions.extend(causes(interleaving, &positions));
+    }
     let ranges = around(interleaving.len(), &positions, MOST_ROWS, fills);
     let shown: Vec<(usize, &Access)> = ranges
         .iter()
@@ -58,6 +61,20 @@ pub(super) fn table(
         lines.insert(before + 1, Styled(DIM, gap).to_string());
     }
     lines.join("\n") + "\n"
+}
+
+/// For each of these accesses, the last write to the same address by another thread before it: it is why the
+/// access has seen what it has.
+fn causes(interleaving: &[Access], positions: &[usize]) -> Vec<usize> {
+    let cause = |&position: &usize| {
+        let effect = interleaving.get(position)?;
+        let address = effect.operation.address()?;
+        interleaving[..position].iter().rposition(|access| {
+            let is_other = access.thread != effect.thread;
+            is_other && access.operation.writes() && access.operation.address() == Some(address)
+        })
+    };
+    positions.iter().filter_map(cause).collect()
 }
 
 struct Table<'a> {
