@@ -31,4 +31,4 @@ pub use findings::{Found, Problem};
 pub use program::{Condition, Effect, Intent, Performed, Program, Standing, Touch, TouchKind};
 pub use schedule::{Schedule, ScheduleError, Turn};
 pub use settings::{Settings, SpinRule, Strategy};
-pub use watch::{Shown, Watched};
+pub use watch::{Shown, Watched, shows_violation};

@@ -93,6 +93,15 @@ enum Inner {
     Pso(Rewinding<RelaxedOrder<ByAddress>>),
 }
 
+/// Whether the monitor sees a violation in an execution with these accesses. Also if it has too little memory
+/// to tell.
+pub fn shows_violation(watched: Watched, accesses: Vec<Access>) -> bool {
+    let mut watch = Watch::new(watched, WatchLimits::default().memory);
+    let mut is_seen = false;
+    let result = watch.add(&accesses, |_, _| is_seen = true);
+    is_seen || result.is_err()
+}
+
 /// A violation that an execution showed, with its explanation.
 #[derive(Clone, Debug)]
 pub struct Shown {

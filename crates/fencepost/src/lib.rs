@@ -26,5 +26,8 @@ pub mod thread;
 
 #[doc(hidden)]
 pub use check::provide_source;
-pub use check::{Checker, Details, Finding, Outcome, Strategy, check, replay};
+pub use check::{
+    Checker, Details, FencePlace, FenceSet, Fences, Finding, Instead, Outcome, Strategy, Strength,
+    check, replay,
+};
 pub use rt::Target;

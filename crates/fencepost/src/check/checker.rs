@@ -10,9 +10,10 @@ use fencepost_explore::Schedule;
 
 use super::checkpoint::Identity;
 use super::environment;
+use super::fences::{self, Fences};
 use super::outcome::Outcome;
 use super::running;
-use crate::rt::{Setup, Target};
+use crate::rt::{Insertions, Setup, Target};
 
 /// Which executions to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -85,6 +86,8 @@ pub struct Checker {
     pub(super) settings: explore::Settings,
     pub(super) replayed: Option<Schedule>,
     pub(super) name: Option<String>,
+    /// Fences that the program is checked with and does not have.
+    pub(super) insertions: Arc<Insertions>,
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) checkpoint_every: Duration,
 }
@@ -112,6 +115,7 @@ impl Checker {
             settings: explore::Settings::default(),
             replayed: None,
             name: None,
+            insertions: Arc::default(),
             checkpoint: None,
             checkpoint_every: Duration::from_secs(60),
         }
@@ -304,6 +308,41 @@ impl Checker {
             outcome.panic_with_report();
         }
         checker.print_summary(&outcome, Location::caller());
+    }
+
+    /// Looks for a smallest set of fences that makes the program store-buffer safe, and proves that it does:
+    /// the program is checked with them, inserted while it runs. A fence can be before any operation of the
+    /// program. No set with fewer fences is enough; for PSO, none with as many has fewer full fences.
+    ///
+    /// ```
+    /// use fencepost::sync::Arc;
+    /// use fencepost::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    /// use fencepost::{Checker, thread};
+    ///
+    /// let fences = Checker::new().infer_fences(|| {
+    ///     let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
+    ///     let other = Arc::clone(&flags);
+    ///     let thread = thread::spawn(move || {
+    ///         other[0].store(true, Relaxed);
+    ///         other[1].load(Relaxed)
+    ///     });
+    ///     flags[1].store(true, Relaxed);
+    ///     flags[0].load(Relaxed);
+    ///     thread.join().unwrap();
+    /// });
+    /// let set = fences.needed().unwrap();
+    /// assert_eq!(set.places().len(), 2);
+    /// assert!(set.outcome().is_verified());
+    /// ```
+    ///
+    /// # Panics
+    /// As [`run`](Self::run), and if the strategy runs only a sample of the executions.
+    #[track_caller]
+    pub fn infer_fences(&self, program: impl Fn() + Send + Sync + 'static) -> Fences {
+        let checker = environment::apply(self.clone());
+        fences::refuse_samples(&checker);
+        let check = Identity::of(&program, Location::caller());
+        fences::infer(&checker, Arc::new(program), check)
     }
 
     /// Runs one execution again: the one with this schedule.

@@ -9,6 +9,7 @@
 mod checker;
 mod checkpoint;
 mod environment;
+pub mod fences;
 mod naming;
 pub mod outcome;
 mod problems;
@@ -17,6 +18,7 @@ mod running;
 mod showing;
 
 pub use checker::{Checker, Strategy};
+pub use fences::{FencePlace, FenceSet, Fences, Instead, Strength};
 #[doc(hidden)]
 pub use naming::provide_source;
 pub use outcome::{Details, Finding, Outcome};

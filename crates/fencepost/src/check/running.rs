@@ -26,6 +26,17 @@ const MOST_RESTARTS: usize = 1000;
 /// Checks a program.
 #[track_caller]
 pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outcome {
+    let (report, registry) = explored(checker, &program, check);
+    outcome(checker, &report, registry)
+}
+
+/// Explores a program.
+#[track_caller]
+pub(super) fn explored(
+    checker: &Checker,
+    program: &Checked,
+    check: Identity,
+) -> (Report<ProgramError>, Arc<Registry>) {
     assert!(
         Current::get().is_none(),
         "a check is run inside of a check: the program that is checked must not call fencepost::check"
@@ -33,20 +44,20 @@ pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outco
     // A thread of its own: what a program does to its thread ends with it.
     let result = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("fencepost".to_owned());
-        let thread = thread.spawn_scoped(scope, || explore_program(checker, &program, check));
+        let thread = thread.spawn_scoped(scope, || explore_program(checker, program, check));
         match thread {
             Ok(thread) => thread.join(),
             Err(error) => panic!("there is no thread to run the check: {error}"),
         }
     });
     match result {
-        Ok(Ok((report, registry))) => outcome(checker, &report, registry),
+        Ok(Ok(explored)) => explored,
         Ok(Err(complaint)) => panic!("{complaint}"),
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }
 
-fn settings(checker: &Checker) -> Settings {
+pub(super) fn settings(checker: &Checker) -> Settings {
     let strategy = match (&checker.replayed, checker.strategy) {
         (Some(schedule), _) => Exploring::Replay(schedule.clone()),
         (None, Strategy::Exhaustive) => Exploring::Exhaustive,
@@ -117,7 +128,8 @@ fn explore_from(
     settings: &Settings,
     mut setup: Setup,
 ) -> Result<(Report<ProgramError>, Arc<Registry>), String> {
-    let mut registry = Arc::new(Registry::new(check.location));
+    let mut registry =
+        Arc::new(Registry::new(check.location).with_insertions(Arc::clone(&checker.insertions)));
     let mut from = None;
     let file = CheckpointFile::of(checker, check)?;
     if let Some(file) = &file
@@ -259,7 +271,11 @@ fn is_same(one: &Found<ProgramError>, other: &Found<ProgramError>) -> bool {
     }
 }
 
-fn outcome(checker: &Checker, report: &Report<ProgramError>, registry: Arc<Registry>) -> Outcome {
+pub(super) fn outcome(
+    checker: &Checker,
+    report: &Report<ProgramError>,
+    registry: Arc<Registry>,
+) -> Outcome {
     let model = settings(checker).watched.model();
     let showing = Showing::new(Arc::clone(&registry), checker.setup.target, model);
     let showing = Arc::new(showing);

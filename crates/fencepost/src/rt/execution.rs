@@ -148,6 +148,8 @@ pub(crate) struct Execution {
     /// Unlike that of any other execution in this process.
     pub(crate) serial: u64,
     pub(crate) setup: Setup,
+    /// Whether the monitor is told of events that the program does not have.
+    pub(crate) has_insertions: bool,
     pub(crate) phase: Phase,
     pub(crate) thread: ThreadId,
     pub(crate) outcome: u32,
@@ -219,6 +221,7 @@ impl Execution {
         Execution {
             serial: 0,
             setup,
+            has_insertions: !registry.insertions().is_empty(),
             phase: Phase::Dissolving,
             thread: ThreadId(0),
             outcome: 0,

@@ -3,7 +3,7 @@
 //! Read in this order: [`operation`], [`object`] and [`step`] (what the library's types are made
 //! of), `execution` (what is being run), `coroutine` (how threads begin and end), [`runtime`] (the
 //! closure as a program for the explorer), [`mapping`] (which events of the machine an operation
-//! is), [`races`] and [`cells`] (data races), [`names`] (stable numbers, and names for people),
+//! is), `insertions` (events that the program does not have), [`races`] and [`cells`] (data races), [`names`] (stable numbers, and names for people),
 //! `waits` (loops that wait), `drops`, `writers` and `statics` (what is a step only if others can
 //! notice it), `panics`, `overflow` and `foreign` (what can go wrong, and how it becomes an
 //! [`error`]).
@@ -24,6 +24,7 @@ mod coroutine;
 mod drops;
 mod execution;
 mod foreign;
+mod insertions;
 mod overflow;
 mod panics;
 mod statics;
@@ -34,6 +35,7 @@ pub use coroutine::SpawnOptions;
 pub use drops::Watch;
 pub use error::{Place, ProgramError, Race, RaceAccess};
 pub use execution::{Outcomes, Setup};
+pub use insertions::{Insertion, Insertions};
 pub use mapping::{Events, Target};
 pub use names::{Names, Registry};
 pub use object::Object;

@@ -2,6 +2,7 @@
 //! it is, and what it happens after.
 
 use std::panic::Location;
+use std::sync::Arc;
 
 use fencepost_explore::{Touch, TouchKind};
 use fencepost_memory::{Access, Address, Operation, ThreadId};
@@ -247,22 +248,28 @@ impl<'execution> Step<'execution> {
     fn emit_only(&mut self, events: Events, value: u64) {
         let location = Some(self.execution.names.location(self.location));
         let thread = self.thread;
-        let accesses = &mut self.execution.performed_mut().accesses;
-        if let Some(operation) = events.barrier {
-            accesses.push(Access {
-                thread,
-                operation,
-                value: None,
-                location,
-            });
+        let access = |operation: Operation| Access {
+            thread,
+            operation,
+            value: operation.address().map(|_| value),
+            location,
+        };
+        let all = [events.barrier, events.operation];
+        if self.execution.has_insertions {
+            return self.emit_with_insertions(all.into_iter().flatten().map(access));
         }
-        if let Some(operation) = events.operation {
-            accesses.push(Access {
-                thread,
-                operation,
-                value: operation.address().map(|_| value),
-                location,
-            });
+        let accesses = &mut self.execution.performed_mut().accesses;
+        accesses.extend(all.into_iter().flatten().map(access));
+    }
+
+    #[cold]
+    fn emit_with_insertions(&mut self, accesses: impl Iterator<Item = Access>) {
+        let registry = Arc::clone(self.execution.names.registry());
+        let (target, location) = (self.target(), self.location.into());
+        let performed = self.execution.performed_mut();
+        for access in accesses {
+            let tell = &mut |access| performed.accesses.push(access);
+            registry.insertions().apply(target, access, location, tell);
         }
     }
 

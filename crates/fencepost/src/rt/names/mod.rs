@@ -23,12 +23,13 @@ pub use shown::{Names, read_source_line};
 use std::collections::BTreeSet;
 use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::error::Place;
+use super::insertions::Insertions;
 
 /// Something that makes threads and objects: a thread or a static.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -177,6 +178,8 @@ pub struct Registry {
     tables: Mutex<Tables>,
     /// How many locations of visible drops there are, to be asked without the lock.
     visible_drop_count: AtomicUsize,
+    /// What the program is checked with that it does not have.
+    insertions: Arc<Insertions>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -220,7 +223,18 @@ impl Registry {
             check,
             tables: Mutex::new(tables),
             visible_drop_count: AtomicUsize::new(0),
+            insertions: Arc::default(),
         }
+    }
+
+    /// The same, for a program that is checked with fences that it does not have.
+    pub fn with_insertions(self, insertions: Arc<Insertions>) -> Self {
+        Registry { insertions, ..self }
+    }
+
+    /// What the program is checked with that it does not have.
+    pub(crate) fn insertions(&self) -> &Insertions {
+        &self.insertions
     }
 
     pub(crate) fn tables(&self) -> MutexGuard<'_, Tables> {

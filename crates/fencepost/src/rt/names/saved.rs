@@ -7,8 +7,8 @@
 use std::fmt::Write;
 use std::panic::Location;
 use std::str::{FromStr, Lines};
-use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 
@@ -130,6 +130,7 @@ impl Registry {
             Err(error) => return Err(error),
         };
         Ok(Registry {
+            insertions: Arc::default(),
             check,
             visible_drop_count: AtomicUsize::new(tables.visible_drops.len()),
             tables: Mutex::new(tables),

@@ -1,0 +1,129 @@
+//! A cheapest set that has something of every clause.
+
+use super::Strength;
+
+/// A fence of some strength at a place, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct Item {
+    pub(super) place: usize,
+    pub(super) strength: Strength,
+}
+
+/// What a set costs: its places, and then its full fences.
+type Cost = (usize, usize);
+
+/// For each place, the fence there.
+pub(super) type Choice = Vec<Option<Strength>>;
+
+/// A cheapest choice in which each clause has an item, or a stronger one at its place.
+pub(super) fn cheapest(clauses: &[Vec<Item>], places: usize) -> Choice {
+    let mut search = Search {
+        clauses,
+        chosen: vec![None; places],
+        cost: (0, 0),
+        best: None,
+    };
+    search.go();
+    let best = search.best.map(|(_, choice)| choice);
+    best.expect("a fence at every place is a choice")
+}
+
+struct Search<'a> {
+    clauses: &'a [Vec<Item>],
+    chosen: Choice,
+    cost: Cost,
+    best: Option<(Cost, Choice)>,
+}
+
+impl Search<'_> {
+    fn has(&self, item: &Item) -> bool {
+        self.chosen[item.place].is_some_and(|strength| strength >= item.strength)
+    }
+
+    fn go(&mut self) {
+        // With no more places than this it cannot become cheaper than the best one.
+        if self
+            .best
+            .as_ref()
+            .is_some_and(|(cost, _)| *cost <= self.cost)
+        {
+            return;
+        }
+        let is_open = |clause: &&Vec<Item>| !clause.iter().any(|item| self.has(item));
+        let open = self.clauses.iter().filter(is_open);
+        let Some(clause) = open.min_by_key(|clause| clause.len()) else {
+            self.best = Some((self.cost, self.chosen.clone()));
+            return;
+        };
+        for item in clause {
+            let before = (self.chosen[item.place], self.cost);
+            self.cost.0 += usize::from(before.0.is_none());
+            self.cost.1 += usize::from(item.strength == Strength::Full);
+            self.chosen[item.place] = Some(item.strength);
+            self.go();
+            (self.chosen[item.place], self.cost) = before;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Small random problems, against all choices.
+    #[test]
+    fn no_choice_is_cheaper() {
+        let mut state = 1_u64;
+        let mut below = |n: u64| {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 33) % n
+        };
+        let strengths = [None, Some(Strength::Stores), Some(Strength::Full)];
+        for _ in 0..2000 {
+            let places = 1 + below(6) as usize;
+            let clauses: Vec<Vec<Item>> = (0..below(6))
+                .map(|_| {
+                    let mut clause: Vec<Item> = (0..1 + below(4))
+                        .flat_map(|_| {
+                            let place = below(places as u64) as usize;
+                            let item = |strength| Item { place, strength };
+                            let full = item(Strength::Full);
+                            match below(2) {
+                                0 => vec![full],
+                                _ => vec![item(Strength::Stores), full],
+                            }
+                        })
+                        .collect();
+                    clause.sort();
+                    clause.dedup();
+                    clause
+                })
+                .collect();
+            let cost = |choice: &[Option<Strength>]| {
+                let fences = choice.iter().flatten();
+                let full = fences.clone().filter(|s| **s == Strength::Full).count();
+                (fences.count(), full)
+            };
+            let hits = |choice: &[Option<Strength>]| {
+                clauses.iter().all(|clause| {
+                    let mut items = clause.iter();
+                    items.any(|item| choice[item.place].is_some_and(|s| s >= item.strength))
+                })
+            };
+            let found = cheapest(&clauses, places);
+            assert!(hits(&found), "{clauses:?}");
+            let least = (0..3_usize.pow(places as u32))
+                .map(|number| {
+                    (0..places)
+                        .map(|place| strengths[number / 3_usize.pow(place as u32) % 3])
+                        .collect::<Choice>()
+                })
+                .filter(|choice| hits(choice))
+                .map(|choice| cost(&choice))
+                .min();
+            assert_eq!(Some(cost(&found)), least, "{clauses:?} {found:?}");
+        }
+    }
+}

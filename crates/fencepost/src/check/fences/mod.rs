@@ -1,0 +1,280 @@
+//! Which fences make a program store-buffer safe, with as few as can be.
+//!
+//! A fence can be put before any operation of the program, at its source location. Fences only add order: if a set of
+//! them does not rule a violation out, no part of it does. So from an execution that is a violation in spite of some
+//! fences one learns a *clause*: with everything added that still does not help, what is left over are the
+//! fences of which every set that helps has at least one. The cheapest set that has something of each clause (`hitting`) is
+//! no larger than any that makes the program safe. It is tried: the program is checked with it, inserted
+//! at run time. A violation gives another clause, and none is the proof that the set is enough.
+//!
+//! Whether an execution is a violation is asked of the monitor, with the fences inserted into what it was
+//! told; the program is run only to try a set.
+
+mod hitting;
+mod shown;
+
+use std::sync::Arc;
+
+use fencepost_explore::{Problem, Report, Watched, shows_violation};
+use fencepost_memory::{Access, Operation};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::checker::{Checker, Strategy};
+use super::checkpoint::Identity;
+use super::outcome::Outcome;
+use super::running;
+use crate::rt::names::SourceLocation;
+use crate::rt::{Checked, Insertion, Insertions, ProgramError, Registry, Target};
+use hitting::{Choice, Item, cheapest};
+
+#[cfg(test)]
+mod tests;
+
+pub use shown::{FencePlace, FenceSet, Fences, Instead};
+
+/// How strong a fence is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Strength {
+    /// It keeps stores in order, and nothing else: `fence(Ordering::Release)`.
+    Stores,
+    /// It keeps everything in order: `fence(Ordering::SeqCst)`.
+    Full,
+}
+
+impl From<Strength> for Insertion {
+    fn from(strength: Strength) -> Self {
+        match strength {
+            Strength::Stores => Insertion::StoreBarrier,
+            Strength::Full => Insertion::Fence,
+        }
+    }
+}
+
+/// Looks for a smallest set of fences that makes the program safe.
+pub(super) fn infer(checker: &Checker, program: Checked, check: Identity) -> Fences {
+    let mut search = Search::new(checker, program, check);
+    let (report, registry) = search.check(Insertions::default());
+    let first = running::outcome(&search.checker, &report, Arc::clone(&registry));
+    match first {
+        Outcome::NotStoreBufferSafe(_) => {}
+        Outcome::ProgramError(_) => return Fences::Unknown(first),
+        Outcome::Verified(_) | Outcome::Incomplete(_) => return Fences::NotNeeded(first),
+    }
+    search.learn(&report, &registry);
+    loop {
+        let choice = search.choice();
+        let (report, registry) = search.check(search.insertions(&choice));
+        if report.violations > 0 {
+            search.learn(&report, &registry);
+            continue;
+        }
+        let outcome = running::outcome(&search.checker, &report, registry);
+        if outcome.is_wrong() {
+            return Fences::Unknown(outcome);
+        }
+        let places = search.places_of(&choice);
+        return Fences::Needed(FenceSet::new(places, outcome, search.checks));
+    }
+}
+
+struct Search {
+    checker: Checker,
+    program: Checked,
+    check: Identity,
+    target: Target,
+    watched: Watched,
+    /// Where fences can be, in the order in which they were met.
+    places: Vec<Candidate>,
+    numbers: FxHashMap<SourceLocation, usize>,
+    /// Executions that are violations without fences.
+    violations: Vec<Vec<(Access, SourceLocation)>>,
+    clauses: Vec<Vec<Item>>,
+    /// How often the program was checked.
+    checks: u64,
+}
+
+/// Before the operations at a place.
+struct Candidate {
+    location: SourceLocation,
+    /// Whether all of them write.
+    only_writes: bool,
+}
+
+impl Search {
+    fn new(checker: &Checker, program: Checked, check: Identity) -> Self {
+        let mut checker = checker.clone();
+        checker.settings.goes_on = true;
+        checker.checkpoint = None;
+        checker.replayed = None;
+        checker.monitor = true;
+        Search {
+            watched: running::settings(&checker).watched,
+            target: checker.setup.target,
+            checker,
+            program,
+            check,
+            places: Vec::new(),
+            numbers: FxHashMap::default(),
+            violations: Vec::new(),
+            clauses: Vec::new(),
+            checks: 0,
+        }
+    }
+
+    fn check(&mut self, insertions: Insertions) -> (Report<ProgramError>, Arc<Registry>) {
+        self.checks += 1;
+        self.checker.insertions = Arc::new(insertions);
+        running::explored(&self.checker, &self.program, self.check)
+    }
+
+    /// Remembers the executions that are violations, and where fences could be in them.
+    fn learn(&mut self, report: &Report<ProgramError>, registry: &Registry) {
+        for found in &report.findings {
+            if !matches!(found.problem, Problem::StoreBuffer(_)) {
+                continue;
+            }
+            // What was inserted has no location.
+            let of_program = found.interleaving.iter().filter_map(|access| {
+                let location = registry.location(access.location?);
+                Some((*access, location))
+            });
+            let execution: Vec<_> = of_program.collect();
+            for (access, location) in &execution {
+                let writes = access.operation.writes();
+                let number = *self.numbers.entry(*location).or_insert_with(|| {
+                    self.places.push(Candidate {
+                        location: *location,
+                        only_writes: true,
+                    });
+                    self.places.len() - 1
+                });
+                let is_barrier =
+                    matches!(access.operation, Operation::Fence | Operation::StoreBarrier);
+                self.places[number].only_writes &= writes || is_barrier;
+            }
+            self.violations.push(execution);
+        }
+    }
+
+    fn insertions(&self, choice: &Choice) -> Insertions {
+        let places = self.places.iter().zip(choice);
+        places
+            .filter_map(|(place, strength)| Some((place.location, (*strength)?.into())))
+            .collect()
+    }
+
+    /// Whether an execution is a violation with these fences.
+    fn is_violation(&self, execution: &[(Access, SourceLocation)], with: &Insertions) -> bool {
+        let mut accesses = Vec::with_capacity(execution.len() * 2);
+        for (access, location) in execution {
+            let tell = &mut |access| accesses.push(access);
+            with.apply(self.target, *access, *location, tell);
+        }
+        shows_violation(self.watched, accesses)
+    }
+
+    /// A cheapest set of fences that rules out all violations that are known.
+    fn choice(&mut self) -> Choice {
+        loop {
+            let mut choice = cheapest(&self.clauses, self.places.len());
+            choice.resize(self.places.len(), None);
+            let with = self.insertions(&choice);
+            let is_left = |execution: &&Vec<_>| self.is_violation(execution, &with);
+            let Some(execution) = self.violations.iter().find(is_left) else {
+                return choice;
+            };
+            let clause = self.clause(execution, choice);
+            assert!(
+                !clause.is_empty(),
+                "internal error: fences everywhere leave a violation; this is a bug in Fencepost"
+            );
+            self.clauses.push(clause);
+        }
+    }
+
+    /// What every set that rules this violation out has something of. The choice does not.
+    fn clause(&self, execution: &[(Access, SourceLocation)], mut choice: Choice) -> Vec<Item> {
+        let places: FxHashSet<usize> = execution
+            .iter()
+            .map(|(_, location)| self.numbers[location])
+            .collect();
+        let mut places: Vec<usize> = places.into_iter().collect();
+        places.sort_unstable();
+        let mut clause = Vec::new();
+        for place in places {
+            for strength in self.strengths() {
+                if choice[place] >= Some(strength) {
+                    continue;
+                }
+                let before = choice[place].replace(strength);
+                if !self.is_violation(execution, &self.insertions(&choice)) {
+                    choice[place] = before;
+                    clause.push(Item { place, strength });
+                }
+            }
+        }
+        clause
+    }
+
+    fn strengths(&self) -> impl Iterator<Item = Strength> + use<> {
+        let has_stores = self.target == Target::Pso;
+        let stores = has_stores.then_some(Strength::Stores);
+        stores.into_iter().chain([Strength::Full])
+    }
+
+    /// The fences of a choice, with what would do instead of each.
+    fn places_of(&mut self, choice: &Choice) -> Vec<FencePlace> {
+        let mut places: Vec<FencePlace> = Vec::new();
+        for (number, strength) in choice.iter().enumerate() {
+            let Some(strength) = *strength else {
+                continue;
+            };
+            let instead = self.instead(choice, number, strength);
+            let location = self.places[number].location;
+            places.push(FencePlace::new(location, strength, instead));
+        }
+        places.sort_by_key(FencePlace::key);
+        places
+    }
+
+    /// What would do instead of one of the fences.
+    fn instead(&mut self, choice: &Choice, number: usize, strength: Strength) -> Option<Instead> {
+        if strength == Strength::Stores && self.places[number].only_writes {
+            return Some(Instead::ReleaseWrite);
+        }
+        let mut others = choice.clone();
+        others[number] = None;
+        let mut stores: Vec<SourceLocation> = Vec::new();
+        for (access, location) in self.violations.iter().flatten() {
+            let is_free = others[self.numbers[location]].is_none();
+            if matches!(access.operation, Operation::Store(_))
+                && is_free
+                && !stores.contains(location)
+            {
+                stores.push(*location);
+            }
+        }
+        for store in stores {
+            let fences = self.places.iter().zip(&others);
+            let fences = fences.filter_map(|(p, s)| Some((p.location, (*s)?.into())));
+            let with: Insertions = fences.chain([(store, Insertion::SeqCstStore)]).collect();
+            if self.violations.iter().any(|e| self.is_violation(e, &with)) {
+                continue;
+            }
+            let (report, _) = self.check(with);
+            if report.violations == 0 && report.faults == 0 {
+                return Some(Instead::SeqCstStore(store.into()));
+            }
+        }
+        None
+    }
+}
+
+/// Whether a checker looks for fences at all: with a sample of executions it would not know when to stop.
+pub(super) fn refuse_samples(checker: &Checker) {
+    assert!(
+        matches!(checker.strategy, Strategy::Exhaustive | Strategy::Bounded),
+        "fences are inferred from all executions, or those within a preemption bound: choose the strategy \
+         Exhaustive or Bounded"
+    );
+}

@@ -1,0 +1,211 @@
+//! What was found out about fences, for the caller and for people.
+
+use std::fmt;
+
+use fencepost_report::SourcePosition;
+use fencepost_report::text::counted;
+use serde_json::json;
+
+use super::Strength;
+use crate::check::naming::SourceFiles;
+use crate::check::outcome::Outcome;
+use crate::rt::names::SourceLocation;
+
+/// Which fences a program needs to be store-buffer safe.
+#[derive(Clone, Debug)]
+pub enum Fences {
+    /// None: nothing that store buffers could do was found. If the outcome is incomplete, more may be needed.
+    NotNeeded(Outcome),
+    /// These.
+    Needed(FenceSet),
+    /// Not known: the program is wrong in other ways, which come first.
+    Unknown(Outcome),
+}
+
+/// A smallest set of fences that makes a program store-buffer safe.
+#[derive(Clone, Debug)]
+pub struct FenceSet {
+    places: Vec<FencePlace>,
+    outcome: Outcome,
+    checks: u64,
+}
+
+/// Where a fence is missing: before an operation of the program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FencePlace {
+    position: SourcePosition,
+    strength: Strength,
+    instead: Option<Instead>,
+}
+
+/// What would do instead of a fence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Instead {
+    /// `Ordering::SeqCst` for the store at this place.
+    SeqCstStore(SourcePosition),
+    /// `Ordering::Release` for the write after the fence.
+    ReleaseWrite,
+}
+
+impl FencePlace {
+    pub(super) fn new(
+        location: SourceLocation,
+        strength: Strength,
+        instead: Option<Instead>,
+    ) -> Self {
+        FencePlace {
+            position: location.into(),
+            strength,
+            instead,
+        }
+    }
+
+    pub(super) fn key(&self) -> (String, u32, u32) {
+        let SourcePosition { file, line, column } = &self.position;
+        (file.clone(), *line, *column)
+    }
+
+    /// The operation before which the fence belongs: file, line and column.
+    pub fn position(&self) -> &SourcePosition {
+        &self.position
+    }
+
+    /// How strong it has to be.
+    pub fn strength(&self) -> Strength {
+        self.strength
+    }
+
+    /// What would do instead, with the other fences as they are.
+    pub fn instead(&self) -> Option<&Instead> {
+        self.instead.as_ref()
+    }
+
+    fn fence(&self) -> &'static str {
+        match self.strength {
+            Strength::Stores => "fence(Ordering::Release)",
+            Strength::Full => "fence(Ordering::SeqCst)",
+        }
+    }
+}
+
+impl FenceSet {
+    pub(super) fn new(places: Vec<FencePlace>, outcome: Outcome, checks: u64) -> Self {
+        FenceSet {
+            places,
+            outcome,
+            checks,
+        }
+    }
+
+    /// Where they belong, in the order of the source.
+    pub fn places(&self) -> &[FencePlace] {
+        &self.places
+    }
+
+    /// What the program comes to with them: verified, or incomplete if not all executions were run.
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    /// How often the program was checked to find them.
+    pub fn checks(&self) -> u64 {
+        self.checks
+    }
+}
+
+impl Fences {
+    /// The set, if one is needed and was found.
+    pub fn needed(&self) -> Option<&FenceSet> {
+        match self {
+            Fences::Needed(set) => Some(set),
+            Fences::NotNeeded(_) | Fences::Unknown(_) => None,
+        }
+    }
+
+    /// It as a JSON object, in one line.
+    pub fn json(&self) -> String {
+        let place =
+            |p: &SourcePosition| json!({"file": p.file, "line": p.line, "column": p.column});
+        let (result, outcome) = match self {
+            Fences::NotNeeded(outcome) => ("not-needed", outcome),
+            Fences::Needed(set) => ("needed", &set.outcome),
+            Fences::Unknown(outcome) => ("unknown", outcome),
+        };
+        let fences: Vec<_> = self
+            .needed()
+            .into_iter()
+            .flat_map(FenceSet::places)
+            .map(|fence| {
+                let instead = match &fence.instead {
+                    None => serde_json::Value::Null,
+                    Some(Instead::ReleaseWrite) => {
+                        json!({"ordering": "Release", "write": place(&fence.position)})
+                    }
+                    Some(Instead::SeqCstStore(store)) => {
+                        json!({"ordering": "SeqCst", "store": place(store)})
+                    }
+                };
+                let fence_name = fence.fence();
+                json!({"before": place(&fence.position), "fence": fence_name, "instead": instead})
+            })
+            .collect();
+        json!({
+            "schema": "fencepost-fences/1",
+            "result": result,
+            "verified": outcome.is_verified(),
+            "fences": fences,
+        })
+        .to_string()
+    }
+}
+
+impl fmt::Display for Fences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fences::NotNeeded(outcome) => write!(f, "no fence is needed\n{outcome}"),
+            Fences::Unknown(outcome) => write!(
+                f,
+                "which fences are needed is not known, because the program is wrong without store buffers too\n{outcome}"
+            ),
+            Fences::Needed(set) => set.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for FenceSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sources = SourceFiles::default();
+        let count = counted(self.places.len() as u64, "fence");
+        let verb = if self.places.len() == 1 {
+            "makes"
+        } else {
+            "make"
+        };
+        writeln!(
+            f,
+            "{count} {verb} the program store-buffer safe, and no smaller set does:"
+        )?;
+        for fence in &self.places {
+            let SourcePosition { file, line, column } = &fence.position;
+            writeln!(f, "  {} before {file}:{line}:{column}", fence.fence())?;
+            if let Some(text) = sources.line(file, *line) {
+                writeln!(f, "    {}", text.trim())?;
+            }
+            match &fence.instead {
+                None => {}
+                Some(Instead::ReleaseWrite) => {
+                    writeln!(f, "    or Ordering::Release for this write instead")?;
+                }
+                Some(Instead::SeqCstStore(store)) => {
+                    let SourcePosition { file, line, column } = store;
+                    writeln!(
+                        f,
+                        "    or Ordering::SeqCst for the store at {file}:{line}:{column} instead"
+                    )?;
+                }
+            }
+        }
+        write!(f, "with them: {}", self.outcome)
+    }
+}

@@ -1,0 +1,260 @@
+//! Against every set of fences, on small random programs.
+
+use std::panic::Location;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use super::*;
+use crate::sync::atomic::{AtomicU32, fence};
+use crate::thread;
+
+type Cells = [AtomicU32; 3];
+
+/// An operation of a thread. With no variables it only says where it is.
+type Act = fn(Option<&Cells>) -> &'static Location<'static>;
+
+#[track_caller]
+fn store(cells: Option<&Cells>, index: usize) -> &'static Location<'static> {
+    if let Some(cells) = cells {
+        cells[index].store(1, Relaxed);
+    }
+    Location::caller()
+}
+
+#[track_caller]
+fn release(cells: Option<&Cells>, index: usize) -> &'static Location<'static> {
+    if let Some(cells) = cells {
+        cells[index].store(2, Release);
+    }
+    Location::caller()
+}
+
+#[track_caller]
+fn load(cells: Option<&Cells>, index: usize) -> &'static Location<'static> {
+    if let Some(cells) = cells {
+        cells[index].load(Acquire);
+    }
+    Location::caller()
+}
+
+#[track_caller]
+fn add(cells: Option<&Cells>, index: usize) -> &'static Location<'static> {
+    if let Some(cells) = cells {
+        cells[index].fetch_add(1, Relaxed);
+    }
+    Location::caller()
+}
+
+#[track_caller]
+fn full(cells: Option<&Cells>) -> &'static Location<'static> {
+    if cells.is_some() {
+        fence(SeqCst);
+    }
+    Location::caller()
+}
+
+/// What each of three threads can do, each at a place of its own.
+const ACTS: [[Act; 9]; 3] = [
+    [
+        |c| store(c, 0),
+        |c| store(c, 1),
+        |c| store(c, 2),
+        |c| load(c, 0),
+        |c| load(c, 1),
+        |c| load(c, 2),
+        |c| release(c, 1),
+        |c| add(c, 0),
+        |c| full(c),
+    ],
+    [
+        |c| store(c, 0),
+        |c| store(c, 1),
+        |c| store(c, 2),
+        |c| load(c, 0),
+        |c| load(c, 1),
+        |c| load(c, 2),
+        |c| release(c, 0),
+        |c| add(c, 1),
+        |c| full(c),
+    ],
+    [
+        |c| store(c, 0),
+        |c| store(c, 1),
+        |c| store(c, 2),
+        |c| load(c, 0),
+        |c| load(c, 1),
+        |c| load(c, 2),
+        |c| release(c, 2),
+        |c| add(c, 2),
+        |c| full(c),
+    ],
+];
+
+fn run(threads: &[Vec<Act>]) {
+    let cells: Cells = [0, 0, 0].map(AtomicU32::new);
+    let cells = &cells;
+    thread::scope(|scope| {
+        for acts in threads {
+            scope.spawn(move || {
+                for act in acts {
+                    act(Some(cells));
+                }
+            });
+        }
+    });
+}
+
+fn search(target: Target, threads: &[Vec<Act>]) -> Search {
+    let threads = threads.to_vec();
+    let program = move || run(&threads);
+    let check = Identity::of(&program, Location::caller());
+    let checker = Checker::new().target(target).progress(false);
+    Search::new(&checker, Arc::new(program), check)
+}
+
+type Cost = (usize, usize);
+
+/// The cheapest set of all, by trying them.
+fn cheapest_of_all(target: Target, threads: &[Vec<Act>]) -> Cost {
+    let mut places: Vec<SourceLocation> = Vec::new();
+    for act in threads.iter().flatten() {
+        let place = act(None).into();
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    let mut search = search(target, threads);
+    let strengths: Vec<Insertion> = search.strengths().map(Insertion::from).collect();
+    let ways = strengths.len() + 1;
+    let mut sets: Vec<(Cost, Insertions)> = (0..ways.pow(places.len() as u32))
+        .map(|number| {
+            let inserted = places.iter().enumerate().filter_map(|(index, place)| {
+                let way = number / ways.pow(index as u32) % ways;
+                Some((*place, strengths[way.checked_sub(1)?]))
+            });
+            let inserted: Vec<(SourceLocation, Insertion)> = inserted.collect();
+            let is_full = |(_, insertion): &&(_, Insertion)| *insertion == Insertion::Fence;
+            let cost = (inserted.len(), inserted.iter().filter(is_full).count());
+            (cost, inserted.into_iter().collect())
+        })
+        .collect();
+    sets.sort_by_key(|(cost, _)| *cost);
+    let is_safe = |insertions: Insertions| search.check(insertions).0.violations == 0;
+    let mut is_safe = is_safe;
+    let found = sets
+        .into_iter()
+        .find_map(|(cost, set)| is_safe(set).then_some(cost));
+    found.expect("fences everywhere are enough")
+}
+
+/// The number of fences, and of full ones; and whether it is proved and each is needed.
+fn inferred(target: Target, threads: &[Vec<Act>]) -> Cost {
+    let mut search = search(target, threads);
+    let program = Arc::clone(&search.program);
+    let set = match infer(&search.checker, program, search.check) {
+        Fences::NotNeeded(outcome) => {
+            assert!(outcome.is_verified());
+            return (0, 0);
+        }
+        Fences::Needed(set) => set,
+        Fences::Unknown(outcome) => panic!("{outcome}"),
+    };
+    assert!(set.outcome().is_verified(), "{set}");
+    let location = |place: &FencePlace| {
+        let acts = threads.iter().flatten();
+        let mut locations = acts.map(|act| SourceLocation::from(act(None)));
+        let is_it = |location: &SourceLocation| {
+            (location.line(), location.column()) == (place.position().line, place.position().column)
+        };
+        locations
+            .find(is_it)
+            .expect("a fence is before an operation")
+    };
+    let insertions: Vec<(SourceLocation, Insertion)> = set
+        .places()
+        .iter()
+        .map(|place| (location(place), place.strength().into()))
+        .collect();
+    for left_out in 0..insertions.len() {
+        let mut fewer = insertions.clone();
+        fewer.remove(left_out);
+        let (report, _) = search.check(fewer.into_iter().collect());
+        assert!(report.violations > 0, "{set}");
+    }
+    let full = |place: &&FencePlace| place.strength() == Strength::Full;
+    (set.places().len(), set.places().iter().filter(full).count())
+}
+
+#[test]
+fn no_set_is_cheaper() {
+    let mut state = 7_u64;
+    let mut below = |n: usize| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 33) as usize % n
+    };
+    let mut counts = [0; 8];
+    // Mostly stores and loads, of few variables.
+    let usual = [0, 1, 3, 4, 0, 1, 3, 4, 2, 5, 6, 7, 8];
+    for _ in 0..900 {
+        let threads: Vec<Vec<Act>> = (0..2 + below(5) / 4)
+            .map(|thread| {
+                let acts = 2 + below(3);
+                let act = |_| ACTS[thread][usual[below(usual.len())]];
+                (0..acts).map(act).collect()
+            })
+            .collect();
+        for target in [Target::X86, Target::Pso] {
+            let places = threads.iter().map(Vec::len).sum::<usize>();
+            if places > 7 {
+                continue;
+            }
+            let found = inferred(target, &threads);
+            let least = cheapest_of_all(target, &threads);
+            assert_eq!(found, least, "{target:?}");
+            counts[found.0.min(7)] += 1;
+        }
+    }
+    assert!(
+        counts[1] > 40 && counts[2] > 20 && counts[3] > 3,
+        "{counts:?}"
+    );
+}
+
+#[test]
+fn store_buffering_needs_two() {
+    let threads = [vec![ACTS[0][0], ACTS[0][4]], vec![ACTS[1][1], ACTS[1][3]]];
+    for target in [Target::X86, Target::Pso] {
+        assert_eq!(inferred(target, &threads), (2, 2));
+    }
+    // A message before its flag needs a barrier, and only on PSO.
+    let threads = [vec![ACTS[0][0], ACTS[0][1]], vec![ACTS[1][4], ACTS[1][3]]];
+    assert_eq!(inferred(Target::X86, &threads), (0, 0));
+    assert_eq!(inferred(Target::Pso, &threads), (1, 0));
+}
+
+/// What is said to do instead of a fence does.
+#[test]
+fn other_orderings_are_named() {
+    let text = |target, threads: &[Vec<Act>]| {
+        let search = search(target, threads);
+        let fences = infer(&search.checker, Arc::clone(&search.program), search.check);
+        (fences.to_string(), fences.json())
+    };
+    let buffering = [vec![ACTS[0][0], ACTS[0][4]], vec![ACTS[1][1], ACTS[1][3]]];
+    let (shown, json) = text(Target::X86, &buffering);
+    assert_eq!(
+        shown
+            .matches("or Ordering::SeqCst for the store at")
+            .count(),
+        2,
+        "{shown}"
+    );
+    assert_eq!(json.matches("\"ordering\":\"SeqCst\"").count(), 2, "{json}");
+    let message = [vec![ACTS[0][0], ACTS[0][1]], vec![ACTS[1][4], ACTS[1][3]]];
+    let (shown, _) = text(Target::Pso, &message);
+    assert!(
+        shown.contains("or Ordering::Release for this write"),
+        "{shown}"
+    );
+}
