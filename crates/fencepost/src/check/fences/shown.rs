@@ -177,10 +177,9 @@ impl fmt::Display for FenceSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sources = SourceFiles::default();
         let count = counted(self.places.len() as u64, "fence");
-        let verb = if self.places.len() == 1 {
-            "makes"
-        } else {
-            "make"
+        let (verb, them) = match self.places.len() {
+            1 => ("makes", "it"),
+            _ => ("make", "them"),
         };
         writeln!(
             f,
@@ -206,6 +205,6 @@ impl fmt::Display for FenceSet {
                 }
             }
         }
-        write!(f, "with them: {}", self.outcome)
+        write!(f, "with {them}: {}", self.outcome)
     }
 }
