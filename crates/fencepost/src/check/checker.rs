@@ -61,6 +61,7 @@ pub enum Strategy {
 /// | `FENCEPOST_GO_ON` | `on` or `off` | [`go_on`](Self::go_on) |
 /// | `FENCEPOST_SPIN_BOUND` | a number | [`spin_bound`](Self::spin_bound) |
 /// | `FENCEPOST_SPURIOUS_WAKEUPS` | `on` or `off` | [`spurious_wakeups`](Self::spurious_wakeups) |
+/// | `FENCEPOST_STRICT_BOUND` | `on` or `off` | [`strict_bound`](Self::strict_bound) |
 /// | `FENCEPOST_LEAK_CHECK` | `on` or `off` | [`leak_check`](Self::leak_check) |
 /// | `FENCEPOST_SUMMARY` | `on` or `off` | [`summary`](Self::summary) |
 /// | `FENCEPOST_STACK_SIZE` | bytes | [`stack_size`](Self::stack_size) |
@@ -76,6 +77,7 @@ pub enum Strategy {
 pub struct Checker {
     pub(super) strategy: Strategy,
     pub(super) preemption_bound: u32,
+    pub(super) strict_bound: bool,
     pub(super) executions: u64,
     pub(super) pct_depth: u32,
     pub(super) seed: u64,
@@ -105,6 +107,7 @@ impl Checker {
         Checker {
             strategy: Strategy::Exhaustive,
             preemption_bound: 2,
+            strict_bound: false,
             executions: 10_000,
             pct_depth: 3,
             seed: 0,
@@ -140,6 +143,13 @@ impl Checker {
     pub fn preemption_bound(mut self, preemptions: u32) -> Self {
         self.preemption_bound = preemptions;
         self.strategy = Strategy::Bounded;
+        self
+    }
+
+    /// Whether [`Strategy::Bounded`] runs nothing beyond the bound, even where that takes longer: then the
+    /// executions within the bound are what is counted. It may, unless said otherwise.
+    pub fn strict_bound(mut self, is_on: bool) -> Self {
+        self.strict_bound = is_on;
         self
     }
 

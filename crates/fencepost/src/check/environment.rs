@@ -165,6 +165,10 @@ fn apply_from(
         c.setup.spurious_wakeups = is_on(text)?;
         Some(())
     })?;
+    read("FENCEPOST_STRICT_BOUND", switch, &mut |text| {
+        c.strict_bound = is_on(text)?;
+        Some(())
+    })?;
     read("FENCEPOST_LEAK_CHECK", switch, &mut |text| {
         c.setup.leak_check = is_on(text)?;
         Some(())
@@ -258,6 +262,7 @@ mod tests {
                 c.settings.spin == fencepost_explore::SpinRule::Bound(3)
             }),
             ("SPURIOUS_WAKEUPS", "off", |c| !c.setup.spurious_wakeups),
+            ("STRICT_BOUND", "on", |c| c.strict_bound),
             ("LEAK_CHECK", "off", |c| !c.setup.leak_check),
             ("STACK_SIZE", "65536", |c| c.setup.stack_size == 65536),
             ("PROGRESS", "off", |c| c.progress == Some(false)),

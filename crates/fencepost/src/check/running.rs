@@ -61,6 +61,9 @@ pub(super) fn settings(checker: &Checker) -> Settings {
     let strategy = match (&checker.replayed, checker.strategy) {
         (Some(schedule), _) => Exploring::Replay(schedule.clone()),
         (None, Strategy::Exhaustive) => Exploring::Exhaustive,
+        (None, Strategy::Bounded) if checker.strict_bound => Exploring::Bounded {
+            preemptions: checker.preemption_bound,
+        },
         (None, Strategy::Bounded) => Exploring::BoundedOrAll {
             preemptions: checker.preemption_bound,
         },
