@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn each_variable_sets_what_its_method_sets() {
         type Same = fn(&Checker) -> bool;
-        let cases: [(&str, &str, Same); 20] = [
+        let cases: [(&str, &str, Same); 21] = [
             ("TARGET", "pso", |c| c.setup.target == Target::Pso),
             ("STRATEGY", "pct", |c| c.strategy == Strategy::Pct),
             ("PREEMPTION_BOUND", "4", |c| {
