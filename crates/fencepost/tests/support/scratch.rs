@@ -64,6 +64,16 @@ pub fn read(path: &Path) -> String {
 
 /// Runs `cargo` in the crate's folder, with `--cfg fencepost` or without.
 pub fn cargo(arguments: &[&str], is_checking: bool) -> Output {
+    let mut command = cargo_in(&folder(), &folder().join("target"));
+    command.arg("--offline").args(arguments);
+    if is_checking {
+        command.env("RUSTFLAGS", "--cfg fencepost");
+    }
+    command.output().expect("cargo runs")
+}
+
+/// `cargo`, to be run in a folder and to build into another.
+pub fn cargo_in(folder: &Path, target: &Path) -> Command {
     let mut command = Command::new(env!("CARGO"));
     // What this test was built and run with is not what the crate is.
     for (variable, _) in std::env::vars_os() {
@@ -77,17 +87,12 @@ pub fn cargo(arguments: &[&str], is_checking: bool) -> Output {
         }
     }
     command
-        .arg("--offline")
-        .args(arguments)
-        .current_dir(folder())
-        .env("CARGO_TARGET_DIR", folder().join("target"))
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", target)
         .env("CARGO_INCREMENTAL", "0")
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env("NO_COLOR", "1");
-    if is_checking {
-        command.env("RUSTFLAGS", "--cfg fencepost");
-    }
-    command.output().expect("cargo runs")
+    command
 }
 
 /// What tests print, by their names, of the output of `cargo test -- --show-output`. A report is what a test

@@ -206,6 +206,11 @@ macro_rules! common_operations {
                 self.atomic.variable.get_mut()
             }
 
+            /// Lends the value, for who has the variable alone. What loom has instead of `get_mut`.
+            pub fn with_mut<R>(&mut self, f: impl FnOnce(&mut $value) -> R) -> R {
+                f(self.get_mut())
+            }
+
             /// The value.
             pub fn into_inner(self) -> $value {
                 self.atomic.variable.into_inner()

@@ -1,0 +1,13 @@
+//! Fencepost under the name of [loom](https://docs.rs/loom), for crates that have `cfg(loom)`: with
+//! `[patch.crates-io] loom = { path = … }` they are checked by Fencepost and need not be changed.
+//!
+//! Only what Fencepost has too. loom looks at other executions: those of the C11 model, and not those of
+//! x86 or PSO.
+
+pub use fencepost::{cell, hint, sync, thread};
+
+/// Checks a program, as loom's `model` does.
+#[track_caller]
+pub fn model(program: impl Fn() + Send + Sync + 'static) {
+    fencepost::check(program);
+}
