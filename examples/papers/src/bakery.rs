@@ -26,7 +26,8 @@ struct Bakery {
 impl Bakery {
     fn new(version: Version) -> Self {
         Bakery {
-            is_drawing: ["is_drawing0", "is_drawing1"].map(|name| AtomicBool::new(false).named(name)),
+            is_drawing: ["is_drawing0", "is_drawing1"]
+                .map(|name| AtomicBool::new(false).named(name)),
             numbers: ["number0", "number1"].map(|name| AtomicU32::new(0).named(name)),
             version,
         }

@@ -83,17 +83,15 @@ impl TakeQueue {
 /// is taken once.
 pub fn program(version: Version) {
     let queue = TakeQueue::new(version);
+    queue.push(1);
 
-    let (owner, thief) = thread::scope(|scope| {
-        let owner = scope.spawn(|| {
-            queue.push(1);
-            queue.push(2);
-            [queue.pop(), queue.pop(), queue.pop()]
-        });
+    let (popped, stolen) = thread::scope(|scope| {
         let thief = scope.spawn(|| queue.steal());
-        (owner.join().unwrap(), thief.join().unwrap())
+        queue.push(2);
+        let popped = [queue.pop(), queue.pop(), queue.pop()];
+        (popped, thief.join().unwrap())
     });
-    let mut taken: Vec<u32> = owner.into_iter().chain([thief]).flatten().collect();
+    let mut taken: Vec<u32> = popped.into_iter().chain([stolen]).flatten().collect();
     taken.sort_unstable();
     assert_eq!(taken, [1, 2], "each item is taken once");
 }
