@@ -79,16 +79,17 @@ impl TakeQueue {
     }
 }
 
-/// The owner pushes two items and pops until there are none, while a thief steals: six operations. Each item
-/// is taken once.
+/// The owner pushes two items and pops until there are none, while a thief steals one: six operations. Each
+/// item is taken once.
 pub fn program(version: Version) {
     let queue = TakeQueue::new(version);
     queue.push(1);
 
     let (popped, stolen) = thread::scope(|scope| {
         let thief = scope.spawn(|| queue.steal());
+        let first = queue.pop();
         queue.push(2);
-        let popped = [queue.pop(), queue.pop(), queue.pop()];
+        let popped = [first, queue.pop(), queue.pop()];
         (popped, thief.join().unwrap())
     });
     let mut taken: Vec<u32> = popped.into_iter().chain([stolen]).flatten().collect();
