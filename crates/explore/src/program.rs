@@ -47,7 +47,7 @@ impl Condition {
 pub enum Effect {
     /// It reads.
     Read,
-    /// It writes, whether or not it reads too.
+    /// It writes, whether or not it reads too. If it touches other objects as well, they are always the same.
     Write,
     /// It writes if the condition holds, and then perhaps touches another object too; else it only
     /// reads this one. A compare-exchange, a `try_lock`, a notification.

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use explorer::{explore_with, in_threads, without_spurious};
 use fencepost::rt::{ProgramError, Setup};
-use fencepost::sync::atomic::{AtomicUsize, Ordering::*};
+use fencepost::sync::atomic::{AtomicUsize, Ordering::*, double_compare_exchange};
 use fencepost::sync::mpsc::{channel, sync_channel};
 use fencepost::sync::{Arc, Barrier, Condvar, Mutex, Once, RwLock};
 use fencepost::thread;
@@ -223,6 +223,41 @@ fn once_and_barriers() {
     assert_classes("a barrier that is left out", Setup::default(), || {
         let barrier = Barrier::new(2);
         in_threads(3, |_| _ = barrier.wait());
+    });
+}
+
+#[test]
+fn double_compare_exchanges() {
+    fn zeros<const N: usize>() -> [AtomicUsize; N] {
+        std::array::from_fn(|_| AtomicUsize::new(0))
+    }
+    assert_classes("one by three", Setup::default(), || {
+        let [a, b] = zeros();
+        in_threads(3, |number| {
+            let before = [0, number % 2];
+            double_compare_exchange([&a, &b], before, before.map(|value| value + 1));
+        });
+    });
+    assert_classes("with each other's parts", Setup::default(), || {
+        let [a, b, c] = zeros();
+        in_threads(4, |number| match number {
+            0 => _ = double_compare_exchange([&a, &b], [0, 0], [1, 1]),
+            1 => b.store(1, SeqCst),
+            2 => a.store(1, SeqCst),
+            _ => _ = double_compare_exchange([&a, &c], [0, 0], [1, 1]),
+        });
+    });
+    assert_classes("several by one", Setup::default(), || {
+        let [a, b, c] = zeros();
+        in_threads(3, |number| match number {
+            0 => a.store(1, SeqCst),
+            1 => _ = c.load(SeqCst),
+            _ => {
+                double_compare_exchange([&b, &a], [0, 0], [1, 1]);
+                double_compare_exchange([&c, &a], [0, 0], [1, 1]);
+                double_compare_exchange([&b, &c], [0, 0], [1, 1]);
+            }
+        });
     });
 }
 

@@ -9,6 +9,7 @@ use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 use fencepost_explore::{Condition, Effect, Intent};
+use fencepost_memory::Address;
 
 use crate::rt::{Current, Object, Outcomes, Step};
 
@@ -54,6 +55,19 @@ impl<V: Variable> Atomic<V> {
         self.object.current(location)
     }
 
+    /// What the explorer knows the variable as.
+    #[inline]
+    pub(super) fn address(&self) -> Address {
+        self.object.address()
+    }
+
+    /// Tells the explorer the value.
+    #[inline]
+    pub(super) fn bring_up_to_date(&self, current: Current) {
+        let state = V::state(self.variable.get());
+        current.set_state(self.object.address(), state);
+    }
+
     #[inline]
     fn operation<R>(
         &self,
@@ -62,10 +76,9 @@ impl<V: Variable> Atomic<V> {
         location: &'static Location<'static>,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        let object = self.object.address();
-        current.set_state(object, V::state(self.variable.get()));
+        self.bring_up_to_date(current);
         let intent = Intent::Access {
-            object,
+            object: self.object.address(),
             effect,
             awaits: None,
         };

@@ -36,7 +36,7 @@ macro_rules! atomic_integer {
 
             #[doc = concat!("An integer that threads can share, as [`std::sync::atomic::", stringify!($name), "`].")]
             pub struct $name {
-                atomic: Atomic<std::sync::atomic::$name>,
+                pub(super) atomic: Atomic<std::sync::atomic::$name>,
             }
 
             common_operations!($value, [], $name, std::sync::atomic::$name);

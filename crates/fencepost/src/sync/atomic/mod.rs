@@ -5,15 +5,18 @@
 //! reports by `named`.
 //!
 //! `core` is what all of them are; `integers`, `boolean` and `pointer` give it the faces of `std`;
-//! `fences` has no variable.
+//! `fences` has no variable, and `double` has two.
 
 mod boolean;
 mod core;
+mod double;
 mod fences;
 mod integers;
 mod pointer;
 
 pub use self::boolean::AtomicBool;
+#[doc(hidden)]
+pub use self::double::double_compare_exchange;
 pub use self::fences::{compiler_fence, fence};
 pub use self::integers::{
     AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16, AtomicU32,

@@ -1,0 +1,147 @@
+//! The list of the programs.
+
+use crate::figures::{self, BssLine, SoberLine};
+use crate::{
+    Version, bakery, dekker, harris, idle_consumer, lazylist, ms2, msn, snark, store_buffering,
+    take_queue,
+};
+
+/// Whether store buffers can take a program out of sequential consistency.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// They cannot.
+    Safe,
+    /// They can.
+    Unsafe,
+}
+
+/// One program.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// Its name in the papers.
+    pub name: &'static str,
+    /// What it is.
+    pub title: &'static str,
+    /// Its file, as reports call it.
+    pub source_file: &'static str,
+    /// The text of the file.
+    pub source_text: &'static str,
+    /// The program, to be checked.
+    pub program: fn(Version),
+    /// The papers' verdict on the original version under TSO.
+    pub tso: Verdict,
+    /// The papers' verdict on the original version under PSO.
+    pub pso: Verdict,
+    /// SOBER's measurements, if it has any.
+    pub sober: &'static [SoberLine],
+    /// BSS's measurements, if it has any.
+    pub bss: Option<BssLine>,
+}
+
+impl Example {
+    const fn new(
+        [name, title]: [&'static str; 2],
+        (source_file, source_text): (&'static str, &'static str),
+        program: fn(Version),
+        tso: Verdict,
+    ) -> Self {
+        Example {
+            name,
+            title,
+            source_file,
+            source_text,
+            program,
+            tso,
+            // All of them are.
+            pso: Verdict::Unsafe,
+            sober: &[],
+            bss: None,
+        }
+    }
+
+    const fn in_sober(self, sober: &'static [SoberLine]) -> Self {
+        Example { sober, ..self }
+    }
+
+    const fn in_bss(self, line: BssLine) -> Self {
+        Example {
+            bss: Some(line),
+            ..self
+        }
+    }
+}
+
+/// The programs, those of SOBER first.
+pub static EXAMPLES: [Example; 10] = [
+    Example::new(
+        ["store-buffering", "store buffering"],
+        store_buffering::SOURCE,
+        store_buffering::program,
+        Verdict::Unsafe,
+    )
+    .in_sober(figures::SOBER_STORE_BUFFERING),
+    Example::new(
+        ["dekker", "Dekker's lock"],
+        dekker::SOURCE,
+        dekker::program,
+        Verdict::Unsafe,
+    )
+    .in_sober(figures::SOBER_DEKKER)
+    .in_bss(figures::BSS_DEKKER),
+    Example::new(
+        ["bakery", "Lamport's bakery"],
+        bakery::SOURCE,
+        bakery::program,
+        Verdict::Unsafe,
+    )
+    .in_sober(figures::SOBER_BAKERY)
+    .in_bss(figures::BSS_BAKERY),
+    Example::new(
+        ["takequeue", "a work-stealing queue"],
+        take_queue::SOURCE,
+        take_queue::program,
+        Verdict::Unsafe,
+    )
+    .in_sober(figures::SOBER_TAKE_QUEUE),
+    Example::new(
+        ["idle-consumer", "a consumer that sleeps"],
+        idle_consumer::SOURCE,
+        idle_consumer::program,
+        Verdict::Unsafe,
+    ),
+    Example::new(
+        ["msn", "Michael and Scott's non-blocking queue"],
+        msn::SOURCE,
+        msn::program,
+        Verdict::Safe,
+    )
+    .in_bss(figures::BSS_MSN),
+    Example::new(
+        ["ms2", "Michael and Scott's two-lock queue"],
+        ms2::SOURCE,
+        ms2::program,
+        Verdict::Safe,
+    )
+    .in_bss(figures::BSS_MS2),
+    Example::new(
+        ["harris", "Harris's non-blocking set"],
+        harris::SOURCE,
+        harris::program,
+        Verdict::Safe,
+    )
+    .in_bss(figures::BSS_HARRIS),
+    Example::new(
+        ["lazylist", "the lazy list of Heller and others"],
+        lazylist::SOURCE,
+        lazylist::program,
+        Verdict::Safe,
+    )
+    .in_bss(figures::BSS_LAZYLIST),
+    Example::new(
+        ["snark", "Snark, a deque with double compare-and-swap"],
+        snark::SOURCE,
+        snark::program,
+        Verdict::Safe,
+    )
+    .in_bss(figures::BSS_SNARK),
+];
