@@ -51,6 +51,10 @@ pub enum Command {
     #[command(subcommand)]
     Trace(TraceCommand),
 
+    /// Measure the tables of the papers again, next to the papers' figures
+    #[command(subcommand)]
+    Reproduce(ReproduceCommand),
+
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -65,6 +69,47 @@ pub enum Command {
         /// The command, such as `monitor` or `trace generate`
         command: Vec<String>,
     },
+}
+
+#[derive(Subcommand, Debug)]
+pub enum ReproduceCommand {
+    /// Fig. 4 of SOBER (Burckhardt and Musuvathi, 2008): executions within preemption bounds
+    #[command(
+        after_help = "Examples:\n  fencepost reproduce sober\n  fencepost reproduce sober --max-bound 3 --json"
+    )]
+    Sober(SoberArguments),
+
+    /// Table 1 of BSS (Burnim, Sen and Stergiou, 2010): random executions
+    #[command(
+        after_help = "Examples:\n  fencepost reproduce bss\n  fencepost reproduce bss --seed 7 --json"
+    )]
+    Bss(BssArguments),
+}
+
+#[derive(Args, Debug)]
+pub struct SoberArguments {
+    /// Leave out larger preemption bounds
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub max_bound: u32,
+
+    /// Print JSON, one object per row
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct BssArguments {
+    /// How many random executions of each program
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub executions: u64,
+
+    /// Where the random numbers begin
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Print JSON, one object per row
+    #[arg(long)]
+    pub json: bool,
 }
 
 const MONITOR_HELP: &str = "\

@@ -8,6 +8,7 @@ use crate::exit::Failure;
 
 pub mod demo;
 pub mod monitor;
+pub mod reproduce;
 pub mod shell;
 pub mod trace;
 
