@@ -51,9 +51,9 @@ fn under_lock(variables: [&AtomicUsize; 2], expected: [usize; 2], new: [usize; 2
 /// does not depend on the state, and is known beforehand (`Effect::Write`). If it had to be guessed
 /// (`Effect::WriteMore`), executions could be missed.
 ///
-/// The monitor has no event on two addresses. It is told of two locked operations in a row, as far as the values
-/// are those expected. So it misses that the first may come before a store to its variable because of
-/// what the second knows; the other way round it does not.
+/// The monitor has no event on two addresses. It is told of two locked operations in a row, as far as the
+/// values are those expected. What the second knows is not known to the first, so under PSO it may miss that the
+/// first comes before a store to its variable, or before one that who reads it comes after.
 fn in_check(
     current: Current,
     variables: [&AtomicUsize; 2],
