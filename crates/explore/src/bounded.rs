@@ -317,7 +317,7 @@ mod tests {
                 hashes.push(hash_of(ThreadId(thread), outcome, &clock));
             }
         }
-        let mut sums: FxHashSet<u128> = [0].into();
+        let mut sums = FxHashSet::from_iter([0]);
         sums.extend(&hashes);
         assert_eq!(sums.len(), hashes.len() + 1);
         let some: Vec<u128> = hashes.iter().step_by(13).copied().collect();

@@ -49,6 +49,8 @@ pub(crate) struct Footprint {
     objects: u64,
     /// Dependent on everything.
     pub(crate) is_barrier: bool,
+    /// Whether it is what the operation will touch, and not only all that it may touch.
+    pub(crate) is_exact: bool,
 }
 
 impl Footprint {
@@ -59,6 +61,7 @@ impl Footprint {
             more: Vec::new(),
             objects: 0,
             is_barrier,
+            is_exact: true,
         }
     }
 

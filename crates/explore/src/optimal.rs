@@ -413,7 +413,8 @@ impl<P: Program> Optimal<P> {
             }
             self.forest.cut(subtree);
         }
-        if is_any_asleep {
+        // What was planned may turn out to be known. Something else may be left all the same.
+        if is_any_asleep && node.done > 0 {
             return Choice::AllAsleep;
         }
         // A thread goes on as long as it can: that makes for executions that are easy to read.
@@ -558,6 +559,7 @@ impl<P: Program> Optimal<P> {
             return;
         }
         for &partner in self.partners.get(&object).into_iter().flatten() {
+            footprint.is_exact = false;
             if !footprint.touches().any(|(touched, _)| touched == partner) {
                 footprint.push(partner, TouchKind::Write);
             }
@@ -828,7 +830,8 @@ fn plan_other_outcomes(
             continue;
         }
         // What it will touch is not known, so nothing is compatible with it.
-        let anything = Footprint::empty(true);
+        let mut anything = Footprint::empty(true);
+        anything.is_exact = false;
         let number = forest.add(thread, outcome, anything);
         forest.set_sibling(number, *tree);
         *tree = number;

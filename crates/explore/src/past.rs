@@ -251,6 +251,8 @@ impl Past {
         for link in self.links(position) {
             footprint.push(link.touch.object, link.touch.kind);
         }
+        // What a hint looks at depends on what the thread has read.
+        footprint.is_exact = self.events[position as usize].intent != Intent::Hint;
         footprint
     }
 

@@ -442,6 +442,7 @@ impl Forest {
     ) -> Insertion {
         let mut parent = NONE;
         let mut is_settled = None;
+        let mut is_exact = true;
         loop {
             let mut number = match parent {
                 NONE => *tree,
@@ -449,6 +450,13 @@ impl Forest {
             };
             if parent != NONE && number == NONE {
                 let is_settled = is_settled.unwrap_or(false);
+                if !is_exact && !reversal.steps.is_empty() {
+                    // Something may stay asleep there that was expected to be woken. What is explored
+                    // where that was taken leaves this to us.
+                    let rest = self.add_path(past, reversal);
+                    self.branches[parent as usize].child = rest;
+                    return Insertion::Added { is_settled };
+                }
                 // A leaf: everything that begins with its path will be explored.
                 return Insertion::Done { is_settled };
             }
@@ -471,6 +479,7 @@ impl Forest {
                     if let Some(place) = place {
                         reversal.remove(place);
                     }
+                    is_exact &= self.branches[number as usize].footprint.is_exact;
                     parent = number;
                 }
                 None => {

@@ -215,6 +215,9 @@ fn footprint_text(footprint: &Footprint) -> String {
     if footprint.is_barrier {
         text.push('!');
     }
+    if !footprint.is_exact {
+        text.push('?');
+    }
     text
 }
 
@@ -576,8 +579,10 @@ impl<'a> Fields<'a> {
 
     fn footprint(&mut self) -> Result<Footprint, CheckpointError> {
         let field = self.field();
+        let (field, is_guessed) = without_suffix(field, '?');
         let (field, is_barrier) = without_suffix(field, '!');
         let mut footprint = Footprint::empty(is_barrier);
+        footprint.is_exact = !is_guessed;
         if field == "-" {
             return Ok(footprint);
         }
