@@ -157,7 +157,9 @@ impl<E: Clone + PartialEq> Findings<E> {
             .kept
             .iter()
             .any(|found| matches!(&found.problem, Problem::Fault(known) if *known == fault));
-        if !is_known && self.kept.len() < self.capacity {
+        // Violations leave room for faults.
+        let is_room = self.kept.iter().filter(|found| found.is_fault()).count() < self.capacity;
+        if !is_known && is_room {
             self.kept.push(Found {
                 problem: Problem::Fault(fault),
                 schedule,

@@ -365,6 +365,27 @@ fn generic_checks_are_told_apart() {
     assert!(text.contains("another check at the same place"), "{text}");
 }
 
+/// So are closures of one function, which have the same name.
+#[test]
+fn closures_are_told_apart() {
+    fn run_in(path: &std::path::Path, program: impl Fn() + Send + Sync + 'static) -> Outcome {
+        let checker = Checker::new().progress(false).max_executions(2);
+        checker.checkpoint(path).run(program)
+    }
+    fn add(times: u32) {
+        let count = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| count.fetch_add(times, Relaxed));
+            }
+        });
+    }
+    let folder = Folder::new();
+    run_in(&folder.file(), || add(1));
+    let text = complaint_of(|| run_in(&folder.file(), || add(2)));
+    assert!(text.contains("another check at the same place"), "{text}");
+}
+
 /// A replayed execution has nothing to do with checkpoints.
 #[test]
 fn a_replay_touches_no_file() {

@@ -3,6 +3,7 @@
 //! It holds the explorer's checkpoint with what is said here: the settings that change what the program
 //! does, the executable, and the names. It is replaced as a whole, so that there is always a good one.
 
+use std::any::TypeId;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::panic::Location;
@@ -22,17 +23,17 @@ use crate::rt::{Registry, Setup};
 #[derive(Clone, Copy)]
 pub(super) struct Identity {
     pub(super) location: &'static Location<'static>,
-    /// The type of the program.
-    pub(super) program: &'static str,
+    /// The type of the program. Its name would not do: all closures of a function have the same.
+    pub(super) program: TypeId,
     /// Whether the program has values in it, which may be others the next time.
     pub(super) captures: bool,
 }
 
 impl Identity {
-    pub(super) fn of<F>(_program: &F, location: &'static Location<'static>) -> Self {
+    pub(super) fn of<F: 'static>(_program: &F, location: &'static Location<'static>) -> Self {
         Identity {
             location,
-            program: std::any::type_name::<F>(),
+            program: TypeId::of::<F>(),
             captures: size_of::<F>() > 0,
         }
     }
@@ -209,7 +210,7 @@ impl CheckpointFile {
             ("spurious_wakeups", switch(spurious_wakeups)),
             ("leak_check", switch(leak_check)),
             ("executable", executable().to_owned()),
-            ("program", self.check.program.to_owned()),
+            ("program", format!("{:?}", self.check.program)),
             (
                 "name",
                 format!("{:?}", self.name.as_deref().unwrap_or_default()),
@@ -310,7 +311,7 @@ fn file_name(check: Identity, name: Option<&str>) -> String {
         .map(|c| if is_plain(c) { c } else { '-' })
         .collect();
     let mut which = crc32fast::Hasher::new();
-    which.update(check.program.as_bytes());
+    which.update(format!("{:?}", check.program).as_bytes());
     which.update(name.unwrap_or_default().as_bytes());
     let (line, column, which) = (location.line(), location.column(), which.finalize());
     format!("{source}-{line}-{column}-{which:08x}.checkpoint")

@@ -1,5 +1,7 @@
 //! A cheapest set that has something of every clause.
 
+use rustc_hash::FxHashSet;
+
 use super::Strength;
 
 /// A fence of some strength at a place, by its number.
@@ -40,18 +42,31 @@ impl Search<'_> {
         self.chosen[item.place].is_some_and(|strength| strength >= item.strength)
     }
 
+    /// Clauses that have no place in common, nor one that is chosen, need a place each.
+    fn least_places(&self, open: &[&Vec<Item>]) -> usize {
+        let mut taken: FxHashSet<usize> = FxHashSet::default();
+        let mut least = 0;
+        for clause in open {
+            let is_apart =
+                |item: &Item| self.chosen[item.place].is_none() && !taken.contains(&item.place);
+            if clause.iter().all(is_apart) {
+                taken.extend(clause.iter().map(|item| item.place));
+                least += 1;
+            }
+        }
+        least
+    }
+
     fn go(&mut self) {
-        // With no more places than this it cannot become cheaper than the best one.
-        if self
-            .best
-            .as_ref()
-            .is_some_and(|(cost, _)| *cost <= self.cost)
-        {
+        let is_open = |clause: &&Vec<Item>| !clause.iter().any(|item| self.has(item));
+        let mut open: Vec<&Vec<Item>> = self.clauses.iter().filter(is_open).collect();
+        open.sort_by_key(|clause| clause.len());
+        // It cannot become cheaper than the best one.
+        let least = (self.cost.0 + self.least_places(&open), self.cost.1);
+        if self.best.as_ref().is_some_and(|(cost, _)| *cost <= least) {
             return;
         }
-        let is_open = |clause: &&Vec<Item>| !clause.iter().any(|item| self.has(item));
-        let open = self.clauses.iter().filter(is_open);
-        let Some(clause) = open.min_by_key(|clause| clause.len()) else {
+        let Some(&clause) = open.first() else {
             self.best = Some((self.cost, self.chosen.clone()));
             return;
         };

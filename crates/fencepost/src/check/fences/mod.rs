@@ -60,19 +60,21 @@ pub(super) fn infer(checker: &Checker, program: Checked, check: Identity) -> Fen
         Outcome::ProgramError(_) => return Fences::Unknown(first),
         Outcome::Verified(_) | Outcome::Incomplete(_) => return Fences::NotNeeded(first),
     }
-    search.learn(&report, &registry);
+    if !search.learn(&report, &registry) {
+        return Fences::Unknown(first);
+    }
     loop {
         let choice = search.choice();
         let (report, registry) = search.check(search.insertions(&choice));
-        if report.violations > 0 {
-            search.learn(&report, &registry);
+        if report.violations > 0 && search.learn(&report, &registry) {
             continue;
         }
+        let is_complete = report.is_complete();
         let outcome = running::outcome(&search.checker, &report, registry);
         if outcome.is_wrong() {
             return Fences::Unknown(outcome);
         }
-        let places = search.places_of(&choice);
+        let places = search.places_of(&choice, is_complete);
         return Fences::Needed(FenceSet::new(places, outcome, search.checks));
     }
 }
@@ -96,8 +98,16 @@ struct Search {
 /// Before the operations at a place.
 struct Candidate {
     location: SourceLocation,
-    /// Whether all of them write.
-    only_writes: bool,
+    /// What they are. If there are several kinds, it is a macro or a function that does more than one operation.
+    loads: bool,
+    stores: bool,
+    updates: bool,
+}
+
+impl Candidate {
+    fn has_several(&self) -> bool {
+        u32::from(self.loads) + u32::from(self.stores) + u32::from(self.updates) > 1
+    }
 }
 
 impl Search {
@@ -127,11 +137,12 @@ impl Search {
         running::explored(&self.checker, &self.program, self.check)
     }
 
-    /// Remembers the executions that are violations, and where fences could be in them.
-    fn learn(&mut self, report: &Report<ProgramError>, registry: &Registry) {
+    /// Remembers the executions that are violations, and where fences could be in them. False if something
+    /// else is wrong: what was found did not happen again, for one.
+    fn learn(&mut self, report: &Report<ProgramError>, registry: &Registry) -> bool {
         for found in &report.findings {
             if !matches!(found.problem, Problem::StoreBuffer(_)) {
-                continue;
+                return false;
             }
             // What was inserted has no location.
             let of_program = found.interleaving.iter().filter_map(|access| {
@@ -140,20 +151,26 @@ impl Search {
             });
             let execution: Vec<_> = of_program.collect();
             for (access, location) in &execution {
-                let writes = access.operation.writes();
                 let number = *self.numbers.entry(*location).or_insert_with(|| {
                     self.places.push(Candidate {
                         location: *location,
-                        only_writes: true,
+                        loads: false,
+                        stores: false,
+                        updates: false,
                     });
                     self.places.len() - 1
                 });
-                let is_barrier =
-                    matches!(access.operation, Operation::Fence | Operation::StoreBarrier);
-                self.places[number].only_writes &= writes || is_barrier;
+                let place = &mut self.places[number];
+                match access.operation {
+                    Operation::Load(_) => place.loads = true,
+                    Operation::Store(_) | Operation::LockedStore(_) => place.stores = true,
+                    Operation::Interlocked(_) | Operation::LockedLoad(_) => place.updates = true,
+                    Operation::Fence | Operation::StoreBarrier => {}
+                }
             }
             self.violations.push(execution);
         }
+        true
     }
 
     fn insertions(&self, choice: &Choice) -> Insertions {
@@ -223,15 +240,20 @@ impl Search {
     }
 
     /// The fences of a choice, with what would do instead of each.
-    fn places_of(&mut self, choice: &Choice) -> Vec<FencePlace> {
+    fn places_of(&mut self, choice: &Choice, is_complete: bool) -> Vec<FencePlace> {
         let mut places: Vec<FencePlace> = Vec::new();
         for (number, strength) in choice.iter().enumerate() {
             let Some(strength) = *strength else {
                 continue;
             };
-            let instead = self.instead(choice, number, strength);
-            let location = self.places[number].location;
-            places.push(FencePlace::new(location, strength, instead));
+            let place = &self.places[number];
+            let (location, has_several) = (place.location, place.has_several());
+            // With a part of the executions one does not know.
+            let instead = match is_complete && !has_several {
+                true => self.instead(choice, number, strength),
+                false => None,
+            };
+            places.push(FencePlace::new(location, strength, instead, has_several));
         }
         places.sort_by_key(FencePlace::key);
         places
@@ -239,14 +261,16 @@ impl Search {
 
     /// What would do instead of one of the fences.
     fn instead(&mut self, choice: &Choice, number: usize, strength: Strength) -> Option<Instead> {
-        if strength == Strength::Stores && self.places[number].only_writes {
+        let place = &self.places[number];
+        if strength == Strength::Stores && place.stores && !place.has_several() {
             return Some(Instead::ReleaseWrite);
         }
         let mut others = choice.clone();
         others[number] = None;
         let mut stores: Vec<SourceLocation> = Vec::new();
         for (access, location) in self.violations.iter().flatten() {
-            let is_free = others[self.numbers[location]].is_none();
+            let number = self.numbers[location];
+            let is_free = others[number].is_none() && !self.places[number].has_several();
             if matches!(access.operation, Operation::Store(_))
                 && is_free
                 && !stores.contains(location)
@@ -262,7 +286,7 @@ impl Search {
                 continue;
             }
             let (report, _) = self.check(with);
-            if report.violations == 0 && report.faults == 0 {
+            if report.violations == 0 && report.faults == 0 && report.is_complete() {
                 return Some(Instead::SeqCstStore(store.into()));
             }
         }
@@ -271,6 +295,7 @@ impl Search {
 }
 
 /// Whether a checker looks for fences at all: with a sample of executions it would not know when to stop.
+#[track_caller]
 pub(super) fn refuse_samples(checker: &Checker) {
     assert!(
         matches!(checker.strategy, Strategy::Exhaustive | Strategy::Bounded),

@@ -36,6 +36,7 @@ pub struct FencePlace {
     position: SourcePosition,
     strength: Strength,
     instead: Option<Instead>,
+    is_inside: bool,
 }
 
 /// What would do instead of a fence.
@@ -53,11 +54,13 @@ impl FencePlace {
         location: SourceLocation,
         strength: Strength,
         instead: Option<Instead>,
+        is_inside: bool,
     ) -> Self {
         FencePlace {
             position: location.into(),
             strength,
             instead,
+            is_inside,
         }
     }
 
@@ -79,6 +82,12 @@ impl FencePlace {
     /// What would do instead, with the other fences as they are.
     pub fn instead(&self) -> Option<&Instead> {
         self.instead.as_ref()
+    }
+
+    /// Whether a macro or a function is called at this place that does several operations, and the fence belongs
+    /// before each of them, inside of it.
+    pub fn is_inside(&self) -> bool {
+        self.is_inside
     }
 
     fn fence(&self) -> &'static str {
@@ -147,7 +156,12 @@ impl Fences {
                     }
                 };
                 let fence_name = fence.fence();
-                json!({"before": place(&fence.position), "fence": fence_name, "instead": instead})
+                json!({
+                    "before": place(&fence.position),
+                    "inside": fence.is_inside,
+                    "fence": fence_name,
+                    "instead": instead,
+                })
             })
             .collect();
         json!({
@@ -163,10 +177,18 @@ impl Fences {
 impl fmt::Display for Fences {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fences::NotNeeded(outcome) => write!(f, "no fence is needed\n{outcome}"),
+            Fences::NotNeeded(outcome) if outcome.is_verified() => {
+                write!(f, "no fence is needed\n{outcome}")
+            }
+            Fences::NotNeeded(outcome) => {
+                write!(
+                    f,
+                    "no fence is needed in the executions that were run\n{outcome}"
+                )
+            }
             Fences::Unknown(outcome) => write!(
                 f,
-                "which fences are needed is not known, because the program is wrong without store buffers too\n{outcome}"
+                "which fences are needed is not known, because something else is wrong\n{outcome}"
             ),
             Fences::Needed(set) => set.fmt(f),
         }
@@ -181,13 +203,18 @@ impl fmt::Display for FenceSet {
             1 => ("makes", "it"),
             _ => ("make", "them"),
         };
-        writeln!(
-            f,
-            "{count} {verb} the program store-buffer safe, and no smaller set does:"
-        )?;
+        let what = match self.outcome.is_verified() {
+            true => format!("{verb} the program store-buffer safe"),
+            false => format!("{verb} all executions that were run store-buffer safe"),
+        };
+        writeln!(f, "{count} {what}, and no smaller set does:")?;
         for fence in &self.places {
             let SourcePosition { file, line, column } = &fence.position;
-            writeln!(f, "  {} before {file}:{line}:{column}", fence.fence())?;
+            let before = match fence.is_inside {
+                true => "before each operation inside of what is called at",
+                false => "before",
+            };
+            writeln!(f, "  {} {before} {file}:{line}:{column}", fence.fence())?;
             if let Some(text) = sources.line(file, *line) {
                 writeln!(f, "    {}", text.trim())?;
             }

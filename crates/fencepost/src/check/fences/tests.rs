@@ -258,3 +258,46 @@ fn other_orderings_are_named() {
         "{shown}"
     );
 }
+
+/// Two operations at one place: the fence is between them, and cannot be before the place.
+#[test]
+fn a_fence_inside_of_a_macro_is_said_to_be_there() {
+    macro_rules! announce {
+        ($own:expr, $other:expr) => {{
+            $own.store(1, Relaxed);
+            $other.load(Relaxed)
+        }};
+    }
+    let fences = Checker::new().progress(false).infer_fences(|| {
+        let cells: [AtomicU32; 2] = [0, 0].map(AtomicU32::new);
+        thread::scope(|scope| {
+            scope.spawn(|| announce!(cells[0], cells[1]));
+            scope.spawn(|| announce!(cells[1], cells[0]));
+        });
+    });
+    let set = fences.needed().expect("fences are needed");
+    assert!(set.places().iter().all(FencePlace::is_inside), "{fences}");
+    assert!(fences.to_string().contains("inside of"), "{fences}");
+}
+
+/// What does not happen again says nothing about fences, and does not keep the search going.
+#[test]
+fn a_program_that_is_not_deterministic_is_given_up() {
+    use std::sync::atomic::AtomicU32 as StdU32;
+    static RUNS: StdU32 = StdU32::new(0);
+    let fences = Checker::new().progress(false).infer_fences(|| {
+        let is_safe = RUNS.fetch_add(1, Relaxed) % 4 > 1;
+        let order = if is_safe { SeqCst } else { Relaxed };
+        let cells: [AtomicU32; 2] = [0, 0].map(AtomicU32::new);
+        thread::scope(|scope| {
+            for own in 0..2 {
+                let cells = &cells;
+                scope.spawn(move || {
+                    cells[own].store(1, order);
+                    cells[1 - own].load(Relaxed)
+                });
+            }
+        });
+    });
+    assert!(!matches!(fences, Fences::Needed(_)), "{fences}");
+}
