@@ -360,6 +360,11 @@ where
     let budget = Budget::new(settings, &before, every);
     let mut limits = Vec::new();
     let next = AtomicU64::new(next);
+    let do_without_one = || {
+        if let Some(keeper) = keeper {
+            keeper.meeting().do_without_one();
+        }
+    };
     let gathered = match &settings.strategy {
         Strategy::Exhaustive => {
             let workers = settings.workers.max(1);
@@ -375,13 +380,19 @@ where
                 explore_part(search, has_work, pool, keeper, eye)
             };
             let by_all = |worker: usize, eye: &mut Eye<'_, '_>| work(&first, worker, eye);
-            let gathered = with_workers(workers, &budget, &mut *watchman, &by_all);
+            let gathered = with_workers(
+                workers,
+                &|| first.do_without_one(),
+                &budget,
+                &mut *watchman,
+                &by_all,
+            );
             if first.is_in_vain() && !budget.is_stopped.load(Ordering::Relaxed) {
                 budget.begin_again(&before);
                 let alone = Arc::new(Pool::new(1));
                 alone.be_unsure();
                 let by_one = |worker: usize, eye: &mut Eye<'_, '_>| work(&alone, worker, eye);
-                with_workers(1, &budget, watchman, &by_one)
+                with_workers(1, &|| (), &budget, watchman, &by_one)
             } else {
                 gathered
             }
@@ -405,7 +416,7 @@ where
                 let search = Sampled::new(Run::new(program(), settings, false), Walk::new(seed));
                 sample(search, &next, executions, keeper, eye)
             };
-            with_workers(settings.workers, &budget, watchman, &work)
+            with_workers(settings.workers, &do_without_one, &budget, watchman, &work)
         }
         &Strategy::Pct {
             seed,
@@ -419,7 +430,7 @@ where
                 let search = Sampled::new(Run::new(program(), settings, false), chooser);
                 sample(search, &next, executions, keeper, eye)
             };
-            with_workers(settings.workers, &budget, watchman, &work)
+            with_workers(settings.workers, &do_without_one, &budget, watchman, &work)
         }
         Strategy::Replay(schedule) => {
             limits.push(Limit::Sample);
@@ -467,17 +478,26 @@ fn refuse_divergence<E>(gathered: &Gathered<E>) -> Result<(), CheckpointError> {
     }
 }
 
-/// Runs the same work on several threads, this one among them.
+/// Runs the same work on several threads, this one among them. Where the system has no more threads,
+/// `do_without_one` is called for each that is missing.
 fn with_workers<E: Clone + PartialEq + Send>(
     workers: usize,
+    do_without_one: &dyn Fn(),
     budget: &Budget<'_>,
     watchman: Watchman<'_>,
     work: &(impl Fn(usize, &mut Eye<'_, '_>) -> Gathered<E> + Sync),
 ) -> Gathered<E> {
     std::thread::scope(|scope| {
+        let spawn = |worker| {
+            let thread = std::thread::Builder::new();
+            thread.spawn_scoped(scope, move || work(worker, &mut Eye::new(budget, None)))
+        };
         let others: Vec<_> = (1..workers)
-            .map(|worker| scope.spawn(move || work(worker, &mut Eye::new(budget, None))))
+            .map_while(|worker| spawn(worker).ok())
             .collect();
+        for _ in others.len() + 1..workers {
+            do_without_one();
+        }
         let mut eye = Eye::new(budget, Some(watchman));
         let own = work(0, &mut eye);
         if !budget.is_stopped() {

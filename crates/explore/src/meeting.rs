@@ -14,6 +14,8 @@ pub(crate) struct Meeting<T> {
 
 struct State<T> {
     brought: Vec<T>,
+    /// How many workers were to be there, and are not.
+    absent: usize,
     /// How many meetings there were.
     held: u64,
     /// A worker has left for good: there is no meeting any more.
@@ -24,6 +26,7 @@ impl<T> Meeting<T> {
     pub(crate) fn new(workers: usize) -> Self {
         let state = State {
             brought: Vec::new(),
+            absent: 0,
             held: 0,
             is_over: false,
         };
@@ -44,6 +47,12 @@ impl<T> Meeting<T> {
         self.is_called.store(true, Ordering::Relaxed);
     }
 
+    /// A worker that was to be there will not. Said before anybody is called.
+    #[cold]
+    pub(crate) fn do_without_one(&self) {
+        self.lock().absent += 1;
+    }
+
     /// Whether this worker is to come.
     #[inline]
     pub(crate) fn is_called(&self) -> bool {
@@ -58,7 +67,7 @@ impl<T> Meeting<T> {
             return;
         }
         state.brought.push(brought);
-        if state.brought.len() == self.workers {
+        if state.brought.len() + state.absent >= self.workers {
             let brought = std::mem::take(&mut state.brought);
             act(brought);
             state.held += 1;

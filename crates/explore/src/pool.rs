@@ -110,6 +110,8 @@ struct PoolState {
     /// The shared nodes from which something may be left to explore.
     open: Vec<NodeRef>,
     waiting: usize,
+    /// Workers that were to be there, and are not.
+    absent: usize,
 }
 
 impl Pool {
@@ -123,6 +125,13 @@ impl Pool {
             has_shared: AtomicBool::new(false),
             is_unsure: AtomicBool::new(false),
         }
+    }
+
+    /// A worker that was to come will not.
+    #[cold]
+    pub(crate) fn do_without_one(&self) {
+        self.lock().absent += 1;
+        self.changed.notify_all();
     }
 
     /// The program has operations of which it is not known beforehand what they touch.
@@ -211,7 +220,7 @@ impl Pool {
                 self.idle.store(state.waiting, Ordering::Relaxed);
                 return Some(task);
             }
-            if state.waiting == self.workers {
+            if state.waiting + state.absent == self.workers {
                 // Nobody is left who could plan anything. The others find out the same way.
                 self.changed.notify_all();
                 return None;
@@ -319,5 +328,22 @@ impl Plans {
         children
             .find(|(step, _)| *step == turn)
             .and_then(|(_, child)| child.upgrade())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_workers_that_do_not_come() {
+        let pool = Pool::new(4);
+        pool.do_without_one();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| pool.take().is_none());
+            let third = scope.spawn(|| pool.take().is_none());
+            assert!(pool.take().is_none());
+            assert!(other.join().unwrap() && third.join().unwrap());
+        });
     }
 }

@@ -1,5 +1,6 @@
 //! The settings of a check.
 
+use std::ops::RangeInclusive;
 use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +14,10 @@ use super::environment;
 use super::fences::{self, Fences};
 use super::outcome::Outcome;
 use super::running;
-use crate::rt::{Insertions, Setup, Target};
+use crate::rt::{Insertions, STACK_SIZES, Setup, Target};
+
+/// How many workers there can be.
+pub(super) const WORKERS: RangeInclusive<usize> = 1..=1024;
 
 /// Which executions to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -160,9 +164,9 @@ impl Checker {
         self
     }
 
-    /// The depth of the bugs that [`Strategy::Pct`] looks for. 3 unless said otherwise.
+    /// The depth of the bugs that [`Strategy::Pct`] looks for, at least 1. 3 unless said otherwise.
     pub fn pct_depth(mut self, depth: u32) -> Self {
-        self.pct_depth = depth;
+        self.pct_depth = depth.max(1);
         self
     }
 
@@ -178,7 +182,8 @@ impl Checker {
         self
     }
 
-    /// Stops after so much time. The program is then not verified.
+    /// Stops after so much time. The program is then not verified. The clock is looked at between
+    /// executions only: one that never ends is not stopped.
     pub fn max_time(mut self, time: Duration) -> Self {
         self.settings.max_time = Some(time);
         self
@@ -191,10 +196,10 @@ impl Checker {
         self
     }
 
-    /// How many threads of the operating system explore at once. One unless said otherwise. The
-    /// result is the same with any number.
+    /// How many threads of the operating system explore at once: from 1 to 1024, and fewer if there
+    /// are no more to be had. One unless said otherwise. The result is the same with any number.
     pub fn workers(mut self, workers: usize) -> Self {
-        self.settings.workers = workers.max(1);
+        self.settings.workers = workers.clamp(*WORKERS.start(), *WORKERS.end());
         self
     }
 
@@ -241,9 +246,10 @@ impl Checker {
         self
     }
 
-    /// The bytes of stack of a thread. 256 KiB unless said otherwise.
+    /// The bytes of stack of a thread, from 16 KiB to 1 GiB: what is less or more is taken for the
+    /// nearest of these. 256 KiB unless said otherwise.
     pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.setup.stack_size = bytes;
+        self.setup.stack_size = bytes.clamp(*STACK_SIZES.start(), *STACK_SIZES.end());
         self
     }
 

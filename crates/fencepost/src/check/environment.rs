@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use super::checker::{Checker, Strategy};
-use crate::rt::Target;
+use super::checker::{Checker, Strategy, WORKERS};
+use crate::rt::{STACK_SIZES, Target};
 
 /// Overrides settings by variables.
 #[track_caller]
@@ -89,7 +89,9 @@ fn apply_from(
             )
         })
     };
-    let number = "a whole number";
+    let number = |least: u64, most: u64| format!("a whole number from {least} to {most}");
+    let (small, large) = (number(0, u32::MAX.into()), number(0, u64::MAX));
+    let (small, large) = (small.as_str(), large.as_str());
     let switch = "`on` or `off`";
     let c = &mut checker;
     read("FENCEPOST_TARGET", "`x86` or `pso`", &mut |text| {
@@ -100,7 +102,7 @@ fn apply_from(
         };
         Some(())
     })?;
-    read("FENCEPOST_PREEMPTION_BOUND", number, &mut |text| {
+    read("FENCEPOST_PREEMPTION_BOUND", small, &mut |text| {
         c.preemption_bound = text.parse().ok()?;
         c.strategy = Strategy::Bounded;
         Some(())
@@ -116,19 +118,20 @@ fn apply_from(
         };
         Some(())
     })?;
-    read("FENCEPOST_EXECUTIONS", number, &mut |text| {
+    read("FENCEPOST_EXECUTIONS", large, &mut |text| {
         c.executions = text.parse().ok()?;
         Some(())
     })?;
-    read("FENCEPOST_PCT_DEPTH", number, &mut |text| {
-        c.pct_depth = text.parse().ok()?;
+    let depth = number(1, u32::MAX.into());
+    read("FENCEPOST_PCT_DEPTH", &depth, &mut |text| {
+        c.pct_depth = text.parse().ok().filter(|&depth| depth > 0)?;
         Some(())
     })?;
-    read("FENCEPOST_SEED", number, &mut |text| {
+    read("FENCEPOST_SEED", large, &mut |text| {
         c.seed = text.parse().ok()?;
         Some(())
     })?;
-    read("FENCEPOST_MAX_EXECUTIONS", number, &mut |text| {
+    read("FENCEPOST_MAX_EXECUTIONS", large, &mut |text| {
         c.settings.max_executions = Some(text.parse().ok()?);
         Some(())
     })?;
@@ -137,15 +140,21 @@ fn apply_from(
         c.settings.max_time = Some(duration(text)?);
         Some(())
     })?;
-    read("FENCEPOST_MAX_STEPS", number, &mut |text| {
+    read("FENCEPOST_MAX_STEPS", large, &mut |text| {
         c.settings.max_steps = text.parse().ok()?;
         Some(())
     })?;
-    let workers = "a whole number from 1, or `all`";
-    read("FENCEPOST_WORKERS", workers, &mut |text| {
+    let workers = number(*WORKERS.start() as u64, *WORKERS.end() as u64) + ", or `all`";
+    read("FENCEPOST_WORKERS", &workers, &mut |text| {
         c.settings.workers = match text {
-            "all" => std::thread::available_parallelism().map_or(1, usize::from),
-            text => text.parse().ok().filter(|&workers| workers > 0)?,
+            "all" => {
+                let all = std::thread::available_parallelism().map_or(1, usize::from);
+                all.min(*WORKERS.end())
+            }
+            text => text
+                .parse()
+                .ok()
+                .filter(|number| WORKERS.contains(number))?,
         };
         Some(())
     })?;
@@ -157,7 +166,7 @@ fn apply_from(
         c.settings.goes_on = is_on(text)?;
         Some(())
     })?;
-    read("FENCEPOST_SPIN_BOUND", number, &mut |text| {
+    read("FENCEPOST_SPIN_BOUND", small, &mut |text| {
         c.settings.spin = fencepost_explore::SpinRule::Bound(text.parse().ok()?);
         Some(())
     })?;
@@ -177,8 +186,12 @@ fn apply_from(
         c.summary = is_on(text)?;
         Some(())
     })?;
-    read("FENCEPOST_STACK_SIZE", "a number of bytes", &mut |text| {
-        c.setup.stack_size = text.parse().ok()?;
+    let bytes = number(*STACK_SIZES.start() as u64, *STACK_SIZES.end() as u64) + " (bytes)";
+    read("FENCEPOST_STACK_SIZE", &bytes, &mut |text| {
+        c.setup.stack_size = text
+            .parse()
+            .ok()
+            .filter(|size| STACK_SIZES.contains(size))?;
         Some(())
     })?;
     read("FENCEPOST_PROGRESS", switch, &mut |text| {
@@ -300,6 +313,49 @@ mod tests {
         }
         assert!(with("FENCEPOST_WORKERS", "0").is_err());
         assert!(with("FENCEPOST_MAX_TIME", "-1s").is_err());
+    }
+
+    #[test]
+    fn a_number_out_of_its_range_is_told_the_range() {
+        for (name, value, range) in [
+            ("WORKERS", "1000000", "from 1 to 1024, or `all`"),
+            ("STACK_SIZE", "0", "from 16384 to 1073741824 (bytes)"),
+            ("STACK_SIZE", "100", "from 16384 to 1073741824 (bytes)"),
+            (
+                "STACK_SIZE",
+                "18446744073709551615",
+                "to 1073741824 (bytes)",
+            ),
+            ("PCT_DEPTH", "0", "from 1 to 4294967295"),
+            ("PREEMPTION_BOUND", "99999999999", "from 0 to 4294967295"),
+            ("SPIN_BOUND", "-1", "from 0 to 4294967295"),
+            (
+                "SEED",
+                "99999999999999999999",
+                "from 0 to 18446744073709551615",
+            ),
+        ] {
+            let variable = format!("FENCEPOST_{name}");
+            let complaint = with(&variable, value).unwrap_err();
+            let said = format!("{variable} is `{value}`, but must be a whole number");
+            assert!(complaint.contains(&said), "{complaint}");
+            assert!(complaint.contains(range), "{complaint}");
+        }
+    }
+
+    #[test]
+    fn methods_take_the_nearest_number_of_the_range() {
+        let checker = Checker::new()
+            .workers(usize::MAX)
+            .stack_size(1)
+            .pct_depth(0);
+        assert_eq!(checker.settings.workers, 1024);
+        assert_eq!(checker.setup.stack_size, 16384);
+        assert_eq!(checker.pct_depth, 1);
+        assert_eq!(
+            Checker::new().stack_size(usize::MAX).setup.stack_size,
+            1 << 30
+        );
     }
 
     #[test]

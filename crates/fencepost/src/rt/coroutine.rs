@@ -16,7 +16,7 @@ use fencepost_explore::{Effect, Intent};
 use fencepost_memory::{Operation, ThreadId};
 
 use super::error::ProgramError;
-use super::execution::{Execution, Outcomes, Slot, Status};
+use super::execution::{Execution, Outcomes, STACK_SIZES, Slot, Status};
 use super::mapping::Events;
 use super::names::MadeThread;
 use super::operation::{Current, Dissolved};
@@ -53,6 +53,10 @@ pub(crate) struct StackPool {
 
 impl StackPool {
     fn take(&mut self, size: usize) -> std::io::Result<DefaultStack> {
+        if size > *STACK_SIZES.end() {
+            let message = format!("{size} bytes are more than {}", STACK_SIZES.end());
+            return Err(std::io::Error::other(message));
+        }
         // Nearly always all have the same size.
         match self.free.iter().rposition(|(free, _)| *free == size) {
             Some(index) => Ok(self.free.swap_remove(index).1),
@@ -146,6 +150,7 @@ pub(crate) unsafe fn newborn<F: FnOnce()>(
     body: F,
 ) -> std::io::Result<()> {
     let stack_size = stack_size.unwrap_or(execution.setup.stack_size);
+    let stack_size = stack_size.max(*STACK_SIZES.start());
     let stack = execution.stacks.take(stack_size)?;
     let limit = stack.limit().get();
     // SAFETY: the caller's promise. The coroutine ends, or is unwound, or is leaked with its
@@ -196,6 +201,7 @@ fn put_in_slot(
             waits: WaitMemory::default(),
             reading: Vec::new(),
             final_drop: None,
+            own_arcs: 0,
         });
     }
     let slot = &mut execution.slots[thread.index()];
@@ -215,6 +221,7 @@ fn put_in_slot(
     slot.waits.reset();
     slot.reading.clear();
     slot.final_drop = None;
+    slot.own_arcs = 0;
     execution.set_state(tokens.end, 0);
     execution.set_state(tokens.park, 0);
     execution.set_state(tokens.wait, 0);

@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -27,6 +28,9 @@ use super::statics::{OwnThings, StaticValue};
 use super::waits::WaitMemory;
 use super::writers::LockUse;
 use crate::thread::local::Locals;
+
+/// The sizes that a thread's stack can have, in bytes.
+pub const STACK_SIZES: RangeInclusive<usize> = 16 * 1024..=1 << 30;
 
 /// What a worker is told about how to run programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,6 +130,8 @@ pub(crate) struct Slot {
     /// The drop of the last reference to an `Arc` that it is in, if the order of drops is not known
     /// to matter.
     pub(crate) final_drop: Option<FinalDrop>,
+    /// How many drops of our `Arc`s it is in.
+    pub(crate) own_arcs: u32,
 }
 
 /// How many things a maker has made in this execution.

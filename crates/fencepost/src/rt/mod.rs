@@ -34,7 +34,7 @@ mod writers;
 pub use coroutine::SpawnOptions;
 pub use drops::Watch;
 pub use error::{Place, ProgramError, Race, RaceAccess};
-pub use execution::{Outcomes, Setup};
+pub use execution::{Outcomes, STACK_SIZES, Setup};
 pub use insertions::{Insertion, Insertions};
 pub use mapping::{Events, Target};
 pub use names::{Names, Registry};

@@ -251,7 +251,8 @@ impl Builder {
         self
     }
 
-    /// Sets the size of the thread's stack in bytes.
+    /// Sets the size of the thread's stack in bytes. In a check it has at least 16 KiB, and more
+    /// than 1 GiB are refused.
     pub fn stack_size(mut self, size: usize) -> Self {
         self.stack_size = Some(size);
         self
