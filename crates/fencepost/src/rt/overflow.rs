@@ -3,7 +3,7 @@
 //! Below every stack lies a page that cannot be touched. A fault there, while the stack's coroutine
 //! is running, makes the coroutine return; what was on its stack is lost without
 //! destructors, which is fine, since the execution is over. Every other fault goes to the handler
-//! that was there before ours.
+//! that was there before ours, after a line that says which thread of the program it was.
 #![allow(unsafe_code)] // Signals.
 
 /// Installs the handler, once, and gives this OS thread a stack to run it on.
@@ -20,9 +20,10 @@ pub(crate) fn install_handler() {
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod linux {
+    use std::fmt::Write;
     use std::mem::MaybeUninit;
     use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use corosensei::trap::TrapHandlerRegs;
     use libc::{c_int, c_void, siginfo_t, ucontext_t};
@@ -100,7 +101,74 @@ mod linux {
             end_thread(address, &mut *context.cast::<ucontext_t>())
         };
         if !is_handled {
+            tell_of_fault();
             pass_on(signal, info, context);
+        }
+    }
+
+    /// If a thread of a program was running, says which, and where it was last seen. It must neither
+    /// allocate nor lock.
+    fn tell_of_fault() {
+        static IS_TOLD: AtomicBool = AtomicBool::new(false);
+        let Some(execution) = current_execution() else {
+            return;
+        };
+        // SAFETY: as in `end_thread`.
+        let execution = unsafe { execution.as_ref() };
+        let Some(slot) = execution.slots.get(execution.thread.index()) else {
+            return;
+        };
+        if IS_TOLD.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut line = Line::default();
+        // What does not fit is left out.
+        let _ = match (&slot.name, execution.thread.0) {
+            (Some(name), _) => write!(line, "\nfencepost: SIGSEGV in {name}"),
+            (None, 0) => write!(line, "\nfencepost: SIGSEGV in main"),
+            (None, number) => write!(line, "\nfencepost: SIGSEGV in T{number}"),
+        };
+        let seen = match std::ptr::eq(slot.location, slot.spawned_at) {
+            true => "which was made at",
+            false => "after its step at",
+        };
+        let at = slot.location;
+        let _ = writeln!(
+            line,
+            ", {seen} {}:{}:{}: memory was probably used after it was freed, which Fencepost checks \
+             for cells only",
+            at.file(),
+            at.line(),
+            at.column()
+        );
+        // SAFETY: the bytes are there.
+        unsafe { libc::write(2, line.bytes.as_ptr().cast(), line.length) };
+    }
+
+    /// A line of text that takes no memory.
+    struct Line {
+        bytes: [u8; 1024],
+        length: usize,
+    }
+
+    impl Default for Line {
+        fn default() -> Self {
+            Line {
+                bytes: [0; 1024],
+                length: 0,
+            }
+        }
+    }
+
+    impl Write for Line {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            let end = self.length + text.len();
+            let place = self.bytes.get_mut(self.length..end);
+            place
+                .ok_or(std::fmt::Error)?
+                .copy_from_slice(text.as_bytes());
+            self.length = end;
+            Ok(())
         }
     }
 

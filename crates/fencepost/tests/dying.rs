@@ -1,0 +1,111 @@
+//! Checks that end or seem to end the process, in a process of their own: what they say before.
+#![allow(unsafe_code)] // Memory is used as it must not be.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+
+use fencepost::sync::atomic::{AtomicU32, Ordering::*};
+use fencepost::thread;
+
+fn run(test: &str) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--ignored", "--nocapture"]);
+    command.output().unwrap()
+}
+
+fn read_nowhere() {
+    // SAFETY: it is not: that is what is tested.
+    unsafe { std::hint::black_box(std::ptr::without_provenance::<u32>(64)).read_volatile() };
+}
+
+#[test]
+#[ignore = "is run by another"]
+fn faults() {
+    fencepost::check(|| {
+        let data = AtomicU32::new(1);
+        thread::scope(|scope| {
+            scope.spawn(|| data.load(Relaxed));
+            scope.spawn(|| {
+                data.load(Relaxed); // The last step.
+                read_nowhere();
+            });
+        });
+    });
+}
+
+#[test]
+#[ignore = "is run by another"]
+fn faults_at_once() {
+    fencepost::check(|| {
+        let named = thread::Builder::new().name("the reader".to_owned());
+        named.spawn(read_nowhere).unwrap();
+    });
+}
+
+#[test]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+fn a_fault_names_the_thread_and_its_last_step() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let output = run("faults");
+    let text = String::from_utf8(output.stderr).unwrap();
+    let line = 1 + include_str!("dying.rs")
+        .lines()
+        .position(|line| line.ends_with("// The last step."))
+        .unwrap();
+    let said = format!(
+        "\nfencepost: SIGSEGV in T2, after its step at {}:{line}:22: memory was probably used after it was freed",
+        file!()
+    );
+    assert!(text.contains(&said), "{text}");
+    assert_eq!(output.status.signal(), Some(11), "{text}");
+
+    let output = run("faults_at_once");
+    let text = String::from_utf8(output.stderr).unwrap();
+    let said = "fencepost: SIGSEGV in the reader, which was made at ";
+    assert!(text.contains(said), "{text}");
+    assert_eq!(output.status.signal(), Some(11), "{text}");
+}
+
+#[test]
+#[ignore = "is run by another, and does not end"]
+fn loops() {
+    fencepost::check(|| {
+        let data = AtomicU32::new(0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                data.store(1, Relaxed); // The last before the loop.
+                loop {
+                    std::hint::black_box(0);
+                }
+            });
+        });
+    });
+}
+
+#[test]
+fn an_endless_loop_without_steps_is_told() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "loops", "--ignored"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    stderr.read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let number = 1 + include_str!("dying.rs")
+        .lines()
+        .position(|line| line.ends_with("// The last before the loop."))
+        .unwrap();
+    assert_eq!(
+        line,
+        format!(
+            "fencepost: T1 has come to no step for 10 s, since {}:{number}:22: a loop without checked \
+             operations, or a lock of `std` that is held across one, never ends\n",
+            file!()
+        )
+    );
+}
