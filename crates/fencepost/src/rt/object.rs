@@ -79,6 +79,23 @@ impl Object {
         }
     }
 
+    /// A reference to the object is dropped. As [`current`](Self::current), but a thread outside of any
+    /// check only leaves a note, and what is unwound or was made outside of checks may be dropped anywhere.
+    pub(crate) fn current_in_drop(&self) -> Option<Current> {
+        match Current::get() {
+            Some(current) if current.is_of(self.execution) => Some(current),
+            None if self.execution != 0 => {
+                foreign::dropped_by_unknown_thread(self.execution, self.made_at);
+                None
+            }
+            Some(current) if self.execution != 0 && !current.is_direct() => {
+                self.complain(Some(current), self.made_at);
+                None
+            }
+            _ => None,
+        }
+    }
+
     #[cold]
     fn complain(&self, current: Option<Current>, location: &'static Location<'static>) {
         let Some(current) = current else {

@@ -42,6 +42,8 @@ impl Runtime {
         static RUNTIMES: AtomicU64 = AtomicU64::new(1);
         panics::install_hook();
         overflow::install_handler();
+        let number = RUNTIMES.fetch_add(1, Ordering::Relaxed);
+        foreign::expect_notes(number);
         let execution = Box::new(Execution::new(setup, registry));
         Runtime {
             checked,
@@ -49,7 +51,7 @@ impl Runtime {
             execution: NonNull::from(Box::leak(execution)),
             coroutines: Vec::new(),
             // 2^40 executions would take a worker more than a week.
-            serial: RUNTIMES.fetch_add(1, Ordering::Relaxed) << 40,
+            serial: number << foreign::EXECUTION_BITS,
             is_begun: false,
         }
     }
@@ -72,10 +74,18 @@ impl Runtime {
             }
         }
         drop(entered);
-        self.current().with(|execution| match &execution.error {
-            // It stays where it is too, so that nothing that happens from here on replaces it.
-            Some(error) => Err(error.clone()),
-            None => foreign::complaint_about(execution.serial).map_or(Ok(()), Err),
+        self.current().with(|execution| {
+            // Whatever else went wrong may come of it: a panic of the thread, for example, that was
+            // joined.
+            if let Some(complaint) = foreign::complaint_about(execution.serial) {
+                execution.phase = Phase::Dissolving;
+                execution.error = Some(complaint);
+            }
+            match &execution.error {
+                // It stays where it is too, so that nothing that happens from here on replaces it.
+                Some(error) => Err(error.clone()),
+                None => Ok(()),
+            }
         })
     }
 
@@ -332,7 +342,10 @@ impl Program for Runtime {
         match (is_complete, self.leaked()) {
             (false, _) => Ok(()),
             (true, None) => cleared,
-            (true, Some(leak)) => cleared.and(Err(leak)),
+            (true, Some(leak)) => {
+                let complaint = foreign::complaint_about(self.serial);
+                cleared.and(Err(complaint.unwrap_or(leak)))
+            }
         }
     }
 }
@@ -341,6 +354,7 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         // An execution that was not finished is not asked for leaks.
         let _ = self.finish(false);
+        foreign::forget_notes(self.serial >> foreign::EXECUTION_BITS);
         // SAFETY: it came from a box in `new`, and no coroutine is left that could use it.
         drop(unsafe { Box::from_raw(self.execution.as_ptr()) });
     }

@@ -123,8 +123,13 @@ impl Counts {
         }))
     }
 
-    pub(super) fn current(&self) -> Option<Current> {
-        Current::get().filter(|_| self.object.is_of_current())
+    #[inline]
+    pub(super) fn current(&self, location: &'static Location<'static>) -> Option<Current> {
+        self.object.current(location)
+    }
+
+    pub(super) fn current_in_drop(&self) -> Option<Current> {
+        self.object.current_in_drop()
     }
 
     pub(super) fn set_name(&self, name: &str) {
@@ -369,7 +374,7 @@ impl Counts {
 
     /// The value of a cyclic structure is there now. Only weak references could know.
     pub(super) fn come_alive(&self) {
-        let Some(current) = self.current() else {
+        let Some(current) = self.current(self.object.made_at()) else {
             return;
         };
         let location = self.object.made_at();

@@ -278,11 +278,21 @@ impl<T: ?Sized> Arc<T> {
     }
 }
 
-/// The counts, if they are of the execution that is running here.
+/// The counts, and the execution that is running here. Does not return if the counts are those of
+/// another.
 #[inline]
+#[track_caller]
 fn in_check(counts: &Option<StdArc<Counts>>) -> Option<(&StdArc<Counts>, Current)> {
     let counts = counts.as_ref()?;
-    counts.current().map(|current| (counts, current))
+    let current = counts.current(Location::caller());
+    current.map(|current| (counts, current))
+}
+
+/// The same, for a reference that is being dropped.
+#[inline]
+fn in_check_to_drop(counts: &Option<StdArc<Counts>>) -> Option<(&StdArc<Counts>, Current)> {
+    let counts = counts.as_ref()?;
+    counts.current_in_drop().map(|current| (counts, current))
 }
 
 fn keep_for_pointer<T: ?Sized>(pointer: *const T, counts: Option<StdArc<Counts>>) {
@@ -312,7 +322,7 @@ impl<T: ?Sized> Drop for Arc<T> {
             return;
         };
         let counts = self.counts.take();
-        match in_check(&counts) {
+        match in_check_to_drop(&counts) {
             None => drop(value),
             Some((counts, current)) => counts.remove(current, || drop(value)),
         }

@@ -6,7 +6,7 @@ use std::sync::Arc as StdArc;
 use std::sync::Weak as StdWeak;
 
 use super::counts::{Counts, Word};
-use super::{Arc, in_check, keep_for_pointer, kept_for_pointer};
+use super::{Arc, in_check, in_check_to_drop, keep_for_pointer, kept_for_pointer};
 
 /// A reference that does not keep its value alive, as [`std::sync::Weak`].
 pub struct Weak<T: ?Sized> {
@@ -19,7 +19,7 @@ struct Counted(Option<StdArc<Counts>>);
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        if let Some((counts, current)) = in_check(&self.0) {
+        if let Some((counts, current)) = in_check_to_drop(&self.0) {
             counts.remove_weak(current);
         }
     }
