@@ -813,3 +813,78 @@ fn a_reader_that_reads_again_is_found_and_replayed() {
     error(&Checker::new().replay(&schedule, program));
     checks_still_work();
 }
+
+/// A thread that the check does not know may hide what it did wrong behind the panic of who joins it.
+#[test]
+fn a_use_by_an_unknown_thread_is_what_is_reported() {
+    let outcome = Checker::new().run(|| {
+        let value = std::sync::Arc::new(AtomicUsize::new(0));
+        let other = std::sync::Arc::clone(&value);
+        std::thread::spawn(move || other.store(1, Relaxed))
+            .join()
+            .unwrap();
+        value.load(Relaxed);
+    });
+    assert_says(&outcome, "is used by a thread that the check does not know");
+    let outcome = Checker::new().run(|| {
+        let value = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| value.load(Relaxed));
+        });
+    });
+    assert_says(&outcome, "is used by a thread that the check does not know");
+    let outcome = Checker::new().run(|| {
+        let value = Arc::new(1);
+        let other = Arc::clone(&value);
+        std::thread::spawn(move || drop(other)).join().unwrap();
+    });
+    assert_says(
+        &outcome,
+        "is dropped by a thread that the check does not know",
+    );
+}
+
+/// What one execution leaves in a static of `std` for the next.
+#[test]
+fn what_is_kept_from_an_earlier_execution_is_refused() {
+    use std::sync::Mutex as RealMutex;
+
+    fn two_orders() {
+        let value = std::sync::Arc::new(AtomicUsize::new(0));
+        let other = std::sync::Arc::clone(&value);
+        let thread = thread::spawn(move || other.fetch_add(1, Relaxed));
+        value.fetch_add(1, Relaxed);
+        thread.join().unwrap();
+    }
+    let refused = "in an earlier execution, is used in this one";
+
+    static HANDLE: RealMutex<Option<thread::JoinHandle<()>>> = RealMutex::new(None);
+    let outcome = Checker::new().run(|| {
+        two_orders();
+        let kept = HANDLE.lock().unwrap().replace(thread::spawn(|| ()));
+        if let Some(kept) = kept {
+            kept.join().unwrap();
+        }
+    });
+    assert_says(&outcome, refused);
+
+    struct Kept<T>(T);
+    // SAFETY: threads of a check run on one thread of the system.
+    unsafe impl<T> Send for Kept<T> {}
+    static GUARD: RealMutex<Option<Kept<fencepost::sync::MutexGuard<'_, u32>>>> =
+        RealMutex::new(None);
+    let outcome = Checker::new().run(|| {
+        two_orders();
+        let lock: &'static Mutex<u32> = Box::leak(Box::new(Mutex::new(0)));
+        let kept = GUARD.lock().unwrap().replace(Kept(lock.lock().unwrap()));
+        drop(kept);
+    });
+    assert_says(&outcome, refused);
+
+    static ARC: std::sync::OnceLock<Arc<u32>> = std::sync::OnceLock::new();
+    let outcome = Checker::new().run(|| {
+        let value = Arc::clone(ARC.get_or_init(|| Arc::new(0)));
+        thread::spawn(move || drop(value)).join().unwrap();
+    });
+    assert_says(&outcome, refused);
+}

@@ -230,14 +230,24 @@ fn confirm(
         let make = || Runtime::new(Arc::clone(program), setup, Arc::clone(registry));
         let replayed = explore(make, &again, &mut |_| ControlFlow::Continue(()));
         registry.keep_first_values();
+        let is_refused = |other: &&Found<ProgramError>| {
+            let Problem::Fault(Fault::Program(error)) = &other.problem else {
+                return false;
+            };
+            matches!(error, ProgramError::BadUse { .. })
+        };
+        let refused = replayed.findings.iter().find(is_refused);
+        let refused = refused.map(|other| other.problem.clone());
         let same = replayed
             .findings
             .into_iter()
             .find(|other| is_same(other, found));
-        match same {
+        match (same, refused) {
             // Its values belong together: those of the first may come from several executions.
-            Some(same) => found.interleaving = same.interleaving,
-            None => {
+            (Some(same), _) => found.interleaving = same.interleaving,
+            // What was kept from one execution to the next may be why they differ.
+            (None, Some(refused)) => found.problem = refused,
+            (None, None) => {
                 found.problem = Problem::Fault(Fault::Program(ProgramError::BadUse {
                     message: format!(
                         "the program is not deterministic: what was found did not happen again \

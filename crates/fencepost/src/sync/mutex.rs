@@ -220,8 +220,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         if self.inner.is_some()
-            && self.mutex.object.is_of_current()
-            && let Some(current) = Current::get()
+            && let Some(current) = self.mutex.object.current_in_drop()
         {
             self.release(current, self.location);
         }

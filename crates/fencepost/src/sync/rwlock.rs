@@ -419,7 +419,7 @@ fn release<R>(
     release: impl FnOnce() -> R,
     after: impl FnOnce(u64) -> u64,
 ) -> R {
-    let Some(current) = Current::get().filter(|_| known.object.is_of_current()) else {
+    let Some(current) = known.object.current_in_drop() else {
         return release();
     };
     let object = known.object.address();

@@ -66,6 +66,15 @@ impl Thread {
         }
     }
 
+    /// The execution that the thread belongs to, if it is the one that is running here. Does not
+    /// return if another one is.
+    pub(super) fn current(&self, location: &'static Location<'static>) -> Option<Current> {
+        match &self.inner {
+            ThreadInner::Std(_) => None,
+            ThreadInner::Checked { token, .. } => token.current(location),
+        }
+    }
+
     /// The thread's identity.
     pub fn id(&self) -> ThreadId {
         match &self.inner {
@@ -138,7 +147,9 @@ impl<T> Joinable<T> {
         let Some(current) = Current::get() else {
             panic!("a thread of a check is joined outside of the check, at {location}");
         };
-        if let Some(id) = self.id {
+        if let Some(id) = self.id
+            && self.thread.current(location).is_some()
+        {
             join_thread(current, id, location);
         }
         match self.packet.take() {
@@ -153,7 +164,7 @@ impl<T> Joinable<T> {
     }
 
     pub(super) fn is_finished(&self, location: &'static Location<'static>) -> bool {
-        match (Current::get(), self.id) {
+        match (self.thread.current(location), self.id) {
             (Some(current), Some(id)) => has_ended(current, id, location),
             _ => true,
         }
