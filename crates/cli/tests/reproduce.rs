@@ -1,0 +1,54 @@
+//! The papers' tables: zero where theirs are, and not zero where theirs are not. The command itself compares.
+
+use std::process::Command;
+
+fn rows(arguments: &[&str]) -> Vec<serde_json::Value> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
+    let output = command.arg("reproduce").args(arguments).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines = text.lines().map(serde_json::from_str);
+    lines.collect::<Result<_, _>>().expect("JSON in each line")
+}
+
+#[test]
+fn bss_is_reproduced() {
+    let rows = rows(&["bss", "--json"]);
+    assert_eq!(rows.len(), 7);
+    for row in rows {
+        for model in ["tso", "pso"] {
+            let is_zero = |value: &serde_json::Value| value[model]["executions"] == 0;
+            assert_eq!(is_zero(&row), is_zero(&row["paper"]), "{row}");
+        }
+    }
+}
+
+#[test]
+fn sober_is_reproduced() {
+    let rows = rows(&["sober", "--json", "--max-bound", "2"]);
+    assert_eq!(rows.len(), 9);
+    for row in rows {
+        let is_zero = |value: &serde_json::Value| value["borderline"] == 0;
+        assert_eq!(is_zero(&row), is_zero(&row["paper"]), "{row}");
+        assert_eq!(row["first_seconds"].is_null(), is_zero(&row), "{row}");
+    }
+}
+
+#[test]
+fn a_table_is_for_people() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
+    let output = command
+        .args(["reproduce", "sober", "--max-bound", "1", "--quiet"])
+        .output();
+    let output = output.unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{text}"
+    );
+    assert!(
+        text.starts_with("SOBER, Fig. 4") && text.contains("\ntakequeue"),
+        "{text}"
+    );
+}
