@@ -1,8 +1,7 @@
-//! Checks that end or seem to end the process, in a process of their own: what they say before.
+//! Checks that end the process, in a process of their own: what they say before.
 #![allow(unsafe_code)] // Memory is used as it must not be.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use fencepost::sync::atomic::{AtomicU32, Ordering::*};
 use fencepost::thread;
@@ -68,44 +67,4 @@ fn a_fault_names_the_thread_and_its_last_step() {
     let said = "fencepost: SIGSEGV in the reader, which was made at ";
     assert!(text.contains(said), "{text}");
     assert_eq!(output.status.signal(), Some(11), "{text}");
-}
-
-#[test]
-#[ignore = "is run by another, and does not end"]
-fn loops() {
-    fencepost::check(|| {
-        let data = AtomicU32::new(0);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                data.store(1, Relaxed); // The last before the loop.
-                loop {
-                    std::hint::black_box(0);
-                }
-            });
-        });
-    });
-}
-
-#[test]
-fn an_endless_loop_without_steps_is_told() {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "loops", "--ignored"]);
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    stderr.read_line(&mut line).unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let number = 1 + include_str!("dying.rs")
-        .lines()
-        .position(|line| line.ends_with("// The last before the loop."))
-        .unwrap();
-    assert_eq!(
-        line,
-        format!(
-            "fencepost: T1 has come to no step for 10 s, since {}:{number}:22: a loop without checked \
-             operations, or a lock of `std` that is held across one, never ends\n",
-            file!()
-        )
-    );
 }
