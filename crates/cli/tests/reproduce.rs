@@ -52,3 +52,16 @@ fn a_table_is_for_people() {
         "{text}"
     );
 }
+
+/// A sample that is too small is no contradiction.
+#[test]
+fn what_a_small_sample_misses_is_a_limit() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
+    let output = command
+        .args(["reproduce", "bss", "--executions", "1", "--quiet"])
+        .output();
+    let output = output.unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("lazylist under PSO: 0 executions"), "{said}");
+}

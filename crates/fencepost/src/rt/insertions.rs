@@ -29,6 +29,11 @@ impl Insertions {
         self.0.is_empty()
     }
 
+    /// Does this too.
+    pub fn insert(&mut self, location: SourceLocation, insertion: Insertion) {
+        self.0.insert(location, insertion);
+    }
+
     /// Tells of an access, and of what comes before it. What is inserted has no location.
     pub fn apply(
         &self,

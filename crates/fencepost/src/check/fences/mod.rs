@@ -279,9 +279,8 @@ impl Search {
             }
         }
         for store in stores {
-            let fences = self.places.iter().zip(&others);
-            let fences = fences.filter_map(|(p, s)| Some((p.location, (*s)?.into())));
-            let with: Insertions = fences.chain([(store, Insertion::SeqCstStore)]).collect();
+            let mut with = self.insertions(&others);
+            with.insert(store, Insertion::SeqCstStore);
             if self.violations.iter().any(|e| self.is_violation(e, &with)) {
                 continue;
             }
