@@ -14,7 +14,7 @@ use super::environment;
 use super::fences::{self, Fences};
 use super::outcome::Outcome;
 use super::running;
-use crate::rt::{Insertions, STACK_SIZES, Setup, Target};
+use crate::rt::{Insertions, STACK_SIZES, Setup, Stride, Target};
 
 /// How many workers there can be.
 pub(super) const WORKERS: RangeInclusive<usize> = 1..=1024;
@@ -62,6 +62,8 @@ pub enum Strategy {
 /// | `FENCEPOST_MAX_STEPS` | a number | [`max_steps`](Self::max_steps) |
 /// | `FENCEPOST_WORKERS` | a number, or `all` for all cores | [`workers`](Self::workers) |
 /// | `FENCEPOST_MONITOR` | `on` or `off` | [`monitor`](Self::monitor) |
+/// | `FENCEPOST_STORE_BUFFERS` | `on` or `off` | [`store_buffers`](Self::store_buffers) |
+/// | `FENCEPOST_CONFIRM` | `on` or `off` | [`confirm`](Self::confirm) |
 /// | `FENCEPOST_GO_ON` | `on` or `off` | [`go_on`](Self::go_on) |
 /// | `FENCEPOST_SPIN_BOUND` | a number | [`spin_bound`](Self::spin_bound) |
 /// | `FENCEPOST_SPURIOUS_WAKEUPS` | `on` or `off` | [`spurious_wakeups`](Self::spurious_wakeups) |
@@ -86,6 +88,7 @@ pub struct Checker {
     pub(super) pct_depth: u32,
     pub(super) seed: u64,
     pub(super) monitor: bool,
+    pub(super) confirm: bool,
     pub(super) progress: Option<bool>,
     pub(super) summary: bool,
     pub(super) setup: Setup,
@@ -116,6 +119,7 @@ impl Checker {
             pct_depth: 3,
             seed: 0,
             monitor: true,
+            confirm: false,
             progress: None,
             summary: false,
             setup: Setup::default(),
@@ -207,6 +211,27 @@ impl Checker {
     /// executions are judged, and "verified" says nothing about a real machine.
     pub fn monitor(mut self, is_on: bool) -> Self {
         self.monitor = is_on;
+        self
+    }
+
+    /// Whether to run the program on the target, where stores wait in buffers, and not as if every store were in
+    /// memory at once. There is no monitor then: an execution is wrong if it panics, deadlocks, and so on, and
+    /// that store buffers add executions is no finding. Takes longer, since there are more executions. Not unless said otherwise.
+    ///
+    /// With [`preemption_bound`](Self::preemption_bound), a store that goes to memory while its thread could
+    /// go on is a preemption too.
+    pub fn store_buffers(mut self, are_there: bool) -> Self {
+        self.setup.store_buffers = are_there.then_some(Stride::FIRST);
+        self
+    }
+
+    /// Whether to look for what comes of a store-buffer violation: runs the program on from the witness, and from
+    /// the beginning, on the target, until an execution is wrong or so many were run as
+    /// [`executions`](Self::executions) says. Not unless said otherwise.
+    ///
+    /// A program that frees memory twice or reads what was freed may do so in earnest.
+    pub fn confirm(mut self, is_on: bool) -> Self {
+        self.confirm = is_on;
         self
     }
 

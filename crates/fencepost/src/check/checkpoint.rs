@@ -191,13 +191,14 @@ impl CheckpointFile {
 
 impl CheckpointFile {
     /// What makes the program do what it does, besides the explorer's settings.
-    fn facts(&self, setup: Setup) -> [(&'static str, String); 7] {
+    fn facts(&self, setup: Setup) -> [(&'static str, String); 8] {
         // All fields, so that a new one is not forgotten.
         let Setup {
             target,
             stack_size,
             spurious_wakeups,
             leak_check,
+            store_buffers,
             are_ends_visible: _,
             are_statics_visible: _,
             are_writers_announced: _,
@@ -209,6 +210,8 @@ impl CheckpointFile {
             ("stack_size", stack_size.to_string()),
             ("spurious_wakeups", switch(spurious_wakeups)),
             ("leak_check", switch(leak_check)),
+            // How wide it is turns out at once if it is too little.
+            ("store_buffers", switch(store_buffers.is_some())),
             ("executable", executable().to_owned()),
             ("program", format!("{:?}", self.check.program)),
             (

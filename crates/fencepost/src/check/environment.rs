@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use super::checker::{Checker, Strategy, WORKERS};
-use crate::rt::{STACK_SIZES, Target};
+use crate::rt::{STACK_SIZES, Stride, Target};
 
 /// Overrides settings by variables.
 #[track_caller]
@@ -162,6 +162,14 @@ fn apply_from(
         c.monitor = is_on(text)?;
         Some(())
     })?;
+    read("FENCEPOST_STORE_BUFFERS", switch, &mut |text| {
+        c.setup.store_buffers = is_on(text)?.then_some(Stride::FIRST);
+        Some(())
+    })?;
+    read("FENCEPOST_CONFIRM", switch, &mut |text| {
+        c.confirm = is_on(text)?;
+        Some(())
+    })?;
     read("FENCEPOST_GO_ON", switch, &mut |text| {
         c.settings.goes_on = is_on(text)?;
         Some(())
@@ -252,7 +260,7 @@ mod tests {
     #[test]
     fn each_variable_sets_what_its_method_sets() {
         type Same = fn(&Checker) -> bool;
-        let cases: [(&str, &str, Same); 21] = [
+        let cases: [(&str, &str, Same); 23] = [
             ("TARGET", "pso", |c| c.setup.target == Target::Pso),
             ("STRATEGY", "pct", |c| c.strategy == Strategy::Pct),
             ("PREEMPTION_BOUND", "4", |c| {
@@ -270,6 +278,10 @@ mod tests {
             ("MAX_STEPS", "6", |c| c.settings.max_steps == 6),
             ("WORKERS", "2", |c| c.settings.workers == 2),
             ("MONITOR", "off", |c| !c.monitor),
+            ("STORE_BUFFERS", "on", |c| {
+                c.setup.store_buffers == Some(Stride::FIRST)
+            }),
+            ("CONFIRM", "on", |c| c.confirm),
             ("GO_ON", "on", |c| c.settings.goes_on),
             ("SPIN_BOUND", "3", |c| {
                 c.settings.spin == fencepost_explore::SpinRule::Bound(3)

@@ -1,7 +1,9 @@
 //! From what the explorer found to what can be reported.
 
+use std::collections::BTreeSet;
+
 use fencepost_explore::{Fault, Found, Intent, Limit, Problem as FoundProblem, Standing, Waiting};
-use fencepost_memory::{Address, LocationId, ThreadId};
+use fencepost_memory::{Access, Address, LocationId, ThreadId};
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{CheckFinding, Gap, Problem, RaceAccess, Wait};
 
@@ -38,16 +40,39 @@ impl Translator<'_> {
             String::new()
         };
         let replay = match is_replayable {
+            true if self.showing.stride().is_some() => format!(
+                "fencepost::Checker::new().store_buffers(true).replay(\"{schedule}\", program)"
+            ),
             true => format!("fencepost::replay(\"{schedule}\", program)"),
             false => String::new(),
         };
+        let (interleaving, commits) = self.interleaving(&found.interleaving);
         CheckFinding {
             problem,
-            interleaving: found.interleaving.clone(),
+            interleaving,
+            commits,
             schedule,
             replay,
             execution: found.execution,
+            consequence: None,
         }
+    }
+
+    /// Commits are shown as what the threads do that have issued the stores.
+    fn interleaving(&self, accesses: &[Access]) -> (Vec<Access>, Option<BTreeSet<usize>>) {
+        let Some(stride) = self.showing.stride() else {
+            return (accesses.to_vec(), None);
+        };
+        let mut commits = BTreeSet::new();
+        let own = accesses.iter().enumerate().map(|(position, access)| {
+            let Some((thread, _)) = stride.committed(access.thread) else {
+                return *access;
+            };
+            commits.insert(position);
+            Access { thread, ..*access }
+        });
+        let own = own.collect();
+        (own, Some(commits))
     }
 
     fn at(&self, location: Option<LocationId>) -> Option<SourcePosition> {

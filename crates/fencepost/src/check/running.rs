@@ -18,7 +18,7 @@ use super::outcome::{Details, Finding, Outcome};
 use super::problems::{Translator, gap};
 use super::progress::ProgressLine;
 use super::showing::Showing;
-use crate::rt::{Checked, Current, ProgramError, Registry, Runtime, Setup, Target};
+use crate::rt::{Checked, Current, ProgramError, Registry, Runtime, Setup, Stride, Target};
 
 /// The most often that a check is begun again because something turned out to be visible.
 const MOST_RESTARTS: usize = 1000;
@@ -77,15 +77,22 @@ pub(super) fn settings(checker: &Checker) -> Settings {
             depth: checker.pct_depth,
         },
     };
-    let watched = match (checker.monitor, checker.setup.target) {
-        (false, _) => Watched::Nothing,
-        (true, Target::X86) => Watched::Tso,
-        (true, Target::Pso) => Watched::Pso(LockedDrains::OwnAddress),
+    let watched = match checker.monitor && checker.setup.store_buffers.is_none() {
+        true => machine(checker.setup.target),
+        false => Watched::Nothing,
     };
     Settings {
         strategy,
         watched,
         ..checker.settings.clone()
+    }
+}
+
+/// The machine that is the target.
+fn machine(target: Target) -> Watched {
+    match target {
+        Target::X86 => Watched::Tso,
+        Target::Pso => Watched::Pso(LockedDrains::OwnAddress),
     }
 }
 
@@ -101,11 +108,16 @@ fn explore_program(
         return Ok(explored);
     }
     // A schedule does not say what turned out to be visible before it was found.
-    for visible in 1..8 {
+    let strides = match checker.setup.store_buffers {
+        None => vec![None],
+        Some(_) => Stride::ALL.map(Some).to_vec(),
+    };
+    for (visible, store_buffers) in (0..8).flat_map(|v| strides.iter().map(move |s| (v, *s))) {
         let setup = Setup {
             are_ends_visible: visible & 1 != 0,
             are_statics_visible: visible & 2 != 0,
             are_writers_announced: visible & 4 != 0,
+            store_buffers,
             ..checker.setup
         };
         let again = explore_from(checker, program, check, &settings, setup)?;
@@ -175,6 +187,11 @@ fn explore_from(
             continue;
         }
         if asks_for(&report, &ProgramError::NeedsOrderedDrops) {
+            continue;
+        }
+        if asks_for(&report, &ProgramError::NeedsWiderStride) {
+            let next = setup.store_buffers.and_then(Stride::next);
+            setup.store_buffers = Some(next.ok_or("the program has too many threads to be run with store buffers")?);
             continue;
         }
         progress.end();
@@ -289,8 +306,12 @@ pub(super) fn outcome(
     report: &Report<ProgramError>,
     registry: Arc<Registry>,
 ) -> Outcome {
-    let model = settings(checker).watched.model();
-    let showing = Showing::new(Arc::clone(&registry), checker.setup.target, model);
+    let model = match checker.setup.store_buffers {
+        None => settings(checker).watched.model(),
+        Some(_) => machine(checker.setup.target).model(),
+    };
+    let stride = checker.setup.store_buffers.and(registry.stride());
+    let showing = Showing::new(Arc::clone(&registry), checker.setup.target, model, stride);
     let showing = Arc::new(showing);
     let translator = Translator { showing: &showing };
     let is_replay = checker.replayed.is_some();
@@ -322,6 +343,13 @@ pub(super) fn outcome(
         gaps.retain(|gap| *gap != Gap::StoppedAtProblem);
         gaps.push(Gap::MemoryBudget(limit.limit as u64));
     }
+    if registry.has_drained_too_much() {
+        gaps.push(Gap::Other(
+            "executions in which stores wait longer: an operation on an `Arc`, a lock or a channel waited for \
+             stores that may stay in the buffer on the machine"
+                .to_owned(),
+        ));
+    }
     let bound = report.limits.iter().find_map(|limit| match limit {
         Limit::Preemptions(bound) => Some(*bound),
         _ => None,
@@ -348,6 +376,7 @@ pub(super) fn outcome(
         covered_preemptions: bound.filter(|_| !is_stopped),
         waiting_loops: places(&mut report.waits.iter().copied().flatten()),
         repeated_waits: places(&mut registry.waits().into_iter()),
+        store_buffers: checker.setup.store_buffers.is_some(),
         assumptions: assumptions(checker),
     };
     let details = Details {
@@ -374,7 +403,7 @@ pub(super) fn outcome(
 /// What the result rests on because of the settings, each to follow "assuming that".
 fn assumptions(checker: &Checker) -> Vec<String> {
     let mut all = Vec::new();
-    if !checker.monitor {
+    if !checker.monitor && checker.setup.store_buffers.is_none() {
         all.push(
             "every store is in memory at once, as on no machine with store buffers (`monitor(false)`)",
         );

@@ -10,11 +10,12 @@ use fencepost_report::json::line;
 use rustc_hash::FxHashMap;
 
 use super::naming::{CheckNames, SourceFiles};
-use crate::rt::{Names, Registry, Target};
+use crate::rt::{Names, Registry, Stride, Target};
 
 /// What is needed to show a check.
 pub(super) struct Showing {
     registry: Arc<Registry>,
+    stride: Option<Stride>,
     target: Target,
     model: MemoryModel,
     sources: SourceFiles,
@@ -37,8 +38,15 @@ pub(super) struct ShownSummary {
 }
 
 impl Showing {
-    pub(super) fn new(registry: Arc<Registry>, target: Target, model: MemoryModel) -> Self {
+    /// `stride` is how the commits of buffered stores are numbered, if stores are buffered.
+    pub(super) fn new(
+        registry: Arc<Registry>,
+        target: Target,
+        model: MemoryModel,
+        stride: Option<Stride>,
+    ) -> Self {
         Showing {
+            stride,
             registry,
             target,
             model,
@@ -50,6 +58,11 @@ impl Showing {
     pub(super) fn names(&self) -> &Names {
         self.names
             .get_or_init(|| Names::new(&self.registry, |file, line| self.sources.line(file, line)))
+    }
+
+    /// How the commits of buffered stores are numbered, if stores are buffered.
+    pub(super) fn stride(&self) -> Option<Stride> {
+        self.stride
     }
 
     pub(super) fn sources(&self) -> &SourceFiles {

@@ -17,7 +17,7 @@ use fencepost_memory::{Operation, ThreadId};
 
 use super::error::ProgramError;
 use super::execution::{Execution, Outcomes, STACK_SIZES, Slot, Status};
-use super::mapping::Events;
+use super::mapping::{Drains, Events};
 use super::names::MadeThread;
 use super::operation::{Current, Dissolved};
 use super::step::Step;
@@ -94,15 +94,22 @@ impl Current {
         }
         self.depend_on_thread();
         self.note_foreign_use();
+        self.drain(Drains::Everything, location);
         let stack_size = options.stack_size;
-        let made = self.with(|execution| {
+        let (made, has_room) = self.with(|execution| {
             let made = execution.make_thread(location);
             if let Some(name) = &options.name {
                 execution.names.name_thread(made.thread, name);
             }
-            announce_spawn(execution, made, location);
-            made
+            let has_room = execution.buffers.has_room_for(made.thread);
+            if has_room {
+                announce_spawn(execution, made, location);
+            }
+            (made, has_room)
         });
+        if !has_room {
+            self.fail(ProgramError::NeedsWiderStride);
+        }
         // SAFETY: handed on to the caller.
         let newborn = self
             .with(|execution| unsafe { newborn(execution, made, stack_size, options.name, body) });
@@ -270,6 +277,7 @@ fn end(current: Current) {
         let is_visible = execution.setup.are_ends_visible;
         (slot.tokens.end, slot.spawned_at, is_visible)
     });
+    current.drain(Drains::Everything, location);
     if is_visible {
         let intent = Intent::Access {
             object,

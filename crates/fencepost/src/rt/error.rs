@@ -107,6 +107,9 @@ pub enum ProgramError {
     /// A writer that waits for an `RwLock` could hold up readers in a way that matters. No error of the program: check it again with
     /// [`Setup::are_writers_announced`](super::Setup::are_writers_announced).
     NeedsAnnouncedWriters,
+    /// The program has more threads than there are numbers for if stores are buffered. No error of the program: check it
+    /// again with a wider [`Stride`](super::Stride).
+    NeedsWiderStride,
 }
 
 impl fmt::Display for ProgramError {
@@ -156,6 +159,9 @@ impl fmt::Display for ProgramError {
             }
             ProgramError::NeedsAnnouncedWriters => {
                 f.write_str("writers that wait for an `RwLock` need to hold up readers")
+            }
+            ProgramError::NeedsWiderStride => {
+                f.write_str("there are more threads than numbers for them")
             }
         }
     }

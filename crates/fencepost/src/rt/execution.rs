@@ -18,6 +18,7 @@ use fencepost_explore::{Intent, Performed};
 use fencepost_memory::{Address, ThreadId};
 use rustc_hash::FxHashMap;
 
+use super::buffers::{StoreBuffers, Stride};
 use super::coroutine::{End, Newborn, StackPool, Yield};
 use super::drops::{FinalDrop, Watched};
 use super::error::ProgramError;
@@ -53,6 +54,8 @@ pub struct Setup {
     pub are_writers_announced: bool,
     /// Whether something that was not dropped by the end is an error.
     pub leak_check: bool,
+    /// Whether stores wait in buffers, as on the target; and how many numbers the threads have then.
+    pub store_buffers: Option<Stride>,
     /// Whether to tell the registry with which values objects are made.
     pub keeps_first_values: bool,
 }
@@ -67,6 +70,7 @@ impl Default for Setup {
             are_writers_announced: false,
             spurious_wakeups: true,
             leak_check: true,
+            store_buffers: None,
             keeps_first_values: false,
         }
     }
@@ -167,6 +171,7 @@ pub(crate) struct Execution {
     /// The threads of this execution, in the order of their making.
     pub(crate) present: Vec<ThreadId>,
     pub(crate) states: Vec<u64>,
+    pub(crate) buffers: StoreBuffers,
     pub(crate) names: LocalNames,
     counts: Vec<MadeCounts>,
     /// What the static that is being initialised, unseen, has made.
@@ -224,6 +229,9 @@ impl Drop for Entered {
 impl Execution {
     pub(crate) fn new(setup: Setup, registry: Arc<Registry>) -> Self {
         let mut unseen = Box::<Performed>::default();
+        if let Some(stride) = setup.store_buffers {
+            registry.set_stride(stride);
+        }
         Execution {
             serial: 0,
             setup,
@@ -236,6 +244,7 @@ impl Execution {
             slots: Vec::new(),
             present: Vec::new(),
             states: Vec::new(),
+            buffers: StoreBuffers::new(setup.store_buffers),
             names: LocalNames::new(registry),
             counts: Vec::new(),
             own_things: OwnThings::default(),
@@ -262,6 +271,9 @@ impl Execution {
         self.phase = Phase::Running;
         for thread in self.present.drain(..) {
             self.slots[thread.index()].status = Status::Absent;
+        }
+        if self.buffers.are_there() {
+            self.buffers.reset();
         }
         self.own_things.clear();
         self.races.reset(serial);

@@ -74,8 +74,20 @@ impl Events {
     }
 }
 
+/// What must be in memory before an operation is performed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Drains<'a> {
+    /// Nothing: stores may wait.
+    Nothing,
+    /// What the thread has stored to these addresses, and all that it has stored before its last barrier between
+    /// stores.
+    Addresses(&'a [Address]),
+    /// Everything that the thread has stored.
+    Everything,
+}
+
 #[inline]
-fn releases(ordering: Ordering) -> bool {
+pub(crate) fn releases(ordering: Ordering) -> bool {
     matches!(
         ordering,
         Ordering::Release | Ordering::AcqRel | Ordering::SeqCst
@@ -109,6 +121,31 @@ impl Target {
     #[inline]
     pub fn failed_exchange(self, address: Address, success: Ordering) -> Events {
         self.releasing(success, Operation::LockedLoad(address))
+    }
+
+    /// What a read-modify-write of these addresses waits for, whether or not it writes; and, with `Acquire`, a
+    /// lock.
+    #[inline]
+    pub fn drained_by_exchange(self, addresses: &[Address], ordering: Ordering) -> Drains<'_> {
+        match self {
+            Target::Pso if !releases(ordering) => Drains::Addresses(addresses),
+            _ => Drains::Everything,
+        }
+    }
+
+    /// What a fence waits for.
+    #[inline]
+    pub fn drained_by_fence(self, ordering: Ordering) -> Drains<'static> {
+        match ordering {
+            Ordering::SeqCst => Drains::Everything,
+            _ => Drains::Nothing,
+        }
+    }
+
+    /// Whether a store waits in the buffer.
+    #[inline]
+    pub fn buffers_store(self, ordering: Ordering) -> bool {
+        ordering != Ordering::SeqCst
     }
 
     /// A fence.

@@ -3,7 +3,7 @@
 //! Read in this order: [`operation`], [`object`] and [`step`] (what the library's types are made
 //! of), `execution` (what is being run), `coroutine` (how threads begin and end), [`runtime`] (the
 //! closure as a program for the explorer), [`mapping`] (which events of the machine an operation
-//! is), `insertions` (events that the program does not have), [`races`] and [`cells`] (data races), [`names`] (stable numbers, and names for people),
+//! is), `buffers` (stores that wait), `insertions` (events that the program does not have), [`races`] and [`cells`] (data races), [`names`] (stable numbers, and names for people),
 //! `waits` (loops that wait), `drops`, `writers` and `statics` (what is a step only if others can
 //! notice it), `panics`, `overflow` and `foreign` (what can go wrong, and how it becomes an
 //! [`error`]).
@@ -20,6 +20,7 @@ pub mod races;
 pub mod runtime;
 pub mod step;
 
+mod buffers;
 mod coroutine;
 mod drops;
 mod execution;
@@ -31,12 +32,14 @@ mod statics;
 mod waits;
 mod writers;
 
+pub use buffers::Stride;
 pub use coroutine::SpawnOptions;
 pub use drops::Watch;
 pub use error::{Place, ProgramError, Race, RaceAccess};
 pub use execution::{Outcomes, STACK_SIZES, Setup};
 pub use insertions::{Insertion, Insertions};
-pub use mapping::{Events, Target};
+pub(crate) use mapping::releases;
+pub use mapping::{Drains, Events, Target};
 pub use names::{Names, Registry};
 pub use object::Object;
 pub use operation::Current;

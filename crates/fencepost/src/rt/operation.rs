@@ -15,13 +15,15 @@ use std::any::Any;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use fencepost_explore::Intent;
 use fencepost_memory::{Address, ThreadId};
 
+use super::coroutine::Yield;
 use super::error::ProgramError;
 use super::execution::{Execution, Outcomes, Phase, Status, current_execution};
-use super::mapping::Target;
+use super::mapping::{Drains, Target};
 use super::names::Tokens;
 use super::step::Step;
 
@@ -114,9 +116,36 @@ impl Current {
     }
 
     /// Performs a visible operation: says what it will be, stops until the explorer has
-    /// chosen this thread, and performs it.
+    /// chosen this thread, and performs it. What the thread has stored is in memory before.
     #[inline]
     pub fn operation<R>(
+        self,
+        intent: Intent,
+        outcomes: Outcomes,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        self.drain(Drains::Everything, location);
+        self.plain_operation(intent, outcomes, location, perform)
+    }
+
+    /// The same, for what takes a lock and releases nothing.
+    #[inline]
+    pub fn lock_operation<R>(
+        self,
+        intent: Intent,
+        outcomes: Outcomes,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        let drains = self.target().drained_by_exchange(&[], Ordering::Acquire);
+        self.drain(drains, location);
+        self.plain_operation(intent, outcomes, location, perform)
+    }
+
+    /// The same, for what does not wait for the store buffer.
+    #[inline]
+    pub fn plain_operation<R>(
         self,
         intent: Intent,
         outcomes: Outcomes,
@@ -142,12 +171,29 @@ impl Current {
         if let Some(drop) = final_drop {
             self.complain_of_drop(drop);
         }
+        self.stop(yielder);
+        self.perform(location, perform)
+    }
+
+    /// Stops before what is no operation of the program: until the explorer lets the thread go on.
+    pub(crate) fn stop_before(self, intent: Intent, location: &'static Location<'static>) {
+        let yielder = self.with(|execution| {
+            let slot = &mut execution.slots[execution.thread.index()];
+            slot.intent = intent;
+            slot.outcomes = Outcomes::One;
+            slot.location = location;
+            slot.yielder
+        });
+        self.stop(yielder);
+    }
+
+    #[inline]
+    fn stop(self, yielder: *const Yield) {
         // SAFETY: the yielder lives at the base of the stack that this is running on.
         unsafe { &*yielder }.suspend(());
         if self.phase() != Phase::Running {
             dissolve_thread();
         }
-        self.perform(location, perform)
     }
 
     /// Whether no other thread was made yet. What is done now comes before everything that

@@ -201,6 +201,24 @@ impl Races {
         }
     }
 
+    /// A store is issued that will be in memory later: what who reads it then synchronises with.
+    pub(crate) fn released_by_store(&mut self, thread: ThreadId, is_releasing: bool) -> Vec<u32> {
+        let clocks = self.clocks(thread);
+        if !is_releasing {
+            return clocks.fenced.0.clone();
+        }
+        let released = clocks.now.0.clone();
+        clocks.now.advance(thread);
+        released
+    }
+
+    /// A store that was issued before is in memory.
+    pub(crate) fn commit(&mut self, thread: ThreadId, object: Address, released: &[u32]) {
+        let (_, object) = self.pair(thread, object);
+        object.released.clear();
+        object.released.0.extend_from_slice(released);
+    }
+
     /// An atomic read-modify-write that writes.
     pub fn read_modify_write(&mut self, thread: ThreadId, object: Address, ordering: Ordering) {
         self.load(thread, object, ordering);

@@ -272,15 +272,20 @@ impl Program for Runtime {
                 | ProgramError::NeedsOrderedDrops
                 | ProgramError::NeedsVisibleStatics
                 | ProgramError::NeedsAnnouncedWriters
+                | ProgramError::NeedsWiderStride
         )
     }
 
     fn thread_bound(&self) -> usize {
-        self.current().with(|execution| execution.slots.len())
+        let bound = |execution: &mut Execution| execution.slots.len().max(execution.buffers.bound());
+        self.current().with(bound)
     }
 
     fn standing(&self, thread: ThreadId) -> Standing {
         self.current().with(|execution| {
+            if execution.buffers.is_commit(thread) {
+                return execution.buffers.standing(thread);
+            }
             let Some(slot) = execution.slots.get(thread.index()) else {
                 return Standing::Absent;
             };
@@ -305,6 +310,10 @@ impl Program for Runtime {
 
     fn location(&self, thread: ThreadId) -> Option<LocationId> {
         self.current().with(|execution| {
+            if execution.buffers.is_commit(thread) {
+                let location = execution.buffers.location(thread)?;
+                return Some(execution.names.location(location));
+            }
             let slot = execution.slots.get(thread.index())?;
             let location = slot.location;
             (slot.status == Status::Present).then(|| execution.names.location(location))
@@ -317,12 +326,20 @@ impl Program for Runtime {
         outcome: u32,
         performed: &mut Performed,
     ) -> Result<(), ProgramError> {
-        self.current().with(|execution| {
+        let is_commit = self.current().with(|execution| {
             execution.outcome = outcome;
             execution.steps += 1;
             execution.performed = NonNull::from(performed);
+            let is_commit = execution.buffers.is_commit(thread);
+            if is_commit {
+                execution.step_commit(thread);
+            }
+            is_commit
         });
-        self.run(Some(thread))
+        match is_commit {
+            true => Ok(()),
+            false => self.run(Some(thread)),
+        }
     }
 
     fn finish(&mut self, is_complete: bool) -> Result<(), ProgramError> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use fencepost_explore::{Touch, TouchKind};
 use fencepost_memory::{Access, Address, Operation, ThreadId};
 
+use super::buffers::Waited;
 use super::execution::{Execution, Joined, Phase, Status};
 use super::mapping::{Events, Target};
 use super::names::Tokens;
@@ -118,6 +119,27 @@ impl<'execution> Step<'execution> {
         state
     }
 
+    /// What the thread has stored to a variable and is not in memory.
+    #[inline]
+    pub(crate) fn forwarded(&self, object: Address) -> Option<u64> {
+        let buffers = &self.execution.buffers;
+        match buffers.are_there() && self.is_seen() {
+            true => buffers.forwarded(self.thread, object),
+            false => None,
+        }
+    }
+
+    /// What was committed to a variable that does not know it yet.
+    #[inline]
+    pub(crate) fn take_committed(&mut self, object: Address) -> Option<u64> {
+        self.execution.take_committed(object)
+    }
+
+    /// Later stores of the thread do not overtake earlier ones.
+    pub(crate) fn bar_stores(&mut self) {
+        self.execution.buffers.bar(self.thread);
+    }
+
     /// Touches an object by writing it. Returns its state before.
     #[inline]
     pub fn write(&mut self, object: Address, state: u64) -> u64 {
@@ -206,6 +228,9 @@ impl<'execution> Step<'execution> {
     /// The operation is a join. It orders what the other thread has done before what this one does
     /// next, so the monitor hears of it when that happens: mostly there is nothing.
     pub fn join(&mut self, thread: ThreadId) {
+        if self.execution.buffers.are_there() {
+            self.execution.buffers.forget_drain(self.thread);
+        }
         if self.execution.setup.are_ends_visible {
             let end = self.tokens(thread).end;
             self.emit(self.target().draining(Operation::LockedLoad(end)), 1);
@@ -248,6 +273,9 @@ impl<'execution> Step<'execution> {
     fn emit_only(&mut self, events: Events, value: u64) {
         let location = Some(self.execution.names.location(self.location));
         let thread = self.thread;
+        if self.execution.buffers.are_there() {
+            self.obey_buffer(events);
+        }
         let access = |operation: Operation| Access {
             thread,
             operation,
@@ -260,6 +288,18 @@ impl<'execution> Step<'execution> {
         }
         let accesses = &mut self.execution.performed_mut().accesses;
         accesses.extend(all.into_iter().flatten().map(access));
+    }
+
+    #[cold]
+    fn obey_buffer(&mut self, events: Events) {
+        let (thread, target) = (self.thread, self.target());
+        match self.execution.buffers.check(thread, events, target) {
+            Waited::TooLittle if self.is_seen() => panic!(
+                "internal error: an operation did not wait for the store buffer; this is a bug in Fencepost"
+            ),
+            Waited::TooMuch => self.execution.names.registry().note_drained_too_much(),
+            _ => {}
+        }
     }
 
     #[cold]

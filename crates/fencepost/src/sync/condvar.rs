@@ -398,7 +398,7 @@ fn look_at(current: Current, object: Address, location: &'static Location<'stati
         effect: Effect::Read,
         awaits: None,
     };
-    current.operation(intent, Outcomes::One, location, |step| step.read(object));
+    current.plain_operation(intent, Outcomes::One, location, |step| step.read(object));
 }
 
 impl fmt::Debug for Condvar {

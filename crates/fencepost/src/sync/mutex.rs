@@ -103,7 +103,7 @@ impl<T: ?Sized> Mutex<T> {
             effect: Effect::WriteIf(Condition::Equals(FREE)),
             awaits: None,
         };
-        let inner = current.operation(intent, Outcomes::One, location, |step| self.take(step));
+        let inner = current.lock_operation(intent, Outcomes::One, location, |step| self.take(step));
         inner
             .map(|inner| self.guard(inner, location))
             .ok_or(TryLockError::WouldBlock)
@@ -140,7 +140,7 @@ impl<T: ?Sized> Mutex<T> {
             effect: Effect::Write,
             awaits: Some(Condition::Equals(FREE)),
         };
-        let inner = current.operation(intent, Outcomes::One, location, |step| self.take(step));
+        let inner = current.lock_operation(intent, Outcomes::One, location, |step| self.take(step));
         match inner {
             Some(inner) => self.guard(inner, location),
             None => current.cannot_wait(),

@@ -68,6 +68,9 @@ impl Progress {
 
     /// Begins, or waits until it is done.
     pub(crate) fn begin(&self, current: Current, location: &'static Location<'static>) -> Turn {
+        if self.is_done_without_waiting(current, location) {
+            return Turn::Done;
+        }
         let object = self.object.address();
         let effect = Effect::WriteIf(Condition::Equals(NEW));
         let intent = self.intent(effect, Some(Condition::Differs(RUNNING)));
@@ -110,6 +113,9 @@ impl Progress {
         location: &'static Location<'static>,
         put: impl FnOnce() -> R,
     ) -> Option<R> {
+        if self.is_done_without_waiting(current, location) {
+            return None;
+        }
         let object = self.object.address();
         let effect = Effect::WriteIf(Condition::Equals(NEW));
         let intent = self.intent(effect, Some(Condition::Differs(RUNNING)));
@@ -137,17 +143,27 @@ impl Progress {
         step.emit(step.target().unlock(object), DONE);
     }
 
+    /// Whether it is done, which is a plain load. Where stores are buffered that matters: what follows if it is not
+    /// waits for them.
+    fn is_done_without_waiting(
+        &self,
+        current: Current,
+        location: &'static Location<'static>,
+    ) -> bool {
+        current.buffers_stores() && self.is_done(current, location)
+    }
+
     /// Whether it is done.
     pub(super) fn is_done(&self, current: Current, location: &'static Location<'static>) -> bool {
         let intent = self.intent(Effect::Read, None);
-        let state = current.operation(intent, Outcomes::One, location, |step| self.load(step));
+        let state = current.plain_operation(intent, Outcomes::One, location, |step| self.load(step));
         state == DONE
     }
 
     /// Waits until it is done.
     pub(super) fn wait(&self, current: Current, location: &'static Location<'static>) {
         let intent = self.intent(Effect::Read, Some(Condition::Equals(DONE)));
-        let state = current.operation(intent, Outcomes::One, location, |step| self.load(step));
+        let state = current.plain_operation(intent, Outcomes::One, location, |step| self.load(step));
         if state != DONE {
             current.cannot_wait();
         }

@@ -122,7 +122,7 @@ impl<T: ?Sized> RwLock<T> {
         self.known.await_writers(current, location);
         let awaits = Some(Condition::Differs(WRITTEN));
         let intent = self.intent(Effect::Write, awaits);
-        let inner = current.operation(intent, Outcomes::One, location, |step| self.take_read(step));
+        let inner = current.lock_operation(intent, Outcomes::One, location, |step| self.take_read(step));
         match inner {
             Some(inner) => Ok(self.reader(inner, location)),
             None => current.cannot_wait(),
@@ -144,7 +144,7 @@ impl<T: ?Sized> RwLock<T> {
         }
         let mut met_readers = false;
         let intent = self.intent(Effect::WriteIf(Condition::Differs(WRITTEN)), None);
-        let inner = current.operation(intent, Outcomes::One, location, |step| {
+        let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
             let state = step.state(self.known.object.address());
             met_readers = step.is_seen() && state != FREE && state != WRITTEN;
             self.take_read(step)
@@ -174,7 +174,7 @@ impl<T: ?Sized> RwLock<T> {
         let inner = match self.known.waiting {
             None => {
                 let intent = self.intent(Effect::Write, Some(Condition::Equals(FREE)));
-                current.operation(intent, Outcomes::One, location, |step| {
+                current.lock_operation(intent, Outcomes::One, location, |step| {
                     self.take_write(step)
                 })
             }
@@ -197,7 +197,7 @@ impl<T: ?Sized> RwLock<T> {
             return try_wrapped(self.inner.try_write(), |inner| self.writer(inner, location));
         };
         let intent = self.intent(Effect::WriteIf(Condition::Equals(FREE)), None);
-        let inner = current.operation(intent, Outcomes::One, location, |step| {
+        let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
             self.take_write(step)
         });
         inner
@@ -239,14 +239,14 @@ impl<T: ?Sized> RwLock<T> {
                 effect: Effect::Write,
                 awaits: None,
             };
-            current.operation(intent, Outcomes::One, location, |step| {
+            current.plain_operation(intent, Outcomes::One, location, |step| {
                 let writers = change(step.state(waiting));
                 step.write_in_wait(waiting, writers);
             });
         };
         count(|writers| writers + 1);
         let intent = self.intent(Effect::Write, Some(Condition::Equals(FREE)));
-        let inner = current.operation(intent, Outcomes::One, location, |step| {
+        let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
             self.take_write(step)
         });
         // Until then it only holds up those that the lock holds up.
@@ -354,7 +354,7 @@ impl Known {
             return;
         };
         let intent = Known::intent_on_waiting(waiting, Some(Condition::Equals(0)));
-        current.operation(intent, Outcomes::One, location, |step| {
+        current.plain_operation(intent, Outcomes::One, location, |step| {
             step.read(waiting.address());
         });
     }
@@ -370,7 +370,7 @@ impl Known {
         let either = |writers| 1 + u32::from(writers > 0);
         let intent = Known::intent_on_waiting(waiting, None);
         let outcomes = Outcomes::Of(waiting.address(), either);
-        let may_fail = current.operation(intent, outcomes, location, |step| {
+        let may_fail = current.plain_operation(intent, outcomes, location, |step| {
             step.read(waiting.address());
             step.is_seen() && step.outcome() == 1
         });
@@ -384,7 +384,7 @@ impl Known {
             effect: Effect::Read,
             awaits: None,
         };
-        current.operation(intent, Outcomes::One, location, |step| {
+        current.lock_operation(intent, Outcomes::One, location, |step| {
             let state = step.read(object);
             step.emit(step.target().failed_lock(object), state);
             state != FREE

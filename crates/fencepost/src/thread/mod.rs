@@ -79,7 +79,7 @@ pub fn available_parallelism() -> io::Result<NonZero<usize>> {
 
 /// A loop waits here.
 pub(crate) fn hint(current: Current, location: &'static Location<'static>) {
-    current.operation(
+    current.plain_operation(
         fencepost_explore::Intent::Hint,
         crate::rt::Outcomes::One,
         location,

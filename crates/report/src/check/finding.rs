@@ -10,12 +10,12 @@ use super::interleaving::table;
 use super::snippets;
 use super::story::reason;
 use super::words::Words;
-use super::{CheckFinding, Diagnosis, Problem, Reporter, Target};
+use super::{CheckFinding, Consequence, Diagnosis, Problem, Reporter, Target};
 use crate::columns::aligned;
 use crate::names::Naming;
 use crate::selection::head_and_tail;
 use crate::style::{DIM, HEADING, HELP, Styled};
-use crate::text::{before_the_run, grouped};
+use crate::text::{before_the_run, counted, grouped};
 use crate::witness_table::WitnessTable;
 
 /// How far the tables are indented.
@@ -31,6 +31,10 @@ pub(super) fn text(reporter: &Reporter<'_>, finding: &CheckFinding) -> String {
     let diagnosis = reporter.diagnosis(finding);
     let (sources, width) = (reporter.sources, reporter.width);
     let mut text = snippets::error(&diagnosis.headline, &diagnosis.marks, sources, width);
+    if let Some(consequence) = &finding.consequence {
+        let sentence = consequence_sentence(consequence, reporter);
+        text.push_str(&titled(Styled(HEADING, "note"), &sentence));
+    }
     text.push_str(&advice(&diagnosis, &words));
     text.push_str(&execution(finding, &diagnosis, &words, width));
     if let Problem::StoreBuffer {
@@ -49,7 +53,69 @@ pub(super) fn text(reporter: &Reporter<'_>, finding: &CheckFinding) -> String {
         text.push_str(&cycle(explained, &words, &reporter.target));
     }
     text.push_str(&replay(finding));
+    if let Some(consequence) = &finding.consequence {
+        text.push_str(&what_comes_of_it(reporter, consequence));
+    }
     text
+}
+
+/// What comes of a violation: after all that is to be said about itself.
+fn what_comes_of_it(reporter: &Reporter<'_>, consequence: &Consequence) -> String {
+    let title = &reporter.target.title;
+    match consequence {
+        Consequence::Harmful {
+            finding,
+            is_after_witness,
+        } => {
+            let whence = match is_after_witness {
+                true => "going on from there",
+                false => "in another execution",
+            };
+            let heading = format!("what comes of it under {title}, {whence}");
+            let finding = text(reporter, finding);
+            format!("\n{}:\n{finding}", Styled(HEADING, heading))
+        }
+        Consequence::NoneFound { .. } => {
+            let sentence = consequence_sentence(consequence, reporter);
+            let heading = Styled(HEADING, "what comes of it");
+            format!("\n{heading}: {sentence}\n")
+        }
+    }
+}
+
+/// What comes of a violation, in one sentence.
+pub(crate) fn consequence_sentence(consequence: &Consequence, reporter: &Reporter<'_>) -> String {
+    let title = &reporter.target.title;
+    match consequence {
+        Consequence::Harmful {
+            finding,
+            is_after_witness,
+        } => {
+            let headline = reporter.headline(finding);
+            match is_after_witness {
+                true => format!("harmful: when the program goes on from there, {headline}"),
+                false => format!("harmful: in another execution under {title}, {headline}"),
+            }
+        }
+        Consequence::NoneFound {
+            executions,
+            are_all: true,
+            ..
+        } => format!(
+            "nothing bad: none of all {} under {title} is wrong",
+            counted(*executions, "execution")
+        ),
+        Consequence::NoneFound {
+            executions, trouble, ..
+        } => {
+            let trouble = trouble.as_ref().map(|why| format!(" ({why})"));
+            format!(
+                "no bad consequence found within {} under {title}, which are not all{}",
+                counted(*executions, "execution"),
+                trouble.unwrap_or_default()
+            )
+        }
+    }
 }
 
 fn advice(diagnosis: &Diagnosis, words: &Words<'_>) -> String {
@@ -94,11 +160,13 @@ fn execution(
         Problem::StoreBuffer { .. } | Problem::Livelock { .. }
     );
     let rows = (diagnosis.rows.as_slice(), fills);
-    let table = table(interleaving, rows, words, width, INDENT);
-    let remark = Styled(
-        DIM,
-        "(sequentially consistent: every store is in memory at once)",
-    );
+    let commits = finding.commits.as_ref();
+    let table = table((interleaving, commits), rows, words, width, INDENT);
+    let remark = match commits {
+        None => "(sequentially consistent: every store is in memory at once)",
+        Some(_) => "(with store buffers: a store waits until it goes to memory)",
+    };
+    let remark = Styled(DIM, remark);
     format!("\n{execution} {remark}:\n{table}")
 }
 

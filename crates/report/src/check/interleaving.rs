@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use fencepost_memory::{Access, ThreadId};
+use fencepost_memory::{Access, Operation, ThreadId};
 use unicode_width::UnicodeWidthStr;
 
 use super::Row;
@@ -27,7 +27,7 @@ const EVENT: &str = "event";
 
 /// The table. `important` are the accesses that matter; if it `fills`, so do those before them.
 pub(super) fn table(
-    interleaving: &[Access],
+    (interleaving, commits): (&[Access], Option<&BTreeSet<usize>>),
     (important, fills): (&[Row], bool),
     words: &Words<'_>,
     width: usize,
@@ -46,6 +46,7 @@ pub(super) fn table(
     let table = Table {
         places: places(&shown, words),
         shown,
+        commits,
         threads,
         important,
         words,
@@ -81,12 +82,23 @@ struct Table<'a> {
     shown: Vec<(usize, &'a Access)>,
     /// The heading and the cells of the column of places.
     places: (String, Vec<String>),
+    commits: Option<&'a BTreeSet<usize>>,
     threads: BTreeSet<ThreadId>,
     important: &'a [Row],
     words: &'a Words<'a>,
 }
 
 impl Table<'_> {
+    /// What an access does. Under sequential consistency a store is in memory at once.
+    fn does(&self, position: usize, access: &Access) -> String {
+        let does = self.words.with_value(access);
+        match self.commits {
+            Some(commits) if commits.contains(&position) => format!("→ memory: {does}"),
+            Some(_) if matches!(access.operation, Operation::Store(_)) => format!("{does} (waits)"),
+            _ => does,
+        }
+    }
+
     /// The rows with their headings; `is_shared` says that the threads share one column.
     fn rows(&self, is_shared: bool) -> Vec<Vec<String>> {
         let last = self.shown.last().map_or(0, |(position, _)| position + 1);
@@ -99,7 +111,7 @@ impl Table<'_> {
         headings.push(String::new());
         let mut rows = vec![headings];
         for ((position, access), place) in self.shown.iter().zip(&self.places.1) {
-            let does = self.words.with_value(access);
+            let does = self.does(*position, access);
             let mut row = vec![format!("{:>digits$}", position + 1), place.clone()];
             match is_shared {
                 true => row.extend([self.words.thread(access.thread), does]),

@@ -37,6 +37,8 @@
 //!         location: Some(SourcePosition::new("src/lib.rs", 31, 9)),
 //!     },
 //!     interleaving: vec![],
+//!     commits: None,
+//!     consequence: None,
 //!     schedule: "0.1x3".into(),
 //!     replay: "fencepost::replay(\"0.1x3\", program)".into(),
 //!     execution: 7,
@@ -61,10 +63,11 @@ mod words;
 
 use fencepost_memory::{Buffering, MemoryModel};
 
-pub use problem::{CheckFinding, Problem, RaceAccess, Wait};
+pub use problem::{CheckFinding, Consequence, Problem, RaceAccess, Wait};
 pub use summary::{CheckSummary, Gap, Outcome};
 
 pub(crate) use diagnosis::{Diagnosis, Row};
+pub(crate) use finding::consequence_sentence;
 pub(crate) use hint::{Alternative, Hint};
 pub(crate) use snippets::Mark;
 pub(crate) use summary_text::{assumptions, gap_name, gap_sentence, shown_sentence};

@@ -1,5 +1,7 @@
 //! What a check can find: the input of the report.
 
+use std::collections::BTreeSet;
+
 use fencepost_memory::{Access, ThreadId};
 use fencepost_monitor::{ExplainError, Finding, Violation};
 
@@ -10,9 +12,12 @@ use crate::source::SourcePosition;
 pub struct CheckFinding {
     /// What is wrong.
     pub problem: Problem,
-    /// The sequentially consistent execution, of all threads, up to its end or to the problem.
-    /// Positions in the problem count from its first access.
+    /// The execution, of all threads, up to its end or to the problem: sequentially consistent, unless there are
+    /// `commits`. Positions in the problem count from its first access.
     pub interleaving: Vec<Access>,
+    /// For an execution on the machine with store buffers: which of the accesses are stores, issued before, that
+    /// reach memory. The other plain stores go into a buffer.
+    pub commits: Option<BTreeSet<usize>>,
     /// The schedule, which only the explorer understands.
     pub schedule: String,
     /// The line of code, or the command, that runs this execution again. If this and the schedule are
@@ -20,6 +25,40 @@ pub struct CheckFinding {
     pub replay: String,
     /// Which execution it was, from 1.
     pub execution: u64,
+    /// What comes of a store-buffer violation, if that was asked for.
+    pub consequence: Option<Consequence>,
+}
+
+/// What comes of a store-buffer violation when the program is run on, on the machine with store buffers.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Consequence {
+    /// An execution is wrong.
+    Harmful {
+        /// What is wrong, and the execution.
+        finding: Box<CheckFinding>,
+        /// Whether the execution goes on from the witness.
+        is_after_witness: bool,
+    },
+    /// No execution that was run is wrong.
+    NoneFound {
+        /// How many were run.
+        executions: u64,
+        /// Whether these are all that there are.
+        are_all: bool,
+        /// Why the program could not be run on from the witness, if so.
+        trouble: Option<String>,
+    },
+}
+
+impl Consequence {
+    /// The name for scripts.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Consequence::Harmful { .. } => "harmful",
+            Consequence::NoneFound { are_all: true, .. } => "harmless",
+            Consequence::NoneFound { .. } => "none-found",
+        }
+    }
 }
 
 /// What is wrong. All but [`StoreBuffer`](Problem::StoreBuffer) are errors of the program

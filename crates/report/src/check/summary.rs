@@ -29,6 +29,8 @@ pub struct CheckSummary {
     pub waiting_loops: Vec<SourcePosition>,
     /// The waits that were taken not to return without a notification again and again.
     pub repeated_waits: Vec<SourcePosition>,
+    /// Whether the executions were run on the machine with store buffers, and not under sequential consistency.
+    pub store_buffers: bool,
     /// What else the result rests on, to follow "assuming that".
     pub assumptions: Vec<String>,
 }

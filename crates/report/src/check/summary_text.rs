@@ -49,6 +49,9 @@ fn amount(summary: &CheckSummary) -> String {
 
 fn verified(summary: &CheckSummary, target: &Target) -> String {
     let shown = match has_store_buffers(target) {
+        true if summary.store_buffers => {
+            "no execution is wrong, of those that store buffers add too"
+        }
         true => "no execution is wrong, and store buffers add no others",
         false => "no execution is wrong",
     };
@@ -100,6 +103,15 @@ fn found(summary: &CheckSummary, target: &Target) -> String {
 
 /// What an incomplete check has shown, exactly.
 pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> String {
+    if summary.store_buffers {
+        let executions = match summary.covered_preemptions {
+            Some(bound) => format!("no execution with at most {}", counted(bound.into(), "preemption")),
+            None => "none of the executions that were run".to_string(),
+        };
+        return format!(
+            "{executions}, on the machine with store buffers, is wrong; this says nothing of others"
+        );
+    }
     let executions = match summary.covered_preemptions {
         Some(bound) => format!(
             "no SC execution with at most {}",

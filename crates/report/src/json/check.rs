@@ -5,7 +5,7 @@ pub mod problem;
 
 use std::collections::HashMap;
 
-use fencepost_memory::{Access, Address, Event, ThreadId};
+use fencepost_memory::{Address, Event, Operation, ThreadId};
 use fencepost_monitor::Placed;
 use serde::Serialize;
 
@@ -13,8 +13,8 @@ pub use problem::ProblemObject;
 
 use super::{EventObject, pso_locked};
 use crate::check::{
-    CheckFinding, CheckSummary, Gap, Mark, Outcome, Reporter, assumptions, gap_name, gap_sentence,
-    shown_sentence,
+    CheckFinding, CheckSummary, Consequence, Gap, Mark, Outcome, Reporter, assumptions,
+    consequence_sentence, gap_name, gap_sentence, shown_sentence,
 };
 use crate::names::Naming;
 use crate::selection::around;
@@ -60,6 +60,9 @@ pub struct AccessObject {
     /// Where it is in the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<PlaceObject>,
+    /// On the machine with store buffers: whether it is a store, issued before, that reaches memory.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub commit: bool,
 }
 
 impl AccessObject {
@@ -69,6 +72,7 @@ impl AccessObject {
         AccessObject {
             event: EventObject::new(placed, names),
             source: PlaceObject::of(&position),
+            commit: false,
         }
     }
 }
@@ -101,37 +105,46 @@ pub struct ExecutionObject {
     pub length: usize,
     /// How many of them are left out here, because there are so many.
     pub left_out: usize,
+    /// Whether stores wait in buffers: then each has another access, with `commit`, that is later.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub store_buffers: bool,
     /// The others, in order.
     pub accesses: Vec<AccessObject>,
 }
 
 impl ExecutionObject {
-    fn new(interleaving: &[Access], important: &[usize], names: &dyn Naming) -> Self {
+    fn new(finding: &CheckFinding, important: &[usize], names: &dyn Naming) -> Self {
+        let (interleaving, commits) = (&finding.interleaving, finding.commits.as_ref());
         let ranges = around(interleaving.len(), important, MOST_ACCESSES, true);
         let mut issued: HashMap<ThreadId, u64> = HashMap::new();
         let mut written: HashMap<Address, u64> = HashMap::new();
         let mut accesses = Vec::new();
         let mut ranges = ranges.iter().peekable();
         for (position, access) in interleaving.iter().enumerate() {
+            let is_commit = commits.is_some_and(|commits| commits.contains(&position));
+            let waits = commits.is_some() && !is_commit && matches!(access.operation, Operation::Store(_));
             let issued = issued.entry(access.thread).or_default();
             let writes = access.operation.address();
             let written = writes.map_or(0, |address| {
                 let count = written.entry(address).or_default();
                 let before = *count;
-                *count += u64::from(access.operation.writes());
+                *count += u64::from(access.operation.writes() && !waits);
                 before
             });
             let event = Event::next(*access, *issued, written);
-            *issued += 1;
+            *issued += u64::from(!is_commit);
             ranges.next_if(|range| range.end <= position);
             if ranges.peek().is_some_and(|range| range.contains(&position)) {
                 let position = position as u64;
-                accesses.push(AccessObject::new(&Placed { event, position }, names));
+                let mut access = AccessObject::new(&Placed { event, position }, names);
+                access.commit = is_commit;
+                accesses.push(access);
             }
         }
         ExecutionObject {
             length: interleaving.len(),
             left_out: interleaving.len() - accesses.len(),
+            store_buffers: commits.is_some(),
             accesses,
         }
     }
@@ -174,6 +187,41 @@ pub struct FindingObject {
     pub replay: String,
     /// The execution.
     pub interleaving: ExecutionObject,
+    /// What comes of a store-buffer violation, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consequence: Option<ConsequenceObject>,
+}
+
+/// What comes of a store-buffer violation on the machine with store buffers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ConsequenceObject {
+    /// `harmful`, `harmless` (all executions were run, and none is wrong) or `none-found`.
+    pub kind: &'static str,
+    /// The same as a sentence.
+    pub sentence: String,
+    /// How many executions were run, if nothing was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executions: Option<u64>,
+    /// What was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Box<FindingObject>>,
+}
+
+impl ConsequenceObject {
+    fn new(number: usize, consequence: &Consequence, reporter: &Reporter<'_>) -> Self {
+        let (executions, finding) = match consequence {
+            Consequence::NoneFound { executions, .. } => (Some(*executions), None),
+            Consequence::Harmful { finding, .. } => {
+                (None, Some(Box::new(FindingObject::new(number, finding, reporter))))
+            }
+        };
+        ConsequenceObject {
+            kind: consequence.kind(),
+            sentence: consequence_sentence(consequence, reporter),
+            executions,
+            finding,
+        }
+    }
 }
 
 impl FindingObject {
@@ -197,7 +245,11 @@ impl FindingObject {
             execution: finding.execution,
             schedule: finding.schedule.clone(),
             replay: finding.replay.clone(),
-            interleaving: ExecutionObject::new(&finding.interleaving, &rows, names),
+            interleaving: ExecutionObject::new(finding, &rows, names),
+            consequence: finding
+                .consequence
+                .as_ref()
+                .map(|consequence| ConsequenceObject::new(number, consequence, reporter)),
         }
     }
 }

@@ -112,6 +112,8 @@ impl Program {
         CheckFinding {
             problem,
             interleaving: self.accesses.clone(),
+            commits: None,
+            consequence: None,
             schedule: "0.1x3.2".into(),
             replay: REPLAY.into(),
             execution: 12,

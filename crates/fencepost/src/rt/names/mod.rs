@@ -29,6 +29,7 @@ use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::error::Place;
+use super::buffers::Stride;
 use super::insertions::Insertions;
 
 /// Something that makes threads and objects: a thread or a static.
@@ -180,6 +181,9 @@ pub struct Registry {
     visible_drop_count: AtomicUsize,
     /// What the program is checked with that it does not have.
     insertions: Arc<Insertions>,
+    /// How the commits of buffered stores are numbered, and whether an operation waited for more of them than
+    /// on the machine.
+    buffering: Mutex<(Option<Stride>, bool)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -224,7 +228,32 @@ impl Registry {
             tables: Mutex::new(tables),
             visible_drop_count: AtomicUsize::new(0),
             insertions: Arc::default(),
+            buffering: Mutex::default(),
         }
+    }
+
+    /// Stores are buffered, and their commits are numbered so.
+    pub(crate) fn set_stride(&self, stride: Stride) {
+        self.buffering().0 = Some(stride);
+    }
+
+    /// How the commits of buffered stores are numbered, if stores are buffered.
+    pub(crate) fn stride(&self) -> Option<Stride> {
+        self.buffering().0
+    }
+
+    /// An operation waited for more stores than on the machine.
+    pub(crate) fn note_drained_too_much(&self) {
+        self.buffering().1 = true;
+    }
+
+    /// Whether an operation waited for more stores than on the machine, so that executions may be missing.
+    pub(crate) fn has_drained_too_much(&self) -> bool {
+        self.buffering().1
+    }
+
+    fn buffering(&self) -> MutexGuard<'_, (Option<Stride>, bool)> {
+        self.buffering.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same, for a program that is checked with fences that it does not have.

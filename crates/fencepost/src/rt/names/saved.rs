@@ -131,6 +131,7 @@ impl Registry {
         };
         Ok(Registry {
             insertions: Arc::default(),
+            buffering: Mutex::default(),
             check,
             visible_drop_count: AtomicUsize::new(tables.visible_drops.len()),
             tables: Mutex::new(tables),

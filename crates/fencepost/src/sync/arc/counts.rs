@@ -41,7 +41,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fencepost_explore::{Condition, Effect, Intent, TouchKind};
 use fencepost_memory::{Address, ThreadId};
 
-use crate::rt::{Current, Object, Outcomes, Step, Watch};
+use crate::rt::{Current, Drains, Object, Outcomes, Step, Watch};
 
 /// What the addresses are called at which threads say that they have changed a word.
 const KINDS: [[&str; 2]; 2] = [
@@ -147,6 +147,18 @@ impl Counts {
         location: &'static Location<'static>,
         perform: impl FnOnce(&mut Counting<'_, '_>) -> R,
     ) -> R {
+        self.operation_after(Drains::Everything, current, effect, location, perform)
+    }
+
+    /// An operation that does not wait for all that the thread has stored.
+    fn operation_after<R>(
+        &self,
+        drains: Drains<'_>,
+        current: Current,
+        effect: Effect,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Counting<'_, '_>) -> R,
+    ) -> R {
         let object = self.object.address();
         let is_step = !current.is_alone();
         let perform = |step: &mut Step<'_>| {
@@ -168,7 +180,8 @@ impl Counts {
             effect,
             awaits: None,
         };
-        current.operation(intent, Outcomes::One, location, perform)
+        current.drain(drains, location);
+        current.plain_operation(intent, Outcomes::One, location, perform)
     }
 
     /// Changes the counts in a way that nobody can tell the order of.
@@ -179,7 +192,8 @@ impl Counts {
         word: Word,
         change: impl FnOnce(&mut Count),
     ) {
-        self.operation(current, Effect::Update, location, |counting| {
+        let drains = current.target().drained_by_exchange(&[], Ordering::Relaxed);
+        self.operation_after(drains, current, Effect::Update, location, |counting| {
             change(counting.count);
             counting.record(TouchKind::Update);
             counting.change(word, Ordering::Relaxed);
@@ -257,7 +271,7 @@ impl Counts {
         words: &[Word],
         location: &'static Location<'static>,
     ) -> Count {
-        self.operation(current, Effect::Read, location, |counting| {
+        self.operation_after(Drains::Nothing, current, Effect::Read, location, |counting| {
             counting.record(TouchKind::Read);
             for &word in words {
                 counting.look(word, Look::Load);

@@ -29,6 +29,11 @@ impl Variable for std::sync::atomic::AtomicBool {
     fn state(value: bool) -> u64 {
         u64::from(value)
     }
+
+    #[inline]
+    fn from_state(state: u64) -> bool {
+        state != 0
+    }
 }
 
 /// A boolean that threads can share, as [`std::sync::atomic::AtomicBool`].

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::Address;
 
-use crate::rt::{Current, Object, Outcomes, Step};
+use crate::rt::{Current, Drains, Object, Outcomes, Step, releases};
 
 /// A variable of `std`.
 pub(super) trait Variable {
@@ -28,6 +28,8 @@ pub(super) trait Variable {
     fn set(&self, value: Self::Value);
     /// The value as a number. Signed values are extended by their sign.
     fn state(value: Self::Value) -> u64;
+    /// The value that is this number.
+    fn from_state(state: u64) -> Self::Value;
 }
 
 /// A variable, and what the explorer knows it as.
@@ -64,25 +66,74 @@ impl<V: Variable> Atomic<V> {
     /// Tells the explorer the value.
     #[inline]
     pub(super) fn bring_up_to_date(&self, current: Current) {
+        if current.has_store_buffers() {
+            self.learn_committed(current);
+        }
         let state = V::state(self.variable.get());
         current.set_state(self.object.address(), state);
+    }
+
+    /// Puts what was committed to memory into the variable.
+    #[cold]
+    fn learn_committed(&self, current: Current) {
+        let object = self.object.address();
+        let committed = current.with(|execution| execution.take_committed(object));
+        if let Some(state) = committed {
+            self.variable.set(V::from_state(state));
+        }
+    }
+
+    /// Who calls has the variable alone: puts what it has into the variable, also what still waits.
+    pub(super) fn take_alone(&self) {
+        if let Some(current) = Current::get()
+            && current.has_store_buffers()
+            && self.object.is_of_current()
+            && let Some(state) = current.take_alone(self.object.address())
+        {
+            self.variable.set(V::from_state(state));
+        }
+    }
+
+    /// The value in memory, for an operation that is being performed.
+    #[inline]
+    pub(super) fn in_memory(&self, step: &mut Step<'_>) -> V::Value {
+        if let Some(state) = step.take_committed(self.object.address()) {
+            self.variable.set(V::from_state(state));
+        }
+        self.variable.get()
     }
 
     #[inline]
     fn operation<R>(
         &self,
         current: Current,
-        effect: Effect,
+        (effect, drains): (Effect, Drains<'_>),
         location: &'static Location<'static>,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
+        current.drain(drains, location);
         self.bring_up_to_date(current);
         let intent = Intent::Access {
             object: self.object.address(),
             effect,
             awaits: None,
         };
-        current.operation(intent, Outcomes::One, location, perform)
+        current.plain_operation(intent, Outcomes::One, location, perform)
+    }
+
+    /// A read-modify-write, or an attempt.
+    #[inline]
+    fn exchange<R>(
+        &self,
+        current: Current,
+        effect: Effect,
+        ordering: Ordering,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        let object = [self.object.address()];
+        let drains = current.target().drained_by_exchange(&object, ordering);
+        self.operation(current, (effect, drains), location, perform)
     }
 
     #[inline]
@@ -94,15 +145,20 @@ impl<V: Variable> Atomic<V> {
             _ => {}
         }
         let object = self.object.address();
-        self.operation(current, Effect::Read, Location::caller(), |step| {
+        let kind = (Effect::Read, Drains::Nothing);
+        self.operation(current, kind, Location::caller(), |step| {
             let state = step.read(object);
+            let forwarded = step.forwarded(object);
             let events = step.target().load(object);
-            step.emit(events, state);
+            step.emit(events, forwarded.unwrap_or(state));
+            if let Some(own) = forwarded {
+                return V::from_state(own);
+            }
             let thread = step.thread();
             if let Some(races) = step.races() {
                 races.load(thread, object, ordering);
             }
-            self.variable.get()
+            self.in_memory(step)
         })
     }
 
@@ -115,7 +171,16 @@ impl<V: Variable> Atomic<V> {
             _ => {}
         }
         let object = self.object.address();
-        self.operation(current, Effect::Write, Location::caller(), |step| {
+        let drains = match current.target().buffers_store(ordering) {
+            true if current.buffers_stores() => {
+                return self.store_later(current, value, ordering, Location::caller());
+            }
+            true => Drains::Nothing,
+            false => Drains::Everything,
+        };
+        let kind = (Effect::Write, drains);
+        self.operation(current, kind, Location::caller(), |step| {
+            self.in_memory(step);
             self.variable.set(value);
             step.write(object, V::state(value));
             let events = step.target().store(object, ordering);
@@ -127,6 +192,35 @@ impl<V: Variable> Atomic<V> {
         });
     }
 
+    /// A store that waits in its thread's buffer. It is a step, though nobody else can notice it, so that loops
+    /// that store are not taken to wait only.
+    #[cold]
+    fn store_later(
+        &self,
+        current: Current,
+        value: V::Value,
+        ordering: Ordering,
+        location: &'static Location<'static>,
+    ) {
+        let object = self.object.address();
+        self.bring_up_to_date(current);
+        let buffer = current.tokens(current.thread()).start;
+        let intent = Intent::Access {
+            object: buffer,
+            effect: Effect::Write,
+            awaits: None,
+        };
+        current.plain_operation(intent, Outcomes::One, location, |step| {
+            step.write(buffer, step.state(buffer) + 1);
+            let events = step.target().store(object, ordering);
+            step.emit(events, V::state(value));
+            if events.barrier.is_some() {
+                step.bar_stores();
+            }
+        });
+        current.buffer_store(object, V::state(value), releases(ordering), location);
+    }
+
     /// A read-modify-write that always writes. Returns the value before.
     #[inline]
     #[track_caller]
@@ -136,8 +230,8 @@ impl<V: Variable> Atomic<V> {
         ordering: Ordering,
         change: impl FnOnce(V::Value) -> V::Value,
     ) -> V::Value {
-        self.operation(current, Effect::Write, Location::caller(), |step| {
-            let before = self.variable.get();
+        self.exchange(current, Effect::Write, ordering, Location::caller(), |step| {
+            let before = self.in_memory(step);
             self.overwrite(step, change(before), ordering);
             before
         })
@@ -163,8 +257,8 @@ impl<V: Variable> Atomic<V> {
         let object = self.object.address();
         let expected = V::state(expected);
         let effect = Effect::WriteIf(Condition::Equals(expected));
-        self.operation(current, effect, Location::caller(), |step| {
-            let before = self.variable.get();
+        self.exchange(current, effect, success, Location::caller(), |step| {
+            let before = self.in_memory(step);
             if V::state(before) == expected {
                 self.overwrite(step, new, success);
                 return Ok(before);
@@ -216,6 +310,7 @@ macro_rules! common_operations {
 
             /// The value, for who has the variable alone.
             pub fn get_mut(&mut self) -> &mut $value {
+                self.atomic.take_alone();
                 self.atomic.variable.get_mut()
             }
 
@@ -226,6 +321,7 @@ macro_rules! common_operations {
 
             /// The value.
             pub fn into_inner(self) -> $value {
+                self.atomic.take_alone();
                 self.atomic.variable.into_inner()
             }
 

@@ -62,6 +62,8 @@ fn in_check(
     location: &'static Location<'static>,
 ) -> bool {
     let objects = variables.map(|variable| variable.atomic.address());
+    let drains = current.target().drained_by_exchange(&objects, Relaxed);
+    current.drain(drains, location);
     for variable in variables {
         variable.atomic.bring_up_to_date(current);
     }
@@ -70,9 +72,9 @@ fn in_check(
         effect: Effect::Write,
         awaits: None,
     };
-    current.operation(intent, Outcomes::One, location, |step| {
+    current.plain_operation(intent, Outcomes::One, location, |step| {
         let values = variables.map(|variable| &variable.atomic.variable);
-        let before = values.map(|value| value.load(Relaxed));
+        let before = variables.map(|variable| variable.atomic.in_memory(step));
         let is_success = before == expected;
         let after = if is_success { new } else { before };
         for (value, (object, after)) in values.into_iter().zip(objects.into_iter().zip(after)) {

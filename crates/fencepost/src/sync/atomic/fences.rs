@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 
 pub use std::sync::atomic::compiler_fence;
 
+use fencepost_memory::Operation;
+
 use crate::rt::Current;
 
 /// A fence, as [`std::sync::atomic::fence`]. No thread has to stop for it.
@@ -23,9 +25,14 @@ pub fn fence(order: Ordering) {
     );
     // It has an effect on the thread that runs it.
     current.note_identity_use();
+    let target = current.target();
+    current.drain(target.drained_by_fence(order), Location::caller());
     current.local(Location::caller(), |step| {
-        let events = step.target().fence(order);
+        let events = target.fence(order);
         step.emit(events, 0);
+        if events.operation == Some(Operation::StoreBarrier) {
+            step.bar_stores();
+        }
         let thread = step.thread();
         if let Some(races) = step.races() {
             races.fence(thread, order);

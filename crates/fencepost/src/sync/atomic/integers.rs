@@ -32,6 +32,11 @@ macro_rules! atomic_integer {
                 fn state(value: $value) -> u64 {
                     value as u64
                 }
+
+                #[inline]
+                fn from_state(state: u64) -> $value {
+                    state as $value
+                }
             }
 
             #[doc = concat!("An integer that threads can share, as [`std::sync::atomic::", stringify!($name), "`].")]

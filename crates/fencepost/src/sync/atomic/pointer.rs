@@ -27,7 +27,13 @@ impl<T> Variable for std::sync::atomic::AtomicPtr<T> {
 
     #[inline]
     fn state(value: *mut T) -> u64 {
-        value.addr() as u64
+        // Exposed, since a store that waits is a number.
+        value.expose_provenance() as u64
+    }
+
+    #[inline]
+    fn from_state(state: u64) -> *mut T {
+        std::ptr::with_exposed_provenance_mut(state as usize)
     }
 }
 
