@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Demo => commands::demo::run(),
         Command::Monitor(monitor) => commands::monitor::run(&monitor, arguments.output.quiet),
         Command::Trace(trace) => commands::trace::run(&trace, arguments.output.quiet),
+        Command::Example(example) => commands::example::run(&example, arguments.output.quiet),
         Command::Reproduce(table) => commands::reproduce::run(&table, arguments.output.quiet),
         Command::Completions { shell } => commands::shell::completions(shell),
         Command::Man { command } => commands::shell::manual(&command),

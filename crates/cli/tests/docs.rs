@@ -17,5 +17,6 @@ fn every_console_block_prints_what_it_says() {
         .env("COLUMNS", "100")
         .case("README.md")
         .case("docs/*.md")
+        .case("docs/stories/*.md")
         .case("crates/cli/tests/cmd/*.md");
 }

@@ -27,7 +27,7 @@ pub mod thread;
 #[doc(hidden)]
 pub use check::provide_source;
 pub use check::{
-    Checker, Details, FencePlace, FenceSet, Fences, Finding, Instead, Outcome, Strategy, Strength,
-    check, replay,
+    Checker, Consequence, Details, FencePlace, FenceSet, Fences, Finding, Instead, Outcome,
+    Strategy, Strength, check, replay,
 };
 pub use rt::Target;

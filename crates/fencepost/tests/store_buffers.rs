@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use fencepost::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use fencepost::sync::atomic::{AtomicU64, fence};
-use fencepost::{Checker, Outcome, Target, thread};
+use fencepost::{Checker, Consequence, Outcome, Target, thread};
 use fencepost_memory::program::{RandomShape, StraightLine};
 use fencepost_memory::{Operation, Random};
 
@@ -55,13 +55,15 @@ fn perform(operation: Operation, own: u64, memory: &[AtomicU64]) -> Option<u64> 
     }
 }
 
-/// Runs the program with store buffers, and collects what is seen.
-fn seen(program: &StraightLine, checker: &Checker) -> (BTreeSet<Seen>, Outcome) {
-    let all = Arc::new(Mutex::new(BTreeSet::new()));
+/// The program as a closure, which tells `see` what it has seen.
+fn closure(
+    program: &StraightLine,
+    see: impl Fn(Seen) + Send + Sync + 'static,
+) -> impl Fn() + Send + Sync + 'static {
     let (program, addresses) = (program.clone(), program.address_count());
-    let kept = Arc::clone(&all);
-    let outcome = checker.run(move || {
-        let memory: Arc<Vec<AtomicU64>> = Arc::new((0..addresses).map(|_| AtomicU64::new(0)).collect());
+    move || {
+        let memory: Vec<_> = (0..addresses).map(|_| AtomicU64::new(0)).collect();
+        let memory = Arc::new(memory);
         let threads: Vec<_> = (program.threads.iter().cloned().enumerate())
             .map(|(thread, operations)| {
                 let memory = Arc::clone(&memory);
@@ -75,9 +77,18 @@ fn seen(program: &StraightLine, checker: &Checker) -> (BTreeSet<Seen>, Outcome) 
             })
             .collect();
         let reads = threads.into_iter().map(|t| t.join().unwrap()).collect();
-        let last = memory.iter().map(|variable| variable.load(Relaxed)).collect();
-        kept.lock().unwrap().insert((reads, last));
-    });
+        let last = memory.iter().map(|variable| variable.load(Relaxed));
+        see((reads, last.collect()));
+    }
+}
+
+/// Runs the program and collects what is seen.
+fn seen(program: &StraightLine, checker: &Checker) -> (BTreeSet<Seen>, Outcome) {
+    let all = Arc::new(Mutex::new(BTreeSet::new()));
+    let kept = Arc::clone(&all);
+    let outcome = checker.run(closure(program, move |seen| {
+        kept.lock().unwrap().insert(seen);
+    }));
     let all = std::mem::take(&mut *all.lock().unwrap());
     (all, outcome)
 }
@@ -130,7 +141,9 @@ impl State {
         let can_go = match (operation, target) {
             (Operation::Load(_) | Operation::Store(_) | Operation::StoreBarrier, _) => true,
             // A SeqCst store drains everything.
-            (Operation::Fence | Operation::LockedStore(_), _) | (_, Target::X86) => buffer.is_empty(),
+            (Operation::Fence | Operation::LockedStore(_), _) | (_, Target::X86) => {
+                buffer.is_empty()
+            }
             _ => is_own_empty,
         };
         if !can_go {
@@ -197,19 +210,26 @@ fn expected(program: &StraightLine, target: Target) -> BTreeSet<Seen> {
     seen
 }
 
-fn agrees(target: Target, programs: u64) {
+fn random_program(random: &mut Random) -> StraightLine {
+    let shapes = [(2, 4, 2), (3, 3, 3), (2, 5, 3), (4, 2, 2)];
+    let (threads, operations, addresses) = shapes[random.below(4) as usize];
+    let shape = RandomShape {
+        threads,
+        operations,
+        addresses,
+    };
+    StraightLine::random(random, shape)
+}
+
+fn seeds(programs: u64) -> std::ops::Range<u64> {
     let first = number_from("FENCEPOST_TEST_SEED", 0);
-    let programs = number_from("FENCEPOST_TEST_PROGRAMS", programs);
+    first..first + number_from("FENCEPOST_TEST_PROGRAMS", programs)
+}
+
+fn agrees(target: Target, programs: u64) {
     let mut beyond_sc = 0;
-    for seed in first..first + programs {
-        let mut random = Random::new(seed);
-        let (threads, operations, addresses) = [(2, 4, 2), (3, 3, 3), (2, 5, 3), (4, 2, 2)][random.below(4) as usize];
-        let shape = RandomShape {
-            threads,
-            operations,
-            addresses,
-        };
-        let program = StraightLine::random(&mut random, shape);
+    for seed in seeds(programs) {
+        let program = random_program(&mut Random::new(seed));
         let checker = Checker::new().target(target);
         let with_buffers = checker.clone().store_buffers(true);
         let (found, outcome) = seen(&program, &with_buffers);
@@ -234,4 +254,65 @@ fn what_is_seen_on_x86_is_what_the_machine_lets_see() {
 #[test]
 fn what_is_seen_on_pso_is_what_the_machine_lets_see() {
     agrees(Target::Pso, 600);
+}
+
+/// A program that asserts that it sees what it could see without store buffers: whether a violation is harmful is
+/// known.
+fn consequences_are_known(target: Target, programs: u64) {
+    let (mut harmful, mut harmless) = (0, 0);
+    for seed in seeds(programs) {
+        let program = random_program(&mut Random::new(seed));
+        let checker = Checker::new().target(target);
+        let (without, outcome) = seen(&program, &checker.clone().go_on(true));
+        if outcome.is_verified() {
+            continue;
+        }
+        let is_harmful = !expected(&program, target).is_subset(&without);
+        let check = move |seen| assert!(without.contains(&seen), "it saw {seen:?}");
+        let outcome = checker.confirm(true).run(closure(&program, check.clone()));
+        let finding = &outcome.findings()[0];
+        let expected = match is_harmful {
+            true => Consequence::Harmful,
+            false => Consequence::Harmless,
+        };
+        let consequence = finding.consequence();
+        assert_eq!(
+            consequence,
+            Some(expected),
+            "seed {seed}: {program:?}\n{outcome}"
+        );
+        if !is_harmful {
+            harmless += 1;
+            continue;
+        }
+        harmful += 1;
+        assert!(
+            finding.report().contains("it saw"),
+            "seed {seed}: {outcome}"
+        );
+        // The execution that goes wrong can be replayed.
+        let json: serde_json::Value = serde_json::from_str(finding.json()).unwrap();
+        let schedule = json["consequence"]["finding"]["schedule"].as_str().unwrap();
+        let checker = Checker::new().target(target).store_buffers(true);
+        let again = checker.replay(schedule, closure(&program, check));
+        assert!(
+            matches!(again, Outcome::ProgramError(_)),
+            "seed {seed}: {again}"
+        );
+        assert_eq!(again.executions(), 1);
+    }
+    assert!(
+        harmful > 0 && harmless > 0,
+        "{harmful} harmful, {harmless} harmless"
+    );
+}
+
+#[test]
+fn what_comes_of_violations_on_x86_is_what_the_machine_shows() {
+    consequences_are_known(Target::X86, 600);
+}
+
+#[test]
+fn what_comes_of_violations_on_pso_is_what_the_machine_shows() {
+    consequences_are_known(Target::Pso, 600);
 }

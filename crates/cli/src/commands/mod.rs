@@ -7,6 +7,7 @@ use fencepost_trace::{Limits, ReadError, TraceReader};
 use crate::exit::Failure;
 
 pub mod demo;
+pub mod example;
 pub mod monitor;
 pub mod reproduce;
 pub mod shell;

@@ -3,11 +3,12 @@
 //! [`Checker`] holds the settings, `environment` overrides them from variables, `running` hands the
 //! closure to the explorer, [`outcome`] is what a caller gets, `problems` turns what the explorer
 //! found into what `fencepost-report` can show, `showing` has it shown when someone looks, `naming` knows
-//! what things are called and where source text is, `progress` tells people that something is going on, and `checkpoint` is the file
+//! what things are called and where source text is, `consequence` runs the program on from a violation, `progress` tells people that something is going on, and `checkpoint` is the file
 //! from which an interrupted check goes on.
 
 mod checker;
 mod checkpoint;
+mod consequence;
 mod environment;
 pub mod fences;
 mod naming;
@@ -21,7 +22,7 @@ pub use checker::{Checker, Strategy};
 pub use fences::{FencePlace, FenceSet, Fences, Instead, Strength};
 #[doc(hidden)]
 pub use naming::provide_source;
-pub use outcome::{Details, Finding, Outcome};
+pub use outcome::{Consequence, Details, Finding, Outcome};
 
 /// Checks a program: runs the closure in every order of its operations that matters, and decides
 /// whether it is correct on x86, store buffers included.

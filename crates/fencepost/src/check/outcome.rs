@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
 use fencepost_memory::Address;
-use fencepost_report::check::{CheckFinding, CheckSummary};
+use fencepost_report::check::{self as report, CheckFinding, CheckSummary};
 use rustc_hash::FxHashMap;
 
 use super::showing::{Showing, ShownFinding, ShownSummary};
@@ -60,6 +60,17 @@ pub struct Finding {
     pub(super) shown: OnceLock<ShownFinding>,
 }
 
+/// What comes of a store-buffer violation on the target. The report says it in full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Consequence {
+    /// An execution panics, deadlocks, or is wrong in another way.
+    Harmful,
+    /// None does, of all that there are on the target.
+    Harmless,
+    /// None does of those that were run, which are not all.
+    NoneFound,
+}
+
 impl Finding {
     fn shown(&self) -> &ShownFinding {
         self.shown.get_or_init(|| {
@@ -88,6 +99,18 @@ impl Finding {
         &self.finding.schedule
     }
 
+    /// What comes of a store-buffer violation, if [`Checker::confirm`](crate::Checker::confirm) asked for it.
+    pub fn consequence(&self) -> Option<Consequence> {
+        self.finding
+            .consequence
+            .as_ref()
+            .map(|consequence| match consequence {
+                report::Consequence::Harmful { .. } => Consequence::Harmful,
+                report::Consequence::NoneFound { are_all: true, .. } => Consequence::Harmless,
+                report::Consequence::NoneFound { .. } => Consequence::NoneFound,
+            })
+    }
+
     /// Whether it is about store buffers, and not an error under sequential consistency too.
     pub fn is_store_buffer(&self) -> bool {
         self.is_store_buffer
@@ -97,6 +120,15 @@ impl Finding {
 impl Outcome {
     /// What was found and what was run.
     pub fn details(&self) -> &Details {
+        match self {
+            Outcome::ProgramError(details)
+            | Outcome::NotStoreBufferSafe(details)
+            | Outcome::Verified(details)
+            | Outcome::Incomplete(details) => details,
+        }
+    }
+
+    pub(super) fn details_mut(&mut self) -> &mut Details {
         match self {
             Outcome::ProgramError(details)
             | Outcome::NotStoreBufferSafe(details)

@@ -9,7 +9,7 @@ use fencepost_report::check::{CheckFinding, Gap, Problem, RaceAccess, Wait};
 
 use super::showing::Showing;
 use crate::rt::names::{PARK_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name};
-use crate::rt::{Place, ProgramError, Race};
+use crate::rt::{Place, ProgramError, Race, Target};
 
 fn position(place: &Place) -> SourcePosition {
     SourcePosition::new(place.file.clone(), place.line, place.column)
@@ -40,10 +40,7 @@ impl Translator<'_> {
             String::new()
         };
         let replay = match is_replayable {
-            true if self.showing.stride().is_some() => format!(
-                "fencepost::Checker::new().store_buffers(true).replay(\"{schedule}\", program)"
-            ),
-            true => format!("fencepost::replay(\"{schedule}\", program)"),
+            true => self.replay(&schedule),
             false => String::new(),
         };
         let (interleaving, commits) = self.interleaving(&found.interleaving);
@@ -55,6 +52,24 @@ impl Translator<'_> {
             replay,
             execution: found.execution,
             consequence: None,
+        }
+    }
+
+    /// The line of code that runs an execution again.
+    fn replay(&self, schedule: &str) -> String {
+        let target = match self.showing.target() {
+            Target::X86 => "",
+            Target::Pso => ".target(fencepost::Target::Pso)",
+        };
+        let buffers = match self.showing.stride() {
+            None => "",
+            Some(_) => ".store_buffers(true)",
+        };
+        match (target, buffers) {
+            ("", "") => format!("fencepost::replay(\"{schedule}\", program)"),
+            _ => format!(
+                "fencepost::Checker::new(){target}{buffers}.replay(\"{schedule}\", program)"
+            ),
         }
     }
 

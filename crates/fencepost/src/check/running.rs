@@ -14,6 +14,7 @@ use fencepost_report::check::{CheckFinding, CheckSummary, Gap};
 
 use super::checker::{Checker, Strategy};
 use super::checkpoint::{CheckpointFile, Identity};
+use super::consequence;
 use super::outcome::{Details, Finding, Outcome};
 use super::problems::{Translator, gap};
 use super::progress::ProgressLine;
@@ -27,34 +28,51 @@ const MOST_RESTARTS: usize = 1000;
 #[track_caller]
 pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outcome {
     let (report, registry) = explored(checker, &program, check);
-    outcome(checker, &report, registry)
+    let mut outcome = outcome(checker, &report, Arc::clone(&registry));
+    if checker.confirm && checker.setup.store_buffers.is_none() {
+        let shown = report.findings.iter().filter(|found| is_shown(found));
+        let findings = outcome.details_mut().findings.iter_mut().zip(shown);
+        for (finding, found) in findings.filter(|(finding, _)| finding.is_store_buffer) {
+            let consequence =
+                in_own_thread(|| consequence::of(checker, &program, check, found, &registry));
+            finding.finding.consequence = Some(consequence);
+        }
+    }
+    outcome
+}
+
+/// Whether it is shown as a finding, and not only as a limit.
+fn is_shown(found: &Found<ProgramError>) -> bool {
+    !matches!(found.problem, Problem::Fault(Fault::OutOfMemory(_)))
 }
 
 /// Explores a program.
 #[track_caller]
-pub(super) fn explored(
-    checker: &Checker,
-    program: &Checked,
-    check: Identity,
-) -> (Report<ProgramError>, Arc<Registry>) {
+pub(super) fn explored(checker: &Checker, program: &Checked, check: Identity) -> Explored {
     assert!(
         Current::get().is_none(),
         "a check is run inside of a check: the program that is checked must not call fencepost::check"
     );
-    // A thread of its own: what a program does to its thread ends with it.
+    match in_own_thread(|| explore_program(checker, program, check)) {
+        Ok(explored) => explored,
+        Err(complaint) => panic!("{complaint}"),
+    }
+}
+
+/// What the explorer came to, and the names of what it has seen.
+pub(super) type Explored = (Report<ProgramError>, Arc<Registry>);
+
+/// What a program does to its thread ends with it.
+#[track_caller]
+fn in_own_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     let result = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("fencepost".to_owned());
-        let thread = thread.spawn_scoped(scope, || explore_program(checker, program, check));
-        match thread {
+        match thread.spawn_scoped(scope, work) {
             Ok(thread) => thread.join(),
             Err(error) => panic!("there is no thread to run the check: {error}"),
         }
     });
-    match result {
-        Ok(Ok(explored)) => explored,
-        Ok(Err(complaint)) => panic!("{complaint}"),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 pub(super) fn settings(checker: &Checker) -> Settings {
@@ -89,7 +107,7 @@ pub(super) fn settings(checker: &Checker) -> Settings {
 }
 
 /// The machine that is the target.
-fn machine(target: Target) -> Watched {
+pub(super) fn machine(target: Target) -> Watched {
     match target {
         Target::X86 => Watched::Tso,
         Target::Pso => Watched::Pso(LockedDrains::OwnAddress),
@@ -101,9 +119,14 @@ fn explore_program(
     checker: &Checker,
     program: &Checked,
     check: Identity,
-) -> Result<(Report<ProgramError>, Arc<Registry>), String> {
+) -> Result<Explored, String> {
     let settings = settings(checker);
-    let explored = explore_from(checker, program, check, &settings, checker.setup)?;
+    let explore = |setup| {
+        let insertions = Arc::clone(&checker.insertions);
+        let registry = Arc::new(Registry::new(check.location).with_insertions(insertions));
+        explore_from(checker, program, check, &settings, setup, registry)
+    };
+    let explored = explore(checker.setup)?;
     if !matches!(settings.strategy, Exploring::Replay(_)) || fits(&explored.0) {
         return Ok(explored);
     }
@@ -112,17 +135,18 @@ fn explore_program(
         None => vec![None],
         Some(_) => Stride::ALL.map(Some).to_vec(),
     };
-    for (visible, store_buffers) in (0..8).flat_map(|v| strides.iter().map(move |s| (v, *s))) {
-        let setup = Setup {
-            are_ends_visible: visible & 1 != 0,
-            are_statics_visible: visible & 2 != 0,
-            are_writers_announced: visible & 4 != 0,
-            store_buffers,
-            ..checker.setup
-        };
-        let again = explore_from(checker, program, check, &settings, setup)?;
-        if fits(&again.0) {
-            return Ok(again);
+    for store_buffers in strides {
+        for visible in 0..8 {
+            let again = explore(Setup {
+                are_ends_visible: visible & 1 != 0,
+                are_statics_visible: visible & 2 != 0,
+                are_writers_announced: visible & 4 != 0,
+                store_buffers,
+                ..checker.setup
+            })?;
+            if fits(&again.0) {
+                return Ok(again);
+            }
         }
     }
     Ok(explored)
@@ -136,15 +160,14 @@ fn fits(report: &Report<ProgramError>) -> bool {
     !report.findings.iter().any(is_misfit)
 }
 
-fn explore_from(
+pub(super) fn explore_from(
     checker: &Checker,
     program: &Checked,
     check: Identity,
     settings: &Settings,
     mut setup: Setup,
-) -> Result<(Report<ProgramError>, Arc<Registry>), String> {
-    let mut registry =
-        Arc::new(Registry::new(check.location).with_insertions(Arc::clone(&checker.insertions)));
+    mut registry: Arc<Registry>,
+) -> Result<Explored, String> {
     let mut from = None;
     let file = CheckpointFile::of(checker, check)?;
     if let Some(file) = &file
@@ -155,14 +178,14 @@ fn explore_from(
         setup = loaded.setup;
     }
     let mut progress = ProgressLine::new(checker.progress);
-    for _ in 0..MOST_RESTARTS {
+    let mut report = until_visible(&mut setup, |setup| {
         let make = || Runtime::new(Arc::clone(program), setup, Arc::clone(&registry));
         let mut update = |state: &_| {
             progress.update(state);
             ControlFlow::Continue(())
         };
-        let mut report = match &file {
-            None => explore(make, settings, &mut update),
+        match &file {
+            None => Ok(explore(make, settings, &mut update)),
             Some(file) => {
                 let mut save = |checkpoint| file.save(checkpoint, &registry, setup);
                 let saver = Some(Saver {
@@ -171,43 +194,44 @@ fn explore_from(
                 });
                 let from = from.take();
                 explore_keeping(make, settings, &mut update, Keeping { from, saver })
-                    .map_err(|error| file.refuse(&error))?
+                    .map_err(|error| file.refuse(&error))
             }
-        };
-        if asks_for(&report, &ProgramError::NeedsVisibleEnds) {
-            setup.are_ends_visible = true;
-            continue;
         }
-        if asks_for(&report, &ProgramError::NeedsVisibleStatics) {
-            setup.are_statics_visible = true;
-            continue;
-        }
-        if asks_for(&report, &ProgramError::NeedsAnnouncedWriters) {
-            setup.are_writers_announced = true;
-            continue;
-        }
-        if asks_for(&report, &ProgramError::NeedsOrderedDrops) {
-            continue;
-        }
-        if asks_for(&report, &ProgramError::NeedsWiderStride) {
-            let next = setup.store_buffers.and_then(Stride::next);
-            setup.store_buffers = Some(next.ok_or("the program has too many threads to be run with store buffers")?);
-            continue;
-        }
-        progress.end();
-        if let Some(file) = &file {
-            file.end(report.can_go_on);
-        }
-        confirm(&mut report, program, setup, &registry, settings);
-        return Ok((report, registry));
+    })?;
+    progress.end();
+    if let Some(file) = &file {
+        file.end(report.can_go_on);
     }
-    panic!("internal error: a check was begun again too often; this is a bug in Fencepost");
+    confirm(&mut report, program, setup, &registry, settings);
+    Ok((report, registry))
 }
 
-fn asks_for(report: &Report<ProgramError>, wanted: &ProgramError) -> bool {
-    report.findings.iter().any(
-        |found| matches!(&found.problem, Problem::Fault(Fault::Program(error)) if error == wanted),
-    )
+/// Explores until nothing turns out to be visible any more that was taken not to be.
+pub(super) fn until_visible(
+    setup: &mut Setup,
+    mut explore: impl FnMut(Setup) -> Result<Report<ProgramError>, String>,
+) -> Result<Report<ProgramError>, String> {
+    for _ in 0..MOST_RESTARTS {
+        let report = explore(*setup)?;
+        let asks_for = |wanted: &ProgramError| {
+            let is_it = |found: &Found<ProgramError>| matches!(&found.problem, Problem::Fault(Fault::Program(error)) if error == wanted);
+            report.findings.iter().any(is_it)
+        };
+        if asks_for(&ProgramError::NeedsVisibleEnds) {
+            setup.are_ends_visible = true;
+        } else if asks_for(&ProgramError::NeedsVisibleStatics) {
+            setup.are_statics_visible = true;
+        } else if asks_for(&ProgramError::NeedsAnnouncedWriters) {
+            setup.are_writers_announced = true;
+        } else if asks_for(&ProgramError::NeedsWiderStride) {
+            let wider = setup.store_buffers.and_then(Stride::next);
+            let too_many = "the program has too many threads to be run with store buffers";
+            setup.store_buffers = Some(wider.ok_or(too_many)?);
+        } else if !asks_for(&ProgramError::NeedsOrderedDrops) {
+            return Ok(report);
+        }
+    }
+    panic!("internal error: a check was begun again too often; this is a bug in Fencepost");
 }
 
 /// How many findings are run again before they are reported.

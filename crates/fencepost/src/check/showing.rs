@@ -65,6 +65,10 @@ impl Showing {
         self.stride
     }
 
+    pub(super) fn target(&self) -> Target {
+        self.target
+    }
+
     pub(super) fn sources(&self) -> &SourceFiles {
         &self.sources
     }

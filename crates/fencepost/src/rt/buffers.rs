@@ -91,7 +91,13 @@ impl Buffer {
     /// The stores that the next one to a variable comes after.
     fn before_next(&self, object: Address, target: Target) -> Vec<u32> {
         if target == Target::X86 {
-            return self.stores.len().checked_sub(1).map(|last| last as u32).into_iter().collect();
+            return self
+                .stores
+                .len()
+                .checked_sub(1)
+                .map(|last| last as u32)
+                .into_iter()
+                .collect();
         }
         let mut before = self.barred.clone();
         before.extend(self.newest(object));
@@ -141,7 +147,11 @@ impl StoreBuffers {
 
     fn store_of(&self, number: ThreadId) -> Option<(ThreadId, &Store)> {
         let (thread, store) = self.stride?.committed(number)?;
-        let store = self.buffers.get(thread.index())?.stores.get(store as usize)?;
+        let store = self
+            .buffers
+            .get(thread.index())?
+            .stores
+            .get(store as usize)?;
         Some((thread, store))
     }
 
@@ -158,7 +168,8 @@ impl StoreBuffers {
     /// Whether the number is one of commits.
     #[inline]
     pub(crate) fn is_commit(&self, number: ThreadId) -> bool {
-        self.stride.is_some_and(|stride| stride.committed(number).is_some())
+        self.stride
+            .is_some_and(|stride| stride.committed(number).is_some())
     }
 
     /// A number above that of every commit.
@@ -186,7 +197,10 @@ impl StoreBuffers {
                 awaits: None,
             },
         };
-        Standing::Before { intent, outcomes: 1 }
+        Standing::Before {
+            intent,
+            outcomes: 1,
+        }
     }
 
     /// Where the store of a commit is in the source.
@@ -205,7 +219,10 @@ impl StoreBuffers {
     /// What a variable has when all stores to it are committed in the order in which they were issued, if not
     /// what it has. They are void from now on.
     fn take_last_issued(&mut self, object: Address) -> Option<u64> {
-        let stores = self.buffers.iter_mut().flat_map(|buffer| &mut buffer.stores);
+        let stores = self
+            .buffers
+            .iter_mut()
+            .flat_map(|buffer| &mut buffer.stores);
         stores
             .filter(|store| store.object == object && !store.is_committed && !store.is_void)
             .map(|store| {
@@ -218,7 +235,8 @@ impl StoreBuffers {
 
     fn buffer(&mut self, thread: ThreadId) -> &mut Buffer {
         if self.buffers.len() <= thread.index() {
-            self.buffers.resize_with(thread.index() + 1, Buffer::default);
+            self.buffers
+                .resize_with(thread.index() + 1, Buffer::default);
         }
         &mut self.buffers[thread.index()]
     }
@@ -237,7 +255,9 @@ impl StoreBuffers {
         buffer.newest.retain(|&(object, store)| {
             let is_drained = match drains {
                 Drains::Nothing => false,
-                Drains::Addresses(addresses) => addresses.contains(&object) || barred.contains(&store),
+                Drains::Addresses(addresses) => {
+                    addresses.contains(&object) || barred.contains(&store)
+                }
                 Drains::Everything => true,
             };
             if is_drained {
@@ -250,7 +270,9 @@ impl StoreBuffers {
         last.dedup();
         let is_all = drains == Drains::Everything;
         buffer.has_drained = is_all && !last.is_empty();
-        last.into_iter().map(|store| stride.commit(thread, store)).collect()
+        last.into_iter()
+            .map(|store| stride.commit(thread, store))
+            .collect()
     }
 
     /// Later stores of the thread do not overtake earlier ones.
@@ -271,9 +293,9 @@ impl StoreBuffers {
         let own = operation.address().filter(|_| operation.is_locked());
         let is_missing = match drains_all {
             true => !buffer.newest.is_empty(),
-            false => own.is_some_and(|own| {
-                buffer.newest(own).is_some() || !buffer.barred.is_empty()
-            }),
+            false => {
+                own.is_some_and(|own| buffer.newest(own).is_some() || !buffer.barred.is_empty())
+            }
         };
         match (is_missing, has_drained && !drains_all) {
             (true, _) => Waited::TooLittle,
@@ -295,8 +317,12 @@ impl Execution {
     /// Takes a step of a commit.
     #[cold]
     pub(crate) fn step_commit(&mut self, number: ThreadId) {
-        let Some(stride) = self.buffers.stride else { return };
-        let Some((thread, store)) = stride.committed(number) else { return };
+        let Some(stride) = self.buffers.stride else {
+            return;
+        };
+        let Some((thread, store)) = stride.committed(number) else {
+            return;
+        };
         let store = &mut self.buffers.buffers[thread.index()].stores[store as usize];
         if store.known < store.after.len() {
             store.known += 1;
@@ -397,7 +423,9 @@ impl Current {
     ) {
         self.with(|execution| {
             let (thread, target) = (execution.thread, execution.setup.target);
-            let Some(stride) = execution.buffers.stride else { return };
+            let Some(stride) = execution.buffers.stride else {
+                return;
+            };
             let released = match execution.races.are_watched() {
                 true => execution.races.released_by_store(thread, is_releasing),
                 false => Vec::new(),

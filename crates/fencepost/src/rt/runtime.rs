@@ -277,7 +277,8 @@ impl Program for Runtime {
     }
 
     fn thread_bound(&self) -> usize {
-        let bound = |execution: &mut Execution| execution.slots.len().max(execution.buffers.bound());
+        let bound =
+            |execution: &mut Execution| execution.slots.len().max(execution.buffers.bound());
         self.current().with(bound)
     }
 

@@ -156,14 +156,16 @@ impl Progress {
     /// Whether it is done.
     pub(super) fn is_done(&self, current: Current, location: &'static Location<'static>) -> bool {
         let intent = self.intent(Effect::Read, None);
-        let state = current.plain_operation(intent, Outcomes::One, location, |step| self.load(step));
+        let state =
+            current.plain_operation(intent, Outcomes::One, location, |step| self.load(step));
         state == DONE
     }
 
     /// Waits until it is done.
     pub(super) fn wait(&self, current: Current, location: &'static Location<'static>) {
         let intent = self.intent(Effect::Read, Some(Condition::Equals(DONE)));
-        let state = current.plain_operation(intent, Outcomes::One, location, |step| self.load(step));
+        let state =
+            current.plain_operation(intent, Outcomes::One, location, |step| self.load(step));
         if state != DONE {
             current.cannot_wait();
         }

@@ -122,7 +122,8 @@ impl<T: ?Sized> RwLock<T> {
         self.known.await_writers(current, location);
         let awaits = Some(Condition::Differs(WRITTEN));
         let intent = self.intent(Effect::Write, awaits);
-        let inner = current.lock_operation(intent, Outcomes::One, location, |step| self.take_read(step));
+        let inner =
+            current.lock_operation(intent, Outcomes::One, location, |step| self.take_read(step));
         match inner {
             Some(inner) => Ok(self.reader(inner, location)),
             None => current.cannot_wait(),

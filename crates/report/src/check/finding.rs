@@ -106,7 +106,9 @@ pub(crate) fn consequence_sentence(consequence: &Consequence, reporter: &Reporte
             counted(*executions, "execution")
         ),
         Consequence::NoneFound {
-            executions, trouble, ..
+            executions,
+            trouble,
+            ..
         } => {
             let trouble = trouble.as_ref().map(|why| format!(" ({why})"));
             format!(
@@ -164,7 +166,7 @@ fn execution(
     let table = table((interleaving, commits), rows, words, width, INDENT);
     let remark = match commits {
         None => "(sequentially consistent: every store is in memory at once)",
-        Some(_) => "(with store buffers: a store waits until it goes to memory)",
+        Some(_) => "(with store buffers: a store is in memory when it is committed)",
     };
     let remark = Styled(DIM, remark);
     format!("\n{execution} {remark}:\n{table}")

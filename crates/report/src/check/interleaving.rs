@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::Row;
 use super::words::{Words, tidy};
 use crate::columns::aligned;
-use crate::names::Naming;
+use crate::names::{Naming, action_verb};
 use crate::selection::{around, gaps};
 use crate::source::SourcePosition;
 use crate::style::{DIM, Styled};
@@ -17,6 +17,8 @@ use crate::text::counted;
 
 /// About so many accesses are shown.
 const MOST_ROWS: usize = 20;
+/// With store buffers, where a store is there twice.
+const MOST_ROWS_WITH_BUFFERS: usize = 50;
 /// With more threads than this they share one column.
 const MOST_COLUMNS: usize = 6;
 /// The widest name of a file in a row.
@@ -34,10 +36,14 @@ pub(super) fn table(
     indent: &str,
 ) -> String {
     let mut positions: Vec<usize> = important.iter().map(|row| row.position as usize).collect();
-    if interleaving.len() > MOST_ROWS {
+    let most_rows = match commits {
+        None => MOST_ROWS,
+        Some(_) => MOST_ROWS_WITH_BUFFERS,
+    };
+    if interleaving.len() > most_rows {
         positions.extend(causes(interleaving, &positions));
     }
-    let ranges = around(interleaving.len(), &positions, MOST_ROWS, fills);
+    let ranges = around(interleaving.len(), &positions, most_rows, fills);
     let shown: Vec<(usize, &Access)> = ranges
         .iter()
         .flat_map(|range| range.clone().zip(&interleaving[range.clone()]))
@@ -93,8 +99,13 @@ impl Table<'_> {
     fn does(&self, position: usize, access: &Access) -> String {
         let does = self.words.with_value(access);
         match self.commits {
-            Some(commits) if commits.contains(&position) => format!("→ memory: {does}"),
-            Some(_) if matches!(access.operation, Operation::Store(_)) => format!("{does} (waits)"),
+            Some(commits) if commits.contains(&position) => {
+                let stored = does.strip_prefix(action_verb(access.operation.kind()));
+                format!("commit{}", stored.unwrap_or(&does))
+            }
+            Some(_) if matches!(access.operation, Operation::Store(_)) => {
+                format!("{does} → buffer")
+            }
             _ => does,
         }
     }

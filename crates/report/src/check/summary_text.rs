@@ -50,7 +50,7 @@ fn amount(summary: &CheckSummary) -> String {
 fn verified(summary: &CheckSummary, target: &Target) -> String {
     let shown = match has_store_buffers(target) {
         true if summary.store_buffers => {
-            "no execution is wrong, of those that store buffers add too"
+            "no execution is wrong, those included that only store buffers allow"
         }
         true => "no execution is wrong, and store buffers add no others",
         false => "no execution is wrong",
@@ -105,7 +105,10 @@ fn found(summary: &CheckSummary, target: &Target) -> String {
 pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> String {
     if summary.store_buffers {
         let executions = match summary.covered_preemptions {
-            Some(bound) => format!("no execution with at most {}", counted(bound.into(), "preemption")),
+            Some(bound) => format!(
+                "no execution with at most {}",
+                counted(bound.into(), "preemption")
+            ),
             None => "none of the executions that were run".to_string(),
         };
         return format!(

@@ -122,7 +122,8 @@ impl ExecutionObject {
         let mut ranges = ranges.iter().peekable();
         for (position, access) in interleaving.iter().enumerate() {
             let is_commit = commits.is_some_and(|commits| commits.contains(&position));
-            let waits = commits.is_some() && !is_commit && matches!(access.operation, Operation::Store(_));
+            let waits =
+                commits.is_some() && !is_commit && matches!(access.operation, Operation::Store(_));
             let issued = issued.entry(access.thread).or_default();
             let writes = access.operation.address();
             let written = writes.map_or(0, |address| {
@@ -211,9 +212,10 @@ impl ConsequenceObject {
     fn new(number: usize, consequence: &Consequence, reporter: &Reporter<'_>) -> Self {
         let (executions, finding) = match consequence {
             Consequence::NoneFound { executions, .. } => (Some(*executions), None),
-            Consequence::Harmful { finding, .. } => {
-                (None, Some(Box::new(FindingObject::new(number, finding, reporter))))
-            }
+            Consequence::Harmful { finding, .. } => (
+                None,
+                Some(Box::new(FindingObject::new(number, finding, reporter))),
+            ),
         };
         ConsequenceObject {
             kind: consequence.kind(),

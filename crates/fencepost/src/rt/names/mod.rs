@@ -28,8 +28,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use super::error::Place;
 use super::buffers::Stride;
+use super::error::Place;
 use super::insertions::Insertions;
 
 /// Something that makes threads and objects: a thread or a static.
@@ -253,7 +253,9 @@ impl Registry {
     }
 
     fn buffering(&self) -> MutexGuard<'_, (Option<Stride>, bool)> {
-        self.buffering.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buffering
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same, for a program that is checked with fences that it does not have.

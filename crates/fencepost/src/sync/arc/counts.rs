@@ -271,13 +271,19 @@ impl Counts {
         words: &[Word],
         location: &'static Location<'static>,
     ) -> Count {
-        self.operation_after(Drains::Nothing, current, Effect::Read, location, |counting| {
-            counting.record(TouchKind::Read);
-            for &word in words {
-                counting.look(word, Look::Load);
-            }
-            *counting.count
-        })
+        self.operation_after(
+            Drains::Nothing,
+            current,
+            Effect::Read,
+            location,
+            |counting| {
+                counting.record(TouchKind::Read);
+                for &word in words {
+                    counting.look(word, Look::Load);
+                }
+                *counting.count
+            },
+        )
     }
 
     /// Looks whether there is one reference only.

@@ -230,11 +230,17 @@ impl<V: Variable> Atomic<V> {
         ordering: Ordering,
         change: impl FnOnce(V::Value) -> V::Value,
     ) -> V::Value {
-        self.exchange(current, Effect::Write, ordering, Location::caller(), |step| {
-            let before = self.in_memory(step);
-            self.overwrite(step, change(before), ordering);
-            before
-        })
+        self.exchange(
+            current,
+            Effect::Write,
+            ordering,
+            Location::caller(),
+            |step| {
+                let before = self.in_memory(step);
+                self.overwrite(step, change(before), ordering);
+                before
+            },
+        )
     }
 
     #[inline]
