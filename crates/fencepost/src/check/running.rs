@@ -14,11 +14,14 @@ use fencepost_report::check::{CheckFinding, CheckSummary, Gap};
 
 use super::checker::{Checker, Strategy};
 use super::checkpoint::{CheckpointFile, Identity};
+use super::fences;
 use super::outcome::{Details, Finding, Outcome};
 use super::problems::{Translator, gap};
 use super::progress::ProgressLine;
 use super::showing::Showing;
-use crate::rt::{Checked, Current, ProgramError, Registry, Runtime, Setup, Target};
+use crate::rt::{
+    Checked, Current, Insertion, Insertions, ProgramError, Registry, Runtime, Setup, Target,
+};
 
 /// The most often that a check is begun again because something turned out to be visible.
 const MOST_RESTARTS: usize = 1000;
@@ -26,8 +29,18 @@ const MOST_RESTARTS: usize = 1000;
 /// Checks a program.
 #[track_caller]
 pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outcome {
+    let has_fences = checker.fences && checker.replayed.is_none();
+    if has_fences {
+        // Not after an hour.
+        fences::refuse_samples(checker);
+    }
     let (report, registry) = explored(checker, &program, check);
-    outcome(checker, &report, registry)
+    let mut outcome = outcome(checker, &report, registry);
+    if has_fences && outcome.violations() > 0 {
+        let fences = fences::infer(checker, program, check);
+        outcome.details_mut().fences = Some(Box::new(fences));
+    }
+    outcome
 }
 
 /// Explores a program.
@@ -131,8 +144,9 @@ fn explore_from(
     settings: &Settings,
     mut setup: Setup,
 ) -> Result<(Report<ProgramError>, Arc<Registry>), String> {
-    let mut registry =
-        Arc::new(Registry::new(check.location).with_insertions(Arc::clone(&checker.insertions)));
+    let insertions = Insertions::clone(&checker.insertions).with_chosen(&checker.tried);
+    let registry = Registry::new(check.location).with_insertions(Arc::new(insertions));
+    let mut registry = Arc::new(registry);
     let mut from = None;
     let file = CheckpointFile::of(checker, check)?;
     if let Some(file) = &file
@@ -291,7 +305,7 @@ pub(super) fn outcome(
 ) -> Outcome {
     let model = settings(checker).watched.model();
     let showing = Showing::new(Arc::clone(&registry), checker.setup.target, model);
-    let showing = Arc::new(showing);
+    let showing = Arc::new(showing.with_all_fences(fences::are_told(checker)));
     let translator = Translator { showing: &showing };
     let is_replay = checker.replayed.is_some();
 
@@ -349,6 +363,7 @@ pub(super) fn outcome(
         waiting_loops: places(&mut report.waits.iter().copied().flatten()),
         repeated_waits: places(&mut registry.waits().into_iter()),
         assumptions: assumptions(checker),
+        notes: notes(&registry),
     };
     let details = Details {
         showing,
@@ -359,6 +374,7 @@ pub(super) fn outcome(
         borderline: report.borderline,
         findings,
         summary,
+        fences: None,
     };
     if faults > 0 {
         Outcome::ProgramError(details)
@@ -388,7 +404,31 @@ fn assumptions(checker: &Checker) -> Vec<String> {
              been unparked, although `std` allows that (`spurious_wakeups(false)`)",
         );
     }
-    all.into_iter().map(str::to_owned).collect()
+    let mut all: Vec<String> = all.into_iter().map(str::to_owned).collect();
+    for (place, insertion) in &checker.tried {
+        let fence = match insertion {
+            Insertion::StoreBarrier => "Release",
+            Insertion::Fence | Insertion::SeqCstStore => "SeqCst",
+        };
+        let place = SourcePosition::new(&place.file, place.line, place.column);
+        all.push(format!(
+            "`fence(Ordering::{fence})` is before {place}, where the program has none (`insert_fence`)"
+        ));
+    }
+    all
+}
+
+/// What else the user has to know.
+fn notes(registry: &Registry) -> Vec<String> {
+    let not_met = registry.insertions().not_met();
+    not_met
+        .map(|place| {
+            let place = SourcePosition::new(&place.file, place.line, place.column);
+            format!(
+                "no operation was met at {place}, before which a fence was to be inserted: it changed nothing"
+            )
+        })
+        .collect()
 }
 
 /// A witness that does not check is a bug of ours, and nothing that the tool says can be trusted.

@@ -31,7 +31,7 @@ pub(super) fn text(reporter: &Reporter<'_>, finding: &CheckFinding) -> String {
     let diagnosis = reporter.diagnosis(finding);
     let (sources, width) = (reporter.sources, reporter.width);
     let mut text = snippets::error(&diagnosis.headline, &diagnosis.marks, sources, width);
-    text.push_str(&advice(&diagnosis, &words));
+    text.push_str(&advice(&diagnosis, &words, reporter.all_fences));
     text.push_str(&execution(finding, &diagnosis, &words, width));
     if let Problem::StoreBuffer {
         explained: Ok(explained),
@@ -52,12 +52,13 @@ pub(super) fn text(reporter: &Reporter<'_>, finding: &CheckFinding) -> String {
     text
 }
 
-fn advice(diagnosis: &Diagnosis, words: &Words<'_>) -> String {
+fn advice(diagnosis: &Diagnosis, words: &Words<'_>, all_fences: Option<&str>) -> String {
     let mut text = String::new();
     for note in &diagnosis.notes {
         text.push_str(&titled(Styled(HEADING, "note"), note));
     }
-    let hint = diagnosis.hint.as_ref().map(|hint| hint.text(words));
+    let hint = diagnosis.hint.as_ref();
+    let hint = hint.map(|hint| hint.text(words, all_fences));
     for help in hint.iter().chain(&diagnosis.help) {
         text.push_str(&titled(Styled(HELP, "help"), help));
     }

@@ -31,6 +31,8 @@ pub struct CheckSummary {
     pub repeated_waits: Vec<SourcePosition>,
     /// What else the result rests on, to follow "assuming that".
     pub assumptions: Vec<String>,
+    /// What else to know, whatever the outcome.
+    pub notes: Vec<String>,
 }
 
 /// How a check ended.
