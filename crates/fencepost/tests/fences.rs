@@ -55,12 +55,10 @@ fn a_report_ends_with_the_fences_that_are_missing() {
     let lines: Vec<&str> = json.lines().collect();
     assert_eq!(lines.len(), 2, "{json}");
     assert!(!lines[0].contains("fencepost-fences/1"), "{json}");
-    assert!(
-        lines[1].contains(
-            "\"fences\":{\"schema\":\"fencepost-fences/1\",\"result\":\"needed\",\"verified\":true,"
-        ),
-        "{json}"
-    );
+    let fences = "\"fences\":{\"schema\":\"fencepost-fences/1\",\"type\":\"fences\",";
+    assert!(lines[1].contains(fences), "{json}");
+    let needed = "\"result\":\"needed\",\"verified\":true,\"fences\":[{\"before\":{";
+    assert!(lines[1].contains(needed), "{json}");
 }
 
 #[test]

@@ -12,6 +12,9 @@ pub const FENCES_SCHEMA: &str = "fencepost-fences/1";
 pub struct FencesObject {
     /// [`FENCES_SCHEMA`].
     pub schema: &'static str,
+    /// `fences`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
     /// `needed`, `not-needed` or `unknown`.
     pub result: &'static str,
     /// Whether the program is verified with them.

@@ -169,6 +169,7 @@ impl Fences {
         let places = self.needed().into_iter().flat_map(FenceSet::places);
         FencesObject {
             schema: FENCES_SCHEMA,
+            kind: "fences",
             result,
             verified: outcome.is_verified(),
             fences: places.map(FencePlace::object).collect(),
