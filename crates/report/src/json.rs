@@ -4,6 +4,7 @@
 //! added within a version. [`check`] has the objects of checked programs.
 
 pub mod check;
+pub mod fences;
 
 use std::collections::BTreeMap;
 

@@ -87,6 +87,11 @@ fn found() {
     };
     assert_eq!(found.outcome(), Outcome::Found);
     both("summary-found.txt", &found, MemoryModel::TSO);
+    let with_note = CheckSummary {
+        notes: vec!["no operation was met at src/lock.rs:31".into()],
+        ..found
+    };
+    both("summary-note.txt", &with_note, MemoryModel::TSO);
 }
 
 #[test]

@@ -136,6 +136,21 @@ fn store_buffering_at_several_widths() {
     }
 }
 
+/// How to come by all fences follows the hint, and is nowhere else.
+#[test]
+fn fences_for_all_cycles_are_pointed_to() {
+    let program = store_buffering();
+    let finding = program.violation(MemoryModel::TSO);
+    let mut reporter = program.reporter(MemoryModel::TSO);
+    let without = plain(&reporter.finding(&finding));
+    reporter.all_fences = Some("all fences are elsewhere");
+    let with = plain(&reporter.finding(&finding));
+    let hint = "there may be other cycles\n";
+    let followed = format!("{hint}      all fences are elsewhere\n");
+    assert_eq!(with, without.replacen(hint, &followed, 1));
+    assert_ne!(with, without);
+}
+
 #[test]
 fn colours_are_there_and_are_all_that_is_stripped() {
     let program = store_buffering();

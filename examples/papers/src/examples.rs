@@ -15,6 +15,16 @@ pub enum Verdict {
     Unsafe,
 }
 
+/// What the fixed version of a program has and the original one has not. Some of it is in a loop or in a function that
+/// several threads call; what is counted is places in the source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fix {
+    /// Full fences: `fence(SeqCst)`.
+    pub full: usize,
+    /// What keeps stores in order, and changes nothing under TSO: `fence(Release)`, and stores that are `Release`.
+    pub stores: usize,
+}
+
 /// One program.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
@@ -28,6 +38,8 @@ pub struct Example {
     pub source_text: &'static str,
     /// The program, to be checked.
     pub program: fn(Version),
+    /// What makes the fixed version safe, under TSO and under PSO.
+    pub fix: Fix,
     /// The papers' verdict on the original version under TSO.
     pub tso: Verdict,
     /// The papers' verdict on the original version under PSO.
@@ -43,6 +55,7 @@ impl Example {
         [name, title]: [&'static str; 2],
         (source_file, source_text): (&'static str, &'static str),
         program: fn(Version),
+        fix: Fix,
         tso: Verdict,
     ) -> Self {
         Example {
@@ -51,6 +64,7 @@ impl Example {
             source_file,
             source_text,
             program,
+            fix,
             tso,
             // All of them are.
             pso: Verdict::Unsafe,
@@ -77,6 +91,7 @@ pub static EXAMPLES: [Example; 10] = [
         ["store-buffering", "store buffering"],
         store_buffering::SOURCE,
         store_buffering::program,
+        Fix { full: 2, stores: 0 },
         Verdict::Unsafe,
     )
     .in_sober(figures::SOBER_STORE_BUFFERING),
@@ -84,6 +99,7 @@ pub static EXAMPLES: [Example; 10] = [
         ["dekker", "Dekker's lock"],
         dekker::SOURCE,
         dekker::program,
+        Fix { full: 3, stores: 1 },
         Verdict::Unsafe,
     )
     .in_sober(figures::SOBER_DEKKER)
@@ -92,6 +108,7 @@ pub static EXAMPLES: [Example; 10] = [
         ["bakery", "Lamport's bakery"],
         bakery::SOURCE,
         bakery::program,
+        Fix { full: 2, stores: 2 },
         Verdict::Unsafe,
     )
     .in_sober(figures::SOBER_BAKERY)
@@ -100,6 +117,7 @@ pub static EXAMPLES: [Example; 10] = [
         ["takequeue", "a work-stealing queue"],
         take_queue::SOURCE,
         take_queue::program,
+        Fix { full: 2, stores: 1 },
         Verdict::Unsafe,
     )
     .in_sober(figures::SOBER_TAKE_QUEUE),
@@ -107,12 +125,14 @@ pub static EXAMPLES: [Example; 10] = [
         ["idle-consumer", "a consumer that sleeps"],
         idle_consumer::SOURCE,
         idle_consumer::program,
+        Fix { full: 2, stores: 0 },
         Verdict::Unsafe,
     ),
     Example::new(
         ["msn", "Michael and Scott's non-blocking queue"],
         msn::SOURCE,
         msn::program,
+        Fix { full: 0, stores: 1 },
         Verdict::Safe,
     )
     .in_bss(figures::BSS_MSN),
@@ -120,6 +140,7 @@ pub static EXAMPLES: [Example; 10] = [
         ["ms2", "Michael and Scott's two-lock queue"],
         ms2::SOURCE,
         ms2::program,
+        Fix { full: 0, stores: 1 },
         Verdict::Safe,
     )
     .in_bss(figures::BSS_MS2),
@@ -127,6 +148,7 @@ pub static EXAMPLES: [Example; 10] = [
         ["harris", "Harris's non-blocking set"],
         harris::SOURCE,
         harris::program,
+        Fix { full: 0, stores: 1 },
         Verdict::Safe,
     )
     .in_bss(figures::BSS_HARRIS),
@@ -134,6 +156,7 @@ pub static EXAMPLES: [Example; 10] = [
         ["lazylist", "the lazy list of Heller and others"],
         lazylist::SOURCE,
         lazylist::program,
+        Fix { full: 0, stores: 1 },
         Verdict::Safe,
     )
     .in_bss(figures::BSS_LAZYLIST),
@@ -141,6 +164,7 @@ pub static EXAMPLES: [Example; 10] = [
         ["snark", "Snark, a deque with double compare-and-swap"],
         snark::SOURCE,
         snark::program,
+        Fix { full: 0, stores: 1 },
         Verdict::Safe,
     )
     .in_bss(figures::BSS_SNARK),

@@ -26,7 +26,7 @@ pub mod take_queue;
 use fencepost::sync::atomic::Ordering::{self, Relaxed, Release};
 use fencepost::sync::atomic::fence;
 
-pub use examples::{EXAMPLES, Example, Verdict};
+pub use examples::{EXAMPLES, Example, Fix, Verdict};
 
 /// Which of the two programs in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

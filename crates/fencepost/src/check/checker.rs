@@ -1,5 +1,6 @@
 //! The settings of a check.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::panic::Location;
 use std::path::PathBuf;
@@ -11,10 +12,10 @@ use fencepost_explore::Schedule;
 
 use super::checkpoint::Identity;
 use super::environment;
-use super::fences::{self, Fences};
+use super::fences::{self, Fences, Strength};
 use super::outcome::Outcome;
 use super::running;
-use crate::rt::{Insertions, STACK_SIZES, Setup, Stride, Target};
+use crate::rt::{Insertion, Insertions, Place, STACK_SIZES, Setup, Stride, Target};
 
 /// How many workers there can be.
 pub(super) const WORKERS: RangeInclusive<usize> = 1..=1024;
@@ -70,6 +71,8 @@ pub enum Strategy {
 /// | `FENCEPOST_STRICT_BOUND` | `on` or `off` | [`strict_bound`](Self::strict_bound) |
 /// | `FENCEPOST_LEAK_CHECK` | `on` or `off` | [`leak_check`](Self::leak_check) |
 /// | `FENCEPOST_SUMMARY` | `on` or `off` | [`summary`](Self::summary) |
+/// | `FENCEPOST_FENCES` | `on` or `off` | [`fences`](Self::fences) |
+/// | `FENCEPOST_INSERT_FENCE` | places with commas between them, each perhaps with `=release` | [`insert_fence`](Self::insert_fence) |
 /// | `FENCEPOST_STACK_SIZE` | bytes | [`stack_size`](Self::stack_size) |
 /// | `FENCEPOST_PROGRESS` | `on` or `off` | [`progress`](Self::progress) |
 /// | `FENCEPOST_CHECKPOINT` | a file or a folder | [`checkpoint`](Self::checkpoint) |
@@ -95,7 +98,11 @@ pub struct Checker {
     pub(super) settings: explore::Settings,
     pub(super) replayed: Option<Schedule>,
     pub(super) name: Option<String>,
-    /// Fences that the program is checked with and does not have.
+    /// Whether the report ends with the fences that are missing.
+    pub(super) fences: bool,
+    /// Fences that the program is checked with and does not have: what the user wants to try, and what is tried
+    /// for whoever asks which are missing.
+    pub(super) tried: Vec<(Place, Insertion)>,
     pub(super) insertions: Arc<Insertions>,
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) checkpoint_every: Duration,
@@ -126,6 +133,8 @@ impl Checker {
             settings: explore::Settings::default(),
             replayed: None,
             name: None,
+            fences: false,
+            tried: Vec::new(),
             insertions: Arc::default(),
             checkpoint: None,
             checkpoint_every: Duration::from_secs(60),
@@ -268,6 +277,59 @@ impl Checker {
     /// said otherwise. In a test, `cargo test -- --show-output` shows it.
     pub fn summary(mut self, is_on: bool) -> Self {
         self.summary = is_on;
+        self
+    }
+
+    /// Whether the report of a program that is not store-buffer safe ends with the fences that are missing, as
+    /// [`infer_fences`](Self::infer_fences) finds them, and [`Outcome::fences`] has them. For that the program is checked a
+    /// few times more, and not only up to the first finding. Not unless said otherwise. One execution that is replayed
+    /// says nothing about all fences, and has none in its report; [`Strategy::Random`] and [`Strategy::Pct`] are refused.
+    pub fn fences(mut self, is_on: bool) -> Self {
+        self.fences = is_on;
+        self
+    }
+
+    /// Checks the program as if it had a fence here too: before the operation at this place, which is written as in
+    /// reports, `src/lock.rs:31:9`, or before all operations of a line, `src/lock.rs:31`. The end of the path is enough.
+    /// Call it for each fence. Nothing has to be built again to try others; what the program comes to rests on
+    /// them, and the report says so.
+    ///
+    /// ```
+    /// use fencepost::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    /// use fencepost::{Checker, Strength, thread};
+    ///
+    /// fn program() {
+    ///     let flags = [AtomicBool::new(false), AtomicBool::new(false)];
+    ///     thread::scope(|scope| {
+    ///         for own in 0..2 {
+    ///             let flags = &flags;
+    ///             scope.spawn(move || {
+    ///                 flags[own].store(true, Relaxed);
+    ///                 flags[1 - own].load(Relaxed)
+    ///             });
+    ///         }
+    ///     });
+    /// }
+    ///
+    /// assert!(Checker::new().run(program).is_wrong());
+    /// let fences = Checker::new().infer_fences(program);
+    /// let missing = &fences.needed().unwrap().places()[0];
+    /// let checker = Checker::new().insert_fence(missing.position(), Strength::Full);
+    /// assert!(checker.run(program).is_verified());
+    /// ```
+    ///
+    /// # Panics
+    /// If it is not a place.
+    #[track_caller]
+    pub fn insert_fence(mut self, before: impl fmt::Display, strength: Strength) -> Self {
+        let text = before.to_string();
+        match fences::place(&text) {
+            Some(place) => self.tried.push((place, strength.into())),
+            None => panic!(
+                "`{text}` is no place for a fence: say before which operation, by file, line and perhaps column, \
+                 as in `src/lock.rs:31:9`"
+            ),
+        }
         self
     }
 

@@ -73,6 +73,13 @@ impl CheckpointFile {
                 path.display()
             ));
         }
+        if !checker.tried.is_empty() {
+            return Err(format!(
+                "a check with fences that the program does not have (`insert_fence`) has no checkpoints, but this \
+                 one is to keep them in {}: insert no fences, or have no file for checkpoints",
+                path.display()
+            ));
+        }
         if check.captures && checker.name.is_none() {
             return Err(format!(
                 "the program of this check captures values, and what was explored with others must not be \

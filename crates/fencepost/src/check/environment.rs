@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use super::checker::{Checker, Strategy, WORKERS};
+use super::fences;
 use crate::rt::{STACK_SIZES, Stride, Target};
 
 /// Overrides settings by variables.
@@ -194,6 +195,16 @@ fn apply_from(
         c.summary = is_on(text)?;
         Some(())
     })?;
+    read("FENCEPOST_FENCES", switch, &mut |text| {
+        c.fences = is_on(text)?;
+        Some(())
+    })?;
+    let places = "places such as `src/lock.rs:31:9` or `src/lock.rs:31`, with commas between them, each perhaps \
+                  followed by `=release`";
+    read("FENCEPOST_INSERT_FENCE", places, &mut |text| {
+        c.tried = fences::chosen(text)?;
+        Some(())
+    })?;
     let bytes = number(*STACK_SIZES.start() as u64, *STACK_SIZES.end() as u64) + " (bytes)";
     read("FENCEPOST_STACK_SIZE", &bytes, &mut |text| {
         c.setup.stack_size = text
@@ -250,6 +261,7 @@ fn duration(text: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use super::fences::Strength;
     use super::*;
 
     fn with(variable: &str, value: &str) -> Result<Checker, String> {
@@ -311,6 +323,26 @@ mod tests {
     fn a_summary_can_be_asked_for() {
         assert!(with("FENCEPOST_SUMMARY", "1").is_ok_and(|checker| checker.summary));
         assert!(with("FENCEPOST_SUMMARY", "off").is_ok_and(|checker| !checker.summary));
+    }
+
+    #[test]
+    fn fences_can_be_asked_for() {
+        assert!(with("FENCEPOST_FENCES", "1").is_ok_and(|checker| checker.fences));
+        assert!(with("FENCEPOST_FENCES", "off").is_ok_and(|checker| !checker.fences));
+    }
+
+    #[test]
+    fn fences_can_be_inserted() {
+        let text = "src/lock.rs:31:9, lock.rs:40=release";
+        let checker = with("FENCEPOST_INSERT_FENCE", text).unwrap();
+        let by_method = Checker::new()
+            .insert_fence("src/lock.rs:31:9", Strength::Full)
+            .insert_fence("lock.rs:40", Strength::Stores);
+        assert_eq!(checker.tried, by_method.tried);
+        for wrong in ["", "lock.rs", "lock.rs:4,", "lock.rs:4=acquire"] {
+            let complaint = with("FENCEPOST_INSERT_FENCE", wrong).unwrap_err();
+            assert!(complaint.contains("`src/lock.rs:31`"), "{complaint}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use fencepost_memory::Address;
 use fencepost_report::check::{self as report, CheckFinding, CheckSummary};
 use rustc_hash::FxHashMap;
 
+use super::fences::{Fences, NOT_KNOWN};
 use super::showing::{Showing, ShownFinding, ShownSummary};
 
 /// What a check came to.
@@ -38,12 +39,25 @@ pub struct Details {
     pub(super) borderline: u64,
     pub(super) showing: Arc<Showing>,
     pub(super) shown: OnceLock<ShownSummary>,
+    /// The fences that are missing, if they were asked for.
+    pub(super) fences: Option<Box<Fences>>,
 }
 
 impl Details {
     fn shown(&self) -> &ShownSummary {
-        self.shown
-            .get_or_init(|| self.showing.summary(&self.summary))
+        self.shown.get_or_init(|| {
+            let fences = self.fences.as_deref().map(Fences::object);
+            self.showing.summary(&self.summary, fences)
+        })
+    }
+
+    /// What the report ends with, if fences were asked for.
+    fn fences_text(&self) -> Option<String> {
+        match self.fences.as_deref()? {
+            // What is wrong has been shown.
+            Fences::Unknown(_) if self.faults > 0 => Some(format!("{NOT_KNOWN}\n")),
+            fences => Some(fences.to_string()),
+        }
     }
 }
 
@@ -137,6 +151,12 @@ impl Outcome {
         }
     }
 
+    /// The fences that make the program store-buffer safe, if it is not and they were
+    /// [asked for](crate::Checker::fences).
+    pub fn fences(&self) -> Option<&Fences> {
+        self.details().fences.as_deref()
+    }
+
     /// Whether the program is correct on the target.
     pub fn is_verified(&self) -> bool {
         matches!(self, Outcome::Verified(_))
@@ -199,6 +219,10 @@ impl Outcome {
             text.push('\n');
         }
         text.push_str(&details.shown().text);
+        if let Some(fences) = details.fences_text() {
+            text.push('\n');
+            text.push_str(&fences);
+        }
         text
     }
 

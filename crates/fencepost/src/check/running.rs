@@ -15,11 +15,15 @@ use fencepost_report::check::{CheckFinding, CheckSummary, Gap};
 use super::checker::{Checker, Strategy};
 use super::checkpoint::{CheckpointFile, Identity};
 use super::consequence;
+use super::fences;
 use super::outcome::{Details, Finding, Outcome};
 use super::problems::{Translator, gap};
 use super::progress::ProgressLine;
 use super::showing::Showing;
-use crate::rt::{Checked, Current, ProgramError, Registry, Runtime, Setup, Stride, Target};
+use crate::rt::{
+    Checked, Current, Insertion, Insertions, ProgramError, Registry, Runtime, Setup, Stride,
+    Target,
+};
 
 /// The most often that a check is begun again because something turned out to be visible.
 const MOST_RESTARTS: usize = 1000;
@@ -27,6 +31,11 @@ const MOST_RESTARTS: usize = 1000;
 /// Checks a program.
 #[track_caller]
 pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outcome {
+    let has_fences = checker.fences && checker.replayed.is_none();
+    if has_fences {
+        // Not after an hour.
+        fences::refuse_samples(checker);
+    }
     let (report, registry) = explored(checker, &program, check);
     let mut outcome = outcome(checker, &report, Arc::clone(&registry));
     if checker.confirm && checker.setup.store_buffers.is_none() {
@@ -37,6 +46,10 @@ pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outco
                 in_own_thread(|| consequence::of(checker, &program, check, found, &registry));
             finding.finding.consequence = Some(consequence);
         }
+    }
+    if has_fences && outcome.violations() > 0 {
+        let fences = fences::infer(checker, program, check);
+        outcome.details_mut().fences = Some(Box::new(fences));
     }
     outcome
 }
@@ -122,9 +135,9 @@ fn explore_program(
 ) -> Result<Explored, String> {
     let settings = settings(checker);
     let explore = |setup| {
-        let insertions = Arc::clone(&checker.insertions);
-        let registry = Arc::new(Registry::new(check.location).with_insertions(insertions));
-        explore_from(checker, program, check, &settings, setup, registry)
+        let insertions = Insertions::clone(&checker.insertions).with_chosen(&checker.tried);
+        let registry = Registry::new(check.location).with_insertions(Arc::new(insertions));
+        explore_from(checker, program, check, &settings, setup, Arc::new(registry))
     };
     let explored = explore(checker.setup)?;
     if !matches!(settings.strategy, Exploring::Replay(_)) || fits(&explored.0) {
@@ -336,7 +349,7 @@ pub(super) fn outcome(
     };
     let stride = checker.setup.store_buffers.and(registry.stride());
     let showing = Showing::new(Arc::clone(&registry), checker.setup.target, model, stride);
-    let showing = Arc::new(showing);
+    let showing = Arc::new(showing.with_all_fences(fences::are_told(checker)));
     let translator = Translator { showing: &showing };
     let is_replay = checker.replayed.is_some();
 
@@ -402,6 +415,7 @@ pub(super) fn outcome(
         repeated_waits: places(&mut registry.waits().into_iter()),
         store_buffers: checker.setup.store_buffers.is_some(),
         assumptions: assumptions(checker),
+        notes: notes(&registry),
     };
     let details = Details {
         showing,
@@ -412,6 +426,7 @@ pub(super) fn outcome(
         borderline: report.borderline,
         findings,
         summary,
+        fences: None,
     };
     if faults > 0 {
         Outcome::ProgramError(details)
@@ -441,7 +456,31 @@ fn assumptions(checker: &Checker) -> Vec<String> {
              been unparked, although `std` allows that (`spurious_wakeups(false)`)",
         );
     }
-    all.into_iter().map(str::to_owned).collect()
+    let mut all: Vec<String> = all.into_iter().map(str::to_owned).collect();
+    for (place, insertion) in &checker.tried {
+        let fence = match insertion {
+            Insertion::StoreBarrier => "Release",
+            Insertion::Fence | Insertion::SeqCstStore => "SeqCst",
+        };
+        let place = SourcePosition::new(&place.file, place.line, place.column);
+        all.push(format!(
+            "`fence(Ordering::{fence})` is before {place}, where the program has none (`insert_fence`)"
+        ));
+    }
+    all
+}
+
+/// What else the user has to know.
+fn notes(registry: &Registry) -> Vec<String> {
+    let not_met = registry.insertions().not_met();
+    not_met
+        .map(|place| {
+            let place = SourcePosition::new(&place.file, place.line, place.column);
+            format!(
+                "no operation was met at {place}, before which a fence was to be inserted: it changed nothing"
+            )
+        })
+        .collect()
 }
 
 /// A witness that does not check is a bug of ours, and nothing that the tool says can be trusted.

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use fencepost_memory::{Address, MemoryModel};
 use fencepost_report::check::{CheckFinding, CheckSummary, Reporter, Target as ReportTarget};
 use fencepost_report::json::check::{FindingObject, SummaryObject};
+use fencepost_report::json::fences::FencesObject;
 use fencepost_report::json::line;
 use rustc_hash::FxHashMap;
 
@@ -20,6 +21,8 @@ pub(super) struct Showing {
     model: MemoryModel,
     sources: SourceFiles,
     names: OnceLock<Names>,
+    /// Where fences are named that rule out all violations.
+    all_fences: Option<&'static str>,
 }
 
 /// A finding as it is shown.
@@ -52,7 +55,13 @@ impl Showing {
             model,
             sources: SourceFiles::default(),
             names: OnceLock::new(),
+            all_fences: None,
         }
+    }
+
+    /// The same, with how to come by fences that rule out all violations.
+    pub(super) fn with_all_fences(self, all_fences: Option<&'static str>) -> Self {
+        Showing { all_fences, ..self }
     }
 
     pub(super) fn names(&self) -> &Names {
@@ -87,10 +96,17 @@ impl Showing {
         })
     }
 
-    pub(super) fn summary(&self, summary: &CheckSummary) -> ShownSummary {
+    pub(super) fn summary(
+        &self,
+        summary: &CheckSummary,
+        fences: Option<FencesObject>,
+    ) -> ShownSummary {
         self.with_reporter(&FxHashMap::default(), |reporter| ShownSummary {
             text: reporter.summary(summary),
-            json: line(&SummaryObject::new(summary, reporter)),
+            json: line(&SummaryObject {
+                fences,
+                ..SummaryObject::new(summary, reporter)
+            }),
         })
     }
 
@@ -101,7 +117,10 @@ impl Showing {
     ) -> R {
         let names = CheckNames::new(self.names(), &self.sources, self.target, first_values);
         let target = ReportTarget::of(self.model);
-        show(&Reporter::new(target, &names, &self.sources))
+        show(&Reporter {
+            all_fences: self.all_fences,
+            ..Reporter::new(target, &names, &self.sources)
+        })
     }
 }
 

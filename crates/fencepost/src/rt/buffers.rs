@@ -18,6 +18,7 @@ use fencepost_explore::{Effect, Intent, Standing, Touch, TouchKind};
 use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::execution::{Execution, Phase};
+use super::insertions::Inserted;
 use super::mapping::{Drains, Events, Target};
 use super::operation::Current;
 
@@ -394,6 +395,14 @@ impl Current {
         self.has_store_buffers() && !self.is_direct() && !self.is_alone()
     }
 
+    /// What is done to operations at a place.
+    pub(crate) fn inserted(self, location: &'static Location<'static>) -> Inserted {
+        self.with(|execution| match execution.has_insertions {
+            true => execution.names.registry().insertions().inserted(location.into()),
+            false => Inserted::default(),
+        })
+    }
+
     /// Waits until stores of the calling thread are in memory.
     #[inline]
     pub(crate) fn drain(self, drains: Drains<'_>, location: &'static Location<'static>) {
@@ -404,9 +413,18 @@ impl Current {
 
     #[cold]
     fn drain_buffer(self, drains: Drains<'_>, location: &'static Location<'static>) {
+        let inserted = self.inserted(location).barrier();
         let last = self.with(|execution| {
             let thread = execution.thread;
-            execution.buffers.drain(thread, drains)
+            if inserted == Some(Operation::StoreBarrier) {
+                execution.buffers.bar(thread);
+            }
+            if inserted != Some(Operation::Fence) {
+                return execution.buffers.drain(thread, drains);
+            }
+            let last = execution.buffers.drain(thread, Drains::Everything);
+            execution.buffers.forget_drain(thread);
+            last
         });
         for commit in last {
             self.stop_before(Intent::Join(commit), location);

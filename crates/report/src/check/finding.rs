@@ -35,7 +35,7 @@ pub(super) fn text(reporter: &Reporter<'_>, finding: &CheckFinding) -> String {
         let sentence = consequence_sentence(consequence, reporter);
         text.push_str(&titled(Styled(HEADING, "note"), &sentence));
     }
-    text.push_str(&advice(&diagnosis, &words));
+    text.push_str(&advice(&diagnosis, &words, reporter.all_fences));
     text.push_str(&execution(finding, &diagnosis, &words, width));
     if let Problem::StoreBuffer {
         explained: Ok(explained),
@@ -120,12 +120,13 @@ pub(crate) fn consequence_sentence(consequence: &Consequence, reporter: &Reporte
     }
 }
 
-fn advice(diagnosis: &Diagnosis, words: &Words<'_>) -> String {
+fn advice(diagnosis: &Diagnosis, words: &Words<'_>, all_fences: Option<&str>) -> String {
     let mut text = String::new();
     for note in &diagnosis.notes {
         text.push_str(&titled(Styled(HEADING, "note"), note));
     }
-    let hint = diagnosis.hint.as_ref().map(|hint| hint.text(words));
+    let hint = diagnosis.hint.as_ref();
+    let hint = hint.map(|hint| hint.text(words, all_fences));
     for help in hint.iter().chain(&diagnosis.help) {
         text.push_str(&titled(Styled(HELP, "help"), help));
     }

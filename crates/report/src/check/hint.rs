@@ -39,8 +39,9 @@ impl Hint {
         Hint { gaps, alternative }
     }
 
-    /// The hint as a sentence and further lines.
-    pub(super) fn text(&self, words: &Words<'_>) -> String {
+    /// The hint as a sentence and further lines. It is for one cycle; `all_fences` is how to come by what rules out
+    /// all of them.
+    pub(super) fn text(&self, words: &Words<'_>, all_fences: Option<&str>) -> String {
         let file = self.file(words);
         let mut places: Vec<(String, Vec<String>)> = Vec::new();
         for gap in &self.gaps {
@@ -100,7 +101,11 @@ impl Hint {
                 list(&writes)
             );
         }
-        text + "\ncheck again after the change: there may be other cycles"
+        text += "\ncheck again after the change: there may be other cycles";
+        if let Some(how) = all_fences {
+            let _ = write!(text, "\n{how}");
+        }
+        text
     }
 
     /// The file in which all gaps are, if that is one.

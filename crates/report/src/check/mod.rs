@@ -107,6 +107,9 @@ pub struct Reporter<'a> {
     pub sources: &'a dyn Sources,
     /// How many columns a line should have at most. Sentences are left for the terminal to wrap.
     pub width: usize,
+    /// How to come by fences that rule out all cycles of the program, and not only the one that is shown, if there
+    /// is a way: to follow "there may be other cycles".
+    pub all_fences: Option<&'static str>,
 }
 
 impl<'a> Reporter<'a> {
@@ -117,6 +120,7 @@ impl<'a> Reporter<'a> {
             names,
             sources,
             width: 100,
+            all_fences: None,
         }
     }
 

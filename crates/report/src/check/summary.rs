@@ -33,6 +33,8 @@ pub struct CheckSummary {
     pub store_buffers: bool,
     /// What else the result rests on, to follow "assuming that".
     pub assumptions: Vec<String>,
+    /// What else to know, whatever the outcome.
+    pub notes: Vec<String>,
 }
 
 /// How a check ended.

@@ -27,6 +27,9 @@ pub(super) fn text(reporter: &Reporter<'_>, summary: &CheckSummary) -> String {
             let _ = writeln!(text, "  assuming that {assumption}");
         }
     }
+    for note in &summary.notes {
+        let _ = writeln!(text, "  note: {}", tidy(note, 400));
+    }
     text
 }
 

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 pub use problem::ProblemObject;
 
+use super::fences::FencesObject;
 use super::{EventObject, pso_locked};
 use crate::check::{
     CheckFinding, CheckSummary, Consequence, Gap, Mark, Outcome, Reporter, assumptions,
@@ -38,7 +39,8 @@ pub struct PlaceObject {
 }
 
 impl PlaceObject {
-    fn new(position: &SourcePosition) -> Self {
+    /// A place.
+    pub fn new(position: &SourcePosition) -> Self {
         PlaceObject {
             file: position.file.clone(),
             line: position.line,
@@ -326,12 +328,18 @@ pub struct SummaryObject {
     pub waiting_loops: Vec<PlaceObject>,
     /// What the result rests on, each to follow "assuming that".
     pub assumptions: Vec<String>,
+    /// What else to know; absent if there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The fences that are missing, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fences: Option<FencesObject>,
     /// The version of Fencepost.
     pub version: &'static str,
 }
 
 impl SummaryObject {
-    /// The summary as an object.
+    /// The summary as an object, without fences: those are the caller's to add.
     pub fn new(summary: &CheckSummary, reporter: &Reporter<'_>) -> Self {
         let target = &reporter.target;
         let outcome = summary.outcome();
@@ -359,6 +367,8 @@ impl SummaryObject {
                 .map(PlaceObject::new)
                 .collect(),
             assumptions: assumptions(summary),
+            notes: summary.notes.clone(),
+            fences: None,
             version: env!("CARGO_PKG_VERSION"),
         }
     }

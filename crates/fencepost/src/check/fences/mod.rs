@@ -13,6 +13,7 @@
 mod hitting;
 mod shown;
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use fencepost_explore::{Problem, Report, Watched, shows_violation};
@@ -24,12 +25,13 @@ use super::checkpoint::Identity;
 use super::outcome::Outcome;
 use super::running;
 use crate::rt::names::SourceLocation;
-use crate::rt::{Checked, Insertion, Insertions, ProgramError, Registry, Target};
+use crate::rt::{Checked, Insertion, Insertions, Place, ProgramError, Registry, Target};
 use hitting::{Choice, Item, cheapest};
 
 #[cfg(test)]
 mod tests;
 
+pub(super) use shown::NOT_KNOWN;
 pub use shown::{FencePlace, FenceSet, Fences, Instead};
 
 /// How strong a fence is.
@@ -48,6 +50,35 @@ impl From<Strength> for Insertion {
             Strength::Full => Insertion::Fence,
         }
     }
+}
+
+/// `src/lock.rs:31:9`, or `src/lock.rs:31` for all operations of the line.
+pub(super) fn place(text: &str) -> Option<Place> {
+    let number = |text: &str| text.parse::<u32>().ok().filter(|&number| number > 0);
+    let (rest, last) = text.trim().rsplit_once(':')?;
+    let last = number(last)?;
+    let (file, line, column) = match rest.rsplit_once(':') {
+        Some((file, line)) if number(line).is_some() => (file, number(line)?, last),
+        _ => (rest, last, 0),
+    };
+    let file = file.to_owned();
+    let place = Place { file, line, column };
+    (!place.file.is_empty()).then_some(place)
+}
+
+/// Places with commas between them. With `=release` a fence is one between stores, else it is a full one.
+pub(super) fn chosen(text: &str) -> Option<Vec<(Place, Insertion)>> {
+    let one = |text: &str| {
+        let (place_text, strength) = match text.trim().split_once('=') {
+            None => (text, Strength::Full),
+            Some((place, strength)) if strength.eq_ignore_ascii_case("release") => {
+                (place, Strength::Stores)
+            }
+            Some(_) => return None,
+        };
+        Some((place(place_text)?, strength.into()))
+    };
+    text.split(',').map(one).collect()
 }
 
 /// Looks for a smallest set of fences that makes the program safe.
@@ -117,6 +148,7 @@ impl Search {
         checker.checkpoint = None;
         checker.replayed = None;
         checker.monitor = true;
+        checker.fences = false;
         Search {
             watched: running::settings(&checker).watched,
             target: checker.setup.target,
@@ -177,7 +209,8 @@ impl Search {
         let places = self.places.iter().zip(choice);
         places
             .filter_map(|(place, strength)| Some((place.location, (*strength)?.into())))
-            .collect()
+            .collect::<Insertions>()
+            .with_chosen(&self.checker.tried)
     }
 
     /// Whether an execution is a violation with these fences.
@@ -230,6 +263,9 @@ impl Search {
                 }
             }
         }
+        // Of sets that cost the same, one with late places: a fence right before what publishes something also keeps
+        // in order what came before and did not matter in these executions.
+        clause.sort_by_key(|item: &Item| (Reverse(item.place), item.strength));
         clause
     }
 
@@ -249,7 +285,7 @@ impl Search {
             let place = &self.places[number];
             let (location, has_several) = (place.location, place.has_several());
             // With a part of the executions one does not know.
-            let instead = match is_complete && !has_several {
+            let instead = match is_complete {
                 true => self.instead(choice, number, strength),
                 false => None,
             };
@@ -269,12 +305,7 @@ impl Search {
         others[number] = None;
         let mut stores: Vec<SourceLocation> = Vec::new();
         for (access, location) in self.violations.iter().flatten() {
-            let number = self.numbers[location];
-            let is_free = others[number].is_none() && !self.places[number].has_several();
-            if matches!(access.operation, Operation::Store(_))
-                && is_free
-                && !stores.contains(location)
-            {
+            if matches!(access.operation, Operation::Store(_)) && !stores.contains(location) {
                 stores.push(*location);
             }
         }
@@ -290,6 +321,19 @@ impl Search {
             }
         }
         None
+    }
+}
+
+/// How to come by fences that rule out all violations, and not only one that is shown, if this checker has a way.
+pub(super) fn are_told(checker: &Checker) -> Option<&'static str> {
+    match checker.strategy {
+        Strategy::Exhaustive | Strategy::Bounded if checker.replayed.is_none() => {
+            Some(match checker.fences {
+                true => "what rules out all of them is at the end of the report",
+                false => "check with `FENCEPOST_FENCES=on` for fences that rule out all of them",
+            })
+        }
+        _ => None,
     }
 }
 

@@ -3,8 +3,10 @@
 use std::fmt;
 
 use fencepost_report::SourcePosition;
+use fencepost_report::json::check::PlaceObject;
+use fencepost_report::json::fences::{FENCES_SCHEMA, FenceObject, FencesObject, InsteadObject};
+use fencepost_report::json::line;
 use fencepost_report::text::counted;
-use serde_json::json;
 
 use super::Strength;
 use crate::check::naming::SourceFiles;
@@ -96,6 +98,27 @@ impl FencePlace {
             Strength::Full => "fence(Ordering::SeqCst)",
         }
     }
+
+    fn object(&self) -> FenceObject {
+        let instead = self.instead.as_ref().map(|instead| match instead {
+            Instead::ReleaseWrite => InsteadObject {
+                ordering: "Release",
+                store: None,
+                write: Some(PlaceObject::new(&self.position)),
+            },
+            Instead::SeqCstStore(store) => InsteadObject {
+                ordering: "SeqCst",
+                store: Some(PlaceObject::new(store)),
+                write: None,
+            },
+        });
+        FenceObject {
+            before: PlaceObject::new(&self.position),
+            inside: self.is_inside,
+            fence: self.fence(),
+            instead,
+        }
+    }
 }
 
 impl FenceSet {
@@ -134,45 +157,29 @@ impl Fences {
 
     /// It as a JSON object, in one line.
     pub fn json(&self) -> String {
-        let place =
-            |p: &SourcePosition| json!({"file": p.file, "line": p.line, "column": p.column});
+        line(&self.object()).trim_end().to_owned()
+    }
+
+    pub(in crate::check) fn object(&self) -> FencesObject {
         let (result, outcome) = match self {
             Fences::NotNeeded(outcome) => ("not-needed", outcome),
             Fences::Needed(set) => ("needed", &set.outcome),
             Fences::Unknown(outcome) => ("unknown", outcome),
         };
-        let fences: Vec<_> = self
-            .needed()
-            .into_iter()
-            .flat_map(FenceSet::places)
-            .map(|fence| {
-                let instead = match &fence.instead {
-                    None => serde_json::Value::Null,
-                    Some(Instead::ReleaseWrite) => {
-                        json!({"ordering": "Release", "write": place(&fence.position)})
-                    }
-                    Some(Instead::SeqCstStore(store)) => {
-                        json!({"ordering": "SeqCst", "store": place(store)})
-                    }
-                };
-                let fence_name = fence.fence();
-                json!({
-                    "before": place(&fence.position),
-                    "inside": fence.is_inside,
-                    "fence": fence_name,
-                    "instead": instead,
-                })
-            })
-            .collect();
-        json!({
-            "schema": "fencepost-fences/1",
-            "result": result,
-            "verified": outcome.is_verified(),
-            "fences": fences,
-        })
-        .to_string()
+        let places = self.needed().into_iter().flat_map(FenceSet::places);
+        FencesObject {
+            schema: FENCES_SCHEMA,
+            kind: "fences",
+            result,
+            verified: outcome.is_verified(),
+            fences: places.map(FencePlace::object).collect(),
+        }
     }
 }
+
+/// What is said of [`Fences::Unknown`].
+pub(in crate::check) const NOT_KNOWN: &str =
+    "which fences are needed is not known, because something else is wrong";
 
 impl fmt::Display for Fences {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -186,10 +193,7 @@ impl fmt::Display for Fences {
                     "no fence is needed in the executions that were run\n{outcome}"
                 )
             }
-            Fences::Unknown(outcome) => write!(
-                f,
-                "which fences are needed is not known, because something else is wrong\n{outcome}"
-            ),
+            Fences::Unknown(outcome) => write!(f, "{NOT_KNOWN}\n{outcome}"),
             Fences::Needed(set) => set.fmt(f),
         }
     }
@@ -219,6 +223,9 @@ impl fmt::Display for FenceSet {
                 writeln!(f, "    {}", text.trim())?;
             }
             match &fence.instead {
+                None if self.outcome.is_verified() => {
+                    writeln!(f, "    no SeqCst store would do instead")?;
+                }
                 None => {}
                 Some(Instead::ReleaseWrite) => {
                     writeln!(f, "    or Ordering::Release for this write instead")?;

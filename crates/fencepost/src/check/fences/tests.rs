@@ -3,6 +3,8 @@
 use std::panic::Location;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use fencepost_report::SourcePosition;
+
 use super::*;
 use crate::sync::atomic::{AtomicU32, fence};
 use crate::thread;
@@ -159,11 +161,11 @@ fn inferred(target: Target, threads: &[Vec<Act>]) -> Cost {
         Fences::Unknown(outcome) => panic!("{outcome}"),
     };
     assert!(set.outcome().is_verified(), "{set}");
-    let location = |place: &FencePlace| {
+    let location = |position: &SourcePosition| {
         let acts = threads.iter().flatten();
         let mut locations = acts.map(|act| SourceLocation::from(act(None)));
         let is_it = |location: &SourceLocation| {
-            (location.line(), location.column()) == (place.position().line, place.position().column)
+            (location.line(), location.column()) == (position.line, position.column)
         };
         locations
             .find(is_it)
@@ -172,13 +174,31 @@ fn inferred(target: Target, threads: &[Vec<Act>]) -> Cost {
     let insertions: Vec<(SourceLocation, Insertion)> = set
         .places()
         .iter()
-        .map(|place| (location(place), place.strength().into()))
+        .map(|place| (location(place.position()), place.strength().into()))
         .collect();
     for left_out in 0..insertions.len() {
         let mut fewer = insertions.clone();
         fewer.remove(left_out);
-        let (report, _) = search.check(fewer.into_iter().collect());
+        let (report, _) = search.check(fewer.iter().copied().collect());
         assert!(report.violations > 0, "{set}");
+        // What is said to do instead does; where nothing is, no store would.
+        let mut would_do = |store: SourceLocation| {
+            let mut with: Insertions = fewer.iter().copied().collect();
+            with.insert(store, Insertion::SeqCstStore);
+            search.check(with).0.violations == 0
+        };
+        let fence = &set.places()[left_out];
+        match fence.instead() {
+            Some(Instead::ReleaseWrite) => assert_eq!(fence.strength(), Strength::Stores),
+            Some(Instead::SeqCstStore(store)) => assert!(would_do(location(store)), "{set}"),
+            None => {
+                let all = threads.iter().flatten();
+                let all = all.map(|act| SourceLocation::from(act(None)));
+                for store in all {
+                    assert!(!would_do(store), "{set}");
+                }
+            }
+        }
     }
     let full = |place: &&FencePlace| place.strength() == Strength::Full;
     (set.places().len(), set.places().iter().filter(full).count())
@@ -278,6 +298,29 @@ fn a_fence_inside_of_a_macro_is_said_to_be_there() {
     let set = fences.needed().expect("fences are needed");
     assert!(set.places().iter().all(FencePlace::is_inside), "{fences}");
     assert!(fences.to_string().contains("inside of"), "{fences}");
+}
+
+#[test]
+fn places_are_read_as_reports_write_them() {
+    let at = |file: &str, line, column| {
+        let file = file.to_owned();
+        Some(Place { file, line, column })
+    };
+    assert_eq!(place("src/lock.rs:31:9"), at("src/lock.rs", 31, 9));
+    assert_eq!(place(" src/lock.rs:31"), at("src/lock.rs", 31, 0));
+    assert_eq!(place(r"C:\src\lock.rs:31"), at(r"C:\src\lock.rs", 31, 0));
+    for wrong in [
+        "",
+        "31",
+        ":31",
+        "src/lock.rs",
+        "lock.rs:0",
+        "lock.rs:1:0",
+        "lock.rs:x",
+        "lock.rs:-1",
+    ] {
+        assert_eq!(place(wrong), None, "{wrong}");
+    }
 }
 
 /// What does not happen again says nothing about fences, and does not keep the search going.

@@ -171,12 +171,12 @@ impl<V: Variable> Atomic<V> {
             _ => {}
         }
         let object = self.object.address();
+        let location = Location::caller();
         let drains = match current.target().buffers_store(ordering) {
-            true if current.buffers_stores() => {
-                return self.store_later(current, value, ordering, Location::caller());
-            }
-            true => Drains::Nothing,
             false => Drains::Everything,
+            true if !current.buffers_stores() => Drains::Nothing,
+            true if current.inserted(location).seq_cst_store => Drains::Everything,
+            true => return self.store_later(current, value, ordering, location),
         };
         let kind = (Effect::Write, drains);
         self.operation(current, kind, Location::caller(), |step| {
@@ -203,6 +203,8 @@ impl<V: Variable> Atomic<V> {
         location: &'static Location<'static>,
     ) {
         let object = self.object.address();
+        // A fence may have been inserted before it.
+        current.drain(Drains::Nothing, location);
         self.bring_up_to_date(current);
         let buffer = current.tokens(current.thread()).start;
         let intent = Intent::Access {
