@@ -316,3 +316,35 @@ fn what_comes_of_violations_on_x86_is_what_the_machine_shows() {
 fn what_comes_of_violations_on_pso_is_what_the_machine_shows() {
     consequences_are_known(Target::Pso, 600);
 }
+
+/// Fences that are tried are fences with store buffers too.
+#[test]
+fn fences_that_are_tried_drain_buffers() {
+    fn store_buffering() {
+        let flags = [AtomicU64::new(0), AtomicU64::new(0)];
+        let flags = Arc::new(flags);
+        let threads = [0, 1].map(|own| {
+            let flags = Arc::clone(&flags);
+            thread::spawn(move || {
+                flags[own].store(1, Relaxed);
+                flags[1 - own].load(Relaxed)
+            })
+        });
+        let seen = threads.map(|thread| thread.join().unwrap());
+        assert_ne!(seen, [0, 0], "neither has seen the other");
+    }
+    for target in [Target::X86, Target::Pso] {
+        let checker = Checker::new().target(target);
+        let fences = checker.infer_fences(store_buffering);
+        let fences = fences.needed().unwrap().places().to_vec();
+        let with_buffers = checker.store_buffers(true);
+        let without = with_buffers.run(store_buffering);
+        assert!(matches!(without, Outcome::ProgramError(_)), "{without}");
+        let mut fenced = with_buffers;
+        for place in &fences {
+            fenced = fenced.insert_fence(place.position(), place.strength());
+        }
+        let outcome = fenced.run(store_buffering);
+        assert!(outcome.is_verified(), "{outcome}");
+    }
+}
