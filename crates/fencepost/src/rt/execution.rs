@@ -263,6 +263,8 @@ impl Execution {
         for thread in self.present.drain(..) {
             self.slots[thread.index()].status = Status::Absent;
         }
+        // Nobody has made anything yet.
+        self.states.fill(0);
         self.own_things.clear();
         self.races.reset(serial);
         self.watched.clear();
