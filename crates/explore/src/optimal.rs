@@ -560,6 +560,8 @@ impl<P: Program> Optimal<P> {
     /// What the later event of a race touches when it comes first. With partners that is the same.
     fn reversed_footprint(&self, race: &Race) -> Footprint {
         let mut footprint = self.run.past.footprint(race.later);
+        // A hint that was forced is not when it comes earlier: it goes on since something has changed.
+        footprint.is_barrier = false;
         let intent = self.run.past.event(race.later).intent;
         if let Intent::Access { object, effect, .. } = intent
             && let Effect::WriteIf(condition) = effect

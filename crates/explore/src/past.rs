@@ -313,7 +313,8 @@ impl Past {
         };
         let first_link = self.links.len() as u32;
         let first_race = self.races.len() as u32;
-        if self.finds_races && !new.is_forced {
+        // Also one that is forced now could have gone on earlier, when what it watches was changed for a while.
+        if self.finds_races {
             match new.intent {
                 Intent::Hint => self.find_races(new.thread, new.intent, new.watched),
                 _ => self.find_races(new.thread, new.intent, new.touches),

@@ -473,6 +473,28 @@ fn the_monitor_sees_waits_and_notifications_drain() {
     );
 }
 
+/// A time-out that is put off comes when nobody else can go on, or earlier if something has changed meanwhile, even if
+/// it was changed back. The search within a bound plans nothing, so it is the measure.
+#[test]
+fn a_lock_beside_waits_with_time_outs_is_seen_in_every_order() {
+    let program = || {
+        let gate = Arc::new(Gate::new());
+        let other = Arc::clone(&gate);
+        let waiting = thread::spawn(move || {
+            let mut guard = other.is_open.lock().unwrap();
+            for _ in 0..3 {
+                (guard, _) = other.opened.wait_timeout(guard, SOON).unwrap();
+            }
+        });
+        drop(gate.is_open.lock().unwrap());
+        waiting.join().unwrap();
+    };
+    let checker = fencepost::Checker::new().spurious_wakeups(false);
+    let bounded = checker.clone().preemption_bound(100).strict_bound(true);
+    assert_eq!(bounded.run(program).executions(), 7);
+    assert_eq!(checker.run(program).executions(), 7);
+}
+
 #[test]
 fn a_condvar_outside_of_a_check_is_that_of_std() {
     let gate = Gate::new();
