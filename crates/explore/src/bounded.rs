@@ -91,9 +91,7 @@ impl<P: Program> Bounded<P> {
         self.is_bound_reached = false;
         self.executions = 0;
         self.abandoned = 0;
-        self.run.findings.borderline = 0;
-        self.run.findings.violations = 0;
-        self.run.findings.faults = 0;
+        self.run.findings.recount();
     }
 
     /// The bound.

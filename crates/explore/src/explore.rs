@@ -43,7 +43,7 @@ pub enum Limit {
 pub struct Progress {
     /// Executions run to an end.
     pub executions: u64,
-    /// Executions given up because what follows was known.
+    /// Executions given up because what follows was known, or run in vain.
     pub abandoned: u64,
     /// Steps taken, without repeated ones.
     pub steps: u64,
@@ -60,7 +60,8 @@ pub struct Progress {
 pub struct Report<E> {
     /// Executions run to an end, or to where something was found.
     pub executions: u64,
-    /// Executions given up because what follows was known.
+    /// Executions given up because what follows was known; or run in vain, since it turned out later that
+    /// operations touch more objects than was known, and the search began again.
     pub abandoned: u64,
     /// Steps taken, without repeated ones.
     pub steps: u64,
@@ -634,7 +635,11 @@ fn explore_bounded<P: Program>(
     let bound = within.is_bound_reached.then_some(within.bound());
     let gathered = within.gathered();
     let gathered = match &all {
-        Some(all) => gathered.merge(all.gathered()),
+        // Also if it began again, what was done within the bound is what it is.
+        Some(all) => gathered.merge(Gathered {
+            is_anew: false,
+            ..all.gathered()
+        }),
         None => gathered,
     };
     if gathered.findings.is_enough {

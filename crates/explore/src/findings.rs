@@ -107,6 +107,12 @@ impl<E: Clone + PartialEq> Findings<E> {
         self.is_enough |= other.is_enough;
     }
 
+    /// Counts from the beginning. What was kept is kept.
+    pub(crate) fn recount(&mut self) {
+        (self.faults, self.borderline, self.violations) = (0, 0, 0);
+        self.violations_at.clear();
+    }
+
     /// Hands over what is kept to another search, which then counts for itself.
     pub(crate) fn hand_over(&mut self, to: &mut Self) {
         std::mem::swap(&mut self.kept, &mut to.kept);

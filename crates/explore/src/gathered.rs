@@ -18,6 +18,8 @@ pub(crate) struct Gathered<E> {
     pub(crate) steps: u64,
     pub(crate) was_cut: bool,
     pub(crate) waits: FxHashSet<Option<LocationId>>,
+    /// Whether it began at the root again, so that what was done before was in vain.
+    pub(crate) is_anew: bool,
     /// The time that it took before this exploration went on from a checkpoint.
     pub(crate) earlier: Duration,
 }
@@ -32,6 +34,7 @@ impl<E: Clone + PartialEq> Gathered<E> {
             steps: 0,
             was_cut: false,
             waits: FxHashSet::default(),
+            is_anew: false,
             earlier: Duration::ZERO,
         }
     }
@@ -50,6 +53,7 @@ impl<E: Clone + PartialEq> Gathered<E> {
             was_cut: was_cut || run.was_bounded,
             waits: run.waits.clone(),
             findings: run.findings.clone(),
+            is_anew: false,
             earlier: Duration::ZERO,
         }
     }
@@ -60,7 +64,13 @@ impl<E: Clone + PartialEq> Gathered<E> {
         self
     }
 
+    /// Adds what was done later, or by another worker.
     pub(crate) fn merge(mut self, other: Self) -> Self {
+        if other.is_anew {
+            self.findings.recount();
+            self.abandoned += std::mem::take(&mut self.executions);
+            self.was_cut = false;
+        }
         self.findings.merge(other.findings);
         self.executions += other.executions;
         self.abandoned += other.abandoned;

@@ -15,6 +15,7 @@ mod gathered;
 mod letters;
 mod meeting;
 mod optimal;
+mod partners;
 mod past;
 mod pool;
 mod run;

@@ -17,20 +17,21 @@
 //!   blocked at the end of a deadlocked execution have races too.
 //! - **What an operation does may depend on the order.** A compare-exchange that
 //!   succeeded may fail in the reversed execution, and is then a read. Conditions on states tell
-//!   which it will be.
+//!   which it will be. Where it decides about other objects too, the operation is taken to write to all of
+//!   them always ([`partners`](crate::partners)).
 //! - **Outcomes.** An operation with several outcomes is explored with each of them from the same node.
 //!   Here an execution can turn out to be known half-way, and is given up then.
 
 use std::sync::{Arc, Mutex};
 
-use fencepost_memory::{Address, ThreadId};
-use rustc_hash::FxHashMap;
+use fencepost_memory::ThreadId;
 
 use crate::checkpoint::{Path, SavedNode, Tree};
 use crate::fault::Fault;
 use crate::fingerprint::Fingerprint;
 use crate::footprint::Footprint;
 use crate::gathered::Gathered;
+use crate::partners::Partners;
 use crate::past::{NONE, Past, Race};
 use crate::pool::{NodeRef, Plans, Pool, SharedNode, Task};
 use crate::program::{Effect, Intent, Program, Standing, TouchKind};
@@ -62,8 +63,8 @@ pub(crate) struct Optimal<P: Program> {
     forest: Forest,
     reversal: Reversal,
     last_thread: Option<ThreadId>,
-    /// For each object, those that some operation has touched together with it.
-    partners: FxHashMap<Address, Vec<Address>>,
+    /// Whether it has begun again at the root.
+    has_begun_again: bool,
     pool: Arc<Pool>,
     /// The nodes above this worker's part of the tree.
     shared: Vec<NodeRef>,
@@ -96,14 +97,15 @@ enum Choice {
 
 impl<P: Program> Optimal<P> {
     /// The worker that begins at the root, or one that has nothing to do yet.
-    pub(crate) fn new(run: Run<P>, pool: Arc<Pool>) -> Self {
+    pub(crate) fn new(mut run: Run<P>, pool: Arc<Pool>) -> Self {
+        run.partners = Some(Partners::default());
         Optimal {
             run,
             nodes: vec![EMPTY_NODE],
             forest: Forest::new(),
             reversal: Reversal::default(),
             last_thread: None,
-            partners: FxHashMap::default(),
+            has_begun_again: false,
             pool,
             shared: Vec::new(),
             part: None,
@@ -150,7 +152,10 @@ impl<P: Program> Optimal<P> {
 
     /// What it has done so far.
     pub(crate) fn gathered(&self) -> Gathered<P::Error> {
-        Gathered::of(&self.run, self.executions, self.abandoned, self.was_cut)
+        Gathered {
+            is_anew: self.has_begun_again,
+            ..Gathered::of(&self.run, self.executions, self.abandoned, self.was_cut)
+        }
     }
 
     /// Runs the next execution. False if there is none left in this part of the tree, or enough was
@@ -158,12 +163,40 @@ impl<P: Program> Optimal<P> {
     pub(crate) fn next_execution(&mut self) -> bool {
         self.run.findings.begin_execution(self.run.past.len());
         let end = self.execute();
-        if end != End::Enough {
+        let has_learnt = self.run.has_learnt_partners();
+        if end != End::Enough && !has_learnt {
             self.reverse_races(&end);
         }
         let end = self.run.finish(end);
         self.count(end);
-        !self.run.findings.is_enough && self.backtrack()
+        if self.run.findings.is_enough {
+            return false;
+        }
+        if has_learnt {
+            self.begin_again();
+            return true;
+        }
+        self.backtrack()
+    }
+
+    /// Begins again at the root, since operations touch more than was known. What was run is as if it had been
+    /// given up.
+    #[cold]
+    fn begin_again(&mut self) {
+        self.pool.be_unsure();
+        if !self.shared.is_empty() {
+            // All workers stop, and one begins again.
+            return;
+        }
+        self.run.clear();
+        self.run.findings.recount();
+        self.nodes = vec![EMPTY_NODE];
+        self.forest = Forest::new();
+        self.last_thread = None;
+        (self.weight, self.explored) = (1.0, 0.0);
+        self.abandoned += std::mem::take(&mut self.executions);
+        self.was_cut = false;
+        self.has_begun_again = true;
     }
 
     /// The part of all executions that has been explored, estimated.
@@ -456,20 +489,6 @@ impl<P: Program> Optimal<P> {
             self.is_unsure = true;
             self.pool.be_unsure();
         }
-        if let [one, others @ ..] = past.links(depth as u32)
-            && !others.is_empty()
-            && past.event(depth as u32).intent != Intent::Hint
-        {
-            let one = one.touch.object;
-            for other in others.iter().map(|link| link.touch.object) {
-                for (object, partner) in [(one, other), (other, one)] {
-                    let partners = self.partners.entry(object).or_default();
-                    if !partners.contains(&partner) {
-                        partners.push(partner);
-                    }
-                }
-            }
-        }
         let thread = past.event(depth as u32).thread;
         let stays_asleep =
             |s: &&Sleeper| s.thread != thread && !past.depends(depth as u32, &s.footprint);
@@ -514,7 +533,13 @@ impl<P: Program> Optimal<P> {
             match intent {
                 Intent::Access { object, effect, .. } => {
                     footprint.push(object, effect.strongest_touch());
-                    self.add_partners(object, effect, &mut footprint);
+                    let partners = self.run.partners_of(intent);
+                    partners
+                        .iter()
+                        .for_each(|&partner| footprint.push(partner, TouchKind::Write));
+                    // It may turn out to read only.
+                    let is_guessed = matches!(effect, Effect::WriteIf(_)) && partners.is_empty();
+                    footprint.is_exact = !is_guessed;
                 }
                 _ => watched
                     .iter()
@@ -532,38 +557,24 @@ impl<P: Program> Optimal<P> {
         }
     }
 
-    /// What the later event of a race touches when it comes first. Where that is not known, all
-    /// that it may touch.
+    /// What the later event of a race touches when it comes first. With partners that is the same.
     fn reversed_footprint(&self, race: &Race) -> Footprint {
         let mut footprint = self.run.past.footprint(race.later);
-        let Intent::Access { object, effect, .. } = self.run.past.event(race.later).intent else {
-            return footprint;
-        };
-        if let Effect::WriteIf(condition) = effect
+        // A hint that was forced is not when it comes earlier: it goes on since something has changed.
+        footprint.is_barrier = false;
+        let intent = self.run.past.event(race.later).intent;
+        if let Intent::Access { object, effect, .. } = intent
+            && let Effect::WriteIf(condition) = effect
             && object == race.object
+            && self.run.partners_of(intent).is_empty()
         {
-            if !condition.holds(race.before) {
-                let mut only_reads = Footprint::empty(false);
-                only_reads.push(object, TouchKind::Read);
-                return only_reads;
-            }
-            footprint.set_kind(object, TouchKind::Write);
+            let kind = match condition.holds(race.before) {
+                true => TouchKind::Write,
+                false => TouchKind::Read,
+            };
+            footprint.set_kind(object, kind);
         }
-        self.add_partners(object, effect, &mut footprint);
         footprint
-    }
-
-    /// Adds the objects that an operation on this object may touch too.
-    fn add_partners(&self, object: Address, effect: Effect, footprint: &mut Footprint) {
-        if !matches!(effect, Effect::WriteIf(_) | Effect::WriteMore) {
-            return;
-        }
-        for &partner in self.partners.get(&object).into_iter().flatten() {
-            footprint.is_exact = false;
-            if !footprint.touches().any(|(touched, _)| touched == partner) {
-                footprint.push(partner, TouchKind::Write);
-            }
-        }
     }
 
     /// Plans one execution. Whether its race needs no further look.
@@ -703,15 +714,12 @@ impl<P: Program> Optimal<P> {
 impl<P: Program> Optimal<P> {
     /// What is left of the tree, between two executions.
     pub(crate) fn left(&self, has_work: bool) -> Tree {
-        let mut partners: Vec<_> = self
-            .partners
-            .iter()
-            .flat_map(|(&object, partners)| partners.iter().map(move |&partner| (object, partner)))
-            .collect();
-        // Each object's partners stay in their order.
-        partners.sort_by_key(|&(object, _)| object);
         Tree {
-            partners,
+            partners: self
+                .run
+                .partners
+                .as_ref()
+                .map_or(Vec::new(), Partners::pairs),
             path: has_work.then(|| self.path()),
         }
     }
@@ -734,9 +742,7 @@ impl<P: Program> Optimal<P> {
 
     /// Goes on after so many executions. False if nothing is left.
     pub(crate) fn go_on(&mut self, tree: &Tree, begun: u64) -> bool {
-        for &(object, partner) in &tree.partners {
-            self.partners.entry(object).or_default().push(partner);
-        }
+        self.run.partners = Some(Partners::from_pairs(&tree.partners));
         self.run.findings.execution = begun;
         if let Some(path) = &tree.path {
             self.go_to(path);

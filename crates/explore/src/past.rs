@@ -68,6 +68,8 @@ pub(crate) struct Event {
     row: u32,
     known: u32,
     links: (u32, u32),
+    /// How many of them are of what it has touched. The others are only taken to be touched.
+    own_links: u32,
     /// Which objects it may touch: a bit for each.
     objects: u64,
     first_race: u32,
@@ -108,6 +110,8 @@ pub(crate) struct NewEvent<'a> {
     pub(crate) repeats: u32,
     pub(crate) location: Option<LocationId>,
     pub(crate) touches: &'a [Touch],
+    /// How many of them the operation has touched. The others are added to it.
+    pub(crate) own_touches: usize,
     /// For a hint: what the thread has read, with the states that it read in `after`.
     pub(crate) watched: &'a [Touch],
     pub(crate) spawned: &'a [ThreadId],
@@ -157,6 +161,11 @@ impl Past {
     pub(crate) fn links(&self, position: u32) -> &[Link] {
         let (from, to) = self.events[position as usize].links;
         &self.links[from as usize..to as usize]
+    }
+
+    /// Those of what the operation has touched, and not only is taken to touch.
+    pub(crate) fn own_links(&self, position: u32) -> &[Link] {
+        &self.links(position)[..self.events[position as usize].own_links as usize]
     }
 
     pub(crate) fn links_mut(&mut self, position: u32) -> &mut [Link] {
@@ -304,7 +313,8 @@ impl Past {
         };
         let first_link = self.links.len() as u32;
         let first_race = self.races.len() as u32;
-        if self.finds_races && !new.is_forced {
+        // Also one that is forced now could have gone on earlier, when what it watches was changed for a while.
+        if self.finds_races {
             match new.intent {
                 Intent::Hint => self.find_races(new.thread, new.intent, new.watched),
                 _ => self.find_races(new.thread, new.intent, new.touches),
@@ -347,6 +357,7 @@ impl Past {
             row,
             known,
             links: (first_link, self.links.len() as u32),
+            own_links: new.own_touches as u32,
             objects: new.touches.iter().fold(0, |all, t| all | bit_of(t.object)),
             first_race,
             births,

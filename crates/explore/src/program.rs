@@ -49,10 +49,10 @@ pub enum Effect {
     Read,
     /// It writes, whether or not it reads too. If it touches other objects as well, they are always the same.
     Write,
-    /// It writes if the condition holds, and then perhaps touches another object too; else it only
+    /// It writes if the condition holds, and then perhaps touches other objects too; else it only
     /// reads this one. A compare-exchange, a `try_lock`, a notification.
     WriteIf(Condition),
-    /// It writes, and perhaps touches another object too, depending on the state.
+    /// It writes, and perhaps touches other objects too, depending on the state.
     WriteMore,
     /// It changes the state in a way that commutes with other updates, and learns nothing:
     /// the count of an `Arc`.
@@ -163,7 +163,10 @@ pub trait Program {
     /// Where a thread stands. Absent, if there never was a thread with this number.
     fn standing(&self, thread: ThreadId) -> Standing;
 
-    /// The present state of an object.
+    /// The present state of an object. 0 if it has not been made in this execution, or never will be.
+    ///
+    /// An operation that waits, and can be performed as soon as its object has been made, waits for
+    /// something that also holds for 0.
     fn state(&self, object: Address) -> u64;
 
     /// Where in the source the thread's next operation is.

@@ -8,11 +8,12 @@
 //! since then has another state than it read. If no other thread can go on, it goes on
 //! nevertheless.
 
-use fencepost_memory::{LocationId, ThreadId};
+use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashSet;
 
 use crate::fault::{Fault, Waiting};
 use crate::findings::Findings;
+use crate::partners::Partners;
 use crate::past::{NONE, NewEvent, Past};
 use crate::program::{Intent, Performed, Program, Standing, Touch, TouchKind};
 use crate::schedule::{Schedule, Turn};
@@ -61,6 +62,8 @@ pub(crate) struct Run<P: Program> {
     spin: SpinRule,
     max_steps: u64,
     performed: Performed,
+    /// What operations are taken to touch, if executions that were not run are planned.
+    pub(crate) partners: Option<Partners>,
     touches: Vec<Touch>,
     watched: Vec<Touch>,
     /// Threads that have moved, and may have to join others or to be joined.
@@ -85,6 +88,7 @@ impl<P: Program> Run<P> {
             spin: settings.spin,
             max_steps: settings.max_steps,
             performed: Performed::default(),
+            partners: None,
             touches: Vec::new(),
             watched: Vec::new(),
             moved: Vec::new(),
@@ -234,7 +238,7 @@ impl<P: Program> Run<P> {
                 position = event.previous;
                 continue;
             }
-            for link in self.past.links(position) {
+            for link in self.past.own_links(position) {
                 if link.touch.before != link.touch.after {
                     return Hint::Passes;
                 }
@@ -355,8 +359,10 @@ impl<P: Program> Run<P> {
         }
         self.performed.clear();
         let result = self.program.step(thread, outcome, &mut self.performed);
+        let mut own_touches = self.touches.len();
         if intent != Intent::Hint {
-            self.touches.extend_from_slice(&self.performed.touches);
+            own_touches = self.performed.touches.len();
+            self.complete_touches(intent);
         }
         self.past.push(NewEvent {
             thread,
@@ -367,6 +373,7 @@ impl<P: Program> Run<P> {
             repeats,
             location,
             touches: &self.touches,
+            own_touches,
             watched: if self.touches.is_empty() {
                 &[]
             } else {
@@ -381,6 +388,26 @@ impl<P: Program> Run<P> {
         });
         self.feed_watch()?;
         result.map_err(Fault::Program)
+    }
+
+    /// Takes over what was touched, and adds what the operation is taken to touch.
+    #[inline]
+    fn complete_touches(&mut self, intent: Intent) {
+        self.touches.extend_from_slice(&self.performed.touches);
+        if let Some(partners) = &mut self.partners {
+            let program = &self.program;
+            partners.complete(intent, &mut self.touches, |object| program.state(object));
+        }
+    }
+
+    /// What an operation is taken to touch besides its object.
+    pub(crate) fn partners_of(&self, intent: Intent) -> &[Address] {
+        self.partners.as_ref().map_or(&[], |p| p.of(intent))
+    }
+
+    /// Whether an operation touched more than it was taken to, since the last time.
+    pub(crate) fn has_learnt_partners(&mut self) -> bool {
+        self.partners.as_mut().is_some_and(Partners::take_news)
     }
 
     fn note_moved(&mut self, thread: ThreadId) {
@@ -494,17 +521,16 @@ impl<P: Program> Run<P> {
         if expected == Intent::Hint {
             return self.repeat_joins(thread);
         }
-        let touches = self.performed.touches.iter();
+        self.touches.clear();
+        self.complete_touches(expected);
         let links = self.past.links_mut(position);
-        let mut count = 0;
-        let mut is_same = true;
-        for (touch, link) in touches.zip(links.iter_mut()) {
+        let mut is_same = self.touches.len() == links.len();
+        for (touch, link) in self.touches.iter().zip(links.iter_mut()) {
             is_same &= touch.object == link.touch.object && touch.kind == link.touch.kind;
             // Values may differ from execution to execution: pointers do.
             link.touch = *touch;
-            count += 1;
         }
-        if !is_same || count != links.len() {
+        if !is_same {
             return Err(diverged(&self.program));
         }
         self.repeat_joins(thread)

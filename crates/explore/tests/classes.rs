@@ -1,5 +1,5 @@
-//! The explorer runs every equivalence class: exactly once where it is exhaustive, and those with few
-//! preemptions under a bound. Compared with brute force on random programs, and with known counts.
+//! The explorer runs every equivalence class: exactly once where it is exhaustive, unless an operation may touch
+//! several objects, and those with few preemptions under a bound. Compared with brute force on random programs, and with known counts.
 //!
 //! `FENCEPOST_SEED` and `FENCEPOST_PROGRAMS` choose other and more programs.
 
@@ -87,7 +87,8 @@ fn families_have_their_known_numbers_of_classes() {
     assert_eq!(executions_of(&families::private_cells(5, 3)), 1);
 }
 
-/// What the explorer may do besides running each class once.
+/// What the explorer may do besides running each class once. Where what an operation touches depends on the
+/// state, it may also run a class several times.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waste {
     Nothing,
@@ -114,8 +115,12 @@ fn agrees_with_brute_force(shape: &Shape, programs: u64, waste: Waste) {
         let missing = truth.classes.keys().filter(is_missing).count();
         let all = truth.classes.len();
         assert_eq!(missing, 0, "of {all} classes are missing\n{program}");
-        assert_eq!(log.repeated().count(), 0, "were run twice\n{program}");
-        assert_eq!(report.executions, all as u64, "{program}");
+        if program.model.has_partners() {
+            assert!(report.executions >= all as u64, "{program}");
+        } else {
+            assert_eq!(log.repeated().count(), 0, "were run twice\n{program}");
+            assert_eq!(report.executions, all as u64, "{program}");
+        }
         assert!(
             report.abandoned == 0 || waste == Waste::Abandoned,
             "{program}"
@@ -143,9 +148,9 @@ fn exhaustive_is_optimal_with_counters() {
     agrees_with_brute_force(&Shape::counters(), 1000, Waste::Nothing);
 }
 
-/// Where an operation has several outcomes, some executions are given up.
+/// Where an operation has several outcomes or touches several objects, some executions are given up.
 #[test]
-fn exhaustive_runs_each_class_once_with_everything_that_blocks() {
+fn exhaustive_runs_each_class_with_everything_that_blocks() {
     agrees_with_brute_force(&Shape::blocking(), 1500, Waste::Abandoned);
     agrees_with_brute_force(&Shape::everything(), 1000, Waste::Abandoned);
 }
@@ -234,7 +239,12 @@ fn bounded_runs_every_class_within_the_bound() {
                     false => within,
                 };
                 assert!(run.is_superset(&expected), "{program}");
-                assert_eq!(report.executions, expected.len() as u64, "{program}");
+                let count = expected.len() as u64;
+                if program.model.has_partners() && report.is_complete() {
+                    assert!(report.executions >= count, "{program}");
+                } else {
+                    assert_eq!(report.executions, count, "{program}");
+                }
             }
         }
     }

@@ -148,8 +148,14 @@ fn the_monitor_sees_what_it_would_see_of_each_class_alone() {
             if fails {
                 continue;
             }
-            assert_eq!(report.executions, classes.len() as u64, "{program}");
-            assert_eq!(report.borderline, alone.borderline, "{watched:?} {program}");
+            let counts = (report.executions, report.borderline);
+            let expected = (classes.len() as u64, alone.borderline);
+            if program.model.has_partners() {
+                let is_enough = counts.0 >= expected.0 && counts.1 >= expected.1;
+                assert!(is_enough, "{watched:?} {program}");
+            } else {
+                assert_eq!(counts, expected, "{watched:?} {program}");
+            }
             assert_eq!(found, alone.keys, "{watched:?} {program}");
             borderline_ones += u64::from(report.borderline > 0);
         }
@@ -186,8 +192,9 @@ fn the_search_ends_at_the_first_finding_or_goes_on() {
             let is_known = all.findings.iter().any(|f| kind(f) == found_kind);
             assert!(is_known, "{watched:?} {found_kind:?} {program}");
             assert_eq!(first.limits, [Limit::Found], "{program}");
-            assert_eq!(first.executions, found.execution, "{program}");
-            assert!(first.executions <= all.executions, "{program}");
+            let begun = first.executions + first.abandoned;
+            assert_eq!(begun, found.execution, "{program}");
+            assert!(begun <= all.executions + all.abandoned, "{program}");
             // One step may be both.
             assert!(first.faults.max(first.borderline) == 1, "{program}");
             assert_explained(&first, &program);
@@ -228,7 +235,9 @@ fn errors_are_found_exactly_where_there_are_some() {
             if !expected.fails {
                 assert_eq!(found, expected, "{watched:?} {program}");
                 let deadlocked = truth.count(Status::Deadlocked);
-                assert_eq!(all.faults, deadlocked as u64, "{watched:?} {program}");
+                let is_once = all.faults == deadlocked as u64;
+                let may_repeat = model.has_partners() && all.faults > deadlocked as u64;
+                assert!(is_once || may_repeat, "{watched:?} {program}");
             }
         }
         let first = Settings {
@@ -338,8 +347,13 @@ fn bounds_find_what_takes_few_preemptions() {
             }
             assert_eq!(keys(&large), all_keys, "{watched:?} {program}");
             assert_eq!(errors(&large), errors(&all), "{watched:?} {program}");
-            assert_eq!(large.executions, all.executions, "{watched:?} {program}");
-            assert_eq!(large.borderline, all.borderline, "{watched:?} {program}");
+            let counts = |report: &Report<_>| (report.executions, report.borderline);
+            let ((within, borderline), (run, also)) = (counts(&large), counts(&all));
+            if model.has_partners() {
+                assert!(run >= within && also >= borderline, "{watched:?} {program}");
+            } else {
+                assert_eq!((run, also), (within, borderline), "{watched:?} {program}");
+            }
         }
         for status in [Status::Failed, Status::Deadlocked] {
             let Some(fewest) = truth.fewest_preemptions(status) else {
@@ -413,10 +427,17 @@ fn bounded_or_all_is_as_the_one_that_is_through() {
                 assert!(keys(&both).is_subset(&keys(&all)), "{context}");
                 if both.is_complete() {
                     by_all += usize::from(!within.is_complete());
-                    assert_eq!(counts(&both), counts(&all), "{context}");
+                    // Which of them is through first may decide how often a class is run.
+                    let is_within = within.is_complete() && model.has_partners();
+                    let through = if is_within { &within } else { &all };
+                    assert!(
+                        counts(&both) == counts(&all) || counts(&both) == counts(through),
+                        "{context}"
+                    );
                     assert_eq!(keys(&both), keys(&all), "{context}");
                     assert_eq!(errors(&both), errors(&all), "{context}");
-                    assert_eq!(both.faults, all.faults, "{context}");
+                    let is_same = both.faults == all.faults || both.faults == through.faults;
+                    assert!(is_same, "{context}");
                 } else {
                     by_bound += 1;
                     assert_eq!(both.limits, [Limit::Preemptions(preemptions)]);
@@ -482,7 +503,9 @@ fn workers_change_no_verdict() {
                 compared += 1;
                 assert_same_classes(also.classes.keys(), log.classes.keys(), &context);
                 // Several may have begun what one then explores from the start, so `also` may repeat.
-                assert_eq!(log.repeated().next(), None, "one {context}");
+                if !model.has_partners() {
+                    assert_eq!(log.repeated().next(), None, "one {context}");
+                }
                 assert_eq!(errors(&many), errors(&one), "{context}");
                 assert_eq!(keys(&many), keys(&one), "{context}");
                 let counts = |report: &Report<_>| {

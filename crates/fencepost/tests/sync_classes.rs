@@ -1,5 +1,6 @@
 //! The explorer runs one execution of every class of programs with locks, condition variables,
-//! channels and counts; the classes are counted by brute force.
+//! channels and counts; the classes are counted by brute force. Where what an operation touches depends on
+//! the state, it may run several of a class, but always one.
 //!
 //! Two executions are in one class if they have the same steps, with the same outcomes, and order
 //! those that touch one object alike, unless both only read it or both only update it.
@@ -9,15 +10,20 @@ mod explorer;
 mod support;
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::{Arc as StdArc, Mutex as StdMutex};
 
 use explorer::{explore_with, in_threads, without_spurious};
-use fencepost::rt::{ProgramError, Setup};
+use fencepost::rt::{ProgramError, Registry, Runtime, Setup};
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*, double_compare_exchange};
 use fencepost::sync::mpsc::{channel, sync_channel};
 use fencepost::sync::{Arc, Barrier, Condvar, Mutex, Once, RwLock};
 use fencepost::thread;
-use fencepost_explore::{Settings, TouchKind, Watched};
-use support::{Driver, Run};
+use fencepost_explore::{
+    Intent, Performed, Program, Settings, Standing, Strategy, TouchKind, Watched, explore,
+};
+use fencepost_memory::{Address, LocationId, ThreadId};
+use support::{Driver, Run, Taken};
 
 /// A step: the thread, and which of its steps it is.
 type StepName = (u32, usize);
@@ -116,6 +122,139 @@ fn assert_classes(name: &str, setup: Setup, program: fn()) {
     }
 }
 
+/// A runtime whose executions are noted.
+struct Noted {
+    runtime: Runtime,
+    run: Run,
+    outcomes: Vec<u32>,
+    all: StdArc<StdMutex<Classes>>,
+}
+
+/// Those that were run, and those of them that are deadlocks.
+#[derive(Default)]
+struct Classes {
+    all: BTreeSet<ClassKey>,
+    deadlocks: BTreeSet<ClassKey>,
+}
+
+impl Noted {
+    fn can_go_on(&self, thread: ThreadId) -> bool {
+        let Standing::Before { intent, .. } = self.runtime.standing(thread) else {
+            return false;
+        };
+        match intent {
+            Intent::Local | Intent::Hint => true,
+            Intent::Join(other) => self.runtime.standing(other) == Standing::Ended,
+            Intent::Access { object, awaits, .. } => {
+                awaits.is_none_or(|condition| condition.holds(self.runtime.state(object)))
+            }
+        }
+    }
+}
+
+impl Program for Noted {
+    type Error = ProgramError;
+
+    fn start(&mut self, performed: &mut Performed) -> Result<(), ProgramError> {
+        self.run = Run::default();
+        self.outcomes.clear();
+        self.runtime.start(performed)
+    }
+
+    fn is_fatal(&self, error: &ProgramError) -> bool {
+        self.runtime.is_fatal(error)
+    }
+
+    fn thread_bound(&self) -> usize {
+        self.runtime.thread_bound()
+    }
+
+    fn standing(&self, thread: ThreadId) -> Standing {
+        self.runtime.standing(thread)
+    }
+
+    fn state(&self, object: Address) -> u64 {
+        self.runtime.state(object)
+    }
+
+    fn location(&self, thread: ThreadId) -> Option<LocationId> {
+        self.runtime.location(thread)
+    }
+
+    fn step(
+        &mut self,
+        thread: ThreadId,
+        outcome: u32,
+        performed: &mut Performed,
+    ) -> Result<(), ProgramError> {
+        let standing = self.runtime.standing(thread);
+        let before = performed.touches.len();
+        let result = self.runtime.step(thread, outcome, performed);
+        if let Standing::Before { intent, .. } = standing
+            && !matches!(intent, Intent::Join(_))
+        {
+            self.run.steps.push(Taken {
+                thread,
+                intent,
+                touches: performed.touches[before..].to_vec(),
+                spawned: Vec::new(),
+                accesses: Vec::new(),
+            });
+            self.outcomes.push(outcome);
+        }
+        result
+    }
+
+    fn finish(&mut self, is_complete: bool) -> Result<(), ProgramError> {
+        let threads = || (0..self.thread_bound() as u32).map(ThreadId);
+        let waits = |thread| matches!(self.standing(thread), Standing::Before { .. });
+        // Else it was given up.
+        if !threads().any(|thread| self.can_go_on(thread)) {
+            let class = class_of(&self.run, &self.outcomes);
+            let mut all = self.all.lock().unwrap();
+            if threads().any(waits) {
+                all.deadlocks.insert(class.clone());
+            }
+            all.all.insert(class);
+        }
+        self.runtime.finish(is_complete)
+    }
+}
+
+/// For programs with operations whose objects depend on the state: each class is run, some more than once.
+/// Within a bound each is run once.
+#[track_caller]
+fn assert_all_classes(name: &str, setup: Setup, program: fn()) {
+    let expected = brute_force(setup, program);
+    let run = |strategy| {
+        let all = StdArc::<StdMutex<Classes>>::default();
+        let registry = StdArc::new(Registry::new(std::panic::Location::caller()));
+        let noted = || Noted {
+            runtime: Runtime::new(StdArc::new(program), setup, registry.clone()),
+            run: Run::default(),
+            outcomes: Vec::new(),
+            all: all.clone(),
+        };
+        let settings = Settings {
+            strategy,
+            watched: Watched::Nothing,
+            goes_on: true,
+            ..Settings::default()
+        };
+        let report = explore(noted, &settings, &mut |_| ControlFlow::Continue(()));
+        assert!(report.is_complete(), "{name}: {:?}", report.limits);
+        let all = all.lock().unwrap();
+        let run = (all.all.len() as u64, all.deadlocks.len() as u64);
+        assert_eq!(run, expected, "{name}");
+        (report.executions, report.faults)
+    };
+    let (executions, deadlocks) = run(Strategy::Exhaustive);
+    let is_enough = executions >= expected.0 && deadlocks >= expected.1;
+    assert!(is_enough, "{name}: {executions}, {deadlocks}");
+    let within = run(Strategy::Bounded { preemptions: 1000 });
+    assert_eq!(within, expected, "{name}");
+}
+
 #[test]
 fn locks() {
     assert_classes("lock and attempts", Setup::default(), || {
@@ -196,11 +335,11 @@ fn condition_variables() {
         });
     }
     for setup in [Setup::default(), without_spurious()] {
-        assert_classes("one of two", setup, notified_while_two_wait);
-        assert_classes("all of two", setup, all_notified_while_two_wait);
-        assert_classes("twice", setup, notified_twice);
-        assert_classes("a loop", setup, a_loop);
-        assert_classes("a time-out", setup, a_time_out);
+        assert_all_classes("one of two", setup, notified_while_two_wait);
+        assert_all_classes("all of two", setup, all_notified_while_two_wait);
+        assert_all_classes("twice", setup, notified_twice);
+        assert_all_classes("a loop", setup, a_loop);
+        assert_all_classes("a time-out", setup, a_time_out);
     }
 }
 
@@ -213,14 +352,14 @@ fn once_and_barriers() {
             _ => once.call_once(|| ()),
         });
     });
-    assert_classes("a barrier, twice", Setup::default(), || {
+    assert_all_classes("a barrier, twice", Setup::default(), || {
         let barrier = Barrier::new(2);
         in_threads(2, |_| {
             barrier.wait();
             barrier.wait();
         });
     });
-    assert_classes("a barrier that is left out", Setup::default(), || {
+    assert_all_classes("a barrier that is left out", Setup::default(), || {
         let barrier = Barrier::new(2);
         in_threads(3, |_| _ = barrier.wait());
     });
@@ -286,14 +425,14 @@ fn channels() {
         thread::spawn(move || _ = other.try_send(2));
         let _ = receiver.recv();
     });
-    assert_classes("a rendezvous", Setup::default(), || {
+    assert_all_classes("a rendezvous", Setup::default(), || {
         let (sender, receiver) = sync_channel(0);
         let other = sender.clone();
         thread::spawn(move || _ = sender.send(1));
         thread::spawn(move || _ = other.send(2));
         let _ = receiver.recv();
     });
-    assert_classes("attempts at a rendezvous", Setup::default(), || {
+    assert_all_classes("attempts at a rendezvous", Setup::default(), || {
         let (sender, receiver) = sync_channel(0);
         thread::spawn(move || _ = sender.try_send(1));
         let _ = receiver.recv();

@@ -109,7 +109,7 @@ fn show(
     let outcome = checker.run(move || program(version));
     match arguments.json {
         true => writeln!(output, "{}", outcome.json())?,
-        false => write!(output, "{}", outcome.report())?,
+        false => writeln!(output, "{}", outcome.report().trim_end())?,
     }
     Ok(match outcome {
         Outcome::Verified(_) => exit::NO_VIOLATION,
@@ -121,7 +121,7 @@ fn show(
 fn show_fences(fences: &Fences, is_json: bool, output: &mut impl Write) -> Result<u8, Failure> {
     match is_json {
         true => writeln!(output, "{}", fences.json().trim_end())?,
-        false => write!(output, "{fences}")?,
+        false => writeln!(output, "{}", fences.to_string().trim_end())?,
     }
     Ok(match fences {
         Fences::NotNeeded(_) => exit::NO_VIOLATION,

@@ -23,6 +23,7 @@ use fencepost_memory::{Address, LocationId, ThreadId};
 use thiserror::Error;
 
 use crate::fingerprint::Fingerprint;
+use crate::partners::Leader;
 use crate::schedule::Schedule;
 use crate::settings::{Settings, Strategy};
 use crate::wakeup::{PlannedStep, Sleeper};
@@ -143,8 +144,8 @@ enum Place {
 /// The tree of executions, as far as something is left of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Tree {
-    /// Objects that some operation has touched together.
-    pub(crate) partners: Vec<(Address, Address)>,
+    /// What operations are taken to touch besides their objects.
+    pub(crate) partners: Vec<(Leader, Address)>,
     /// Where the search is, unless all has been explored.
     pub(crate) path: Option<Path>,
 }

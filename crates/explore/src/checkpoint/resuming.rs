@@ -7,6 +7,7 @@ use super::{Checkpoint, CheckpointError, Path, Place, SavedFinding, SavedKind, T
 use crate::findings::{Findings, Found, Problem};
 use crate::fingerprint::Fingerprint;
 use crate::gathered::Gathered;
+use crate::partners::Partners;
 use crate::program::Program;
 use crate::run::{End, Run};
 use crate::sampled::{Replay, Sampled};
@@ -42,7 +43,9 @@ pub(crate) fn resume<P: Program>(
     if let Place::Tree(tree) = &checkpoint.place
         && let Some(path) = &tree.path
     {
-        check_path(path, Run::new(program(), settings, false))?;
+        let mut run = Run::new(program(), settings, false);
+        run.partners = Some(Partners::from_pairs(&tree.partners));
+        check_path(path, run)?;
     }
     let totals = checkpoint.totals;
     let mut findings = Findings::new(settings);
@@ -135,7 +138,8 @@ fn check_path<P: Program>(path: &Path, mut run: Run<P>) -> Result<(), Checkpoint
         run.finish(End::Known);
         result.map_err(|_| other_beginning(&path.schedule))?;
     }
-    if Fingerprint::of(&run.past) != path.fingerprint {
+    // What operations touch on the way was known when the checkpoint was made.
+    if run.has_learnt_partners() || Fingerprint::of(&run.past) != path.fingerprint {
         return Err(other_beginning(&path.schedule));
     }
     Ok(())

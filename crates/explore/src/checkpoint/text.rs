@@ -2,10 +2,11 @@
 //!
 //! The first line names the format and its number, the last one has a CRC-32 of all before. A step is
 //! `thread:outcome`. What an operation touches is `r3,w5`: it reads object 3 and writes object 5 (`u`
-//! updates); then `!` if it depends on everything. What a thread is about to do is `r`, `w`, `c` (writes
+//! updates); then `!` if it depends on everything, and `?` if that is a guess. What a thread is about to do is `r`, `w`, `c` (writes
 //! under a condition), `m` (writes, and perhaps more) or `u`, and the object, and `+` if it waits for
 //! something; or `j` and a thread to join, `h` for a hint, `l` for what touches nothing. Conditions are
-//! without their numbers, which may be pointers.
+//! without their numbers, which may be pointers. `partners m3 5`: operations `m` on object 3 are taken to write
+//! to object 5 too.
 //!
 //! Nothing in a text decides how much memory is taken, but its length and the most steps of an execution.
 
@@ -22,13 +23,14 @@ use super::{
 };
 use crate::fingerprint::Fingerprint;
 use crate::footprint::Footprint;
+use crate::partners::Leader;
 use crate::program::{Condition, Effect, Intent, TouchKind};
 use crate::schedule::{Schedule, Turn};
 use crate::settings::{Settings, Strategy};
 use crate::wakeup::{PlannedStep, Sleeper};
 
 const TITLE: &str = "fencepost-checkpoint";
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl Checkpoint {
@@ -157,8 +159,10 @@ impl Writer {
     }
 
     fn tree(&mut self, tree: &Tree) {
-        for (one, other) in &tree.partners {
-            self.line(format_args!("partners {} {}", one.0, other.0));
+        for (leader, partner) in &tree.partners {
+            let letter = if leader.has_condition { 'c' } else { 'm' };
+            let (object, partner) = (leader.object.0, partner.0);
+            self.line(format_args!("partners {letter}{object} {partner}"));
         }
         if let Some(path) = &tree.path {
             let Fingerprint(fingerprint) = path.fingerprint;
@@ -247,6 +251,8 @@ struct Reader<'a> {
 
 /// Larger counts are made up; and sums of smaller ones do not overflow.
 const LARGEST_COUNT: u64 = 1 << 50;
+/// Objects are numbered from 0 on, and those that are touched have a place in a table.
+const LARGEST_OBJECT: u32 = 1 << 20;
 /// As in schedules.
 const LARGEST_THREAD: u32 = 1 << 24;
 
@@ -401,7 +407,7 @@ impl<'a> Reader<'a> {
     fn tree(&mut self) -> Result<Tree, CheckpointError> {
         let mut partners = Vec::new();
         while let Some(mut fields) = self.next_if("partners") {
-            partners.push((fields.object()?, fields.object()?));
+            partners.push((fields.leader()?, fields.partner()?));
             fields.end()?;
         }
         let path = match self.lines.peek() {
@@ -541,8 +547,15 @@ impl<'a> Fields<'a> {
         self.below(LARGEST_THREAD).map(ThreadId)
     }
 
-    fn object(&mut self) -> Result<Address, CheckpointError> {
-        self.below(u32::MAX).map(Address)
+    fn leader(&mut self) -> Result<Leader, CheckpointError> {
+        match Leader::of(self.intent()?) {
+            Some(leader) => Ok(leader),
+            None => self.wrong("an operation that may touch several objects"),
+        }
+    }
+
+    fn partner(&mut self) -> Result<Address, CheckpointError> {
+        self.below(LARGEST_OBJECT).map(Address)
     }
 
     fn hexadecimal(&mut self) -> Result<u64, CheckpointError> {

@@ -225,6 +225,17 @@ impl Model {
         self.uses(|instruction| matches!(instruction, Instruction::Hint))
     }
 
+    /// Whether what an operation touches besides its object depends on the state. Then the explorer may run a
+    /// class several times.
+    pub fn has_partners(&self) -> bool {
+        self.uses(|instruction| {
+            matches!(
+                instruction,
+                Instruction::NotifyOne(_) | Instruction::Wake { spurious: true, .. }
+            )
+        })
+    }
+
     /// Whether threads communicate in ways that no memory model hears of.
     pub fn counts(&self) -> bool {
         self.uses(|instruction| matches!(instruction, Instruction::Update(_)))

@@ -465,7 +465,7 @@ impl Program for ModelProgram {
     }
 
     fn state(&self, object: Address) -> u64 {
-        self.states[object.index()]
+        self.states.get(object.index()).copied().unwrap_or(0)
     }
 
     fn location(&self, thread: ThreadId) -> Option<LocationId> {

@@ -275,6 +275,8 @@ impl Execution {
         if self.buffers.are_there() {
             self.buffers.reset();
         }
+        // Nobody has made anything yet.
+        self.states.fill(0);
         self.own_things.clear();
         self.races.reset(serial);
         self.watched.clear();

@@ -48,8 +48,8 @@ fn under_lock(variables: [&AtomicUsize; 2], expected: [usize; 2], new: [usize; 2
 }
 
 /// The explorer is told that both variables are written, also if they keep their values: what is touched then
-/// does not depend on the state, and is known beforehand (`Effect::Write`). If it had to be guessed
-/// (`Effect::WriteMore`), executions could be missed.
+/// does not depend on the state, and is known beforehand (`Effect::Write`). Else it would have to be learnt
+/// (`Effect::WriteMore`), and classes would be run more than once.
 ///
 /// The monitor has no event on two addresses. It is told of two locked operations in a row, as far as the
 /// values are those expected. What the second knows is not known to the first, so under PSO it may miss that the
