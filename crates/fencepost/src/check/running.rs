@@ -21,8 +21,7 @@ use super::problems::{Translator, gap};
 use super::progress::ProgressLine;
 use super::showing::Showing;
 use crate::rt::{
-    Checked, Current, Insertion, Insertions, ProgramError, Registry, Runtime, Setup, Stride,
-    Target,
+    Checked, Current, Insertion, Insertions, ProgramError, Registry, Runtime, Setup, Stride, Target,
 };
 
 /// The most often that a check is begun again because something turned out to be visible.
@@ -137,7 +136,14 @@ fn explore_program(
     let explore = |setup| {
         let insertions = Insertions::clone(&checker.insertions).with_chosen(&checker.tried);
         let registry = Registry::new(check.location).with_insertions(Arc::new(insertions));
-        explore_from(checker, program, check, &settings, setup, Arc::new(registry))
+        explore_from(
+            checker,
+            program,
+            check,
+            &settings,
+            setup,
+            Arc::new(registry),
+        )
     };
     let explored = explore(checker.setup)?;
     if !matches!(settings.strategy, Exploring::Replay(_)) || fits(&explored.0) {

@@ -398,7 +398,11 @@ impl Current {
     /// What is done to operations at a place.
     pub(crate) fn inserted(self, location: &'static Location<'static>) -> Inserted {
         self.with(|execution| match execution.has_insertions {
-            true => execution.names.registry().insertions().inserted(location.into()),
+            true => execution
+                .names
+                .registry()
+                .insertions()
+                .inserted(location.into()),
             false => Inserted::default(),
         })
     }
