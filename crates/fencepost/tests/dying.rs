@@ -68,3 +68,47 @@ fn a_fault_names_the_thread_and_its_last_step() {
     assert!(text.contains(said), "{text}");
     assert_eq!(output.status.signal(), Some(11), "{text}");
 }
+
+#[test]
+#[ignore = "is run by another"]
+fn never_ends() {
+    fencepost::check(|| {
+        let data = AtomicU32::new(1);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                data.load(Relaxed); // The last of all.
+                loop {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+            });
+        });
+    });
+}
+
+#[test]
+fn a_program_that_comes_to_no_step_is_told_of() {
+    use std::io::{BufRead, BufReader};
+
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "never_ends", "--ignored", "--nocapture"]);
+    command.env("FENCEPOST_TEST_PATIENCE", "1");
+    let mut child = command
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut lines = lines.map_while(Result::ok);
+    let said = lines.find(|line| line.starts_with("fencepost: "));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = said.expect("it says something");
+    let line = 1 + include_str!("dying.rs")
+        .lines()
+        .position(|line| line.ends_with("// The last of all."))
+        .unwrap();
+    let since = format!(
+        "T1 has come to no step for 1 s, since {}:{line}:22",
+        file!()
+    );
+    assert!(said.contains(&since), "{said}");
+}

@@ -20,6 +20,7 @@ use super::outcome::{Details, Finding, Outcome};
 use super::problems::{Translator, gap};
 use super::progress::ProgressLine;
 use super::showing::Showing;
+use super::watchdog;
 use crate::rt::{
     Checked, Current, Insertion, Insertions, ProgramError, Registry, Runtime, Setup, Stride, Target,
 };
@@ -198,7 +199,13 @@ pub(super) fn explore_from(
     }
     let mut progress = ProgressLine::new(checker.progress);
     let mut report = until_visible(&mut setup, |setup| {
-        let make = || Runtime::new(Arc::clone(program), setup, Arc::clone(&registry));
+        let make = || {
+            let runtime = Runtime::new(Arc::clone(program), setup, Arc::clone(&registry));
+            if checker.progress != Some(false) {
+                watchdog::watch(runtime.pulse(), &registry);
+            }
+            runtime
+        };
         let mut update = |state: &_| {
             progress.update(state);
             ControlFlow::Continue(())

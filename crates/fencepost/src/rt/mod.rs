@@ -5,7 +5,7 @@
 //! closure as a program for the explorer), [`mapping`] (which events of the machine an operation
 //! is), `buffers` (stores that wait), `insertions` (events that the program does not have), [`races`] and [`cells`] (data races), [`names`] (stable numbers, and names for people),
 //! `waits` (loops that wait), `drops`, `writers` and `statics` (what is a step only if others can
-//! notice it), `panics`, `overflow` and `foreign` (what can go wrong, and how it becomes an
+//! notice it), [`pulse`] (whether it gets on), `panics`, `overflow` and `foreign` (what can go wrong, and how it becomes an
 //! [`error`]).
 //!
 //! This is not public API: it is here for the library's macros, its tests and its checker.
@@ -16,6 +16,7 @@ pub mod mapping;
 pub mod names;
 pub mod object;
 pub mod operation;
+pub mod pulse;
 pub mod races;
 pub mod runtime;
 pub mod step;

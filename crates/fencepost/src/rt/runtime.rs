@@ -16,6 +16,7 @@ use super::error::ProgramError;
 use super::execution::{Entered, Execution, Outcomes, Phase, Setup, Status, current_execution};
 use super::names::{MadeThread, Registry};
 use super::operation::Current;
+use super::pulse::Pulse;
 use super::{foreign, overflow, panics};
 
 /// What is checked.
@@ -34,6 +35,9 @@ pub struct Runtime {
     coroutines: Vec<Option<ThreadCoroutine>>,
     serial: u64,
     is_begun: bool,
+    pulse: Arc<Pulse>,
+    /// How often a thread was let run.
+    turns: u64,
 }
 
 impl Runtime {
@@ -53,7 +57,14 @@ impl Runtime {
             // 2^40 executions would take a worker more than a week.
             serial: number << foreign::EXECUTION_BITS,
             is_begun: false,
+            pulse: Arc::default(),
+            turns: 0,
         }
+    }
+
+    /// Where others can see whether the worker is getting on.
+    pub fn pulse(&self) -> &Arc<Pulse> {
+        &self.pulse
     }
 
     /// The execution, as its threads know it. Used while no coroutine is running.
@@ -112,11 +123,15 @@ impl Runtime {
         let coroutine = self.coroutines[thread.index()]
             .as_mut()
             .expect("a thread that is there has a coroutine");
-        current.with(|execution| {
+        let since = current.with(|execution| {
             execution.thread = thread;
             execution.is_in_coroutine = true;
+            execution.slots[thread.index()].location
         });
+        self.turns += 1;
+        self.pulse.begin(self.turns, thread, since);
         let result = coroutine.resume(());
+        self.pulse.end();
         let is_abandoned = current.with(|execution| {
             execution.is_in_coroutine = false;
             execution.slots[thread.index()].is_abandoned
