@@ -154,11 +154,13 @@ impl Past {
         &self.events[position as usize]
     }
 
+    #[inline]
     pub(crate) fn links(&self, position: u32) -> &[Link] {
         let (from, to) = self.events[position as usize].links;
         &self.links[from as usize..to as usize]
     }
 
+    #[inline]
     pub(crate) fn links_mut(&mut self, position: u32) -> &mut [Link] {
         let (from, to) = self.events[position as usize].links;
         &mut self.links[from as usize..to as usize]
@@ -246,6 +248,7 @@ impl Past {
         known != event.row
     }
 
+    #[inline]
     pub(crate) fn footprint(&self, position: u32) -> Footprint {
         let mut footprint = Footprint::empty(self.events[position as usize].is_forced);
         for link in self.links(position) {
