@@ -16,8 +16,8 @@ cargo run --release --manifest-path benches/peers/Cargo.toml -- [OPTIONS]
                 for Fencepost)
   --random N    random executions per program (default 10000)
   --tools LIST  only these, with commas: fencepost, fencepost-no-monitor, fencepost-pso,
-                fencepost-bound, fencepost-two-workers, fencepost-random, loom, loom-bound,
-                shuttle-dfs, shuttle-random
+                fencepost-bound, fencepost-two-workers, fencepost-random,
+                fencepost-random-no-monitor, loom, loom-bound, shuttle-dfs, shuttle-random
   --only TEXT   only programs whose name contains this";
 
 /// The preemption bound of those tools that are used with one.

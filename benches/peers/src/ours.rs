@@ -21,10 +21,8 @@ pub fn run(tool: Tool, program: Program, random: usize, budget: Duration) -> Run
         Tool::Pso => checker.target(Target::Pso),
         Tool::Bounded => checker.preemption_bound(BOUND as u32),
         Tool::TwoWorkers => checker.workers(2),
-        Tool::Random => checker
-            .strategy(Strategy::Random)
-            .executions(random as u64)
-            .seed(1),
+        Tool::Random => sample(checker, random),
+        Tool::RandomNoMonitor => sample(checker.monitor(false), random),
         _ => checker,
     };
     let outcome = checker.run(move || body(program));
@@ -32,4 +30,11 @@ pub fn run(tool: Tool, program: Program, random: usize, budget: Duration) -> Run
         executions: outcome.executions(),
         abandoned: outcome.abandoned(),
     }
+}
+
+fn sample(checker: Checker, executions: usize) -> Checker {
+    checker
+        .strategy(Strategy::Random)
+        .executions(executions as u64)
+        .seed(1)
 }

@@ -22,6 +22,8 @@ pub enum Tool {
     TwoWorkers,
     /// Random executions.
     Random,
+    /// Random executions without the monitor.
+    RandomNoMonitor,
     /// loom, which is exhaustive.
     Loom,
     /// loom with a preemption bound.
@@ -37,13 +39,14 @@ const BUDGETS_OF_OURS: u32 = 6;
 
 impl Tool {
     /// All, in the order of the table.
-    pub const ALL: [Tool; 10] = [
+    pub const ALL: [Tool; 11] = [
         Tool::Fencepost,
         Tool::NoMonitor,
         Tool::Pso,
         Tool::Bounded,
         Tool::TwoWorkers,
         Tool::Random,
+        Tool::RandomNoMonitor,
         Tool::Loom,
         Tool::LoomBounded,
         Tool::ShuttleDfs,
@@ -59,6 +62,7 @@ impl Tool {
             Tool::Bounded => "fencepost-bound",
             Tool::TwoWorkers => "fencepost-two-workers",
             Tool::Random => "fencepost-random",
+            Tool::RandomNoMonitor => "fencepost-random-no-monitor",
             Tool::Loom => "loom",
             Tool::LoomBounded => "loom-bound",
             Tool::ShuttleDfs => "shuttle-dfs",
@@ -75,6 +79,7 @@ impl Tool {
             Tool::Bounded => ["", "bound 2"],
             Tool::TwoWorkers => ["2", "workers"],
             Tool::Random => ["", "random"],
+            Tool::RandomNoMonitor => ["random,", "no mon."],
             Tool::Loom => ["loom", ""],
             Tool::LoomBounded => ["loom", "bound 2"],
             Tool::ShuttleDfs => ["shuttle", "dfs"],
@@ -84,16 +89,19 @@ impl Tool {
 
     /// Whether it is Fencepost.
     pub fn is_ours(self) -> bool {
-        use Tool::{Bounded, Fencepost, NoMonitor, Pso, Random, TwoWorkers};
+        use Tool::{Bounded, Fencepost, NoMonitor, Pso, Random, RandomNoMonitor, TwoWorkers};
         matches!(
             self,
-            Fencepost | NoMonitor | Pso | Bounded | TwoWorkers | Random
+            Fencepost | NoMonitor | Pso | Bounded | TwoWorkers | Random | RandomNoMonitor
         )
     }
 
     /// Whether it runs a given number of executions, and so has no end to come to.
     pub fn is_sample(self) -> bool {
-        matches!(self, Tool::Random | Tool::ShuttleRandom)
+        matches!(
+            self,
+            Tool::Random | Tool::RandomNoMonitor | Tool::ShuttleRandom
+        )
     }
 
     /// Whether it can run the program.

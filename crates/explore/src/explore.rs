@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::findings::{Findings, Found, Problem};
 use crate::gathered::Gathered;
 use crate::optimal::Optimal;
-use crate::pool::Pool;
+use crate::pool::{MOST_ON_THE_WAY, Pool};
 use crate::program::Program;
 use crate::run::Run;
 use crate::sampled::{Chooser, Pct, Replay, Sampled, Walk};
@@ -369,8 +369,13 @@ where
     let gathered = match &settings.strategy {
         Strategy::Exhaustive => {
             let workers = settings.workers.max(1);
-            let first = Arc::new(Pool::new(workers));
-            let work = |pool: &Arc<Pool>, worker: usize, eye: &mut Eye<'_, '_>| {
+            // In tests the bound is reached too.
+            let most_on_the_way = match settings.shares_always {
+                true => 64,
+                false => MOST_ON_THE_WAY,
+            };
+            let first = Arc::new(Pool::new(most_on_the_way));
+            let work = |pool: &Arc<Pool>, worker: usize, eye: &mut Eye<'_, '_>, help: Help<'_>| {
                 let run = Run::new(program(), settings, true);
                 let mut search = Optimal::new(run, Arc::clone(pool));
                 // The first worker begins at the root, the others with what it shares.
@@ -378,9 +383,11 @@ where
                     Some(tree) => search.go_on(tree, before.executions + before.abandoned),
                     None => worker == 0,
                 };
-                explore_part(search, has_work, pool, keeper, eye)
+                explore_part(search, has_work, pool, keeper, eye, help)
             };
-            let by_all = |worker: usize, eye: &mut Eye<'_, '_>| work(&first, worker, eye);
+            let by_all = |worker: usize, eye: &mut Eye<'_, '_>, help: Help<'_>| {
+                work(&first, worker, eye, help)
+            };
             let gathered = with_workers(
                 workers,
                 &|| first.do_without_one(),
@@ -390,9 +397,11 @@ where
             );
             if first.is_in_vain() && !budget.is_stopped.load(Ordering::Relaxed) {
                 budget.begin_again(&before);
-                let alone = Arc::new(Pool::new(1));
+                let alone = Arc::new(Pool::new(MOST_ON_THE_WAY));
                 alone.be_unsure();
-                let by_one = |worker: usize, eye: &mut Eye<'_, '_>| work(&alone, worker, eye);
+                let by_one = |worker: usize, eye: &mut Eye<'_, '_>, help: Help<'_>| {
+                    work(&alone, worker, eye, help)
+                };
                 with_workers(1, &|| (), &budget, watchman, &by_one)
             } else {
                 gathered
@@ -405,7 +414,7 @@ where
             let has_companion = matches!(settings.strategy, Strategy::BoundedOrAll { .. });
             let companion = has_companion.then(|| {
                 let run = Run::new(program(), settings, true);
-                Optimal::new(run, Arc::new(Pool::new(1)))
+                Optimal::new(run, Arc::new(Pool::new(MOST_ON_THE_WAY)))
             });
             let (gathered, bound) = explore_bounded(within, companion, preemptions, &mut eye);
             limits.extend(bound.map(Limit::Preemptions));
@@ -413,7 +422,8 @@ where
         }
         &Strategy::Random { seed, executions } => {
             limits.push(Limit::Sample);
-            let work = |_: usize, eye: &mut Eye<'_, '_>| {
+            let work = |_: usize, eye: &mut Eye<'_, '_>, help: Help<'_>| {
+                help();
                 let search = Sampled::new(Run::new(program(), settings, false), Walk::new(seed));
                 sample(search, &next, executions, keeper, eye)
             };
@@ -426,7 +436,8 @@ where
         } => {
             limits.push(Limit::Sample);
             let length = length_of_one(Run::new(program(), settings, false));
-            let work = |_: usize, eye: &mut Eye<'_, '_>| {
+            let work = |_: usize, eye: &mut Eye<'_, '_>, help: Help<'_>| {
+                help();
                 let chooser = Pct::new(seed, depth, length);
                 let search = Sampled::new(Run::new(program(), settings, false), chooser);
                 sample(search, &next, executions, keeper, eye)
@@ -479,28 +490,34 @@ fn refuse_divergence<E>(gathered: &Gathered<E>) -> Result<(), CheckpointError> {
     }
 }
 
-/// Runs the same work on several threads, this one among them. Where the system has no more threads,
-/// `do_without_one` is called for each that is missing.
+/// How the first worker calls the others.
+type Help<'a> = &'a mut dyn FnMut();
+
+/// Runs the same work on several threads, this one among them. This one calls the others, once, if it wants help.
+/// Where the system has no more threads, `do_without_one` is called for each that is missing.
 fn with_workers<E: Clone + PartialEq + Send>(
     workers: usize,
     do_without_one: &dyn Fn(),
     budget: &Budget<'_>,
     watchman: Watchman<'_>,
-    work: &(impl Fn(usize, &mut Eye<'_, '_>) -> Gathered<E> + Sync),
+    work: &(impl Fn(usize, &mut Eye<'_, '_>, Help<'_>) -> Gathered<E> + Sync),
 ) -> Gathered<E> {
     std::thread::scope(|scope| {
         let spawn = |worker| {
             let thread = std::thread::Builder::new();
-            thread.spawn_scoped(scope, move || work(worker, &mut Eye::new(budget, None)))
+            thread.spawn_scoped(scope, move || {
+                work(worker, &mut Eye::new(budget, None), &mut || ())
+            })
         };
-        let others: Vec<_> = (1..workers)
-            .map_while(|worker| spawn(worker).ok())
-            .collect();
-        for _ in others.len() + 1..workers {
-            do_without_one();
-        }
+        let mut others = Vec::new();
+        let mut call_others = || {
+            others.extend((1..workers).map_while(|worker| spawn(worker).ok()));
+            for _ in others.len() + 1..workers {
+                do_without_one();
+            }
+        };
         let mut eye = Eye::new(budget, Some(watchman));
-        let own = work(0, &mut eye);
+        let own = work(0, &mut eye, &mut call_others);
         if !budget.is_stopped() {
             eye.look(&Done {
                 executions: own.executions,
@@ -517,14 +534,27 @@ fn with_workers<E: Clone + PartialEq + Send>(
     })
 }
 
+/// A worker looks so many steps later for others that have nothing to do: they get some work at once, not each
+/// execution one by one.
+const STEPS_PER_OFFER: u64 = 256;
+
+/// The first worker calls the others after so many steps. If there are fewer, it is through before they have begun.
+const STEPS_ALONE: u64 = 4096;
+
 fn explore_part<P: Program>(
     mut search: Optimal<P>,
     mut has_work: bool,
     pool: &Pool,
     keeper: Option<&Keeper<'_, '_, P::Error>>,
     eye: &mut Eye<'_, '_>,
+    help: Help<'_>,
 ) -> Gathered<P::Error> {
     let _guard = pool.stop_on_panic();
+    let settings = eye.budget.settings;
+    // The first worker begins with work and calls the others; those begin without.
+    let mut has_called = !has_work || settings.workers <= 1;
+    let is_patient = !has_called && !settings.shares_always;
+    let mut next_offer = if is_patient { STEPS_ALONE } else { 0 };
     loop {
         if !has_work {
             has_work = search.take_work();
@@ -558,11 +588,23 @@ fn explore_part<P: Program>(
             pool.stop();
             break;
         }
-        let is_wanted = pool.is_hungry() || eye.budget.settings.shares_always;
-        if has_work && is_wanted && !pool.is_unsure() {
+        if search.run.steps < next_offer || pool.is_unsure() {
+            continue;
+        }
+        if !std::mem::replace(&mut has_called, true) {
+            pool.expect(settings.workers - 1);
+            help();
+        }
+        let is_in_want = pool.is_hungry() && !pool.offer() && !pool.is_full();
+        if has_work && (is_in_want || settings.shares_always) {
             search.share();
             has_work = search.has_own_work();
+            pool.offer();
         }
+        next_offer = match settings.shares_always {
+            true => 0,
+            false => search.run.steps + STEPS_PER_OFFER,
+        };
     }
     if let Some(keeper) = keeper {
         keeper.leave(search.left(has_work));

@@ -55,6 +55,7 @@ pub(crate) struct Footprint {
 
 impl Footprint {
     /// No objects; but dependent on everything, if it is a barrier.
+    #[inline]
     pub(crate) fn empty(is_barrier: bool) -> Self {
         Footprint {
             inline: [None; 2],
@@ -65,6 +66,7 @@ impl Footprint {
         }
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, object: Address, kind: TouchKind) {
         self.objects |= bit_of(object);
         match self.inline.iter_mut().find(|slot| slot.is_none()) {
@@ -73,6 +75,7 @@ impl Footprint {
         }
     }
 
+    #[inline]
     pub(crate) fn touches(&self) -> impl Iterator<Item = (Address, TouchKind)> + '_ {
         let more = self.more.iter().copied();
         self.inline.iter().map_while(|touch| *touch).chain(more)
@@ -103,6 +106,7 @@ impl Footprint {
                 .any(|(own, own_kind)| own == object && own_kind.conflicts_with(kind))
     }
 
+    #[inline]
     pub(crate) fn depends_on(&self, other: &Footprint) -> bool {
         self.is_barrier
             || other.is_barrier

@@ -22,7 +22,7 @@
 //! - **Outcomes.** An operation with several outcomes is explored with each of them from the same node.
 //!   Here an execution can turn out to be known half-way, and is given up then.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use fencepost_memory::ThreadId;
 
@@ -123,9 +123,11 @@ impl<P: Program> Optimal<P> {
     pub(crate) fn take_work(&mut self) -> bool {
         self.explored += std::mem::take(&mut self.weight);
         self.end_part();
+        let only_all = self.pool.is_full();
+        let mut upwards = self.shared.iter().rev();
+        let nearest = upwards.find_map(|node| node.reserve(only_all));
         self.shared.clear();
-        self.pool.planned();
-        let Some(task) = self.pool.take() else {
+        let Some(task) = nearest.or_else(|| self.pool.take()) else {
             return false;
         };
         self.take_task(task);
@@ -133,6 +135,7 @@ impl<P: Program> Optimal<P> {
     }
 
     fn take_task(&mut self, task: Task) {
+        self.take_back_to(&task.node.turns());
         let mut above = Some(&task.node);
         while let Some(node) = above {
             self.shared.push(Arc::clone(node));
@@ -140,13 +143,31 @@ impl<P: Program> Optimal<P> {
         }
         self.shared.reverse();
         self.task = Some(task);
-        self.run.clear();
+    }
+
+    /// Takes back the execution to where it parts from one with these steps.
+    fn take_back_to(&mut self, turns: &[Turn]) {
+        let same = self.run.past.events().iter().zip(turns);
+        let same = same.take_while(|(event, turn)| {
+            (event.thread, event.outcome) == (turn.thread, turn.outcome)
+        });
+        let same = same.count();
+        while self.run.past.len() > same {
+            self.run.past.pop();
+        }
+        // The nodes on the way are shared; and what is left here of an execution that failed is not needed.
+        for node in &mut self.nodes {
+            self.forest.cut(std::mem::replace(&mut node.tree, NONE));
+            node.done = 0;
+            node.sleep.clear();
+        }
     }
 
     /// This worker's part of the tree is explored.
     fn end_part(&mut self) {
-        if let (Some(node), Some(turn)) = (self.shared.last(), self.part.take()) {
-            node.end_of(turn);
+        let turn = self.part.take();
+        if let Some(node) = self.shared.last() {
+            self.pool.end_of(node, turn);
         }
     }
 
@@ -307,18 +328,14 @@ impl<P: Program> Optimal<P> {
     fn begin_task(&mut self, task: Task) -> Option<End<P::Error>> {
         let Task { node, is_all } = task;
         let turns = node.turns();
-        if let Err(fault) = self.run.follow(&turns) {
+        let repeated = self.run.past.len();
+        if let Err(fault) = self.run.follow(&turns[repeated..]) {
             node.lock().is_busy = false;
             return Some(End::Fault(fault));
         }
         let depth = turns.len();
         while self.nodes.len() <= depth {
             self.nodes.push(EMPTY_NODE);
-        }
-        for node in &mut self.nodes[..=depth] {
-            node.tree = NONE;
-            node.done = 0;
-            node.sleep.clear();
         }
         if is_all {
             self.take_back(&node, depth);
@@ -327,32 +344,27 @@ impl<P: Program> Optimal<P> {
         let mut node = node;
         loop {
             let (end, child) = self.take_step(&node);
-            match child {
-                Some(child) => {
-                    self.shared.push(Arc::clone(&child));
-                    self.pool.open(&[Arc::clone(&child)]);
-                    node = child;
-                }
-                None => {
-                    self.pool.planned();
-                    return end;
-                }
-            }
+            self.pool.list(&node);
+            let Some(child) = child else {
+                return end;
+            };
+            self.shared.push(Arc::clone(&child));
+            self.pool.open(&[Arc::clone(&child)]);
+            node = child;
         }
     }
 
     /// All that is left at a shared node is for this worker.
     fn take_back(&mut self, node: &NodeRef, depth: usize) {
-        self.pool.take_back(node);
+        self.pool.close(node);
         self.shared.pop();
         self.part = node.parent.as_ref().map(|(_, turn)| *turn);
         let plans = &mut *node.lock();
         self.weight = plans.weight;
         let own = &mut self.nodes[depth];
-        own.sleep = std::mem::take(&mut plans.sleep);
-        own.tree = self.forest.copy(&plans.forest, plans.tree);
-        plans.inherited = 0;
-        plans.tree = NONE;
+        let (sleep, tree) = plans.take_back();
+        own.sleep = sleep;
+        own.tree = self.forest.copy(&plans.forest, tree);
     }
 
     /// Takes the first step that is planned at a shared node. Returns the shared node after it,
@@ -405,22 +417,20 @@ impl<P: Program> Optimal<P> {
         } else {
             let mut forest = Forest::new();
             let tree = forest.copy(&plans.forest, subtree);
-            let sleep = std::mem::take(&mut next.sleep);
-            let shared = child.insert(Arc::new(SharedNode {
-                parent: Some((Arc::clone(node), turn)),
-                plans: Mutex::new(Plans {
-                    inherited: sleep.len(),
-                    sleep,
-                    children: Vec::new(),
-                    forest,
-                    tree,
-                    is_busy: true,
-                    weight,
-                }),
-            }));
-            plans.children.push((turn, Arc::downgrade(shared)));
+            let mut sleep = std::mem::take(&mut next.sleep);
+            sleep.shrink_to_fit();
+            let inherited = sleep.len();
+            let mut below = Plans::new(sleep, inherited, forest, tree, weight);
+            below.is_busy = true;
+            let shared = SharedNode::new(Some((Arc::clone(node), turn)), below);
+            plans.children.push((turn, Arc::downgrade(&shared)));
+            child = Some(shared);
         }
         plans.forest.cut(subtree);
+        if plans.tree == NONE {
+            // Nothing else may ever be planned here.
+            plans.forest = Forest::new();
+        }
         if outcomes > 1 {
             let (forest, tree) = (&mut plans.forest, &mut plans.tree);
             plan_other_outcomes(forest, tree, &plans.sleep, turn.thread, outcomes);
@@ -590,16 +600,10 @@ impl<P: Program> Optimal<P> {
                     self.forest.insert(tree, past, reversal)
                 })
             }
-            Some(node) => plan_at_shared(node, past, &mut self.reversal),
+            Some(node) => plan_at_shared(node, past, &mut self.reversal, &self.pool),
         };
         match insertion {
-            Insertion::Done { is_settled } => is_settled,
-            Insertion::Added { is_settled } => {
-                if (race.earlier as usize) < self.shared.len() {
-                    self.pool.planned();
-                }
-                is_settled
-            }
+            Insertion::Done { is_settled } | Insertion::Added { is_settled } => is_settled,
         }
     }
 
@@ -688,18 +692,8 @@ impl<P: Program> Optimal<P> {
                 self.weight = 0.0;
                 self.part = None;
             }
-            self.shared.push(Arc::new(SharedNode {
-                parent,
-                plans: Mutex::new(Plans {
-                    sleep,
-                    inherited: 0,
-                    children: Vec::new(),
-                    forest,
-                    tree,
-                    is_busy: false,
-                    weight,
-                }),
-            }));
+            let plans = Plans::new(sleep, 0, forest, tree, weight);
+            self.shared.push(SharedNode::new(parent, plans));
         }
         self.pool.open(&self.shared[first..]);
     }
@@ -797,15 +791,23 @@ impl<P: Program> Optimal<P> {
 
 /// Plans a reversed execution at a shared node, or at the shared node after the steps that it
 /// begins with and that were taken.
-fn plan_at_shared(node: &NodeRef, past: &Past, reversal: &mut Reversal) -> Insertion {
+fn plan_at_shared(node: &NodeRef, past: &Past, reversal: &mut Reversal, pool: &Pool) -> Insertion {
     let mut below = None;
     let mut is_first_settled = None;
+    let mut is_last_settled = true;
     loop {
         let node = below.as_ref().unwrap_or(node);
         let mut guard = node.lock();
         let plans = &mut *guard;
+        if plans.is_gone {
+            // Whoever explores it needs nothing from here.
+            let is_settled = is_first_settled.unwrap_or(true) && is_last_settled;
+            return Insertion::Done { is_settled };
+        }
         let Some((is_settled, step)) = reversal.is_taken(past, &plans.sleep) else {
             let insertion = plans.forest.insert(&mut plans.tree, past, reversal);
+            drop(guard);
+            pool.list(node);
             return match (insertion, is_first_settled) {
                 (Insertion::Added { .. }, Some(is_settled)) => Insertion::Added { is_settled },
                 (Insertion::Done { .. }, Some(is_settled)) => Insertion::Done { is_settled },
@@ -817,6 +819,7 @@ fn plan_at_shared(node: &NodeRef, past: &Past, reversal: &mut Reversal) -> Inser
             return Insertion::Done { is_settled };
         };
         is_first_settled.get_or_insert(is_settled);
+        is_last_settled = is_settled;
         drop(guard);
         below = Some(child);
     }

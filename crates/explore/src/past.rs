@@ -158,6 +158,7 @@ impl Past {
         &self.events[position as usize]
     }
 
+    #[inline]
     pub(crate) fn links(&self, position: u32) -> &[Link] {
         let (from, to) = self.events[position as usize].links;
         &self.links[from as usize..to as usize]
@@ -168,6 +169,7 @@ impl Past {
         &self.links(position)[..self.events[position as usize].own_links as usize]
     }
 
+    #[inline]
     pub(crate) fn links_mut(&mut self, position: u32) -> &mut [Link] {
         let (from, to) = self.events[position as usize].links;
         &mut self.links[from as usize..to as usize]
@@ -255,6 +257,7 @@ impl Past {
         known != event.row
     }
 
+    #[inline]
     pub(crate) fn footprint(&self, position: u32) -> Footprint {
         let mut footprint = Footprint::empty(self.events[position as usize].is_forced);
         for link in self.links(position) {

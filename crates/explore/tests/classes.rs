@@ -209,6 +209,25 @@ fn workers_share_the_work_and_change_nothing() {
     }
 }
 
+/// The others are called when the first has done some of the work, and get some when they have nothing to do.
+#[test]
+fn workers_that_come_later_change_nothing() {
+    for model in [
+        families::counter(4, 2),
+        families::last_zero(10),
+        families::readers(11),
+    ] {
+        let (one, classes) = run(&model, Strategy::Exhaustive);
+        for workers in [2, 3, 4] {
+            let (many, also) = run_with(&model, Strategy::Exhaustive, workers, false);
+            let context = format!("{workers} workers, {model}");
+            assert_eq!(many.executions, one.executions, "{context}");
+            assert_eq!(many.abandoned, 0, "{context}");
+            assert_same_classes(also.classes.keys(), classes.classes.keys(), &context);
+        }
+    }
+}
+
 /// Under a bound: every class that has an execution within it, and no other.
 #[test]
 fn bounded_runs_every_class_within_the_bound() {

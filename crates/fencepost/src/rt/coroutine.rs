@@ -6,6 +6,7 @@
 #![allow(unsafe_code)] // Scoped threads borrow from their parents' stacks.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 
@@ -46,12 +47,34 @@ pub(crate) struct Newborn {
 }
 
 /// Stacks to use again: a fresh one costs a hundred times as much.
-#[derive(Default)]
 pub(crate) struct StackPool {
     free: Vec<(usize, DefaultStack)>,
 }
 
+thread_local! {
+    /// Stacks of runtimes that this OS thread had before. A check has several of them, one after the other: what was
+    /// found is run again.
+    static SPARE: Cell<Vec<(usize, DefaultStack)>> = const { Cell::new(Vec::new()) };
+}
+
+impl Drop for StackPool {
+    fn drop(&mut self) {
+        let free = std::mem::take(&mut self.free);
+        // When the thread ends, they end with it.
+        let _ = SPARE.try_with(|spare| {
+            let mut all = spare.take();
+            all.extend(free);
+            spare.set(all);
+        });
+    }
+}
+
 impl StackPool {
+    /// With the stacks that this OS thread has to spare.
+    pub(crate) fn new() -> Self {
+        StackPool { free: SPARE.take() }
+    }
+
     fn take(&mut self, size: usize) -> std::io::Result<DefaultStack> {
         if size > *STACK_SIZES.end() {
             let message = format!("{size} bytes are more than {}", STACK_SIZES.end());

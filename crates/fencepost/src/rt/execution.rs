@@ -249,7 +249,7 @@ impl Execution {
             counts: Vec::new(),
             own_things: OwnThings::default(),
             newborns: VecDeque::new(),
-            stacks: StackPool::default(),
+            stacks: StackPool::new(),
             races: Races::default(),
             statics: Vec::new(),
             watched: Vec::new(),
