@@ -1,11 +1,9 @@
 //! From what the explorer found to what can be reported.
 
-use std::collections::BTreeSet;
-
 use fencepost_explore::{Fault, Found, Intent, Limit, Problem as FoundProblem, Standing, Waiting};
-use fencepost_memory::{Access, Address, LocationId, ThreadId};
+use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 use fencepost_report::SourcePosition;
-use fencepost_report::check::{CheckFinding, Gap, Problem, RaceAccess, Wait};
+use fencepost_report::check::{Buffers, CheckFinding, Gap, Problem, RaceAccess, Wait};
 
 use super::showing::Showing;
 use crate::rt::names::{PARK_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name};
@@ -43,11 +41,11 @@ impl Translator<'_> {
             true => self.replay(&schedule),
             false => String::new(),
         };
-        let (interleaving, commits) = self.interleaving(&found.interleaving);
+        let (interleaving, buffers) = self.interleaving(&found.interleaving);
         CheckFinding {
             problem,
             interleaving,
-            commits,
+            buffers,
             schedule,
             replay,
             execution: found.execution,
@@ -74,20 +72,26 @@ impl Translator<'_> {
     }
 
     /// Commits are shown as what the threads do that have issued the stores.
-    fn interleaving(&self, accesses: &[Access]) -> (Vec<Access>, Option<BTreeSet<usize>>) {
+    fn interleaving(&self, accesses: &[Access]) -> (Vec<Access>, Option<Buffers>) {
         let Some(stride) = self.showing.stride() else {
             return (accesses.to_vec(), None);
         };
-        let mut commits = BTreeSet::new();
+        // What the first thread stores while it is alone does not wait.
+        let mut is_alone = true;
+        let mut buffers = Buffers::default();
         let own = accesses.iter().enumerate().map(|(position, access)| {
-            let Some((thread, _)) = stride.committed(access.thread) else {
-                return *access;
-            };
-            commits.insert(position);
-            Access { thread, ..*access }
+            is_alone &= access.thread == ThreadId(0);
+            if let Some((thread, _)) = stride.committed(access.thread) {
+                buffers.commits.insert(position);
+                return Access { thread, ..*access };
+            }
+            if !is_alone && matches!(access.operation, Operation::Store(_)) {
+                buffers.stores.insert(position);
+            }
+            *access
         });
         let own = own.collect();
-        (own, Some(commits))
+        (own, Some(buffers))
     }
 
     fn at(&self, location: Option<LocationId>) -> Option<SourcePosition> {

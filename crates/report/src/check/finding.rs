@@ -163,9 +163,9 @@ fn execution(
         Problem::StoreBuffer { .. } | Problem::Livelock { .. }
     );
     let rows = (diagnosis.rows.as_slice(), fills);
-    let commits = finding.commits.as_ref();
-    let table = table((interleaving, commits), rows, words, width, INDENT);
-    let remark = match commits {
+    let buffers = finding.buffers.as_ref();
+    let table = table((interleaving, buffers), rows, words, width, INDENT);
+    let remark = match buffers {
         None => "(sequentially consistent: every store is in memory at once)",
         Some(_) => "(with store buffers: a store is in memory when it is committed)",
     };

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use fencepost_memory::{Access, Operation, ThreadId};
+use fencepost_memory::{Access, ThreadId};
 use unicode_width::UnicodeWidthStr;
 
-use super::Row;
 use super::words::{Words, tidy};
+use super::{Buffers, Row};
 use crate::columns::aligned;
 use crate::names::{Naming, action_verb};
 use crate::selection::{around, gaps};
@@ -29,14 +29,14 @@ const EVENT: &str = "event";
 
 /// The table. `important` are the accesses that matter; if it `fills`, so do those before them.
 pub(super) fn table(
-    (interleaving, commits): (&[Access], Option<&BTreeSet<usize>>),
+    (interleaving, buffers): (&[Access], Option<&Buffers>),
     (important, fills): (&[Row], bool),
     words: &Words<'_>,
     width: usize,
     indent: &str,
 ) -> String {
     let mut positions: Vec<usize> = important.iter().map(|row| row.position as usize).collect();
-    let most_rows = match commits {
+    let most_rows = match buffers {
         None => MOST_ROWS,
         Some(_) => MOST_ROWS_WITH_BUFFERS,
     };
@@ -52,7 +52,7 @@ pub(super) fn table(
     let table = Table {
         places: places(&shown, words),
         shown,
-        commits,
+        buffers,
         threads,
         important,
         words,
@@ -88,7 +88,7 @@ struct Table<'a> {
     shown: Vec<(usize, &'a Access)>,
     /// The heading and the cells of the column of places.
     places: (String, Vec<String>),
-    commits: Option<&'a BTreeSet<usize>>,
+    buffers: Option<&'a Buffers>,
     threads: BTreeSet<ThreadId>,
     important: &'a [Row],
     words: &'a Words<'a>,
@@ -98,14 +98,12 @@ impl Table<'_> {
     /// What an access does. Under sequential consistency a store is in memory at once.
     fn does(&self, position: usize, access: &Access) -> String {
         let does = self.words.with_value(access);
-        match self.commits {
-            Some(commits) if commits.contains(&position) => {
+        match self.buffers {
+            Some(buffers) if buffers.commits.contains(&position) => {
                 let stored = does.strip_prefix(action_verb(access.operation.kind()));
                 format!("commit{}", stored.unwrap_or(&does))
             }
-            Some(_) if matches!(access.operation, Operation::Store(_)) => {
-                format!("{does} → buffer")
-            }
+            Some(buffers) if buffers.stores.contains(&position) => format!("{does} → buffer"),
             _ => does,
         }
     }

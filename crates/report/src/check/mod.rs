@@ -37,7 +37,7 @@
 //!         location: Some(SourcePosition::new("src/lib.rs", 31, 9)),
 //!     },
 //!     interleaving: vec![],
-//!     commits: None,
+//!     buffers: None,
 //!     consequence: None,
 //!     schedule: "0.1x3".into(),
 //!     replay: "fencepost::replay(\"0.1x3\", program)".into(),
@@ -63,7 +63,7 @@ mod words;
 
 use fencepost_memory::{Buffering, MemoryModel};
 
-pub use problem::{CheckFinding, Consequence, Problem, RaceAccess, Wait};
+pub use problem::{Buffers, CheckFinding, Consequence, Problem, RaceAccess, Wait};
 pub use summary::{CheckSummary, Gap, Outcome};
 
 pub(crate) use diagnosis::{Diagnosis, Row};

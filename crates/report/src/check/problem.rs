@@ -13,11 +13,10 @@ pub struct CheckFinding {
     /// What is wrong.
     pub problem: Problem,
     /// The execution, of all threads, up to its end or to the problem: sequentially consistent, unless there are
-    /// `commits`. Positions in the problem count from its first access.
+    /// `buffers`. Positions in the problem count from its first access.
     pub interleaving: Vec<Access>,
-    /// For an execution on the machine with store buffers: which of the accesses are stores, issued before, that
-    /// reach memory. The other plain stores go into a buffer.
-    pub commits: Option<BTreeSet<usize>>,
+    /// What waits in buffers, for an execution on the machine with store buffers.
+    pub buffers: Option<Buffers>,
     /// The schedule, which only the explorer understands.
     pub schedule: String,
     /// The line of code, or the command, that runs this execution again. If this and the schedule are
@@ -27,6 +26,15 @@ pub struct CheckFinding {
     pub execution: u64,
     /// What comes of a store-buffer violation, if that was asked for.
     pub consequence: Option<Consequence>,
+}
+
+/// Which accesses of an execution have to do with store buffers, by their positions.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Buffers {
+    /// Stores that go into a buffer.
+    pub stores: BTreeSet<usize>,
+    /// Stores that were issued before, and reach memory now.
+    pub commits: BTreeSet<usize>,
 }
 
 /// What comes of a store-buffer violation when the program is run on, on the machine with store buffers.

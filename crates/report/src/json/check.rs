@@ -5,7 +5,7 @@ pub mod problem;
 
 use std::collections::HashMap;
 
-use fencepost_memory::{Address, Event, Operation, ThreadId};
+use fencepost_memory::{Address, Event, ThreadId};
 use fencepost_monitor::Placed;
 use serde::Serialize;
 
@@ -116,16 +116,15 @@ pub struct ExecutionObject {
 
 impl ExecutionObject {
     fn new(finding: &CheckFinding, important: &[usize], names: &dyn Naming) -> Self {
-        let (interleaving, commits) = (&finding.interleaving, finding.commits.as_ref());
+        let (interleaving, buffers) = (&finding.interleaving, finding.buffers.as_ref());
         let ranges = around(interleaving.len(), important, MOST_ACCESSES, true);
         let mut issued: HashMap<ThreadId, u64> = HashMap::new();
         let mut written: HashMap<Address, u64> = HashMap::new();
         let mut accesses = Vec::new();
         let mut ranges = ranges.iter().peekable();
         for (position, access) in interleaving.iter().enumerate() {
-            let is_commit = commits.is_some_and(|commits| commits.contains(&position));
-            let waits =
-                commits.is_some() && !is_commit && matches!(access.operation, Operation::Store(_));
+            let is_commit = buffers.is_some_and(|buffers| buffers.commits.contains(&position));
+            let waits = buffers.is_some_and(|buffers| buffers.stores.contains(&position));
             let issued = issued.entry(access.thread).or_default();
             let writes = access.operation.address();
             let written = writes.map_or(0, |address| {
@@ -147,7 +146,7 @@ impl ExecutionObject {
         ExecutionObject {
             length: interleaving.len(),
             left_out: interleaving.len() - accesses.len(),
-            store_buffers: commits.is_some(),
+            store_buffers: buffers.is_some(),
             accesses,
         }
     }

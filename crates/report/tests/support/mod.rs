@@ -112,7 +112,7 @@ impl Program {
         CheckFinding {
             problem,
             interleaving: self.accesses.clone(),
-            commits: None,
+            buffers: None,
             consequence: None,
             schedule: "0.1x3.2".into(),
             replay: REPLAY.into(),
