@@ -107,7 +107,7 @@ fn a_program_that_comes_to_no_step_is_told_of() {
         .position(|line| line.ends_with("// The last of all."))
         .unwrap();
     let since = format!(
-        "T1 has come to no step for 1 s, since {}:{line}:22",
+        "no step for 1 s: T1 has been running since {}:{line}:22",
         file!()
     );
     assert!(said.contains(&since), "{said}");

@@ -348,3 +348,154 @@ fn fences_that_are_tried_drain_buffers() {
         assert!(outcome.is_verified(), "{outcome}");
     }
 }
+
+/// What a thread sees of a variable without an operation is what it would load.
+#[test]
+fn debug_shows_what_is_seen() {
+    let outcome = Checker::new().store_buffers(true).run(|| {
+        let x = Arc::new(AtomicU64::new(0));
+        let y = Arc::clone(&x);
+        let thread = thread::spawn(move || {
+            y.store(1, Relaxed);
+            assert_eq!(format!("{y:?}"), "1");
+        });
+        thread.join().unwrap();
+        assert_eq!(format!("{x:?}"), "1");
+        // SAFETY: nobody else has it.
+        #[allow(unsafe_code)]
+        let through_pointer = unsafe { *x.as_ptr() };
+        assert_eq!(through_pointer, 1);
+    });
+    assert!(outcome.is_verified(), "{outcome}");
+}
+
+/// A loop that stores what is there already only waits.
+#[test]
+fn loops_that_store_the_same_only_wait() {
+    for store_buffers in [false, true] {
+        let checker = Checker::new().store_buffers(store_buffers);
+        let outcome = checker.run(|| {
+            let flags = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+            let others = Arc::clone(&flags);
+            let thread = thread::spawn(move || others[0].store(1, Relaxed));
+            while flags[0].load(Relaxed) == 0 {
+                flags[1].store(1, Relaxed);
+                thread::yield_now();
+            }
+            thread.join().unwrap();
+        });
+        assert!(outcome.is_verified(), "{outcome}");
+    }
+}
+
+/// An assertion that fails in any case is not laid at the door of store buffers.
+#[test]
+fn what_is_wrong_anyway_is_called_that() {
+    let outcome = Checker::new().confirm(true).run(|| {
+        let flags = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let others = Arc::clone(&flags);
+        let thread = thread::spawn(move || {
+            others[0].store(1, Relaxed);
+            others[1].load(Relaxed)
+        });
+        flags[1].store(1, Relaxed);
+        flags[0].load(Relaxed);
+        thread.join().unwrap();
+        panic!("wrong in any case");
+    });
+    let finding = &outcome.findings()[0];
+    if finding.is_store_buffer() {
+        assert_eq!(
+            finding.consequence(),
+            Some(Consequence::WrongAnyway),
+            "{outcome}"
+        );
+        assert!(
+            outcome.to_string().contains("without store buffers too"),
+            "{outcome}"
+        );
+    }
+}
+
+/// What is found in executions in which less is visible than in others is reported too.
+#[test]
+fn what_turns_out_to_be_visible_late_does_not_hide_harm() {
+    let outcome = Checker::new().confirm(true).run(|| {
+        let flags = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let others = Arc::clone(&flags);
+        let thread = thread::spawn(move || {
+            others[0].store(1, Relaxed);
+            others[1].load(Relaxed)
+        });
+        flags[1].store(1, Relaxed);
+        let seen = flags[0].load(Relaxed);
+        if seen == 1 {
+            thread.is_finished();
+        }
+        let other = thread.join().unwrap();
+        assert!(seen + other > 0, "neither has seen the other");
+    });
+    let consequence = outcome.findings()[0].consequence();
+    assert_eq!(consequence, Some(Consequence::Harmful), "{outcome}");
+}
+
+/// Loops that are taken to wait only are said to be.
+#[test]
+fn harmless_says_what_it_rests_on() {
+    let outcome = Checker::new().confirm(true).run(|| {
+        let flags = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let others = Arc::clone(&flags);
+        let thread = thread::spawn(move || {
+            others[0].store(1, Relaxed);
+            others[1].load(Relaxed);
+        });
+        flags[1].store(1, Relaxed);
+        while flags[0].load(Relaxed) == 0 {
+            thread::yield_now();
+        }
+        thread.join().unwrap();
+    });
+    let finding = &outcome.findings()[0];
+    assert_eq!(
+        finding.consequence(),
+        Some(Consequence::Harmless),
+        "{outcome}"
+    );
+    assert!(
+        finding
+            .report()
+            .contains("assuming that loops that wait only wait"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let refused = |checker: Checker| {
+        let result = std::panic::catch_unwind(|| checker.run(|| ()));
+        let payload = result.expect_err("it is refused");
+        let message = payload.downcast_ref::<String>().expect("a message");
+        message.clone()
+    };
+    let message = refused(Checker::new().confirm(true).monitor(false));
+    assert!(message.contains("monitor(false)"), "{message}");
+    let message = refused(Checker::new().confirm(true).store_buffers(true));
+    assert!(message.contains("store_buffers"), "{message}");
+}
+
+/// More threads than the first numbers are for.
+#[test]
+fn many_threads_have_numbers() {
+    let outcome = Checker::new().store_buffers(true).run(|| {
+        let last = Arc::new(AtomicU64::new(0));
+        let threads: Vec<_> = (0..40)
+            .map(|_| {
+                let last = Arc::clone(&last);
+                let thread = thread::spawn(move || last.store(1, Relaxed));
+                thread.join().unwrap();
+            })
+            .collect();
+        assert_eq!((threads.len(), last.load(Relaxed)), (40, 1));
+    });
+    assert!(outcome.is_verified(), "{outcome}");
+}

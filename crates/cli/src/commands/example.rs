@@ -35,6 +35,7 @@ fn list(is_json: bool, output: &mut impl Write) -> Result<u8, Failure> {
         for example in &EXAMPLES {
             let line = serde_json::json!({
                 "schema": "fencepost-examples/1",
+                "type": "example",
                 "name": example.name,
                 "title": example.title,
                 "file": example.source_file,

@@ -17,7 +17,7 @@ use fencepost_report::text::grouped;
 
 use super::checker::{Checker, Strategy};
 use crate::rt::names::RegistryError;
-use crate::rt::{Registry, Setup};
+use crate::rt::{Registry, Setup, Stride};
 
 /// What tells a check from others.
 #[derive(Clone, Copy)]
@@ -217,7 +217,6 @@ impl CheckpointFile {
             ("stack_size", stack_size.to_string()),
             ("spurious_wakeups", switch(spurious_wakeups)),
             ("leak_check", switch(leak_check)),
-            // How wide it is turns out at once if it is too little.
             ("store_buffers", switch(store_buffers.is_some())),
             ("executable", executable().to_owned()),
             ("program", format!("{:?}", self.check.program)),
@@ -240,6 +239,10 @@ impl CheckpointFile {
         ] {
             text.push_str(&format!("{name} {}\n", on_or_off(is_on)));
         }
+        let stride = setup.store_buffers.map_or(0, Stride::width);
+        text.push_str(&format!("stride {stride}\n"));
+        let drained = on_or_off(registry.has_drained_too_much());
+        text.push_str(&format!("drained_too_much {drained}\n"));
         text.push_str(&registry.to_text());
         text
     }
@@ -283,6 +286,16 @@ impl CheckpointFile {
                 _ => return Err(damaged(name)),
             };
         }
+        let stride = next("stride").and_then(|width| width.parse().ok());
+        let stride = stride.map(Stride::of_width);
+        let is_right = |stride: &Option<Stride>| stride.is_some() == setup.store_buffers.is_some();
+        let stride = stride.filter(is_right).ok_or_else(|| damaged("stride"))?;
+        setup.store_buffers = stride;
+        let drained_too_much = match next("drained_too_much") {
+            Some("on") => true,
+            Some("off") => false,
+            _ => return Err(damaged("drained_too_much")),
+        };
         let registry =
             Registry::from_text(self.check.location, rest).map_err(|error| match error {
                 RegistryError::OtherCheck { made, own } => {
@@ -294,6 +307,9 @@ impl CheckpointFile {
                     format!("it is damaged: its names are wrong in line {line}")
                 }
             })?;
+        if drained_too_much {
+            registry.note_drained_too_much();
+        }
         match other {
             Some(which) => Err(format!("it is of another check {which}")),
             None => Ok((setup, registry)),

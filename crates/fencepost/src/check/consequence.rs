@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use super::checker::Checker;
 use super::checkpoint::Identity;
 use super::problems::Translator;
-use super::running::{Explored, explore_from, machine, until_visible};
+use super::running::{self, Explored, explore_from, is_same, machine, until_visible};
 use super::showing::Showing;
 use crate::rt::{Checked, ProgramError, Registry, Runtime, Setup, Stride};
 
@@ -42,7 +42,9 @@ pub(super) fn of(
         program,
         check,
         registry,
+        setup: checker.setup,
         executions: 0,
+        has_waited: false,
     };
     search.consequence(found)
 }
@@ -53,12 +55,17 @@ struct Search<'a> {
     program: &'a Checked,
     check: Identity,
     registry: &'a Arc<Registry>,
+    /// What has turned out to be visible.
+    setup: Setup,
     executions: u64,
+    /// Whether a loop was taken to wait only.
+    has_waited: bool,
 }
 
 impl Search<'_> {
     fn consequence(mut self, found: &Found<ProgramError>) -> Consequence {
         let mut trouble = None;
+        let not_repeated = "something was found, and did not happen again";
         let budget = self.checker.executions;
         let random = Exploring::Random {
             seed: self.checker.seed,
@@ -70,6 +77,7 @@ impl Search<'_> {
                     if let Some(harmful) = self.harmful(schedule, true) {
                         return harmful;
                     }
+                    trouble = Some(not_repeated.to_owned());
                 }
                 Ok((None, true)) => break,
                 Ok((None, false)) => {}
@@ -79,33 +87,48 @@ impl Search<'_> {
                 }
             }
         }
-        let mut are_all = false;
         for strategy in [Exploring::Exhaustive, random] {
+            let before = self.executions;
             match self.begin(strategy) {
                 Ok((Some(schedule), _)) => {
                     if let Some(harmful) = self.harmful(schedule, false) {
                         return harmful;
                     }
+                    trouble = Some(not_repeated.to_owned());
                 }
-                Ok((None, is_complete)) => are_all |= is_complete,
+                Ok((None, true)) if !self.registry.has_drained_too_much() => {
+                    let executions = self.executions - before;
+                    return self.none_found(executions, true, None);
+                }
+                Ok((None, _)) => {}
                 Err(why) => trouble = Some(why),
             }
-            if are_all {
-                break;
-            }
+        }
+        self.none_found(self.executions, false, trouble)
+    }
+
+    fn none_found(&self, executions: u64, are_all: bool, trouble: Option<String>) -> Consequence {
+        let mut assumptions = Vec::new();
+        if self.has_waited || !self.registry.waits().is_empty() {
+            assumptions.push("loops that wait only wait (`store_buffers` names them)".to_owned());
+        }
+        if !self.checker.setup.spurious_wakeups {
+            assumptions.push("no wait ends by itself (`spurious_wakeups(false)`)".to_owned());
         }
         Consequence::NoneFound {
-            executions: self.executions,
-            are_all: are_all && !self.registry.has_drained_too_much(),
+            executions,
+            are_all,
+            assumptions,
             trouble,
         }
     }
 
     fn settings(&self, strategy: Exploring) -> Settings {
         Settings {
+            // One that is too long does not keep others from being run.
+            goes_on: matches!(strategy, Exploring::Random { .. }),
             strategy,
             watched: Watched::Nothing,
-            goes_on: false,
             workers: 1,
             max_executions: Some(self.checker.executions),
             ..self.checker.settings.clone()
@@ -116,14 +139,20 @@ impl Search<'_> {
     /// run.
     fn begin(&mut self, strategy: Exploring) -> Result<(Option<Schedule>, bool), String> {
         let settings = self.settings(strategy);
-        let (report, _) = self.explore(&settings)?;
-        self.executions += report.executions;
+        let mut setup = self.setup;
+        let (report, _) = self.explore(&settings, &mut setup)?;
+        self.setup = setup;
+        self.note(&report);
         wrong(&report)
     }
 
-    fn explore(&self, settings: &Settings) -> Result<Explored, String> {
+    fn note(&mut self, report: &Report<ProgramError>) {
+        self.executions += report.executions;
+        self.has_waited |= !report.waits.is_empty();
+    }
+
+    fn explore(&self, settings: &Settings, setup: &mut Setup) -> Result<Explored, String> {
         let registry = Arc::clone(self.registry);
-        let setup = self.checker.setup;
         explore_from(
             self.checker,
             self.program,
@@ -146,7 +175,7 @@ impl Search<'_> {
         let explained = shown.explained.as_ref();
         let explained = explained.map_err(|_| "the violation has no witness".to_owned())?;
         let settings = self.settings(strategy);
-        let mut setup = self.checker.setup;
+        let mut setup = self.setup;
         let mut beginning: Arc<[Turn]> = Arc::default();
         let report = until_visible(&mut setup, |setup| {
             let runtime = self.runtime(setup);
@@ -159,29 +188,43 @@ impl Search<'_> {
             };
             Ok(explore(make, &settings, &mut |_| ControlFlow::Continue(())))
         })?;
-        self.executions += report.executions;
+        self.setup = setup;
+        self.note(&report);
         let (schedule, is_complete) = wrong(&report)?;
         let whole = schedule.map(|end| Schedule(beginning.iter().chain(&end.0).copied().collect()));
         Ok((whole, is_complete))
     }
 
     fn runtime(&self, setup: Setup) -> Runtime {
-        Runtime::new(Arc::clone(self.program), setup, Arc::clone(self.registry))
+        running::runtime(self.checker, self.program, setup, self.registry)
     }
 
     /// Runs an execution that is wrong again. None if it is not wrong then.
     fn harmful(&self, schedule: Schedule, is_after_witness: bool) -> Option<Consequence> {
         let settings = self.settings(Exploring::Replay(schedule));
-        let (report, registry) = self.explore(&settings).ok()?;
+        let (report, registry) = self.explore(&settings, &mut { self.setup }).ok()?;
         let found = report.findings.iter().find(|found| is_wrong(found))?;
         let model = machine(self.checker.setup.target).model();
         let stride = registry.stride();
         let showing = Showing::new(registry, self.checker.setup.target, model, stride);
+        let showing = showing.with_replay(running::replaying(self.checker));
         let finding = Translator { showing: &showing }.finding(found);
         Some(Consequence::Harmful {
             finding: Box::new(finding),
             is_after_witness,
+            is_without_too: self.is_without_too(found),
         })
+    }
+
+    /// Whether the same goes wrong without store buffers, as far as the budget shows it.
+    fn is_without_too(&self, found: &Found<ProgramError>) -> bool {
+        let mut setup = Setup {
+            store_buffers: None,
+            ..self.setup
+        };
+        let settings = self.settings(Exploring::Exhaustive);
+        let explored = self.explore(&settings, &mut setup);
+        explored.is_ok_and(|(report, _)| report.findings.iter().any(|other| is_same(other, found)))
     }
 }
 
@@ -190,9 +233,15 @@ fn wrong(report: &Report<ProgramError>) -> Result<(Option<Schedule>, bool), Stri
     if let Some(found) = report.findings.iter().find(|found| is_wrong(found)) {
         return Ok((Some(found.schedule.clone()), false));
     }
-    match report.findings.first() {
-        None => Ok((None, report.is_complete())),
-        Some(_) => Err("the program could not be run on".to_owned()),
+    let is_bad_use = |found: &Found<ProgramError>| {
+        matches!(
+            &found.problem,
+            Problem::Fault(Fault::Program(_) | Fault::NonDeterminism { .. })
+        )
+    };
+    match report.findings.iter().any(is_bad_use) {
+        true => Err("the program could not be run on".to_owned()),
+        false => Ok((None, report.is_complete() && report.findings.is_empty())),
     }
 }
 

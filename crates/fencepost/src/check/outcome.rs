@@ -79,7 +79,9 @@ pub struct Finding {
 pub enum Consequence {
     /// An execution panics, deadlocks, or is wrong in another way.
     Harmful,
-    /// None does, of all that there are on the target.
+    /// One does, and the same happens without store buffers: mend that first.
+    WrongAnyway,
+    /// None does, of all that there are on the target, as far as loops that wait only wait.
     Harmless,
     /// None does of those that were run, which are not all.
     NoneFound,
@@ -119,6 +121,10 @@ impl Finding {
             .consequence
             .as_ref()
             .map(|consequence| match consequence {
+                report::Consequence::Harmful {
+                    is_without_too: true,
+                    ..
+                } => Consequence::WrongAnyway,
                 report::Consequence::Harmful { .. } => Consequence::Harmful,
                 report::Consequence::NoneFound { are_all: true, .. } => Consequence::Harmless,
                 report::Consequence::NoneFound { .. } => Consequence::NoneFound,

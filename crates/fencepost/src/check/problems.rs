@@ -7,7 +7,7 @@ use fencepost_report::check::{Buffers, CheckFinding, Gap, Problem, RaceAccess, W
 
 use super::showing::Showing;
 use crate::rt::names::{PARK_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name};
-use crate::rt::{Place, ProgramError, Race, Target};
+use crate::rt::{Place, ProgramError, Race};
 
 fn position(place: &Place) -> SourcePosition {
     SourcePosition::new(place.file.clone(), place.line, place.column)
@@ -38,7 +38,10 @@ impl Translator<'_> {
             String::new()
         };
         let replay = match is_replayable {
-            true => self.replay(&schedule),
+            true => format!(
+                "{}replay(\"{schedule}\", program)",
+                self.showing.replaying()
+            ),
             false => String::new(),
         };
         let (interleaving, buffers) = self.interleaving(&found.interleaving);
@@ -50,24 +53,6 @@ impl Translator<'_> {
             replay,
             execution: found.execution,
             consequence: None,
-        }
-    }
-
-    /// The line of code that runs an execution again.
-    fn replay(&self, schedule: &str) -> String {
-        let target = match self.showing.target() {
-            Target::X86 => "",
-            Target::Pso => ".target(fencepost::Target::Pso)",
-        };
-        let buffers = match self.showing.stride() {
-            None => "",
-            Some(_) => ".store_buffers(true)",
-        };
-        match (target, buffers) {
-            ("", "") => format!("fencepost::replay(\"{schedule}\", program)"),
-            _ => format!(
-                "fencepost::Checker::new(){target}{buffers}.replay(\"{schedule}\", program)"
-            ),
         }
     }
 
@@ -136,7 +121,13 @@ impl Translator<'_> {
                      changed since the schedule was made?",
                     match thread.index() < self.showing.names().thread_count() {
                         true => format!("{} cannot go on", self.thread(*thread)),
-                        false => format!("there is no thread with number {}", thread.0),
+                        false if self.showing.stride().is_some() => {
+                            format!("there is no store to commit with number {}", thread.0)
+                        }
+                        false => format!(
+                            "there is no thread with number {} (if it is a commit, replay with `store_buffers`)",
+                            thread.0
+                        ),
                     }
                 ),
                 location: None,

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use fencepost_explore::{
-    Fault, Found, Keeping, Limit, Problem, Report, Saver, Settings, Strategy as Exploring, Watched,
-    explore, explore_keeping,
+    Fault, Found, Keeping, Limit, Problem, Report, Saver, Settings, SpinRule,
+    Strategy as Exploring, Watched, explore, explore_keeping,
 };
 use fencepost_memory::{LocationId, LockedDrains};
 use fencepost_monitor::ExplainError;
@@ -31,6 +31,7 @@ const MOST_RESTARTS: usize = 1000;
 /// Checks a program.
 #[track_caller]
 pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outcome {
+    refuse_contradictions(checker);
     let has_fences = checker.fences && checker.replayed.is_none();
     if has_fences {
         // Not after an hour.
@@ -52,6 +53,26 @@ pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outco
         outcome.details_mut().fences = Some(Box::new(fences));
     }
     outcome
+}
+
+/// What is asked for must be possible.
+#[track_caller]
+pub(super) fn refuse_contradictions(checker: &Checker) {
+    let has_buffers = checker.setup.store_buffers.is_some();
+    let asked = match (checker.confirm, checker.fences) {
+        (true, _) => "`confirm` says what comes of store-buffer violations",
+        (false, true) => "`fences` rules store-buffer violations out",
+        (false, false) => return,
+    };
+    assert!(
+        !has_buffers,
+        "{asked}, and with `store_buffers` there are none: it is not a violation that store buffers add executions; \
+         unset one of the two"
+    );
+    assert!(
+        checker.monitor,
+        "{asked}, and without the monitor none is found: unset `monitor(false)` or FENCEPOST_MONITOR"
+    );
 }
 
 /// Whether it is shown as a finding, and not only as a limit.
@@ -134,17 +155,11 @@ fn explore_program(
     check: Identity,
 ) -> Result<Explored, String> {
     let settings = settings(checker);
-    let explore = |setup| {
+    let explore = |mut setup| {
         let insertions = Insertions::clone(&checker.insertions).with_chosen(&checker.tried);
         let registry = Registry::new(check.location).with_insertions(Arc::new(insertions));
-        explore_from(
-            checker,
-            program,
-            check,
-            &settings,
-            setup,
-            Arc::new(registry),
-        )
+        let registry = Arc::new(registry);
+        explore_from(checker, program, check, &settings, &mut setup, registry)
     };
     let explored = explore(checker.setup)?;
     if !matches!(settings.strategy, Exploring::Replay(_)) || fits(&explored.0) {
@@ -185,27 +200,21 @@ pub(super) fn explore_from(
     program: &Checked,
     check: Identity,
     settings: &Settings,
-    mut setup: Setup,
+    setup: &mut Setup,
     mut registry: Arc<Registry>,
 ) -> Result<Explored, String> {
     let mut from = None;
     let file = CheckpointFile::of(checker, check)?;
     if let Some(file) = &file
-        && let Some(loaded) = file.load(settings, setup)?
+        && let Some(loaded) = file.load(settings, *setup)?
     {
         from = Some(loaded.checkpoint);
         registry = Arc::new(loaded.registry);
-        setup = loaded.setup;
+        *setup = loaded.setup;
     }
     let mut progress = ProgressLine::new(checker.progress);
-    let mut report = until_visible(&mut setup, |setup| {
-        let make = || {
-            let runtime = Runtime::new(Arc::clone(program), setup, Arc::clone(&registry));
-            if checker.progress != Some(false) {
-                watchdog::watch(runtime.pulse(), &registry);
-            }
-            runtime
-        };
+    let mut report = until_visible(setup, |setup| {
+        let make = || runtime(checker, program, setup, &registry);
         let mut update = |state: &_| {
             progress.update(state);
             ControlFlow::Continue(())
@@ -228,8 +237,22 @@ pub(super) fn explore_from(
     if let Some(file) = &file {
         file.end(report.can_go_on);
     }
-    confirm(&mut report, program, setup, &registry, settings);
+    confirm(&mut report, program, *setup, &registry, settings);
     Ok((report, registry))
+}
+
+/// A worker that is looked after.
+pub(super) fn runtime(
+    checker: &Checker,
+    program: &Checked,
+    setup: Setup,
+    registry: &Arc<Registry>,
+) -> Runtime {
+    let runtime = Runtime::new(Arc::clone(program), setup, Arc::clone(registry));
+    if checker.progress != Some(false) {
+        watchdog::watch(runtime.pulse(), registry);
+    }
+    runtime
 }
 
 /// Explores until nothing turns out to be visible any more that was taken not to be.
@@ -311,7 +334,12 @@ fn confirm(
             .find(|other| is_same(other, found));
         match (same, refused) {
             // Its values belong together: those of the first may come from several executions.
-            (Some(same), _) => found.interleaving = same.interleaving,
+            (Some(same), _) => {
+                found.interleaving = same.interleaving;
+                if let Problem::StoreBuffer(_) = same.problem {
+                    found.problem = same.problem;
+                }
+            }
             // What was kept from one execution to the next may be why they differ.
             (None, Some(refused)) => found.problem = refused,
             (None, None) => {
@@ -337,7 +365,7 @@ fn described(problem: &Problem<ProgramError>) -> String {
     }
 }
 
-fn is_same(one: &Found<ProgramError>, other: &Found<ProgramError>) -> bool {
+pub(super) fn is_same(one: &Found<ProgramError>, other: &Found<ProgramError>) -> bool {
     match (&one.problem, &other.problem) {
         (Problem::StoreBuffer(one), Problem::StoreBuffer(other)) => {
             one.violation.distinct_key() == other.violation.distinct_key()
@@ -362,6 +390,7 @@ pub(super) fn outcome(
     };
     let stride = checker.setup.store_buffers.and(registry.stride());
     let showing = Showing::new(Arc::clone(&registry), checker.setup.target, model, stride);
+    let showing = showing.with_replay(replaying(checker));
     let showing = Arc::new(showing.with_all_fences(fences::are_told(checker)));
     let translator = Translator { showing: &showing };
     let is_replay = checker.replayed.is_some();
@@ -428,7 +457,7 @@ pub(super) fn outcome(
         repeated_waits: places(&mut registry.waits().into_iter()),
         store_buffers: checker.setup.store_buffers.is_some(),
         assumptions: assumptions(checker),
-        notes: notes(&registry),
+        notes: notes(report, &registry),
     };
     let details = Details {
         showing,
@@ -484,16 +513,74 @@ fn assumptions(checker: &Checker) -> Vec<String> {
 }
 
 /// What else the user has to know.
-fn notes(registry: &Registry) -> Vec<String> {
+fn notes(report: &Report<ProgramError>, registry: &Registry) -> Vec<String> {
     let not_met = registry.insertions().not_met();
-    not_met
+    let mut notes: Vec<String> = not_met
         .map(|place| {
             let place = SourcePosition::new(&place.file, place.line, place.column);
             format!(
                 "no operation was met at {place}, before which a fence was to be inserted: it changed nothing"
             )
         })
-        .collect()
+        .collect();
+    if report.steps == 0 && report.executions > 0 && registry.tables().threads.len() > 1 {
+        notes.push(
+            "there are several threads, and none of them has used a type of Fencepost's: are the atomics and \
+             locks those of `std`?"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// The checker with which a schedule is replayed, as code: with all settings that decide what the program does.
+pub(super) fn replaying(checker: &Checker) -> String {
+    let (setup, usual) = (&checker.setup, Checker::new());
+    let mut code = String::new();
+    let mut set = |is_set: bool, call: String| {
+        if is_set {
+            code.push_str(&call);
+        }
+    };
+    let is_pso = setup.target == Target::Pso;
+    set(is_pso, ".target(fencepost::Target::Pso)".to_owned());
+    set(
+        setup.store_buffers.is_some(),
+        ".store_buffers(true)".to_owned(),
+    );
+    if let SpinRule::Bound(rounds) = checker.settings.spin {
+        set(true, format!(".spin_bound({rounds})"));
+    }
+    let steps = checker.settings.max_steps;
+    set(
+        steps != usual.settings.max_steps,
+        format!(".max_steps({steps})"),
+    );
+    set(
+        !setup.spurious_wakeups,
+        ".spurious_wakeups(false)".to_owned(),
+    );
+    set(!setup.leak_check, ".leak_check(false)".to_owned());
+    let bytes = setup.stack_size;
+    set(
+        bytes != usual.setup.stack_size,
+        format!(".stack_size({bytes})"),
+    );
+    for (place, insertion) in &checker.tried {
+        let strength = match insertion {
+            Insertion::StoreBarrier => "Release",
+            _ => "Full",
+        };
+        let place = SourcePosition::new(&place.file, place.line, place.column);
+        set(
+            true,
+            format!(".insert_fence(\"{place}\", fencepost::Strength::{strength})"),
+        );
+    }
+    match code.is_empty() {
+        true => "fencepost::".to_owned(),
+        false => format!("fencepost::Checker::new(){code}."),
+    }
 }
 
 /// A witness that does not check is a bug of ours, and nothing that the tool says can be trusted.

@@ -23,6 +23,7 @@ pub(super) struct Showing {
     names: OnceLock<Names>,
     /// Where fences are named that rule out all violations.
     all_fences: Option<&'static str>,
+    replaying: String,
 }
 
 /// A finding as it is shown.
@@ -56,7 +57,18 @@ impl Showing {
             sources: SourceFiles::default(),
             names: OnceLock::new(),
             all_fences: None,
+            replaying: String::new(),
         }
+    }
+
+    /// The same, with the code that replays a schedule, up to `replay(…)`.
+    pub(super) fn with_replay(self, replaying: String) -> Self {
+        Showing { replaying, ..self }
+    }
+
+    /// The code that replays a schedule, up to `replay(…)`.
+    pub(super) fn replaying(&self) -> &str {
+        &self.replaying
     }
 
     /// The same, with how to come by fences that rule out all violations.
@@ -72,10 +84,6 @@ impl Showing {
     /// How the commits of buffered stores are numbered, if stores are buffered.
     pub(super) fn stride(&self) -> Option<Stride> {
         self.stride
-    }
-
-    pub(super) fn target(&self) -> Target {
-        self.target
     }
 
     pub(super) fn sources(&self) -> &SourceFiles {

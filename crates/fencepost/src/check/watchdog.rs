@@ -98,9 +98,9 @@ impl Watched {
 
 fn complaint(thread: &str, turn: Turn) -> String {
     format!(
-        "fencepost: {thread} has come to no step for {} s, since {}: a loop without checked operations, or \
-         a lock of `std` that is held across one, never ends\n",
+        "fencepost: no step for {} s: {thread} has been running since {} without coming to an operation that is \
+         checked. Is there a loop without one, or a lock of `std` that another thread holds?\n",
         patience().as_secs(),
-        turn.since
+        turn.since,
     )
 }

@@ -28,9 +28,19 @@ pub struct Stride(u32);
 
 impl Stride {
     /// Enough for most programs.
-    pub const FIRST: Stride = Stride(16);
+    pub const FIRST: Stride = Stride(4);
     /// All that there are, the smallest first.
-    pub const ALL: [Stride; 4] = [Stride::FIRST, Stride(128), Stride(1024), Stride(8192)];
+    pub const ALL: [Stride; 4] = [Stride::FIRST, Stride(32), Stride(512), Stride(8192)];
+
+    /// How many numbers it has.
+    pub fn width(self) -> u32 {
+        self.0
+    }
+
+    /// The one with so many numbers.
+    pub fn of_width(width: u32) -> Option<Stride> {
+        Stride::ALL.into_iter().find(|stride| stride.0 == width)
+    }
 
     /// The next larger one.
     pub fn next(self) -> Option<Stride> {
@@ -366,6 +376,13 @@ impl Execution {
         stale[object.index()] = is_stale;
     }
 
+    /// What the running thread sees of a variable, if the variable does not know it.
+    pub(crate) fn seen(&self, object: Address) -> Option<u64> {
+        let is_stale = self.buffers.stale.get(object.index()) == Some(&true);
+        let own = self.buffers.forwarded(self.thread, object);
+        own.or_else(|| is_stale.then(|| self.state(object)))
+    }
+
     /// What a variable does not know yet: what was committed to it. It knows now.
     pub(crate) fn take_committed(&mut self, object: Address) -> Option<u64> {
         if !self.buffers.are_there() {
@@ -501,7 +518,7 @@ mod tests {
     #[test]
     fn the_numbers_of_commits_are_those_of_no_threads() {
         for stride in Stride::ALL {
-            for thread in [0, 1, 7, 15].map(ThreadId) {
+            for thread in [0, 1, 2, 3].map(ThreadId) {
                 assert_eq!(stride.committed(thread), None);
                 for store in [0, 1, 2, 100] {
                     let number = stride.commit(thread, store);

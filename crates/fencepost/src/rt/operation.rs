@@ -143,6 +143,19 @@ impl Current {
         self.plain_operation(intent, outcomes, location, perform)
     }
 
+    /// The same, for a plain load.
+    #[inline]
+    pub fn load_operation<R>(
+        self,
+        intent: Intent,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        // A fence may have been inserted before it.
+        self.drain(Drains::Nothing, location);
+        self.plain_operation(intent, Outcomes::One, location, perform)
+    }
+
     /// The same, for what does not wait for the store buffer.
     #[inline]
     pub fn plain_operation<R>(

@@ -2,7 +2,6 @@
 #![allow(unsafe_code)] // A location is handed on as a pointer.
 
 use std::panic::Location;
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use fencepost_memory::ThreadId;
@@ -49,7 +48,7 @@ impl Pulse {
     pub(crate) fn turn(&self) -> Option<Turn> {
         let turn = self.turn.load(Ordering::Acquire);
         let since = self.since.load(Ordering::Relaxed);
-        if turn == 0 || since == null_mut() {
+        if turn == 0 || since.is_null() {
             return None;
         }
         Some(Turn {

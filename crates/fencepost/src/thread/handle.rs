@@ -199,7 +199,7 @@ fn has_ended(
         effect: Effect::Read,
         awaits: None,
     };
-    current.plain_operation(intent, Outcomes::One, location, |step| {
+    current.load_operation(intent, location, |step| {
         let state = step.read(end);
         let events = step.target().load(end);
         step.emit(events, state);

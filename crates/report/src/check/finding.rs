@@ -66,6 +66,7 @@ fn what_comes_of_it(reporter: &Reporter<'_>, consequence: &Consequence) -> Strin
         Consequence::Harmful {
             finding,
             is_after_witness,
+            ..
         } => {
             let whence = match is_after_witness {
                 true => "going on from there",
@@ -77,8 +78,10 @@ fn what_comes_of_it(reporter: &Reporter<'_>, consequence: &Consequence) -> Strin
         }
         Consequence::NoneFound { .. } => {
             let sentence = consequence_sentence(consequence, reporter);
-            let heading = Styled(HEADING, "what comes of it");
-            format!("\n{heading}: {sentence}\n")
+            format!(
+                "\n{}",
+                titled(Styled(HEADING, "what comes of it"), &sentence)
+            )
         }
     }
 }
@@ -90,32 +93,39 @@ pub(crate) fn consequence_sentence(consequence: &Consequence, reporter: &Reporte
         Consequence::Harmful {
             finding,
             is_after_witness,
+            is_without_too,
         } => {
             let headline = reporter.headline(finding);
-            match is_after_witness {
-                true => format!("harmful: when the program goes on from there, {headline}"),
-                false => format!("harmful: in another execution under {title}, {headline}"),
+            let whence = match is_after_witness {
+                true => "when the program goes on from there".to_string(),
+                false => format!("in another execution under {title}"),
+            };
+            match is_without_too {
+                true => format!("{whence}, {headline}; but that happens without store buffers too"),
+                false => format!("harmful: {whence}, {headline}"),
             }
         }
         Consequence::NoneFound {
             executions,
-            are_all: true,
-            ..
-        } => format!(
-            "nothing bad: none of all {} under {title} is wrong",
-            counted(*executions, "execution")
-        ),
-        Consequence::NoneFound {
-            executions,
+            are_all,
+            assumptions,
             trouble,
-            ..
         } => {
-            let trouble = trouble.as_ref().map(|why| format!(" ({why})"));
-            format!(
-                "no bad consequence found within {} under {title}, which are not all{}",
-                counted(*executions, "execution"),
-                trouble.unwrap_or_default()
-            )
+            let executions = counted(*executions, "execution");
+            let mut sentence = match are_all {
+                true => format!("harmless: of all {executions} under {title}, none is wrong"),
+                false => format!(
+                    "nothing bad was found in {executions} under {title}; there are more (`store_buffers` \
+                     runs them all)"
+                ),
+            };
+            if let Some(why) = trouble {
+                sentence.push_str(&format!(" ({why})"));
+            }
+            for assumption in assumptions {
+                sentence.push_str(&format!("\nassuming that {assumption}"));
+            }
+            sentence
         }
     }
 }

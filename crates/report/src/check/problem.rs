@@ -46,6 +46,8 @@ pub enum Consequence {
         finding: Box<CheckFinding>,
         /// Whether the execution goes on from the witness.
         is_after_witness: bool,
+        /// Whether the same goes wrong without store buffers.
+        is_without_too: bool,
     },
     /// No execution that was run is wrong.
     NoneFound {
@@ -53,6 +55,8 @@ pub enum Consequence {
         executions: u64,
         /// Whether these are all that there are.
         are_all: bool,
+        /// What that rests on, each to follow "assuming that".
+        assumptions: Vec<String>,
         /// Why the program could not be run on from the witness, if so.
         trouble: Option<String>,
     },
@@ -62,6 +66,10 @@ impl Consequence {
     /// The name for scripts.
     pub fn kind(&self) -> &'static str {
         match self {
+            Consequence::Harmful {
+                is_without_too: true,
+                ..
+            } => "wrong-anyway",
             Consequence::Harmful { .. } => "harmful",
             Consequence::NoneFound { are_all: true, .. } => "harmless",
             Consequence::NoneFound { .. } => "none-found",

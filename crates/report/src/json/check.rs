@@ -197,7 +197,8 @@ pub struct FindingObject {
 /// What comes of a store-buffer violation on the machine with store buffers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ConsequenceObject {
-    /// `harmful`, `harmless` (all executions were run, and none is wrong) or `none-found`.
+    /// `harmful`, `wrong-anyway` (without store buffers too), `harmless` (all executions were run, and none is
+    /// wrong) or `none-found`.
     pub kind: &'static str,
     /// The same as a sentence.
     pub sentence: String,

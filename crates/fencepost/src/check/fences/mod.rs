@@ -330,7 +330,13 @@ pub(super) fn are_told(checker: &Checker) -> Option<&'static str> {
         Strategy::Exhaustive | Strategy::Bounded if checker.replayed.is_none() => {
             Some(match checker.fences {
                 true => "what rules out all of them is at the end of the report",
-                false => "check with `FENCEPOST_FENCES=on` for fences that rule out all of them",
+                false if checker.confirm => {
+                    "check with `FENCEPOST_FENCES=on` for fences that rule out all of them"
+                }
+                false => {
+                    "check with `FENCEPOST_FENCES=on` for fences that rule out all of them, and with \
+                     `FENCEPOST_CONFIRM=on` for what comes of it"
+                }
             })
         }
         _ => None,
@@ -340,6 +346,10 @@ pub(super) fn are_told(checker: &Checker) -> Option<&'static str> {
 /// Whether a checker looks for fences at all: with a sample of executions it would not know when to stop.
 #[track_caller]
 pub(super) fn refuse_samples(checker: &Checker) {
+    assert!(
+        checker.setup.store_buffers.is_none(),
+        "fences are inferred from store-buffer violations, and with `store_buffers` there are none: unset it"
+    );
     assert!(
         matches!(checker.strategy, Strategy::Exhaustive | Strategy::Bounded),
         "fences are inferred from all executions, or those within a preemption bound: choose the strategy \

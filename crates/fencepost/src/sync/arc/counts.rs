@@ -375,6 +375,10 @@ impl Counts {
         current: Current,
         location: &'static Location<'static>,
     ) -> bool {
+        // Where it is dead that is a plain load, which does not wait for stores.
+        if current.buffers_stores() && self.read(current, &[Word::Strong], location).strong == 0 {
+            return false;
+        }
         let effect = Effect::WriteIf(Condition::Differs(0));
         self.operation(current, effect, location, |counting| {
             if counting.count.strong == 0 {

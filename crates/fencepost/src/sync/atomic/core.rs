@@ -83,6 +83,25 @@ impl<V: Variable> Atomic<V> {
         }
     }
 
+    /// The value as the calling thread sees it, without an event.
+    pub(super) fn peek(&self) -> V::Value {
+        let object = self.object.address();
+        let seen = Current::get()
+            .filter(|current| current.has_store_buffers() && self.object.is_of_current())
+            .and_then(|current| current.with(|execution| execution.seen(object)));
+        seen.map_or_else(|| self.variable.get(), V::from_state)
+    }
+
+    /// Puts what was committed to memory into the variable, for who looks at it behind our back.
+    pub(super) fn show_committed(&self) {
+        if let Some(current) = Current::get()
+            && current.has_store_buffers()
+            && self.object.is_of_current()
+        {
+            self.learn_committed(current);
+        }
+    }
+
     /// Who calls has the variable alone: puts what it has into the variable, also what still waits.
     pub(super) fn take_alone(&self) {
         if let Some(current) = Current::get()
@@ -213,7 +232,9 @@ impl<V: Variable> Atomic<V> {
             awaits: None,
         };
         current.plain_operation(intent, Outcomes::One, location, |step| {
-            step.write(buffer, step.state(buffer) + 1);
+            let seen = step.forwarded(object).unwrap_or(step.state(object));
+            let is_change = seen != V::state(value);
+            step.write(buffer, step.state(buffer) + u64::from(is_change));
             let events = step.target().store(object, ordering);
             step.emit(events, V::state(value));
             if events.barrier.is_some() {
@@ -333,8 +354,10 @@ macro_rules! common_operations {
                 self.atomic.variable.into_inner()
             }
 
-            /// A pointer to the value. What is done with it is seen by nobody.
+            /// A pointer to the value. What is done with it is seen by nobody, and nobody's stores that wait in a
+            /// buffer are seen through it.
             pub fn as_ptr(&self) -> *mut $value {
+                self.atomic.show_committed();
                 self.atomic.variable.as_ptr()
             }
 
@@ -512,7 +535,7 @@ macro_rules! common_operations {
         /// The value, without an event.
         impl<$($generics)*> fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&self.atomic.variable, f)
+                fmt::Debug::fmt(&self.atomic.peek(), f)
             }
         }
     };

@@ -73,6 +73,6 @@ impl<T> Default for AtomicPtr<T> {
 /// The pointer, without an event.
 impl<T> fmt::Pointer for AtomicPtr<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Pointer::fmt(&self.atomic.variable, f)
+        fmt::Pointer::fmt(&self.atomic.peek(), f)
     }
 }
