@@ -24,6 +24,11 @@ use super::running::{self, Explored, explore_from, is_same, machine, until_visib
 use super::showing::Showing;
 use crate::rt::{Checked, ProgramError, Registry, Runtime, Setup, Stride};
 
+/// How many random samples are drawn.
+const SAMPLES: u64 = 16;
+/// An execution with more steps than this is given up. What is broken by store buffers often goes round for ever.
+const MOST_STEPS: u64 = 5000;
+
 /// What comes of a store-buffer violation.
 pub(super) fn of(
     checker: &Checker,
@@ -66,12 +71,7 @@ impl Search<'_> {
     fn consequence(mut self, found: &Found<ProgramError>) -> Consequence {
         let mut trouble = None;
         let not_repeated = "something was found, and did not happen again";
-        let budget = self.checker.executions;
-        let random = Exploring::Random {
-            seed: self.checker.seed,
-            executions: budget,
-        };
-        for strategy in [Exploring::Exhaustive, random.clone()] {
+        for strategy in self.strategies() {
             match self.go_on(found, strategy) {
                 Ok((Some(schedule), _)) => {
                     if let Some(harmful) = self.harmful(schedule, true) {
@@ -87,7 +87,7 @@ impl Search<'_> {
                 }
             }
         }
-        for strategy in [Exploring::Exhaustive, random] {
+        for strategy in self.strategies() {
             let before = self.executions;
             match self.begin(strategy) {
                 Ok((Some(schedule), _)) => {
@@ -105,6 +105,16 @@ impl Search<'_> {
             }
         }
         self.none_found(self.executions, false, trouble)
+    }
+
+    /// All executions, as far as the budget goes, and then as many at random. A search ends with an execution that is too
+    /// long, so there are several of these.
+    fn strategies(&self) -> Vec<Exploring> {
+        let samples = (0..SAMPLES).map(|sample| Exploring::Random {
+            seed: self.checker.seed.wrapping_add(sample),
+            executions: self.checker.executions.div_ceil(SAMPLES),
+        });
+        [Exploring::Exhaustive].into_iter().chain(samples).collect()
     }
 
     fn none_found(&self, executions: u64, are_all: bool, trouble: Option<String>) -> Consequence {
@@ -125,10 +135,10 @@ impl Search<'_> {
 
     fn settings(&self, strategy: Exploring) -> Settings {
         Settings {
-            // One that is too long does not keep others from being run.
-            goes_on: matches!(strategy, Exploring::Random { .. }),
             strategy,
             watched: Watched::Nothing,
+            goes_on: false,
+            max_steps: self.checker.settings.max_steps.min(MOST_STEPS),
             workers: 1,
             max_executions: Some(self.checker.executions),
             ..self.checker.settings.clone()
