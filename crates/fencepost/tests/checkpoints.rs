@@ -259,6 +259,60 @@ fn samples_go_on_too() {
 }
 
 /// What is found ends the check, and a program that is mended is checked from the beginning.
+/// A store while there are more threads than the first numbers are for.
+fn many_threads() {
+    let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
+    let threads: Vec<_> = (0..6)
+        .map(|number| {
+            let flags = Arc::clone(&flags);
+            thread::spawn(move || {
+                if number < 2 {
+                    flags[number].store(true, Relaxed);
+                    flags[1 - number].load(Relaxed);
+                }
+            })
+        })
+        .collect();
+    threads
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
+}
+
+/// A store that could wait for longer on PSO than it does here: who looks at the counts of an `Arc` waits for it.
+fn drained_too_much() {
+    let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
+    let kept = Arc::new(0);
+    thread::scope(|scope| {
+        for own in 0..2 {
+            let (flags, kept) = (&flags, &kept);
+            scope.spawn(move || {
+                flags[own].store(true, Relaxed);
+                Arc::get_mut(&mut Arc::clone(kept));
+                flags[1 - own].load(Relaxed);
+                flags[own].store(false, Relaxed);
+            });
+        }
+    });
+}
+
+/// With store buffers too, and the result is as incomplete as without an interruption.
+#[test]
+fn checks_with_store_buffers_go_on_too() {
+    for program in [lost_updates, many_threads, drained_too_much] as [fn(); 3] {
+        for target in [Target::X86, Target::Pso] {
+            let whole = checker().target(target).store_buffers(true);
+            let expected = run(&whole, program);
+            let outcome = in_pieces(&whole, program, || 7);
+            assert_eq!(outcome.executions(), expected.executions(), "{outcome}");
+            assert_eq!(outcome.errors(), expected.errors(), "{outcome}");
+            assert_eq!(outcome.is_verified(), expected.is_verified(), "{outcome}");
+            let is_less =
+                std::ptr::fn_addr_eq(program, drained_too_much as fn()) && target == Target::Pso;
+            assert!(!is_less || !outcome.is_verified(), "{outcome}");
+        }
+    }
+}
+
 #[test]
 fn a_finding_leaves_no_file() {
     let folder = Folder::new();

