@@ -388,46 +388,40 @@ fn loops_that_store_the_same_only_wait() {
     }
 }
 
+/// Half of store buffering, and the other half begun: this thread has stored, and the other one stores and loads.
+fn store_and_spawn() -> (Arc<[AtomicU64; 2]>, thread::JoinHandle<u64>) {
+    let flags = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+    let others = Arc::clone(&flags);
+    let thread = thread::spawn(move || {
+        others[0].store(1, Relaxed);
+        others[1].load(Relaxed)
+    });
+    flags[1].store(1, Relaxed);
+    (flags, thread)
+}
+
 /// An assertion that fails in any case is not laid at the door of store buffers.
 #[test]
 fn what_is_wrong_anyway_is_called_that() {
     let outcome = Checker::new().confirm(true).run(|| {
-        let flags = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
-        let others = Arc::clone(&flags);
-        let thread = thread::spawn(move || {
-            others[0].store(1, Relaxed);
-            others[1].load(Relaxed)
-        });
-        flags[1].store(1, Relaxed);
+        let (flags, thread) = store_and_spawn();
         flags[0].load(Relaxed);
         thread.join().unwrap();
         panic!("wrong in any case");
     });
     let finding = &outcome.findings()[0];
-    if finding.is_store_buffer() {
-        assert_eq!(
-            finding.consequence(),
-            Some(Consequence::WrongAnyway),
-            "{outcome}"
-        );
-        assert!(
-            outcome.to_string().contains("without store buffers too"),
-            "{outcome}"
-        );
-    }
+    assert!(finding.is_store_buffer(), "{outcome}");
+    let consequence = finding.consequence();
+    assert_eq!(consequence, Some(Consequence::WrongAnyway), "{outcome}");
+    let report = outcome.to_string();
+    assert!(report.contains("without store buffers too"), "{report}");
 }
 
 /// What is found in executions in which less is visible than in others is reported too.
 #[test]
 fn what_turns_out_to_be_visible_late_does_not_hide_harm() {
     let outcome = Checker::new().confirm(true).run(|| {
-        let flags = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
-        let others = Arc::clone(&flags);
-        let thread = thread::spawn(move || {
-            others[0].store(1, Relaxed);
-            others[1].load(Relaxed)
-        });
-        flags[1].store(1, Relaxed);
+        let (flags, thread) = store_and_spawn();
         let seen = flags[0].load(Relaxed);
         if seen == 1 {
             thread.is_finished();
@@ -443,13 +437,7 @@ fn what_turns_out_to_be_visible_late_does_not_hide_harm() {
 #[test]
 fn harmless_says_what_it_rests_on() {
     let outcome = Checker::new().confirm(true).run(|| {
-        let flags = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
-        let others = Arc::clone(&flags);
-        let thread = thread::spawn(move || {
-            others[0].store(1, Relaxed);
-            others[1].load(Relaxed);
-        });
-        flags[1].store(1, Relaxed);
+        let (flags, thread) = store_and_spawn();
         while flags[0].load(Relaxed) == 0 {
             thread::yield_now();
         }

@@ -71,37 +71,31 @@ impl Search<'_> {
     fn consequence(mut self, found: &Found<ProgramError>) -> Consequence {
         let mut trouble = None;
         let not_repeated = "something was found, and did not happen again";
-        for strategy in self.strategies() {
-            match self.go_on(found, strategy) {
-                Ok((Some(schedule), _)) => {
-                    if let Some(harmful) = self.harmful(schedule, true) {
-                        return harmful;
+        for is_after_witness in [true, false] {
+            for strategy in self.strategies() {
+                let before = self.executions;
+                let searched = match is_after_witness {
+                    true => self.go_on(found, strategy),
+                    false => self.begin(strategy),
+                };
+                match searched {
+                    Ok((Some(schedule), _)) => {
+                        if let Some(harmful) = self.harmful(schedule, is_after_witness) {
+                            return harmful;
+                        }
+                        trouble = Some(not_repeated.to_owned());
                     }
-                    trouble = Some(not_repeated.to_owned());
-                }
-                Ok((None, true)) => break,
-                Ok((None, false)) => {}
-                Err(why) => {
-                    trouble = Some(why);
-                    break;
-                }
-            }
-        }
-        for strategy in self.strategies() {
-            let before = self.executions;
-            match self.begin(strategy) {
-                Ok((Some(schedule), _)) => {
-                    if let Some(harmful) = self.harmful(schedule, false) {
-                        return harmful;
+                    Ok((None, true)) if is_after_witness => break,
+                    Ok((None, true)) if !self.registry.has_drained_too_much() => {
+                        let executions = self.executions - before;
+                        return self.none_found(executions, true, None);
                     }
-                    trouble = Some(not_repeated.to_owned());
+                    Ok((None, _)) => {}
+                    Err(why) => {
+                        trouble = Some(why);
+                        break;
+                    }
                 }
-                Ok((None, true)) if !self.registry.has_drained_too_much() => {
-                    let executions = self.executions - before;
-                    return self.none_found(executions, true, None);
-                }
-                Ok((None, _)) => {}
-                Err(why) => trouble = Some(why),
             }
         }
         self.none_found(self.executions, false, trouble)
@@ -234,7 +228,12 @@ impl Search<'_> {
         };
         let settings = self.settings(Exploring::Exhaustive);
         let explored = self.explore(&settings, &mut setup);
-        explored.is_ok_and(|(report, _)| report.findings.iter().any(|other| is_same(other, found)))
+        explored.is_ok_and(|(report, _)| {
+            report
+                .findings
+                .iter()
+                .any(|other| is_same_harm(other, found))
+        })
     }
 }
 
@@ -262,6 +261,15 @@ fn is_wrong(found: &Found<ProgramError>) -> bool {
         Problem::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => true,
         _ => false,
     }
+}
+
+/// Whether the same is wrong: a panic, for example, in the same place. Its message may have values in it.
+fn is_same_harm(one: &Found<ProgramError>, other: &Found<ProgramError>) -> bool {
+    let place = |found: &Found<ProgramError>| match &found.problem {
+        Problem::Fault(Fault::Program(ProgramError::Panic { place, .. })) => place.clone(),
+        _ => None,
+    };
+    is_same(one, other) && place(one) == place(other)
 }
 
 /// Lets threads join those that have ended, as the explorer does: it is no step.

@@ -125,7 +125,20 @@ impl Current {
         location: &'static Location<'static>,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        self.drain(Drains::Everything, location);
+        self.operation_after(Drains::Everything, intent, outcomes, location, perform)
+    }
+
+    /// The same, for what waits for less of what the thread has stored.
+    #[inline]
+    pub fn operation_after<R>(
+        self,
+        drains: Drains<'_>,
+        intent: Intent,
+        outcomes: Outcomes,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        self.drain(drains, location);
         self.plain_operation(intent, outcomes, location, perform)
     }
 
@@ -139,8 +152,7 @@ impl Current {
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         let drains = self.target().drained_by_exchange(&[], Ordering::Acquire);
-        self.drain(drains, location);
-        self.plain_operation(intent, outcomes, location, perform)
+        self.operation_after(drains, intent, outcomes, location, perform)
     }
 
     /// The same, for a plain load.
@@ -152,8 +164,7 @@ impl Current {
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         // A fence may have been inserted before it.
-        self.drain(Drains::Nothing, location);
-        self.plain_operation(intent, Outcomes::One, location, perform)
+        self.operation_after(Drains::Nothing, intent, Outcomes::One, location, perform)
     }
 
     /// The same, for what does not wait for the store buffer.

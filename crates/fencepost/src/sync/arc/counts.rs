@@ -180,8 +180,7 @@ impl Counts {
             effect,
             awaits: None,
         };
-        current.drain(drains, location);
-        current.plain_operation(intent, Outcomes::One, location, perform)
+        current.operation_after(drains, intent, Outcomes::One, location, perform)
     }
 
     /// Changes the counts in a way that nobody can tell the order of.
