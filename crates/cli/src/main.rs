@@ -29,11 +29,6 @@ fn main() -> ExitCode {
     });
     interrupt::listen();
     let result = match arguments.command {
-        Command::Demo | Command::Example(_) | Command::Reproduce(_)
-            if let Some(complaint) = fencepost::environment_complaint() =>
-        {
-            Err(Failure::BadInput(format!("error: {complaint}")))
-        }
         Command::Demo => commands::demo::run(),
         Command::Monitor(monitor) => commands::monitor::run(&monitor, arguments.output.quiet),
         Command::Trace(trace) => commands::trace::run(&trace, arguments.output.quiet),

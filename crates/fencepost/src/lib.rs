@@ -24,10 +24,10 @@ pub mod rt;
 pub mod sync;
 pub mod thread;
 
+#[doc(hidden)]
+pub use check::provide_source;
 pub use check::{
     Checker, Consequence, Details, FencePlace, FenceSet, Fences, Finding, Instead, Outcome,
     Strategy, Strength, check, replay,
 };
-#[doc(hidden)]
-pub use check::{environment_complaint, provide_source};
 pub use rt::Target;

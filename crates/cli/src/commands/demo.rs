@@ -35,7 +35,10 @@ fn show_check(output: &mut impl Write) -> Result<(), Failure> {
     fencepost::provide_source(file, source);
     let check = |is_fenced| {
         let program = move || dekker::two_threads_count(is_fenced);
-        Checker::new().progress(false).run(program)
+        Checker::new()
+            .without_environment()
+            .progress(false)
+            .run(program)
     };
 
     heading(

@@ -93,6 +93,7 @@ fn show(
         false => Version::Original,
     };
     let mut checker = Checker::new()
+        .without_environment()
         .target(target)
         .confirm(arguments.confirm)
         .store_buffers(arguments.store_buffers);

@@ -60,7 +60,10 @@ fn tell(is_quiet: bool, what: &str) {
 
 fn checker(example: &Example) -> Checker {
     fencepost::provide_source(example.source_file, example.source_text);
-    Checker::new().progress(false).go_on(true)
+    Checker::new()
+        .without_environment()
+        .progress(false)
+        .go_on(true)
 }
 
 fn check(checker: &Checker, example: &Example, version: Version) -> (Outcome, Duration) {

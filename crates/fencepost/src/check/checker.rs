@@ -92,6 +92,8 @@ pub struct Checker {
     pub(super) seed: u64,
     pub(super) monitor: bool,
     pub(super) confirm: bool,
+    /// Whether variables override the settings.
+    pub(super) reads_environment: bool,
     pub(super) progress: Option<bool>,
     pub(super) summary: bool,
     pub(super) setup: Setup,
@@ -127,6 +129,7 @@ impl Checker {
             seed: 0,
             monitor: true,
             confirm: false,
+            reads_environment: true,
             progress: None,
             summary: false,
             setup: Setup::default(),
@@ -139,6 +142,13 @@ impl Checker {
             checkpoint: None,
             checkpoint_every: Duration::from_secs(60),
         }
+    }
+
+    /// Without the environment variables: for a command that has options.
+    #[doc(hidden)]
+    pub fn without_environment(mut self) -> Self {
+        self.reads_environment = false;
+        self
     }
 
     /// The machine that the program is for. x86 unless said otherwise.

@@ -10,18 +10,9 @@ use crate::rt::{STACK_SIZES, Stride, Target};
 /// Overrides settings by variables.
 #[track_caller]
 pub(super) fn apply(checker: Checker) -> Checker {
-    match apply_all(checker) {
-        Ok(checker) => checker,
-        Err(complaint) => panic!("{complaint}"),
+    if !checker.reads_environment {
+        return checker;
     }
-}
-
-/// What is wrong with the variables, if something is: what a check would panic with.
-pub fn complaint() -> Option<String> {
-    apply_all(Checker::new()).err()
-}
-
-fn apply_all(checker: Checker) -> Result<Checker, String> {
     let get = |variable: &str| match std::env::var(variable) {
         Ok(value) => Some(value),
         Err(std::env::VarError::NotPresent) => None,
@@ -30,7 +21,10 @@ fn apply_all(checker: Checker) -> Result<Checker, String> {
         }
     };
     let set = std::env::vars_os().map(|(variable, _)| variable.to_string_lossy().into_owned());
-    apply_from(checker, &get, set)
+    match apply_from(checker, &get, set) {
+        Ok(checker) => checker,
+        Err(complaint) => panic!("{complaint}"),
+    }
 }
 
 /// What all our variables begin with.

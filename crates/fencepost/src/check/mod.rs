@@ -20,8 +20,6 @@ mod showing;
 mod watchdog;
 
 pub use checker::{Checker, Strategy};
-#[doc(hidden)]
-pub use environment::complaint as environment_complaint;
 pub use fences::{FencePlace, FenceSet, Fences, Instead, Strength};
 #[doc(hidden)]
 pub use naming::provide_source;
