@@ -11,5 +11,7 @@
 pub mod arithmetic;
 pub mod code;
 pub mod execution;
+pub mod machine;
+pub mod run;
 pub mod test;
 pub mod thread;
