@@ -11,5 +11,7 @@
 pub mod arithmetic;
 pub mod code;
 pub mod execution;
+pub mod final_state;
+pub mod judge;
 pub mod test;
 pub mod thread;
