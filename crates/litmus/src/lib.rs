@@ -11,6 +11,8 @@
 pub mod arithmetic;
 pub mod code;
 pub mod execution;
+pub mod final_state;
+pub mod judge;
 pub mod machine;
 pub mod run;
 pub mod test;
