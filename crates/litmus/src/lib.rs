@@ -14,5 +14,8 @@ pub mod code;
 pub mod execution;
 pub mod final_state;
 pub mod judge;
+pub mod machine;
+pub mod robust;
+pub mod run;
 pub mod test;
 pub mod thread;

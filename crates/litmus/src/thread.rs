@@ -109,6 +109,75 @@ impl Layout {
     }
 }
 
+/// A thread's position and registers, to be looked at.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The thread: an index into [`Test::threads`].
+    pub thread: usize,
+    /// The test.
+    pub test: &'a Test,
+    /// Its layout.
+    pub layout: &'a Layout,
+    /// The operation that the thread stands before.
+    pub position: u32,
+    /// The register file.
+    pub registers: &'a [u64],
+}
+
+impl View<'_> {
+    fn operation(&self) -> Operation {
+        self.test.threads[self.thread].operations[self.position as usize]
+    }
+
+    fn fault(&self, kind: FaultKind) -> Fault {
+        let instructions = &self.test.threads[self.thread].instruction_of;
+        Fault {
+            thread: self.thread,
+            instruction: instructions[self.position as usize] as usize,
+            kind,
+        }
+    }
+
+    fn value(&self, operand: Operand) -> u64 {
+        match operand {
+            Operand::Register(register, part) => part.of(self.registers[register.index()]),
+            Operand::Constant(value) => value,
+        }
+    }
+
+    fn cell(&self, at: &AddressOperand, width: Width) -> Result<CellId, Fault> {
+        let mut address = at.displacement;
+        if let Some(base) = at.base {
+            address = address.wrapping_add(self.registers[base.index()]);
+        }
+        if let Some((index, scale)) = at.index {
+            let index = self.registers[index.index()];
+            address = address.wrapping_add(index.wrapping_mul(u64::from(scale)));
+        }
+        let cell = self.layout.cell(address & at.width.mask(), width);
+        cell.map_err(|kind| self.fault(kind))
+    }
+
+    /// What the thread is about to do. `None` if its next operation concerns the thread only.
+    pub fn pending(&self) -> Result<Option<Pending>, Fault> {
+        Ok(Some(match self.operation() {
+            Operation::Load { at, width, .. } => Pending::Load(self.cell(&at, width)?),
+            Operation::Store { at, value, width } => {
+                Pending::Store(self.cell(&at, width)?, self.value(value) & width.mask())
+            }
+            Operation::BeginLocked => Pending::BeginLocked,
+            Operation::EndLocked => Pending::EndLocked,
+            Operation::Fence(fence) => Pending::Fence(fence),
+            Operation::End => Pending::Ended,
+            Operation::Compute { .. }
+            | Operation::MoveIf { .. }
+            | Operation::SetIf { .. }
+            | Operation::Jump(_)
+            | Operation::JumpIf(..) => return Ok(None),
+        }))
+    }
+}
+
 /// A thread's position and registers, borrowed from wherever they are kept.
 pub struct Runner<'a> {
     /// The thread: an index into [`Test::threads`].
@@ -124,60 +193,28 @@ pub struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    fn operation(&self) -> Operation {
-        self.test.threads[self.thread].operations[*self.position as usize]
+    /// The same, to be looked at.
+    pub fn view(&self) -> View<'_> {
+        View {
+            thread: self.thread,
+            test: self.test,
+            layout: self.layout,
+            position: *self.position,
+            registers: self.registers,
+        }
     }
 
-    fn fault(&self, kind: FaultKind) -> Fault {
-        let instructions = &self.test.threads[self.thread].instruction_of;
-        Fault {
-            thread: self.thread,
-            instruction: instructions[*self.position as usize] as usize,
-            kind,
-        }
+    /// What the thread is about to do. `None` if its next operation concerns the thread only.
+    pub fn pending(&self) -> Result<Option<Pending>, Fault> {
+        self.view().pending()
+    }
+
+    fn operation(&self) -> Operation {
+        self.view().operation()
     }
 
     fn value(&self, operand: Operand) -> u64 {
-        match operand {
-            Operand::Register(register, part) => part.of(self.registers[register.index()]),
-            Operand::Constant(value) => value,
-        }
-    }
-
-    fn address(&self, operand: &AddressOperand) -> u64 {
-        let mut address = operand.displacement;
-        if let Some(base) = operand.base {
-            address = address.wrapping_add(self.registers[base.index()]);
-        }
-        if let Some((index, scale)) = operand.index {
-            let index = self.registers[index.index()];
-            address = address.wrapping_add(index.wrapping_mul(u64::from(scale)));
-        }
-        address & operand.width.mask()
-    }
-
-    /// What the thread is about to do, without performing anything. `None` if the next operation
-    /// concerns the thread only.
-    pub fn pending(&self) -> Result<Option<Pending>, Fault> {
-        let located = |at: &AddressOperand, width| {
-            let cell = self.layout.cell(self.address(at), width);
-            cell.map_err(|kind| self.fault(kind))
-        };
-        Ok(Some(match self.operation() {
-            Operation::Load { at, width, .. } => Pending::Load(located(&at, width)?),
-            Operation::Store { at, value, width } => {
-                Pending::Store(located(&at, width)?, self.value(value) & width.mask())
-            }
-            Operation::BeginLocked => Pending::BeginLocked,
-            Operation::EndLocked => Pending::EndLocked,
-            Operation::Fence(fence) => Pending::Fence(fence),
-            Operation::End => Pending::Ended,
-            Operation::Compute { .. }
-            | Operation::MoveIf { .. }
-            | Operation::SetIf { .. }
-            | Operation::Jump(_)
-            | Operation::JumpIf(..) => return Ok(None),
-        }))
+        self.view().value(operand)
     }
 
     /// Performs what concerns the thread only, up to an operation that others may notice.
@@ -188,7 +225,7 @@ impl Runner<'_> {
             }
             self.perform_silent();
         }
-        Err(self.fault(FaultKind::SilentLoop))
+        Err(self.view().fault(FaultKind::SilentLoop))
     }
 
     fn perform_silent(&mut self) {

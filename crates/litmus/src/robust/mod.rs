@@ -1,0 +1,159 @@
+//! Whether a test is store-buffer safe: whether every execution under a model has an acyclic
+//! happens-before, which is whether it is sequentially consistent as a trace.
+//!
+//! Decided from sequentially consistent executions only, by the explorer and the monitor that check Rust
+//! programs. That the answer is right is tested against all executions that the axioms
+//! allow ([`axioms`](crate::axioms)).
+
+mod program;
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use fencepost_explore::{Fault, Problem, Settings, Watched, explore};
+use fencepost_memory::{LocationId, LockedDrains, MemoryModel};
+use fencepost_monitor::Violation;
+
+use crate::test::{Instruction, Test};
+
+use program::LitmusProgram;
+
+/// Where the search ends early.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most executions.
+    pub max_executions: u64,
+    /// The most steps in one execution.
+    pub max_steps: u64,
+    /// The most time.
+    pub max_time: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            max_executions: 10_000_000,
+            max_steps: 10_000,
+            max_time: None,
+        }
+    }
+}
+
+/// An instruction that takes part in a violation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The thread: an index into [`Test::threads`].
+    pub thread: usize,
+    /// The instruction: an index into the thread's instructions.
+    pub instruction: usize,
+}
+
+impl Place {
+    /// The instruction itself.
+    pub fn of<'t>(&self, test: &'t Test) -> &'t Instruction {
+        &test.threads[self.thread].instructions[self.instruction]
+    }
+
+    fn of_location(test: &Test, location: Option<LocationId>) -> Option<Place> {
+        let mut index = location?.index();
+        for (thread, code) in test.threads.iter().enumerate() {
+            // One more than there are instructions: the end has a number too.
+            if index < code.instructions.len() {
+                return Some(Place {
+                    thread,
+                    instruction: index,
+                });
+            }
+            index = index.checked_sub(code.instructions.len() + 1)?;
+        }
+        None
+    }
+}
+
+/// What was decided.
+#[derive(Clone, Debug)]
+pub enum Safety {
+    /// Every execution is sequentially consistent.
+    Safe,
+    /// Some execution is not.
+    Unsafe {
+        /// The write that can be overtaken.
+        pending: Option<Place>,
+        /// What overtakes it.
+        event: Option<Place>,
+        /// The violation, for those who know the monitor.
+        violation: Box<Violation>,
+    },
+    /// Not all sequentially consistent executions were run, and those that were show nothing.
+    Unknown(Unfinished),
+}
+
+/// Why nothing is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unfinished {
+    /// A budget was used up.
+    Budget,
+    /// An execution had more steps than allowed.
+    TooLong,
+    /// A thread does what it cannot do.
+    Fault(crate::thread::Fault),
+}
+
+fn watched(model: &MemoryModel) -> Watched {
+    use fencepost_memory::Buffering;
+    match model.buffering() {
+        Buffering::None => Watched::Nothing,
+        Buffering::Fifo => Watched::Tso,
+        Buffering::PerAddress => match model.locked_drains() {
+            LockedDrains::Everything => Watched::Pso(LockedDrains::Everything),
+            LockedDrains::OwnAddress => Watched::Pso(LockedDrains::OwnAddress),
+        },
+    }
+}
+
+/// Decides whether a test is store-buffer safe under a model.
+pub fn check(test: &Test, model: &MemoryModel, limits: &Limits) -> Safety {
+    let mut settings = Settings {
+        watched: watched(model),
+        max_steps: limits.max_steps,
+        max_executions: Some(limits.max_executions),
+        max_time: limits.max_time,
+        ..Settings::default()
+    };
+    let run = |settings: &Settings| {
+        let program = || LitmusProgram::new(test);
+        explore(program, settings, &mut |_| ControlFlow::Continue(()))
+    };
+    let mut report = run(&settings);
+    let is_fault = |problem: &Problem<_>| matches!(problem, Problem::Fault(_));
+    if report.findings.iter().any(|found| is_fault(&found.problem)) {
+        // A test that can deadlock, or an execution that is too long: the others count all the same.
+        settings.goes_on = true;
+        report = run(&settings);
+    }
+    let mut unfinished = None;
+    for found in &report.findings {
+        match &found.problem {
+            Problem::StoreBuffer(shown) => {
+                let place = |placed: &fencepost_monitor::Placed| {
+                    Place::of_location(test, placed.event.access.location)
+                };
+                return Safety::Unsafe {
+                    pending: place(&shown.violation.pending),
+                    event: place(&shown.violation.event),
+                    violation: Box::new(shown.violation),
+                };
+            }
+            // Threads that wait for ever end an execution that has been seen as far as it goes.
+            Problem::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => {}
+            Problem::Fault(Fault::Program(fault)) => unfinished = Some(Unfinished::Fault(*fault)),
+            Problem::Fault(Fault::StepLimit { .. }) => unfinished = Some(Unfinished::TooLong),
+            Problem::Fault(_) => unfinished = Some(Unfinished::Budget),
+        }
+    }
+    match unfinished {
+        Some(unfinished) => Safety::Unknown(unfinished),
+        None if report.is_complete() => Safety::Safe,
+        None => Safety::Unknown(Unfinished::Budget),
+    }
+}
