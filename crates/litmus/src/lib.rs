@@ -9,6 +9,7 @@
 //! engines. This crate does no I/O: it takes bytes and makes values.
 
 pub mod arithmetic;
+pub mod axioms;
 pub mod code;
 pub mod execution;
 pub mod final_state;
