@@ -90,8 +90,8 @@ pub struct Answer<'a> {
     pub states: Vec<FinalContents>,
     /// How many witnesses were checked by the judge.
     pub checked: usize,
-    /// Whether the axioms came to the same states: `None` if they were not asked, or not to the end.
-    pub cross_checked: Option<bool>,
+    /// Whether the axioms came to the same states, both to the end.
+    pub is_cross_checked: bool,
 }
 
 /// Why there is no answer.
@@ -100,6 +100,9 @@ pub enum AnswerError {
     /// A thread does what it cannot do.
     #[error("a thread does what it cannot do")]
     Fault(Fault),
+    /// The axioms cannot have this test.
+    #[error(transparent)]
+    Axioms(axioms::Error),
     /// The judge does not accept a witness. This is a bug in Fencepost.
     #[error(
         "internal error: the witness of a final state is not accepted ({0}); this is a bug in \
@@ -138,12 +141,9 @@ pub fn answer<'a>(
     let mut states: Vec<_> = exploration
         .final_states()
         .enumerate()
-        .filter(|(_, contents)| match &test.filter {
-            Some(filter) => filter.holds(test, contents),
-            None => true,
-        })
+        .filter(|(_, contents)| test.passes_filter(contents))
         .map(|(index, contents)| {
-            let holds = test.condition.holds(test, &contents);
+            let holds = test.condition.holds(&contents);
             FinalContents { contents, holds, index }
         })
         .collect();
@@ -154,7 +154,7 @@ pub fn answer<'a>(
         exploration,
         states,
         checked: 0,
-        cross_checked: None,
+        is_cross_checked: false,
     };
     let most = if options.cross_check { usize::MAX } else { CHECKED_WITNESSES };
     answer.check_witnesses(most)?;
@@ -186,25 +186,27 @@ impl Answer<'_> {
     }
 
     fn compare_with_axioms(&mut self, options: &Options<'_>) -> Result<(), AnswerError> {
-        let limits = axioms::Limits { stop: options.limits.stop, ..axioms::Limits::default() };
-        let Ok(found) = axioms::explore(self.test, &self.model, &limits) else {
-            return Ok(());
+        let limits = axioms::Limits {
+            should_stop: options.limits.stop,
+            ..axioms::Limits::default()
         };
+        let found = axioms::explore(self.test, &self.model, &limits);
+        let found = found.map_err(AnswerError::Axioms)?;
         let machine: BTreeSet<Vec<u64>> = self.exploration.final_states().collect();
-        let axioms: BTreeSet<Vec<u64>> = found.states().cloned().collect();
-        let is_whole = self.exploration.cut().is_none() && found.is_complete();
+        let axioms: BTreeSet<Vec<u64>> = found.states.into_iter().collect();
+        let machine_is_whole = self.exploration.cut().is_none();
+        let axioms_are_whole = found.summary.cut.is_none();
         // What one has found must be there in the other only if that one looked everywhere.
-        let only = |one: &BTreeSet<Vec<u64>>, two: &BTreeSet<Vec<u64>>| -> Vec<String> {
-            one.difference(two).map(|state| self.test.show_state(state)).collect()
+        let missing = |one: &BTreeSet<Vec<u64>>, two: &BTreeSet<Vec<u64>>, is_whole| {
+            let missing = one.difference(two).filter(|_| is_whole);
+            missing.map(|state| self.test.format_state(state)).collect::<Vec<_>>()
         };
-        let only_machine =
-            if found.is_complete() { only(&machine, &axioms) } else { Vec::new() };
-        let only_axioms =
-            if self.exploration.cut().is_none() { only(&axioms, &machine) } else { Vec::new() };
+        let only_machine = missing(&machine, &axioms, axioms_are_whole);
+        let only_axioms = missing(&axioms, &machine, machine_is_whole);
         if !only_machine.is_empty() || !only_axioms.is_empty() {
             return Err(AnswerError::Disagreement { only_machine, only_axioms });
         }
-        self.cross_checked = is_whole.then_some(true);
+        self.is_cross_checked = machine_is_whole && axioms_are_whole;
         Ok(())
     }
 

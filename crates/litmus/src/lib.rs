@@ -8,12 +8,14 @@
 //! The engines share the meaning of instructions and nothing else; the judge shares nothing with the
 //! engines. This crate does no I/O: it takes bytes and makes values.
 
+pub mod answer;
 pub mod arithmetic;
 pub mod axioms;
 pub mod code;
 pub mod execution;
 pub mod final_state;
 pub mod judge;
+pub mod log;
 pub mod machine;
 pub mod robust;
 pub mod run;
