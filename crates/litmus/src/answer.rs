@@ -144,7 +144,11 @@ pub fn answer<'a>(
         .filter(|(_, contents)| test.passes_filter(contents))
         .map(|(index, contents)| {
             let holds = test.condition.holds(&contents);
-            FinalContents { contents, holds, index }
+            FinalContents {
+                contents,
+                holds,
+                index,
+            }
         })
         .collect();
     states.sort_by(|one, two| one.contents.cmp(&two.contents));
@@ -156,7 +160,11 @@ pub fn answer<'a>(
         checked: 0,
         is_cross_checked: false,
     };
-    let most = if options.cross_check { usize::MAX } else { CHECKED_WITNESSES };
+    let most = if options.cross_check {
+        usize::MAX
+    } else {
+        CHECKED_WITNESSES
+    };
     answer.check_witnesses(most)?;
     if options.cross_check {
         answer.compare_with_axioms(options)?;
@@ -199,12 +207,17 @@ impl Answer<'_> {
         // What one has found must be there in the other only if that one looked everywhere.
         let missing = |one: &BTreeSet<Vec<u64>>, two: &BTreeSet<Vec<u64>>, is_whole| {
             let missing = one.difference(two).filter(|_| is_whole);
-            missing.map(|state| self.test.format_state(state)).collect::<Vec<_>>()
+            missing
+                .map(|state| self.test.format_state(state))
+                .collect::<Vec<_>>()
         };
         let only_machine = missing(&machine, &axioms, axioms_are_whole);
         let only_axioms = missing(&axioms, &machine, machine_is_whole);
         if !only_machine.is_empty() || !only_axioms.is_empty() {
-            return Err(AnswerError::Disagreement { only_machine, only_axioms });
+            return Err(AnswerError::Disagreement {
+                only_machine,
+                only_axioms,
+            });
         }
         self.is_cross_checked = machine_is_whole && axioms_are_whole;
         Ok(())

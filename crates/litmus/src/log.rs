@@ -45,7 +45,10 @@ impl LogEntry {
     /// What a log of this answer would say.
     pub fn of_answer(answer: &Answer<'_>) -> Self {
         let test = answer.test();
-        let shown = answer.states.iter().map(|state| test.format_state(&state.contents));
+        let shown = answer
+            .states
+            .iter()
+            .map(|state| test.format_state(&state.contents));
         LogEntry {
             states: shown.filter_map(|state| parse_state(&state)).collect(),
             verdict: Some(answer.verdict().name().to_owned()),
@@ -64,7 +67,11 @@ pub fn block(answer: &Answer<'_>, seconds: f64) -> String {
         Quantifier::NotExists => "Forbidden",
         Quantifier::ForAll => "Required",
     };
-    let mut text = format!("Test {} {kind}\nStates {}\n", test.name, answer.states.len());
+    let mut text = format!(
+        "Test {} {kind}\nStates {}\n",
+        test.name,
+        answer.states.len()
+    );
     for state in &answer.states {
         text.push_str(&test.format_state(&state.contents));
         text.push('\n');
@@ -103,7 +110,10 @@ pub fn parse_state(text: &str) -> Option<LoggedState> {
         }
         let (name, value) = assignment.split_once('=')?;
         let name = name.trim();
-        let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+        let name = name
+            .strip_prefix('[')
+            .and_then(|name| name.strip_suffix(']'))
+            .unwrap_or(name);
         state.insert(name.to_owned(), value.trim().to_owned());
     }
     Some(state)
@@ -241,11 +251,18 @@ mod tests {
             verdict: Some(verdict.to_owned()),
             ..LogEntry::new("T", None)
         };
-        assert_eq!(Difference::between(&of(&["x=1"], "Ok"), &of(&["[x]=1;"], "Ok")), None);
-        let difference = Difference::between(&of(&["x=1", "x=2"], "Ok"), &of(&["x=1", "x=3"], "No"));
+        assert_eq!(
+            Difference::between(&of(&["x=1"], "Ok"), &of(&["[x]=1;"], "Ok")),
+            None
+        );
+        let difference =
+            Difference::between(&of(&["x=1", "x=2"], "Ok"), &of(&["x=1", "x=3"], "No"));
         let difference = difference.expect("they differ");
         assert_eq!(difference.only_here, [state("x=2")]);
         assert_eq!(difference.only_there, [state("x=3")]);
-        assert_eq!(difference.verdicts, Some(("Ok".to_owned(), "No".to_owned())));
+        assert_eq!(
+            difference.verdicts,
+            Some(("Ok".to_owned(), "No".to_owned()))
+        );
     }
 }
