@@ -268,7 +268,13 @@ pub struct LitmusArguments {
     pub paths: Vec<PathBuf>,
 
     /// The memory models
-    #[arg(long, value_enum, value_name = "MODEL", value_delimiter = ',', default_value = "tso")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODEL",
+        value_delimiter = ',',
+        default_value = "tso"
+    )]
     pub model: Vec<LitmusModel>,
 
     /// What a locked instruction drains under PSO
@@ -324,7 +330,12 @@ pub struct LitmusArguments {
     pub jobs: Option<u16>,
 
     /// The most states of a test to keep
-    #[arg(long, value_name = "N", default_value_t = 10_000_000, help_heading = "Limits")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10_000_000,
+        help_heading = "Limits"
+    )]
     pub max_states: usize,
 
     /// The most seconds for a test under a model

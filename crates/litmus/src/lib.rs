@@ -15,6 +15,7 @@ pub mod axioms;
 pub mod code;
 mod excerpt;
 pub mod execution;
+mod fault_text;
 pub mod final_state;
 mod help;
 pub mod judge;

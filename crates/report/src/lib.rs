@@ -15,6 +15,7 @@ pub mod columns;
 pub mod json;
 pub mod names;
 pub mod repair;
+pub mod safety;
 mod selection;
 pub mod source;
 pub mod style;

@@ -29,7 +29,9 @@ impl Comparison {
     /// Reads a log.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let bad = |what: String| Failure::BadInput(format!("error: {}: {what}", path.display()));
-        let size = std::fs::metadata(path).map_err(|error| bad(error.to_string()))?.len();
+        let size = std::fs::metadata(path)
+            .map_err(|error| bad(error.to_string()))?
+            .len();
         if size > LARGEST_LOG {
             return Err(bad("the log is larger than 1 GiB".into()));
         }
@@ -61,7 +63,10 @@ impl Comparison {
         for here in result.lines.iter().filter_map(|line| line.entry.as_ref()) {
             let with_model = (here.test.clone(), here.model.clone());
             let without = (here.test.clone(), None);
-            let there = self.entries.get(&with_model).or_else(|| self.entries.get(&without));
+            let there = self
+                .entries
+                .get(&with_model)
+                .or_else(|| self.entries.get(&without));
             let Some(there) = there else {
                 self.not_in_log += 1;
                 continue;

@@ -27,7 +27,11 @@ use one::{FileResult, Inputs};
 pub fn run(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
     let files = files::collect(&arguments.paths)?;
     check_arguments(arguments, &files)?;
-    let comparison = arguments.compare.as_deref().map(Comparison::read).transpose()?;
+    let comparison = arguments
+        .compare
+        .as_deref()
+        .map(Comparison::read)
+        .transpose()?;
     let inputs = Inputs::new(arguments);
     let jobs = arguments.jobs.map_or_else(
         || std::thread::available_parallelism().map_or(1, usize::from),
@@ -79,7 +83,10 @@ fn check_arguments(arguments: &LitmusArguments, files: &[PathBuf]) -> Result<(),
     if arguments.state.is_some() && pictures.iter().all(|picture| picture.is_none()) {
         return bad("--state says what --svg or --dot is to show; add one of them");
     }
-    if arguments.timeout.is_some_and(|seconds| !seconds.is_finite() || seconds < 0.0) {
+    if arguments
+        .timeout
+        .is_some_and(|seconds| !seconds.is_finite() || seconds < 0.0)
+    {
         return bad("--timeout is a number of seconds, such as 10 or 0.5");
     }
     Ok(())
@@ -175,18 +182,35 @@ impl Totals {
 
     /// The summary, on standard error: standard output is for the tools around herd7.
     fn print(&self, seconds: f64) {
-        let mut table = vec![["", "tests", "Ok", "No", "Undef", "incomplete", "final states"]
+        let mut table = vec![
+            [
+                "",
+                "tests",
+                "Ok",
+                "No",
+                "Undef",
+                "incomplete",
+                "final states",
+            ]
             .map(str::to_owned)
-            .to_vec()];
+            .to_vec(),
+        ];
         for row in &self.rows {
-            let numbers = [row.tests, row.ok, row.no, row.undefined, row.incomplete, row.states];
+            let numbers = [
+                row.tests,
+                row.ok,
+                row.no,
+                row.undefined,
+                row.incomplete,
+                row.states,
+            ];
             let mut cells = vec![row.model.clone()];
             cells.extend(numbers.map(|number| grouped(number as u64)));
             table.push(cells);
         }
         let mut text = String::new();
         if !self.rows.is_empty() {
-            text += &aligned(&table);
+            text = aligned(&table, "").join("\n") + "\n";
         }
         text += &format!("{} files, {seconds:.1} s", grouped(self.files as u64));
         if self.bad_files > 0 {

@@ -12,9 +12,9 @@ use fencepost_litmus::test::Test;
 use fencepost_litmus::{Limits, axioms, machine, parse};
 use fencepost_memory::MemoryModel;
 use fencepost_report::json::litmus as json;
-use fencepost_report::litmus as picture;
+use fencepost_report::safety::safety as safety_text;
 
-use crate::args::{LitmusArguments, Witnesses};
+use crate::args::LitmusArguments;
 use crate::interrupt;
 
 /// What the tests are run with.
@@ -25,7 +25,10 @@ pub struct Inputs<'a> {
 
 impl<'a> Inputs<'a> {
     pub fn new(arguments: &'a LitmusArguments) -> Self {
-        Inputs { arguments, models: arguments.models() }
+        Inputs {
+            arguments,
+            models: arguments.models(),
+        }
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -66,7 +69,11 @@ pub struct FileResult {
 
 impl FileResult {
     fn bad(error: String) -> Self {
-        FileResult { error, is_bad: true, ..FileResult::default() }
+        FileResult {
+            error,
+            is_bad: true,
+            ..FileResult::default()
+        }
     }
 }
 
@@ -81,18 +88,27 @@ pub fn run(path: &Path, inputs: &Inputs<'_>) -> FileResult {
         Ok(test) => test,
         Err(error) => {
             let rendered = error.render(&path.display().to_string());
-            let mut result = FileResult { error: rendered, ..FileResult::default() };
+            let mut result = FileResult {
+                error: rendered,
+                ..FileResult::default()
+            };
             result.is_limited = error.is_limit();
             result.is_bad = !result.is_limited;
             return result;
         }
     };
     let mut result = FileResult::default();
+    let source = String::from_utf8_lossy(&bytes);
+    let subject = Subject {
+        path,
+        test: &test,
+        source: &source,
+    };
     if inputs.arguments.robust {
-        decide(path, &test, inputs, &mut result);
+        decide(subject, inputs, &mut result);
     } else {
         for model in &inputs.models {
-            ask(path, &test, model, inputs, &mut result);
+            ask(subject, model, inputs, &mut result);
         }
     }
     result
@@ -104,18 +120,23 @@ fn read(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
     if path == Path::new("-") {
         std::io::stdin().take(limit + 1).read_to_end(&mut bytes)?;
     } else {
-        std::fs::File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+        std::fs::File::open(path)?
+            .take(limit + 1)
+            .read_to_end(&mut bytes)?;
     }
     Ok(bytes)
 }
 
-fn ask(
-    path: &Path,
-    test: &Test,
-    model: &MemoryModel,
-    inputs: &Inputs<'_>,
-    result: &mut FileResult,
-) {
+/// A test that was read.
+#[derive(Clone, Copy)]
+struct Subject<'t> {
+    path: &'t Path,
+    test: &'t Test,
+    source: &'t str,
+}
+
+fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &mut FileResult) {
+    let Subject { path, test, .. } = subject;
     let arguments = inputs.arguments;
     let deadline = inputs.deadline();
     let is_late = || {
@@ -133,7 +154,7 @@ fn ask(
     let started = Instant::now();
     let answer = match answer(test, model, &options) {
         Ok(answer) => answer,
-        Err(error) => return fail(path, test, model, &error, result),
+        Err(error) => return fail(subject, model, &error, result),
     };
     let seconds = started.elapsed().as_secs_f64();
     let verdict = answer.verdict();
@@ -143,7 +164,10 @@ fn ask(
         verdict,
         states: answer.states.len(),
         is_complete: answer.cut().is_none(),
-        entry: arguments.compare.is_some().then(|| LogEntry::of_answer(&answer)),
+        entry: arguments
+            .compare
+            .is_some()
+            .then(|| LogEntry::of_answer(&answer)),
     });
     if arguments.json {
         let line = json::answer(&path.display().to_string(), &answer, seconds);
@@ -154,12 +178,14 @@ fn ask(
             let _ = writeln!(result.output, "Model {}", model.name());
         }
         result.output += &log::block(&answer, seconds);
-        show_witnesses(&answer, arguments, &mut result.output);
     }
     if let Some(cut) = answer.cut() {
-        let _ = writeln!(result.error, "{}", explain_cut(path, test, model, cut, arguments));
+        let _ = writeln!(
+            result.error,
+            "{}",
+            explain_cut(path, test, model, cut, arguments)
+        );
     }
-    draw(&answer, arguments, result);
 }
 
 fn explain_cut(
@@ -185,12 +211,14 @@ fn explain_cut(
             format!("there are more than {} states", arguments.max_states),
             "--max-states allows more",
         ),
-        machine::Cut::Memory => {
-            ("the states take more than 1 GiB".to_owned(), "a smaller test may still be answered")
-        }
-        machine::Cut::Stopped if interrupt::was_requested() => {
-            ("it was interrupted".to_owned(), "states that were found are shown")
-        }
+        machine::Cut::Memory => (
+            "the states take more than 1 GiB".to_owned(),
+            "a smaller test may still be answered",
+        ),
+        machine::Cut::Stopped if interrupt::was_requested() => (
+            "it was interrupted".to_owned(),
+            "states that were found are shown",
+        ),
         machine::Cut::Stopped => ("the time was up".to_owned(), "--timeout allows more"),
     };
     format!(
@@ -201,17 +229,12 @@ fn explain_cut(
     )
 }
 
-fn fail(
-    path: &Path,
-    test: &Test,
-    model: &MemoryModel,
-    error: &AnswerError,
-    result: &mut FileResult,
-) {
+fn fail(subject: Subject<'_>, model: &MemoryModel, error: &AnswerError, result: &mut FileResult) {
+    let Subject { path, test, source } = subject;
     let path = path.display().to_string();
     match error {
         AnswerError::Fault(fault) => {
-            result.error = test.render_fault(&path, fault);
+            result.error = fault.render(test, source, &path);
             result.is_bad = true;
         }
         AnswerError::Axioms(error) => {
@@ -225,83 +248,9 @@ fn fail(
     }
 }
 
-fn show_witnesses(answer: &Answer<'_>, arguments: &LitmusArguments, output: &mut String) {
-    let Some(which) = arguments.witness else {
-        return;
-    };
-    let holding = answer.states.iter().position(|state| state.holds);
-    let numbers: Vec<usize> = match which {
-        Witnesses::All => (0..answer.states.len()).collect(),
-        Witnesses::Condition => holding.into_iter().collect(),
-    };
-    if numbers.is_empty() {
-        *output += "No execution: the condition holds in no final state.\n\n";
-    }
-    for number in numbers {
-        let run = answer.run(number);
-        let state = answer.test().format_state(&answer.states[number].contents);
-        *output += &picture::witness(answer.test(), answer.model(), &state, &run);
-        output.push('\n');
-    }
-}
-
-/// Which final state a picture shows.
-fn chosen(answer: &Answer<'_>, arguments: &LitmusArguments) -> Result<usize, String> {
-    let Some(wanted) = &arguments.state else {
-        let holding = answer.states.iter().position(|state| state.holds);
-        if answer.states.is_empty() {
-            return Err("error: there is no final state to draw".into());
-        }
-        return Ok(holding.unwrap_or(0));
-    };
-    let wanted = log::parse_state(wanted)
-        .ok_or_else(|| format!("error: `{wanted}` is no state; write it as `0:EAX=0; [x]=1;`"))?;
-    let matches = |contents: &[u64]| {
-        let state = log::parse_state(&answer.test().format_state(contents));
-        state.is_some_and(|state| wanted.iter().all(|(name, value)| state.get(name) == Some(value)))
-    };
-    let found = answer.states.iter().position(|state| matches(&state.contents));
-    found.ok_or_else(|| {
-        format!(
-            "error: {} under {} has no final state with `{}`\n  = help: without --svg, --dot and --state, all final states are listed",
-            answer.test().name,
-            answer.model().name(),
-            log::show_logged(&wanted)
-        )
-    })
-}
-
-fn draw(answer: &Answer<'_>, arguments: &LitmusArguments, result: &mut FileResult) {
-    if arguments.svg.is_none() && arguments.dot.is_none() {
-        return;
-    }
-    let number = match chosen(answer, arguments) {
-        Ok(number) => number,
-        Err(message) => {
-            result.error += &message;
-            result.is_bad = true;
-            return;
-        }
-    };
-    let run = answer.run(number);
-    let state = answer.test().format_state(&answer.states[number].contents);
-    let subject = picture::Subject { test: answer.test(), model: answer.model(), state: &state, run: &run };
-    let pictures = [
-        (&arguments.svg, picture::svg as fn(&picture::Subject<'_>) -> String),
-        (&arguments.dot, picture::dot),
-    ];
-    for (path, paint) in pictures {
-        if let Some(path) = path
-            && let Err(error) = std::fs::write(path, paint(&subject))
-        {
-            let _ = write!(result.error, "error: cannot write {}: {error}", path.display());
-            result.is_bad = true;
-        }
-    }
-}
-
 /// Whether a test is store-buffer safe, under TSO and PSO.
-fn decide(path: &Path, test: &Test, inputs: &Inputs<'_>, result: &mut FileResult) {
+fn decide(subject: Subject<'_>, inputs: &Inputs<'_>, result: &mut FileResult) {
+    let Subject { path, test, source } = subject;
     let arguments = inputs.arguments;
     let pso = match arguments.pso_locked {
         crate::args::PsoLocked::Everything => MemoryModel::PSO,
@@ -310,7 +259,9 @@ fn decide(path: &Path, test: &Test, inputs: &Inputs<'_>, result: &mut FileResult
     let models = [MemoryModel::TSO, pso];
     let decided = models.map(|model| {
         let limits = robust::Limits {
-            max_time: arguments.timeout.and_then(|s| Duration::try_from_secs_f64(s).ok()),
+            max_time: arguments
+                .timeout
+                .and_then(|s| Duration::try_from_secs_f64(s).ok()),
             ..robust::Limits::default()
         };
         let safety = robust::check(test, &model, &limits);
@@ -322,11 +273,15 @@ fn decide(path: &Path, test: &Test, inputs: &Inputs<'_>, result: &mut FileResult
     let path = path.display().to_string();
     for (model, safety) in &decided {
         result.is_unsafe |= matches!(safety, Safety::Unsafe { .. });
+        if let Safety::Contradiction(reason) = safety {
+            result.is_internal = true;
+            let _ = writeln!(result.error, "{path}: {reason}");
+        }
         if let Safety::Unknown(reason) = safety {
             match reason {
                 robust::Unfinished::Fault(fault) => {
                     result.is_bad = true;
-                    result.error = test.render_fault(&path, fault);
+                    result.error = fault.render(test, source, &path);
                 }
                 _ => {
                     result.is_limited = true;
@@ -344,7 +299,7 @@ fn decide(path: &Path, test: &Test, inputs: &Inputs<'_>, result: &mut FileResult
         result.output = json::safety(&path, test, &decided) + "\n";
     } else {
         for (model, safety) in &decided {
-            result.output += &picture::safety(test, model, safety);
+            result.output += &safety_text(test, model, safety);
         }
     }
 }
@@ -361,7 +316,10 @@ fn compare_with_all_executions(
     let is_late = || {
         interrupt::was_requested() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
     };
-    let limits = axioms::Limits { should_stop: &is_late, ..axioms::Limits::default() };
+    let limits = axioms::Limits {
+        should_stop: &is_late,
+        ..axioms::Limits::default()
+    };
     let Ok((cyclic, summary)) = axioms::find_cyclic_trace(test, model, &limits) else {
         return;
     };
