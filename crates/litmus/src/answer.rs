@@ -108,7 +108,7 @@ pub enum AnswerError {
         "internal error: the witness of a final state is not accepted ({0}); this is a bug in \
          Fencepost, please report it with the test"
     )]
-    Rejected(Rejection),
+    Rejected(Box<Rejection>),
     /// A witness ends in another state. This is a bug in Fencepost.
     #[error(
         "internal error: a witness ends in another final state than it should; this is a bug in \
@@ -183,7 +183,8 @@ impl Answer<'_> {
                 let run = self.run(number);
                 let execution = run.execution();
                 let judged = judge::check(self.test, &self.model, &execution);
-                let judged = judged.map_err(AnswerError::Rejected)?;
+                let judged =
+                    judged.map_err(|rejection| AnswerError::Rejected(Box::new(rejection)))?;
                 if judged.observed(self.test) != self.states[number].contents {
                     return Err(AnswerError::WrongWitness);
                 }

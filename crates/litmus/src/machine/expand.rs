@@ -18,7 +18,7 @@ use crate::thread::{Fault, FaultKind, Pending, Runner, View};
 
 use super::Cut;
 use super::choice::{AtRest, Buffers, Choice, Chooser, Front};
-use super::facts::{CellSet, Facts};
+use super::facts::{CellSet, Facts, Mutation};
 use super::state::{Entry, State};
 
 /// Notes the steps of a run, or does not.
@@ -316,7 +316,8 @@ impl<'a, R: Record> Expander<'a, R> {
                 Pending::Ended | Pending::BeginLocked => return Ok(Ran::ToRest),
                 Pending::EndLocked => unreachable!("a locked instruction is one step"),
                 Pending::Fence(fence) => {
-                    if fence == Fence::Full && !task.state.buffers[thread].is_empty() {
+                    let waits = self.facts.mutation != Some(Mutation::FenceDoesNotWait);
+                    if fence == Fence::Full && waits && !task.state.buffers[thread].is_empty() {
                         return Ok(Ran::ToRest);
                     }
                     let separates = fence == Fence::Store
@@ -364,7 +365,9 @@ impl<'a, R: Record> Expander<'a, R> {
                             self.trail.push(READS);
                         }
                     }
-                    let (value, action) = match task.state.buffered(thread, cell) {
+                    let forwards = self.facts.mutation != Some(Mutation::NoForwarding);
+                    let own = task.state.buffered(thread, cell).filter(|_| forwards);
+                    let (value, action) = match own {
                         Some(value) => (value, RunAction::ReadBuffer(cell, value)),
                         None => {
                             let value = task.state.memory[cell.index()];
@@ -436,6 +439,9 @@ impl<'a, R: Record> Expander<'a, R> {
     }
 
     fn may_lock(&self, buffer: &[Entry], cell: CellId) -> bool {
+        if self.facts.mutation == Some(Mutation::LockedDoesNotDrain) {
+            return true;
+        }
         match self.model.locked_drains() {
             LockedDrains::Everything => buffer.is_empty(),
             LockedDrains::OwnAddress => buffer

@@ -21,6 +21,8 @@ use crate::thread::Fault;
 
 use expand::{Expander, Halt, Sink};
 use facts::Facts;
+#[doc(hidden)]
+pub use facts::Mutation;
 use seen::ByteStrings;
 use state::State;
 
@@ -124,10 +126,21 @@ pub fn explore<'a>(
     model: &MemoryModel,
     limits: &Limits<'_>,
 ) -> Result<Exploration<'a>, Fault> {
+    explore_mutated(test, model, limits, None)
+}
+
+/// Explores a test on a machine with a mistake, to see that it is noticed.
+#[doc(hidden)]
+pub fn explore_mutated<'a>(
+    test: &'a Test,
+    model: &MemoryModel,
+    limits: &Limits<'_>,
+    mutation: Option<Mutation>,
+) -> Result<Exploration<'a>, Fault> {
     let mut found = Exploration {
         test,
         model: *model,
-        facts: Facts::new(test, model, limits.loop_buffer),
+        facts: Facts::new(test, model, limits.loop_buffer, mutation),
         states: ByteStrings::default(),
         links: Links::default(),
         finals: ByteStrings::default(),

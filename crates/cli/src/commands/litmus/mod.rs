@@ -1,11 +1,12 @@
 //! `fencepost litmus`: what a memory model allows.
 //!
-//! `files` finds the tests, `one` answers one of them, `pool` runs many at once, `compare` looks at an earlier log.
+//! `files` finds the tests, `one` answers one of them and `show` draws it, `pool` runs many at once, `compare` looks at an earlier log.
 
 mod compare;
 mod files;
 mod one;
 mod pool;
+mod show;
 
 use std::io::Write;
 use std::ops::ControlFlow;

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fencepost_litmus::answer::{Answer, AnswerError, Options, Verdict, answer};
+use fencepost_litmus::answer::{AnswerError, Options, Verdict, answer};
 use fencepost_litmus::log::{self, LogEntry};
 use fencepost_litmus::robust::{self, Safety};
 use fencepost_litmus::test::Test;
@@ -16,6 +16,8 @@ use fencepost_report::safety::safety as safety_text;
 
 use crate::args::LitmusArguments;
 use crate::interrupt;
+
+use super::show;
 
 /// What the tests are run with.
 pub struct Inputs<'a> {
@@ -178,6 +180,7 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
             let _ = writeln!(result.output, "Model {}", model.name());
         }
         result.output += &log::block(&answer, seconds);
+        show::show_witnesses(&answer, arguments, &mut result.output);
     }
     if let Some(cut) = answer.cut() {
         let _ = writeln!(
@@ -186,6 +189,7 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
             explain_cut(path, test, model, cut, arguments)
         );
     }
+    show::draw(&answer, arguments, result);
 }
 
 fn explain_cut(
