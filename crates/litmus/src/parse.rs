@@ -3,7 +3,7 @@
 use crate::assemble::assemble;
 use crate::limits::Limits;
 use crate::parse_error::{Misread, ParseError, Problem};
-use crate::syntax::lexer::Lexer;
+use crate::syntax::lexer::{Lexer, Span};
 use crate::syntax::read_file;
 use crate::test::Test;
 
@@ -13,16 +13,17 @@ use crate::test::Test;
 /// last one.
 pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Test, ParseError> {
     if bytes.len() > limits.bytes {
-        let misread = Problem::limit("bytes of a file", limits.bytes).at(Lexer::new("", 0).here());
+        let misread = Problem::limit("bytes of a file", limits.bytes).at(Span::START);
         return Err(ParseError {
             mistakes: vec![misread.shown("")],
         });
     }
+    const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let source = match std::str::from_utf8(bytes) {
         Ok(source) => source,
         Err(error) => return Err(not_utf8(bytes, error.valid_up_to())),
     };
-    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     let mut mistakes = Vec::new();
     let result =
         read_file(source, limits, &mut mistakes).and_then(|file| match mistakes.is_empty() {

@@ -140,11 +140,11 @@ pub enum Proposition {
 /// What is asked about the condition.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Quantifier {
-    /// `exists`: there is such a final state.
+    /// `exists`, and as in herd7 `final`: there is such a final state.
     Exists,
     /// `~exists`: there is no such final state.
     NotExists,
-    /// `forall`, `final`, and no condition at all: every final state is such.
+    /// `forall`, and no condition at all: every final state is such.
     ForAll,
     /// `observed`: herd7 takes it as `exists`.
     Observed,

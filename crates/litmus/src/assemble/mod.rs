@@ -36,9 +36,6 @@ pub(crate) fn assemble(
         let mut thread = lower_thread(column, file.architecture, &memory, mistakes)?;
         threads.files.push(std::mem::take(&mut thread.registers));
         lowered.push(thread);
-        if let Some(index) = mistakes.len().checked_sub(crate::syntax::MOST_MISTAKES) {
-            return Err(mistakes.swap_remove(index));
-        }
     }
     let initial = initial_registers(&file, &memory, &mut threads)?;
     let observed = observe::observe(&file, &memory, &mut threads, &initial)?;

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use rustc_hash::FxHashSet;
+
 use crate::code::{Part, Width};
 use crate::excerpt::quoted;
 use crate::parse_error::{Misread, Problem};
@@ -135,25 +137,28 @@ impl<'s> Observer<'_, 's> {
     ) -> Result<(Vec<Observable>, Vec<Observable>), Misread> {
         let mut groups = [Vec::new(), Vec::new()];
         let mut count = 0;
+        let mut seen = FxHashSet::default();
         for (group, targets) in groups.iter_mut().zip([printed, others]) {
             let mut found: BTreeMap<Key<'s>, Observable> = BTreeMap::new();
             for target in targets {
+                // An array that is named again and again is not gone through each time.
+                if let Target::Memory(place) = target
+                    && !seen.insert((place.name, place.index))
+                {
+                    continue;
+                }
                 for (key, observable) in self.observables(target)? {
                     if !self.numbers.contains_key(&key) {
                         found.insert(key, observable);
                     }
                 }
             }
-            let widths = |observable: &Observable, cells: &[Width]| match observable {
-                Observable::Register { width, .. } => *width,
-                Observable::Cell { cell, .. } => cells[cell.index()],
-            };
-            let cells: Vec<Width> = match found.is_empty() {
-                true => Vec::new(),
-                false => self.memory.cells()?.iter().map(|cell| cell.width).collect(),
-            };
             for (key, observable) in found {
-                let width = widths(&observable, &cells);
+                let width = match (&observable, &key) {
+                    (Observable::Register { width, .. }, _) => *width,
+                    (_, Key::Cell(name, _)) => self.memory.width(name),
+                    (Observable::Cell { .. }, Key::Register { .. }) => continue,
+                };
                 self.numbers.insert(key, (count, width));
                 group.push(observable);
                 count += 1;
@@ -211,17 +216,10 @@ impl<'s> Observer<'_, 's> {
 
     fn elements(&self, place: &Place<'s>) -> impl Iterator<Item = Place<'s>> + use<'s> {
         let place = *place;
-        let (first, last) = match (place.index, self.memory.length(&place)) {
-            (None, Some(length)) => (0, length as u64),
-            _ => (0, 1),
-        };
-        let is_array = self.memory.length(&place).is_some();
-        (first..last).map(move |index| match place.index {
-            None if is_array => Place {
-                index: Some(index),
-                ..place
-            },
-            _ => place,
+        let length = self.memory.length(&place).filter(|_| place.index.is_none());
+        (0..length.unwrap_or(1) as u64).map(move |index| Place {
+            index: length.map(|_| index).or(place.index),
+            ..place
         })
     }
 

@@ -39,6 +39,7 @@ pub(super) fn read_header(lexer: &mut Lexer<'_>) -> Result<Header, Misread> {
     if name.is_empty() {
         return Err(Problem::MissingName.at(begin));
     }
+    lexer.check_length(name, lexer.since(begin))?;
     let mut header = Header {
         architecture,
         name: name.to_owned(),

@@ -19,6 +19,13 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// The beginning of the file.
+    pub const START: Span = Span {
+        start: 0,
+        end: 0,
+        position: Position { line: 1, column: 1 },
+    };
+
     /// From the beginning of this to the end of the other.
     pub fn to(self, last: Span) -> Span {
         Span {
@@ -64,7 +71,7 @@ impl<'s> Lexer<'s> {
         Lexer {
             source,
             offset: 0,
-            position: Position { line: 1, column: 1 },
+            position: Span::START.position,
             longest_name,
         }
     }
@@ -186,13 +193,20 @@ impl<'s> Lexer<'s> {
         };
         let span = self.since(begin);
         match token {
-            Token::Name(name) | Token::Percent(name) | Token::Number(name)
-                if name.len() > self.longest_name =>
-            {
-                Err(Problem::limit("bytes of a name", self.longest_name).at(span))
-            }
             Token::Percent("") => Err(Problem::BadCharacter { found: "%".into() }.at(span)),
+            Token::Name(name) | Token::Percent(name) | Token::Number(name) => {
+                self.check_length(name, span)?;
+                Ok((token, span))
+            }
             _ => Ok((token, span)),
+        }
+    }
+
+    /// Whether a name is within the limit.
+    pub fn check_length(&self, name: &str, span: Span) -> Result<(), Misread> {
+        match name.len() > self.longest_name {
+            true => Err(Problem::limit("bytes of a name", self.longest_name).at(span)),
+            false => Ok(()),
         }
     }
 

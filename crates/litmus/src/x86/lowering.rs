@@ -19,6 +19,7 @@ use crate::code::{
 use crate::excerpt::quoted;
 use crate::parse_error::{Misread, Problem};
 use crate::suggest;
+use crate::syntax::MOST_MISTAKES;
 use crate::syntax::lexer::Span;
 use crate::syntax::tree::Column;
 use crate::test::Architecture;
@@ -95,10 +96,11 @@ pub(crate) fn lower_thread<'s>(
     memory: &MemoryMap<'s>,
     mistakes: &mut Vec<Misread>,
 ) -> Result<LoweredThread<'s>, Misread> {
-    let labels = labels(column, mistakes);
+    let labels = labels(column, mistakes)?;
     let mut lowering = Lowering {
         architecture,
         memory,
+        labels: &column.labels[..column.labels.len().min(MOST_SUGGESTED)],
         registers: RegisterFile::new(),
         operations: Vec::new(),
         jumps: Vec::new(),
@@ -108,7 +110,8 @@ pub(crate) fn lower_thread<'s>(
     for (index, instruction) in column.instructions.iter().enumerate() {
         starts.push(lowering.operations.len() as u32);
         if let Err(mistake) = lowering.lower(instruction, &labels) {
-            match mistake.problem.is_limit() {
+            let is_last = mistake.problem.is_limit() || mistakes.len() + 1 >= MOST_MISTAKES;
+            match is_last {
                 true => return Err(mistake),
                 false => mistakes.push(mistake),
             }
@@ -138,25 +141,37 @@ pub(crate) fn lower_thread<'s>(
     })
 }
 
-fn labels<'s>(column: &Column<'s>, mistakes: &mut Vec<Misread>) -> FxHashMap<&'s str, usize> {
-    let mut labels = FxHashMap::default();
-    let mut places: FxHashMap<&str, Span> = FxHashMap::default();
+fn labels<'s>(
+    column: &Column<'s>,
+    mistakes: &mut Vec<Misread>,
+) -> Result<FxHashMap<&'s str, usize>, Misread> {
+    let mut labels: FxHashMap<&str, (usize, Span)> = FxHashMap::default();
     for (name, instruction, span) in &column.labels {
-        if let Some(before) = places.insert(name, *span) {
-            let problem = Problem::DuplicateLabel {
-                name: quoted(name),
-                before: before.position,
-            };
-            mistakes.push(problem.at(*span));
+        let Some((_, before)) = labels.insert(name, (*instruction, *span)) else {
+            continue;
+        };
+        let problem = Problem::DuplicateLabel {
+            name: quoted(name),
+            before: before.position,
+        };
+        match mistakes.len() + 1 >= MOST_MISTAKES {
+            true => return Err(problem.at(*span)),
+            false => mistakes.push(problem.at(*span)),
         }
-        labels.insert(*name, *instruction);
     }
-    labels
+    let labels = labels.into_iter();
+    Ok(labels
+        .map(|(name, (instruction, _))| (name, instruction))
+        .collect())
 }
+
+/// How many labels are considered as what was meant by another one.
+const MOST_SUGGESTED: usize = 1000;
 
 struct Lowering<'m, 's> {
     architecture: Architecture,
     memory: &'m MemoryMap<'s>,
+    labels: &'m [(&'s str, usize, Span)],
     registers: RegisterFile<'s>,
     operations: Vec<Operation>,
     /// Jumps to labels: the operation, and the instruction that it jumps to.
@@ -200,7 +215,7 @@ impl<'s> Lowering<'_, 's> {
         let Some(target) = labels.get(label) else {
             let problem = Problem::UnknownLabel {
                 found: quoted(label),
-                meant: suggest::nearest(label, labels.keys().copied()),
+                meant: suggest::nearest(label, self.labels.iter().map(|(name, ..)| *name)),
             };
             return Err(problem.at(span));
         };
