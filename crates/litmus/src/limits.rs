@@ -32,7 +32,7 @@ impl Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            bytes: 4 << 20,
+            bytes: 1 << 20,
             threads: 1024,
             instructions: 8192,
             cells: 1 << 16,

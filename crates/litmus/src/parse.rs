@@ -2,10 +2,14 @@
 
 use crate::assemble::assemble;
 use crate::limits::Limits;
-use crate::parse_error::{Misread, ParseError, Problem};
+use crate::parse_error::{Misread, ParseError};
+use crate::problem::Problem;
 use crate::syntax::lexer::{Lexer, Span};
 use crate::syntax::read_file;
 use crate::test::Test;
+
+/// How much of a file is looked at for the excerpt of an error, if it cannot be read.
+const SHOWN: usize = 512;
 
 /// Reads a litmus test in the format of herd7, litmus7 and diy7.
 ///
@@ -13,9 +17,10 @@ use crate::test::Test;
 /// last one.
 pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Test, ParseError> {
     if bytes.len() > limits.bytes {
-        let misread = Problem::limit("bytes of a file", limits.bytes).at(Span::START);
+        let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
+        let misread = Problem::limit("bytes in the file", limits.bytes).at(Span::START);
         return Err(ParseError {
-            mistakes: vec![misread.shown("")],
+            mistakes: vec![misread.shown(&begin)],
         });
     }
     const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -27,7 +32,7 @@ pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Test, ParseError> {
     let mut mistakes = Vec::new();
     let result =
         read_file(source, limits, &mut mistakes).and_then(|file| match mistakes.is_empty() {
-            true => assemble(file, limits, &mut mistakes).map(Some),
+            true => assemble(source, file, limits, &mut mistakes).map(Some),
             false => Ok(None),
         });
     match result {
@@ -44,8 +49,7 @@ pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Test, ParseError> {
 
 /// The line is shown with what is wrong replaced.
 fn not_utf8(bytes: &[u8], at: usize) -> ParseError {
-    const SHOWN_AFTER: usize = 512;
-    let last = bytes.len().min(at + SHOWN_AFTER);
+    let last = bytes.len().min(at + SHOWN);
     let rest = String::from_utf8_lossy(&bytes[at..last]);
     let before = String::from_utf8_lossy(&bytes[..at]);
     let shown = format!("{before}{rest}");

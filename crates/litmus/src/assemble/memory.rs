@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 use crate::code::Width;
 use crate::excerpt::quoted;
 use crate::limits::Limits;
-use crate::parse_error::{Misread, Problem};
+use crate::parse_error::Misread;
+use crate::problem::Problem;
 use crate::syntax::MOST_MISTAKES;
 use crate::syntax::lexer::Span;
 use crate::syntax::tree::{

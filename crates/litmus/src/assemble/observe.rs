@@ -7,7 +7,8 @@ use rustc_hash::FxHashSet;
 
 use crate::code::{Part, Width};
 use crate::excerpt::quoted;
-use crate::parse_error::{Misread, Problem};
+use crate::parse_error::Misread;
+use crate::problem::Problem;
 use crate::syntax::tree::{Claim, Compared, File, Place, RegisterPlace, Target, Value};
 use crate::test::{CellId, Observable, Proposition, Quantifier, Term};
 

@@ -4,7 +4,8 @@
 //! herd7's grammar: `a /\ b => c` is `a /\ (b => c)`.
 
 use crate::limits::Limits;
-use crate::parse_error::{Misread, Problem};
+use crate::parse_error::Misread;
+use crate::problem::Problem;
 use crate::test::Quantifier;
 
 use super::lexer::{Lexer, Token};

@@ -4,7 +4,8 @@
 //! ahead.
 
 use crate::excerpt::quoted;
-use crate::parse_error::{Misread, Problem, Unterminated};
+use crate::parse_error::Misread;
+use crate::problem::{Problem, Section, Unterminated};
 use crate::test::Position;
 
 /// A part of the source.
@@ -63,6 +64,8 @@ pub(crate) struct Lexer<'s> {
     offset: usize,
     position: Position,
     longest_name: usize,
+    /// Which part of the file this is, for messages.
+    pub section: Section,
 }
 
 impl<'s> Lexer<'s> {
@@ -73,6 +76,7 @@ impl<'s> Lexer<'s> {
             offset: 0,
             position: Span::START.position,
             longest_name,
+            section: Section::Header,
         }
     }
 
@@ -205,7 +209,7 @@ impl<'s> Lexer<'s> {
     /// Whether a name is within the limit.
     pub fn check_length(&self, name: &str, span: Span) -> Result<(), Misread> {
         match name.len() > self.longest_name {
-            true => Err(Problem::limit("bytes of a name", self.longest_name).at(span)),
+            true => Err(Problem::limit("bytes in a name", self.longest_name).at(span)),
             false => Ok(()),
         }
     }
@@ -240,10 +244,14 @@ impl<'s> Lexer<'s> {
     pub fn unexpected(&self, span: Span, wanted: &'static str) -> Misread {
         let text = &self.source[span.start..span.end];
         let problem = match text {
-            "" => Problem::UnexpectedEnd { wanted },
+            "" => Problem::UnexpectedEnd {
+                wanted,
+                section: self.section,
+            },
             _ => Problem::Unexpected {
                 found: quoted(text),
                 wanted,
+                section: self.section,
             },
         };
         problem.at(span)
