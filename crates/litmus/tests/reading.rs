@@ -66,8 +66,10 @@ fn what_follows_two_angle_brackets_does_not_count() {
 fn comments_are_no_text() {
     let test = read(
         "X86 a {(* x=1; (* y=1; *) } *)}\n P0 (* here *) | P1 ;\n \
-         MOV (* a *) EAX (* b *) , [x] | (* empty *) ;\n exists (* c *) (0:EAX=0)",
+         MOV (* a *) EAX (* b *) , [x] | (* empty *) ; # to the end | of ; the line\n # here too\n \
+         MOV # a\n [y],$1 | ; exists (* c *) (0:EAX=0)",
     );
+    assert_eq!(test.threads[0].instructions[1].text, "MOV [y],$1");
     assert_eq!(test.threads[0].instructions[0].text, "MOV EAX,[x]");
     assert_eq!(test.condition_text, "exists (0:EAX=0)");
 }

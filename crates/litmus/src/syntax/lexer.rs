@@ -167,7 +167,10 @@ impl<'s> Lexer<'s> {
     pub fn next(&mut self) -> Result<(Token<'s>, Span), Misread> {
         loop {
             self.take_while(char::is_whitespace);
-            if !self.skip_comment()? {
+            if self.section == Section::Program && self.rest().starts_with('#') {
+                // As assemblers have it.
+                self.take_while(|c| c != '\n');
+            } else if !self.skip_comment()? {
                 break;
             }
         }

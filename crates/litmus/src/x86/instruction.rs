@@ -184,6 +184,10 @@ fn tidy(text: &str) -> String {
                 rest.next();
             }
             _ if comments > 0 => {}
+            ('#', _) => {
+                while rest.next_if(|c| *c != '\n').is_some() {}
+                is_apart = true;
+            }
             _ if character.is_whitespace() => is_apart = true,
             _ => {
                 let last = tidied.chars().last();
