@@ -15,10 +15,28 @@ const SHOWN: usize = 512;
 ///
 /// Mistakes in different instructions are all reported; a mistake that leaves open how to go on is the
 /// last one.
+///
+/// ```
+/// use fencepost_litmus::{Limits, parse};
+///
+/// let source = b"X86 SB
+/// { x=0; y=0; }
+///  P0          | P1          ;
+///  MOV [x],$1  | MOV [y],$1  ;
+///  MOV EAX,[y] | MOV EAX,[x] ;
+/// exists (0:EAX=0 /\\ 1:EAX=0)";
+/// let test = parse(source, &Limits::default())?;
+/// assert_eq!(test.threads.len(), 2);
+/// assert_eq!(test.condition_text, "exists (0:EAX=0 /\\ 1:EAX=0)");
+/// assert_eq!(test.format_state(&[0, 1]), "0:EAX=0; 1:EAX=1;");
+/// # Ok::<(), fencepost_litmus::ParseError>(())
+/// ```
 pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Test, ParseError> {
-    if bytes.len() > limits.bytes {
+    // Positions are numbers of 32 bits.
+    let most_bytes = limits.bytes.min(u32::MAX as usize);
+    if bytes.len() > most_bytes {
         let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
-        let misread = Problem::limit("bytes in the file", limits.bytes).at(Span::START);
+        let misread = Problem::limit("bytes in the file", most_bytes).at(Span::START);
         return Err(ParseError {
             mistakes: vec![misread.shown(&begin)],
         });

@@ -120,7 +120,8 @@ pub enum Term {
 
 /// A proposition over a final state.
 ///
-/// Deep ones are made and dropped without recursion of ours: see `syntax`'s limit on nesting.
+/// Those that were read are at most [`Limits::nesting`](crate::Limits::nesting) deep, so that
+/// walking and dropping them by recursion is safe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Proposition {
     /// `true` or `false`.

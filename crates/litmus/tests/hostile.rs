@@ -1,7 +1,5 @@
 //! Files that are no tests, or that want too much: an error, soon, with memory in proportion to the file.
 
-mod common;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,6 @@
 //! Runs one thread of a test alone, on a memory without buffers.
-#![allow(dead_code, reason = "each test uses a part")]
+#![allow(dead_code, reason = "some tests only read")]
 
-use fencepost_litmus::code::Width;
 use fencepost_litmus::test::{CellId, Observable, Test};
 use fencepost_litmus::thread::{Fault, Layout, Pending, Runner};
 use fencepost_litmus::{Limits, parse};
@@ -83,9 +82,4 @@ pub fn run(test: &Test) -> Result<Run, Fault> {
         state: test.format_state(&state),
         events,
     })
-}
-
-/// The number of bytes, for tests of widths.
-pub fn bytes(width: Width) -> u64 {
-    width.bytes()
 }
