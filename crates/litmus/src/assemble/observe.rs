@@ -245,25 +245,43 @@ impl<'s> Observer<'_, 's> {
         ))
     }
 
+    fn compare_contents(
+        &mut self,
+        left: &Target<'s>,
+        right: &Target<'s>,
+    ) -> Result<Proposition, Misread> {
+        let (left, right) = (self.term(left)?, self.term(right)?);
+        Ok(Proposition::Equal(
+            Term::Observed(left.0),
+            Term::Observed(right.0),
+        ))
+    }
+
+    fn compare_elements(
+        &mut self,
+        target: &Target<'s>,
+        values: &[Value<'s>],
+    ) -> Result<Proposition, Misread> {
+        let place = self.array(target, values.len())?;
+        let mut parts = Vec::with_capacity(values.len());
+        for (index, value) in values.iter().enumerate() {
+            let element = Target::Memory(Place {
+                index: Some(index as u64),
+                ..place
+            });
+            parts.push(self.compare_value(&element, value)?);
+        }
+        Ok(Proposition::And(parts))
+    }
+
+    /// The recursion is as deep as the proposition, so this keeps little on the stack.
     fn proposition(&mut self, claim: &Claim<'s>) -> Result<Proposition, Misread> {
         Ok(match claim {
             Claim::Constant(value) => Proposition::Constant(*value),
             Claim::Equal(target, Compared::Value(value)) => self.compare_value(target, value)?,
-            Claim::Equal(left, Compared::Content(right)) => {
-                let (left, right) = (self.term(left)?, self.term(right)?);
-                Proposition::Equal(Term::Observed(left.0), Term::Observed(right.0))
-            }
+            Claim::Equal(left, Compared::Content(right)) => self.compare_contents(left, right)?,
             Claim::Equal(target, Compared::Elements(values)) => {
-                let place = self.array(target, values.len())?;
-                let mut parts = Vec::new();
-                for (index, value) in values.iter().enumerate() {
-                    let element = Target::Memory(Place {
-                        index: Some(index as u64),
-                        ..place
-                    });
-                    parts.push(self.compare_value(&element, value)?);
-                }
-                Proposition::And(parts)
+                self.compare_elements(target, values)?
             }
             Claim::Not(inner) => Proposition::Not(Box::new(self.proposition(inner)?)),
             Claim::And(parts) => Proposition::And(self.propositions(parts)?),
@@ -276,7 +294,11 @@ impl<'s> Observer<'_, 's> {
     }
 
     fn propositions(&mut self, claims: &[Claim<'s>]) -> Result<Vec<Proposition>, Misread> {
-        claims.iter().map(|claim| self.proposition(claim)).collect()
+        let mut propositions = Vec::with_capacity(claims.len());
+        for claim in claims {
+            propositions.push(self.proposition(claim)?);
+        }
+        Ok(propositions)
     }
 
     fn array(&self, target: &Target<'s>, found: usize) -> Result<Place<'s>, Misread> {
