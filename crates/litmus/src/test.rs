@@ -189,7 +189,7 @@ impl Test {
     }
 
     /// The cell at an address, if one begins there. Few cells: a search by halves over
-    /// [`Layout`] is for the engines.
+    /// [`Layout`](crate::thread::Layout) is for the engines.
     pub fn cell_at(&self, address: u64) -> Option<CellId> {
         let index = self.cells.iter().position(|cell| cell.address == address)?;
         Some(CellId(index as u32))
