@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use common::brute_force::{everything, is_cyclic, key};
-use common::builder::{Code, random_test, test};
+use common::builder::{Code, listing, random_test, test};
 use fencepost_litmus::axioms::{
     Cut, Limits, explore, explore_with, find_cyclic_trace, visit_executions,
 };
@@ -39,7 +39,7 @@ fn the_axioms_find_what_the_judge_accepts() {
         let mut random = Random::new(seed);
         let test = random_test(&mut random, 6);
         for model in &MemoryModel::ALL {
-            let context = format!("seed {seed}, {model:?}: {test:#?}");
+            let context = format!("seed {seed}, {model:?}:\n{}", listing(&test));
             let all = everything(&test, model);
             assert_eq!(judged_states(&test, model), all.states, "{context}");
             let mut executions = BTreeSet::new();

@@ -306,3 +306,14 @@ pub fn random_test(random: &mut Random, accesses: usize) -> Test {
     }
     test(cells, codes)
 }
+
+/// The instructions of a test, for messages.
+pub fn listing(test: &Test) -> String {
+    let mut lines = String::new();
+    for thread in &test.threads {
+        let texts = thread.instructions.iter().map(|found| found.text.as_str());
+        let code: Vec<&str> = texts.collect();
+        lines.push_str(&format!("P{}: {}\n", thread.number, code.join("; ")));
+    }
+    lines
+}
