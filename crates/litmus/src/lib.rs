@@ -9,17 +9,20 @@
 //! The engines share the meaning of instructions and nothing else; the judge shares nothing with the
 //! engines. This crate does no I/O: it takes bytes and makes values.
 
+pub mod answer;
 pub mod arithmetic;
 mod assemble;
 pub mod axioms;
 pub mod code;
 mod excerpt;
 pub mod execution;
+mod fault_text;
 pub mod final_state;
 pub mod generate;
 mod help;
 pub mod judge;
 mod limits;
+pub mod log;
 pub mod machine;
 mod parse;
 mod parse_error;

@@ -7,7 +7,7 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::builder::{listing, random_test};
+use common::builder::{listing, random_test, random_waiting_test};
 use fencepost_litmus::generate::{self, Shape};
 use fencepost_litmus::test::{Architecture, Test};
 use fencepost_litmus::{axioms, judge, machine, robust};
@@ -111,6 +111,37 @@ fn machine_and_axioms_agree_on_built_tests() {
         tests += 1;
     }
     assert!(compared * 4 > tests * 3, "{compared} of {tests} compared");
+}
+
+#[test]
+fn machine_and_axioms_agree_on_tests_that_wait_in_loops() {
+    let (mut tests, mut compared) = (0, 0);
+    for seed in common::seeds(300) {
+        let test = random_waiting_test(&mut Random::new(seed));
+        let context = format!("seed {seed}:\n{}", listing(&test));
+        compared += u64::from(assert_engines_agree(&test, &context));
+        tests += 1;
+    }
+    assert!(compared * 4 > tests * 3, "{compared} of {tests} compared");
+}
+
+#[test]
+fn safety_of_tests_that_wait_in_loops_is_what_enumeration_says() {
+    let (mut safe, mut not) = (0, 0);
+    for seed in common::seeds(150) {
+        let test = random_waiting_test(&mut Random::new(seed));
+        if listing(&test).contains("LOCK MOV") {
+            continue;
+        }
+        for model in &MemoryModel::ALL {
+            let context = format!("seed {seed}, {model:?}:\n{}", listing(&test));
+            match assert_safety_agrees(&test, model, &context) {
+                true => safe += 1,
+                false => not += 1,
+            }
+        }
+    }
+    assert!(safe > 0 && not > 0, "{safe} safe, {not} not");
 }
 
 /// A random test as text, and as it is read.

@@ -8,13 +8,17 @@
 //! [`check`] is the report of checking a program: its findings of every kind, shown in the
 //! program's [`source`].
 //!
+//! [`litmus`] has pictures of executions of litmus tests.
+//!
 //! This crate does not know how findings are made or where events come from.
 
 pub mod check;
 pub mod columns;
 pub mod json;
+pub mod litmus;
 pub mod names;
 pub mod repair;
+pub mod safety;
 mod selection;
 pub mod source;
 pub mod style;

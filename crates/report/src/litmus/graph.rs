@@ -1,0 +1,215 @@
+//! The graph that pictures show: events as nodes, and between them program order, reads-from,
+//! coherence and from-reads, without what follows from the rest.
+
+use fencepost_litmus::execution::{Action, EventId, Execution};
+use fencepost_litmus::test::CellId;
+
+use super::cycle::{Cycle, shortest_cycle};
+
+/// A relation between events.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Relation {
+    /// Program order.
+    ProgramOrder,
+    /// From a write to a read that gets its value.
+    ReadsFrom,
+    /// From a write to one that reaches the same cell later.
+    Coherence,
+    /// From a read to a write that reaches the cell after the one that was read.
+    FromReads,
+}
+
+impl Relation {
+    /// All of them.
+    pub const ALL: [Relation; 4] = [
+        Relation::ProgramOrder,
+        Relation::ReadsFrom,
+        Relation::Coherence,
+        Relation::FromReads,
+    ];
+
+    /// The short name that the literature uses.
+    pub fn label(self) -> &'static str {
+        match self {
+            Relation::ProgramOrder => "po",
+            Relation::ReadsFrom => "rf",
+            Relation::Coherence => "co",
+            Relation::FromReads => "fr",
+        }
+    }
+
+    /// The name in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Relation::ProgramOrder => "program order",
+            Relation::ReadsFrom => "reads from",
+            Relation::Coherence => "coherence",
+            Relation::FromReads => "from reads",
+        }
+    }
+}
+
+/// An arrow of the picture.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Edge {
+    /// What it stands for.
+    pub relation: Relation,
+    /// Where it begins.
+    pub from: EventId,
+    /// Where it ends.
+    pub to: EventId,
+    /// Whether a read takes its value before the write has reached memory: from the buffer of its
+    /// own thread.
+    pub from_buffer: bool,
+}
+
+/// A node of the picture: an event, or all events of a locked instruction, which are one step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Node {
+    /// The thread.
+    pub thread: u32,
+    /// The events, in program order; at least one.
+    pub events: Vec<EventId>,
+    /// Whether it is a fence.
+    pub is_fence: bool,
+}
+
+/// The events of an execution and how they are related.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EventGraph {
+    /// The nodes, those of a thread in program order, threads one after the other.
+    pub nodes: Vec<Node>,
+    /// For each event its node.
+    pub node_of: Vec<usize>,
+    /// The arrows: from each node to the next in program order, from each write to the reads of it,
+    /// and to the next write of the cell, and from each read to the first write of the cell that it
+    /// does not see, unless that one is later in its own thread.
+    pub edges: Vec<Edge>,
+    /// A shortest cycle; none if the execution is sequentially consistent.
+    pub cycle: Option<Cycle>,
+}
+
+impl EventGraph {
+    /// The graph of an execution.
+    pub fn new(execution: &Execution) -> Self {
+        let (nodes, node_of) = nodes(execution);
+        let mut graph = EventGraph {
+            nodes,
+            node_of,
+            edges: Vec::new(),
+            cycle: None,
+        };
+        graph.add_program_order();
+        graph.add_communication(execution);
+        graph.edges.sort_unstable();
+        graph.cycle = shortest_cycle(&graph);
+        graph
+    }
+
+    /// The node of an event.
+    pub fn node(&self, event: EventId) -> usize {
+        self.node_of[event.index()]
+    }
+
+    /// The thread of an event.
+    pub fn thread(&self, event: EventId) -> u32 {
+        self.nodes[self.node(event)].thread
+    }
+
+    /// Whether both events are of one thread, `earlier` before `later`.
+    pub fn is_program_ordered(&self, earlier: EventId, later: EventId) -> bool {
+        self.thread(earlier) == self.thread(later) && self.node(earlier) < self.node(later)
+    }
+
+    fn add_program_order(&mut self) {
+        for pair in self.nodes.windows(2) {
+            if pair[0].thread == pair[1].thread {
+                self.edges.push(Edge {
+                    relation: Relation::ProgramOrder,
+                    from: pair[0].events[pair[0].events.len() - 1],
+                    to: pair[1].events[0],
+                    from_buffer: false,
+                });
+            }
+        }
+    }
+
+    fn add_communication(&mut self, execution: &Execution) {
+        let mut place = vec![usize::MAX; execution.events.len()];
+        for (index, id) in execution.memory_order.iter().enumerate() {
+            place[id.index()] = index;
+        }
+        let writes_of = |wanted: CellId| {
+            let writes = execution.memory_order.iter().copied();
+            writes.filter(move |&id| is_write_of(execution, id, wanted))
+        };
+        for id in execution.ids() {
+            match execution.event(id).action {
+                Action::Fence(_) => {}
+                Action::Write(cell, _) => {
+                    let mut later = writes_of(cell).skip_while(|&write| write != id).skip(1);
+                    if let Some(next) = later.next() {
+                        self.add(Relation::Coherence, id, next, false);
+                    }
+                }
+                Action::Read(cell, _) => {
+                    let source = execution.reads_from[id.index()];
+                    if let Some(write) = source {
+                        let from_buffer = place[id.index()] < place[write.index()];
+                        self.add(Relation::ReadsFrom, write, id, from_buffer);
+                    }
+                    let mut unseen = writes_of(cell);
+                    if let Some(write) = source {
+                        unseen.find(|&other| other == write);
+                    }
+                    if let Some(next) = unseen.next()
+                        && !self.is_program_ordered(id, next)
+                    {
+                        self.add(Relation::FromReads, id, next, false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds an arrow, unless both ends are of one locked instruction.
+    fn add(&mut self, relation: Relation, from: EventId, to: EventId, from_buffer: bool) {
+        if self.node(from) != self.node(to) {
+            self.edges.push(Edge {
+                relation,
+                from,
+                to,
+                from_buffer,
+            });
+        }
+    }
+}
+
+fn is_write_of(execution: &Execution, id: EventId, cell: CellId) -> bool {
+    let action = execution.event(id).action;
+    action.is_write() && action.cell() == Some(cell)
+}
+
+fn nodes(execution: &Execution) -> (Vec<Node>, Vec<usize>) {
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut node_of = Vec::new();
+    for id in execution.ids() {
+        let event = execution.event(id);
+        let continues = id.index().checked_sub(1).is_some_and(|before| {
+            let before = &execution.events[before];
+            before.locked
+                && event.locked
+                && (before.thread, before.instance) == (event.thread, event.instance)
+        });
+        match nodes.last_mut() {
+            Some(node) if continues => node.events.push(id),
+            _ => nodes.push(Node {
+                thread: event.thread,
+                events: vec![id],
+                is_fence: matches!(event.action, Action::Fence(_)),
+            }),
+        }
+        node_of.push(nodes.len() - 1);
+    }
+    (nodes, node_of)
+}

@@ -1,0 +1,118 @@
+//! Who gives way to whom where several arrows share a gap between columns or a channel between rows.
+
+use super::routes::Side;
+
+/// A part of an arrow within a gap: it comes in at one end, goes up or down in a lane of its own, and
+/// leaves at the other end.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct GapSegment {
+    /// The side of the gap and the height at which it begins and ends.
+    pub(super) ends: [(Side, f64); 2],
+}
+
+impl GapSegment {
+    fn range(&self) -> (f64, f64) {
+        let [one, other] = self.ends.map(|(_, y)| y);
+        (one.min(other), one.max(other))
+    }
+
+    fn heights_at(&self, side: Side) -> impl Iterator<Item = f64> {
+        let ends = self.ends.into_iter();
+        ends.filter(move |end| end.0 == side).map(|end| end.1)
+    }
+
+    /// How often two segments cross if this one's lane is left of the other's: where the way to
+    /// the one's lane passes through the other's lane.
+    fn crossings_left_of(&self, other: &GapSegment) -> usize {
+        let within = |(low, high): (f64, f64), y: f64| low < y && y < high;
+        let own = self.heights_at(Side::Right);
+        let others = other.heights_at(Side::Left);
+        own.filter(|&y| within(other.range(), y)).count()
+            + others.filter(|&y| within(self.range(), y)).count()
+    }
+}
+
+/// How near to each other segments in one lane may come.
+const CLEARANCE: f64 = 24.0;
+
+/// The lane of each segment of a gap, from the left, and how many lanes there are. Few cross.
+pub(super) fn lanes(segments: &[GapSegment]) -> (Vec<usize>, usize) {
+    let mut order: Vec<usize> = (0..segments.len()).collect();
+    // Neighbours change places as long as that is better.
+    let is_better = |left: usize, right: usize| {
+        let now = segments[left].crossings_left_of(&segments[right]);
+        segments[right].crossings_left_of(&segments[left]) < now
+    };
+    for _ in 0..segments.len() {
+        let mut changed = false;
+        for index in 1..order.len() {
+            if is_better(order[index - 1], order[index]) {
+                order.swap(index - 1, index);
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    let mut lane = vec![0; segments.len()];
+    let mut count = 0;
+    for (index, &segment) in order.iter().enumerate() {
+        let (low, high) = segments[segment].range();
+        let in_the_way = order[..index].iter().filter(|&&other| {
+            let (other_low, other_high) = segments[other].range();
+            low < other_high + CLEARANCE && other_low < high + CLEARANCE
+        });
+        lane[segment] = in_the_way.map(|&other| lane[other] + 1).max().unwrap_or(0);
+        count = count.max(lane[segment] + 1);
+    }
+    (lane, count)
+}
+
+/// The track of each interval in a channel, from the top, and how many tracks there are. Intervals of
+/// one track have no gap in common.
+pub(super) fn tracks(intervals: &[(usize, usize)]) -> (Vec<usize>, usize) {
+    let mut order: Vec<usize> = (0..intervals.len()).collect();
+    order.sort_by_key(|&index| (intervals[index], index));
+    let mut track = vec![0; intervals.len()];
+    // For each track where its last interval ends.
+    let mut ends: Vec<usize> = Vec::new();
+    for &index in &order {
+        let (first, last) = intervals[index];
+        let free = ends.iter().position(|&end| end < first);
+        track[index] = free.unwrap_or(ends.len());
+        match free {
+            Some(free) => ends[free] = last,
+            None => ends.push(last),
+        }
+    }
+    (track, ends.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Side::{Left, Right};
+
+    #[test]
+    fn parallel_segments_do_not_cross() {
+        let down = |from: f64| GapSegment {
+            ends: [(Left, from), (Right, from + 10.0)],
+        };
+        let (lane, count) = lanes(&[down(0.0), down(2.0), down(4.0)]);
+        assert_eq!((lane, count), (vec![2, 1, 0], 3));
+    }
+
+    #[test]
+    fn segments_that_are_apart_share_a_lane() {
+        let across = |y: f64| GapSegment {
+            ends: [(Left, y), (Right, y)],
+        };
+        assert_eq!(lanes(&[across(0.0), across(100.0)]), (vec![0, 0], 1));
+    }
+
+    #[test]
+    fn intervals_of_a_track_do_not_meet() {
+        assert_eq!(tracks(&[(1, 2), (2, 4), (3, 5)]), (vec![0, 1, 0], 2));
+    }
+}

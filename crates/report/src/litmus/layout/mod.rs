@@ -1,0 +1,93 @@
+//! Where everything in the picture of an event graph is.
+//!
+//! Read in this order: `layers` (the row of each node), `routes` (the way of each arrow), `lanes` (who goes where if several share a way), `drawing`
+//! (coordinates), `labels` (where the names of the arrows are). [`geometry`] has the shapes.
+//!
+//! Threads are columns and have boxes of one width, so an arrow in a gap between columns or in a
+//! channel between rows meets no box. If there is no room for a name, all gaps grow and it is tried
+//! again.
+
+mod drawing;
+pub mod geometry;
+mod labels;
+mod lanes;
+mod layers;
+mod routes;
+
+use fencepost_litmus::execution::Execution;
+use fencepost_litmus::run::Run;
+use fencepost_litmus::test::Test;
+
+use super::contents::{BoxLine, box_lines};
+use super::graph::{Edge, EventGraph};
+use super::words::thread_name;
+use drawing::Draft;
+use geometry::{Path, Point, Rectangle};
+
+/// The picture of an event graph, without its frame.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Layout {
+    /// How wide it is.
+    pub width: f64,
+    /// How high it is.
+    pub height: f64,
+    /// The threads.
+    pub threads: Vec<ThreadColumn>,
+    /// The nodes of the graph, in its order.
+    pub boxes: Vec<NodeBox>,
+    /// The edges of the graph, in its order.
+    pub arrows: Vec<Arrow>,
+}
+
+/// A thread.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ThreadColumn {
+    /// Its name.
+    pub name: String,
+    /// Where the name is.
+    pub header: Rectangle,
+    /// What is behind its boxes.
+    pub band: Rectangle,
+}
+
+/// A node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NodeBox {
+    /// Where it is.
+    pub rectangle: Rectangle,
+    /// What is written in it, with the height of the line's foot. Lines are centred.
+    pub lines: Vec<(BoxLine, f64)>,
+    /// Whether it is on the cycle.
+    pub is_on_cycle: bool,
+}
+
+/// An edge.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Arrow {
+    /// Which.
+    pub edge: Edge,
+    /// The line, up to where the arrow head begins.
+    pub path: Path,
+    /// Where the arrow head ends.
+    pub tip: Point,
+    /// Where the name is.
+    pub label: Rectangle,
+    /// Whether it is on the cycle.
+    pub is_on_cycle: bool,
+}
+
+/// Lays the graph of an execution out. With a run of the machine, the boxes say which of its steps
+/// they are.
+pub fn lay_out(
+    test: &Test,
+    execution: &Execution,
+    run: Option<&Run>,
+    graph: &EventGraph,
+) -> Layout {
+    let columns = graph.nodes.iter().map(|node| node.thread + 1).max();
+    let columns = test.threads.len().max(columns.unwrap_or(0) as usize);
+    let names = (0..columns as u32).map(|thread| thread_name(test, thread));
+    let lines = graph.nodes.iter();
+    let lines = lines.map(|node| box_lines(test, execution, run, node));
+    Draft::new(graph, names.collect(), lines.collect()).draw()
+}

@@ -1,0 +1,46 @@
+//! Pictures of one execution of a litmus test, for people who study memory models.
+//!
+//! [`svg`] and [`dot`] draw the graph of its events, [`step_table`] shows a run of the store-buffer
+//! machine step by step, [`event_list`] is the witness as text. All of them use the same letters for the
+//! events.
+//!
+//! Read in this order: [`words`] (what things are called), [`graph`] (events and arrows), [`cycle`] (why an
+//! execution is not sequentially consistent), [`contents`] and [`metrics`] (what is written in the boxes, and how
+//! large that is), [`layout`] (where everything is), `frame` (title, caption
+//! and legend), `svg`, `dot`, `steps`, `events`.
+//!
+//! Executions are taken as they are: whether a model allows them is the business of
+//! [`judge`](fencepost_litmus::judge).
+
+pub mod contents;
+pub mod cycle;
+mod dot;
+mod events;
+mod frame;
+pub mod graph;
+pub mod layout;
+pub mod metrics;
+mod steps;
+mod svg;
+pub mod words;
+
+use fencepost_litmus::run::Run;
+use fencepost_memory::MemoryModel;
+
+pub use dot::dot;
+pub use events::event_list;
+pub use steps::step_table;
+pub use svg::svg;
+
+/// What a picture shows besides the events.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct PictureOptions<'a> {
+    /// The model that the execution is one of, for the title.
+    pub model: Option<&'a MemoryModel>,
+    /// The contents of [`Test::observables`](fencepost_litmus::test::Test::observables) at the end, for the
+    /// title.
+    pub final_state: Option<&'a [u64]>,
+    /// A run of the machine that is this execution: events then have the numbers of its steps, as
+    /// [`step_table`] has them.
+    pub run: Option<&'a Run>,
+}
