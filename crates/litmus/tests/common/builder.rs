@@ -265,7 +265,7 @@ pub fn test(cells: usize, threads: impl IntoIterator<Item = Code>) -> Test {
 /// A random test of so many instructions that access memory, and some others.
 pub fn random_test(random: &mut Random, accesses: usize) -> Test {
     let threads = 2 + random.below(2) as usize;
-    let cells = 1 + random.below(2) as usize;
+    let cells = 2 - usize::from(random.below(4) == 0);
     let mut codes = vec![Code::new(); threads];
     let mut value = 0;
     let mut left = accesses;
@@ -274,9 +274,9 @@ pub fn random_test(random: &mut Random, accesses: usize) -> Test {
         let cell = random.below(cells as u64) as usize;
         let register = code.registers.min(3);
         let is_reuse = code.registers > 0 && random.below(2) == 0;
-        let (mut cost, grown) = match random.below(16) {
-            0..4 => (1, code.clone().load(register, cell)),
-            4..8 => {
+        let (mut cost, grown) = match random.below(28).saturating_sub(12) {
+            0..2 => (1, code.clone().load(register, cell)),
+            2..8 => {
                 value += 1;
                 (1, code.clone().store(cell, 1 + value % 3))
             }
@@ -318,10 +318,9 @@ pub fn random_waiting_test(random: &mut Random) -> Test {
             let start = code.operations.len() as u32;
             let register = code.registers;
             let cell = random.below(cells as u64) as usize;
-            let mut waiting = match random.below(5) {
-                0 => code.clone().exchange(register, cell, 1),
-                1 => code.clone().locked_load(register, cell),
-                2 => code.clone().fence(Fence::Full).load(register, cell),
+            let mut waiting = match random.below(4) {
+                0 => code.clone().locked_load(register, cell),
+                1 => code.clone().fence(Fence::Full).load(register, cell),
                 _ => code.clone().load(register, cell),
             };
             if random.below(4) == 0 {
