@@ -1,0 +1,327 @@
+//! `fencepost litmus`: exit codes, JSON, comparisons, directories, limits and bad input.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn fencepost(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fencepost"))
+        .arg("litmus")
+        .args(arguments)
+        .current_dir(root())
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the command")
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().expect("an exit code")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+fn objects(output: &Output) -> Vec<Value> {
+    let lines = text(&output.stdout);
+    let parse = |line| serde_json::from_str(line).expect("an object per line");
+    lines.lines().map(parse).collect()
+}
+
+/// A directory of its own, that is gone afterwards.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("fencepost-litmus-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a directory");
+        Scratch(path)
+    }
+
+    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        std::fs::write(&path, content).expect("a file");
+        path.display().to_string()
+    }
+
+    fn path(&self) -> String {
+        self.0.display().to_string()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const SB: &str = "X86 SB\n{ }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
+const COUNTS_FOR_EVER: &str = "X86 C\n{ }\n P0 ;\n L: INC [x] ;\n JMP L ;\nexists ([x]=1)\n";
+
+#[test]
+fn json_has_a_line_per_test_and_model() {
+    let output = fencepost(&["--json", "--model", "sc,tso,pso", "litmus/x86-tso"]);
+    assert_eq!(code(&output), 0);
+    let objects = objects(&output);
+    assert_eq!(objects.len(), 3 * 24);
+    for object in &objects {
+        assert_eq!(object["schema"], "fencepost-litmus/1");
+        assert_eq!(object["complete"], true);
+        assert!(
+            object["file"]
+                .as_str()
+                .is_some_and(|file| file.starts_with("litmus/x86-tso/"))
+        );
+        assert_eq!(
+            object["witnesses_checked"],
+            object["states"].as_array().map(Vec::len).into()
+        );
+    }
+    let n6 = |model| {
+        let found = objects
+            .iter()
+            .find(|o| o["test"] == "n6" && o["model"] == model);
+        found.expect("n6").clone()
+    };
+    assert_eq!(
+        (&n6("sc")["verdict"], &n6("tso")["verdict"]),
+        (&"No".into(), &"Ok".into())
+    );
+    assert_eq!(n6("tso")["observation"], "Sometimes");
+    assert_eq!(n6("tso")["states"].as_array().map(Vec::len), Some(5));
+}
+
+#[test]
+fn the_output_does_not_depend_on_the_number_of_jobs() {
+    let run = |jobs| fencepost(&["--json", "--robust", "--jobs", jobs, "litmus"]).stdout;
+    assert_eq!(text(&run("1")), text(&run("4")));
+}
+
+#[test]
+fn safety_is_decided_for_both_models() {
+    let output = fencepost(&["--robust", "--json", "--cross-check", "litmus/basic"]);
+    assert_eq!(code(&output), 1);
+    let safety = |name: &str| {
+        let found = objects(&output)
+            .into_iter()
+            .find(|object| object["test"] == name);
+        let safe = found.expect("the test")["store_buffer_safe"].clone();
+        (
+            safe["tso"].as_bool().expect("decided"),
+            safe["pso"].as_bool().expect("decided"),
+        )
+    };
+    assert_eq!(safety("SB"), (false, false));
+    assert_eq!(safety("SB+mfences"), (true, true));
+    assert_eq!(safety("SB+xchgs"), (true, true));
+    assert_eq!(safety("MP"), (true, false));
+    assert_eq!(safety("MP+sfence"), (true, true));
+    assert_eq!(safety("peterson"), (false, false));
+    assert_eq!(safety("peterson+mfences"), (true, false));
+    assert_eq!(safety("spinlock"), (true, false));
+    assert_eq!(
+        code(&fencepost(&["--robust", "litmus/basic/SB+mfences.litmus"])),
+        0
+    );
+}
+
+#[test]
+fn a_verdict_of_no_is_an_answer() {
+    assert_eq!(code(&fencepost(&["litmus/basic/MP.litmus"])), 0);
+    assert_eq!(
+        code(&fencepost(&["--fail-on-no", "litmus/basic/MP.litmus"])),
+        1
+    );
+    assert_eq!(code(&fencepost(&["--fail-on-no", "litmus/x86-tso"])), 0);
+}
+
+#[test]
+fn a_log_is_the_same_as_itself_in_every_form() {
+    let scratch = Scratch::new("logs");
+    for form in ["", "--json"] {
+        let mut arguments = vec!["--model", "sc,tso", "litmus/basic"];
+        arguments.extend((!form.is_empty()).then_some(form));
+        let log = scratch.file(&format!("log{form}"), fencepost(&arguments).stdout);
+        let output = fencepost(&["--model", "sc,tso", "--compare", &log, "litmus/basic"]);
+        assert_eq!(code(&output), 0, "{}", text(&output.stdout));
+        assert!(
+            text(&output.stdout).contains("24 compared"),
+            "{}",
+            text(&output.stdout)
+        );
+    }
+}
+
+#[test]
+fn a_log_that_differs_is_told_apart() {
+    let scratch = Scratch::new("differs");
+    let log = scratch.file("tso.log", fencepost(&["litmus/basic/SB.litmus"]).stdout);
+    let output = fencepost(&["--model", "sc", "--compare", &log, "litmus/basic/SB.litmus"]);
+    assert_eq!(code(&output), 1);
+    let said = text(&output.stdout);
+    assert!(said.contains("verdict No, in the log Ok"), "{said}");
+    assert!(
+        said.contains("only in the log: 0:EAX=0; 1:EAX=0;"),
+        "{said}"
+    );
+    let nothing = scratch.file("nothing.log", "nothing here\n");
+    assert_eq!(
+        code(&fencepost(&[
+            "--compare",
+            &nothing,
+            "litmus/basic/SB.litmus"
+        ])),
+        2
+    );
+    let other = fencepost(&["--compare", &log, "litmus/basic/MP.litmus"]);
+    assert_eq!(code(&other), 1, "nothing could be compared");
+}
+
+#[test]
+fn tests_come_from_directories_lists_and_standard_input() {
+    let scratch = Scratch::new("files");
+    scratch.file("a/one.litmus", SB);
+    scratch.file("a/b/two.litmus", SB.replace("X86 SB", "X86 TWO"));
+    scratch.file("a/not-a-test.txt", "no");
+    let list = scratch.file("a/@all", "# a comment\none.litmus\nb/two.litmus\n");
+    for argument in [&scratch.path(), &list] {
+        let output = fencepost(&["--json", argument]);
+        let objects = objects(&output);
+        let mut names: Vec<_> = objects
+            .iter()
+            .map(|o| o["test"].as_str().expect("a name"))
+            .collect();
+        names.sort_unstable();
+        assert_eq!(names, ["SB", "TWO"]);
+    }
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fencepost"))
+        .args(["litmus", "--json", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the command");
+    child
+        .stdin
+        .take()
+        .expect("its input")
+        .write_all(SB.as_bytes())
+        .expect("it reads");
+    let output = child.wait_with_output().expect("its end");
+    assert_eq!(objects(&output)[0]["observation"], "Sometimes");
+}
+
+#[test]
+fn one_bad_file_does_not_stop_the_others() {
+    let scratch = Scratch::new("bad");
+    scratch.file("bad.litmus", "X86 bad\n{ }\n P0 ;\n MVO [x],$1 ;\n");
+    scratch.file("bytes.litmus", b"X86 \xff\n");
+    scratch.file(
+        "fault.litmus",
+        "X86 F\n{ 0:EAX=5; }\n P0 ;\n MOV [EAX],$1 ;\nexists ([x]=1)\n",
+    );
+    scratch.file("good.litmus", SB);
+    let output = fencepost(&["--json", &scratch.path()]);
+    assert_eq!(code(&output), 2);
+    assert_eq!(objects(&output).len(), 1);
+    let said = text(&output.stderr);
+    for part in [
+        "bad.litmus:4:2",
+        "bytes.litmus:1:5",
+        "fault.litmus:4:2",
+        "3 could not be read",
+    ] {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+    assert_eq!(code(&fencepost(&["no-such-file.litmus"])), 2);
+    assert_eq!(code(&fencepost(&["docs"])), 2, "there are no tests in it");
+}
+
+#[test]
+fn limits_are_stated_in_the_result_and_in_the_exit_code() {
+    let scratch = Scratch::new("limits");
+    let endless = scratch.file("endless.litmus", COUNTS_FOR_EVER);
+    for limit in [["--max-states", "100"], ["--timeout", "0.2"]] {
+        let output = fencepost(&["--json", limit[0], limit[1], &endless]);
+        assert_eq!(code(&output), 3);
+        let object = &objects(&output)[0];
+        assert_eq!(
+            (&object["complete"], &object["verdict"]),
+            (&false.into(), &"Undef".into())
+        );
+        assert_eq!(object["limit"], limit[0].trim_start_matches('-'));
+        assert!(text(&output.stderr).contains("is not complete"));
+    }
+    let forall = COUNTS_FOR_EVER.replace("exists", "forall");
+    let forall = scratch.file("forall.litmus", forall);
+    let output = fencepost(&["--max-states", "100", &forall]);
+    assert!(
+        text(&output.stdout).contains("Loop Undef"),
+        "{}",
+        text(&output.stdout)
+    );
+    assert_eq!(
+        code(&fencepost(&["--robust", "--timeout", "1", &endless])),
+        3
+    );
+}
+
+#[test]
+fn pictures_are_of_one_execution() {
+    let scratch = Scratch::new("pictures");
+    let svg = scratch.0.join("sb.svg").display().to_string();
+    let dot = scratch.0.join("sb.dot").display().to_string();
+    let output = fencepost(&["--svg", &svg, "--dot", &dot, "litmus/basic/SB.litmus"]);
+    assert_eq!(code(&output), 0);
+    let drawn = std::fs::read_to_string(&svg).expect("a picture");
+    assert!(
+        drawn.starts_with("<svg") && drawn.contains("cycle"),
+        "{drawn}"
+    );
+    assert!(
+        std::fs::read_to_string(&dot)
+            .expect("a graph")
+            .starts_with("digraph")
+    );
+    let two = fencepost(&[
+        "--svg",
+        &svg,
+        "litmus/basic/SB.litmus",
+        "litmus/basic/MP.litmus",
+    ]);
+    assert_eq!(code(&two), 2);
+    let state = [
+        "--svg",
+        &svg,
+        "--state",
+        "0:EAX=7",
+        "litmus/basic/SB.litmus",
+    ];
+    let output = fencepost(&state);
+    assert_eq!(code(&output), 2);
+    assert!(text(&output.stderr).contains("has no final state with `0:EAX=7;`"));
+    let nowhere = fencepost(&["--svg", "/no/such/place.svg", "litmus/basic/SB.litmus"]);
+    assert_eq!(code(&nowhere), 2);
+}
+
+#[test]
+fn contradictory_options_are_refused() {
+    for arguments in [
+        &["--state", "x=1", "litmus/basic/SB.litmus"][..],
+        &["--timeout", "-1", "litmus/basic/SB.litmus"],
+        &["--timeout", "nan", "litmus/basic/SB.litmus"],
+        &["--robust", "--witness", "litmus/basic/SB.litmus"],
+        &["--model", "arm", "litmus/basic/SB.litmus"],
+        &["--jobs", "0", "litmus/basic/SB.litmus"],
+        &[],
+    ] {
+        assert_eq!(code(&fencepost(arguments)), 2, "{arguments:?}");
+    }
+}
