@@ -189,6 +189,24 @@ fn a_cycle_through_a_turn_of_a_waiting_loop_is_found() {
 }
 
 #[test]
+fn a_cycle_through_a_write_of_a_thread_that_does_nothing_else_is_found() {
+    // P1 goes on only if it has read P0's write. If it reads it again, and the write of P2 comes after it, there is a
+    // cycle with P2; but the reads do not say in which order the two writes are.
+    let first = Code::new().store(0, 1);
+    let second = Code::new()
+        .load(0, 0)
+        .skip_if_equal(0, 0, 2)
+        .store(1, 1)
+        .load(1, 0);
+    let third = Code::new().store(0, 2).load(0, 1);
+    let test = test(2, [first, second, third]);
+    let (trace, _) = find_cyclic_trace(&test, &MemoryModel::TSO, &Limits::default()).unwrap();
+    let trace = trace.expect("a cycle");
+    judge::check(&test, &MemoryModel::TSO, &trace).expect("valid");
+    assert!(is_cyclic(&key(&test, &trace)));
+}
+
+#[test]
 fn a_cycle_counts_though_a_thread_never_ends() {
     let thread = |own, other| Code::new().store(own, 1).load(0, other);
     let endless = Code::new().load(0, 2).repeat_if_equal(0, 0, 0);

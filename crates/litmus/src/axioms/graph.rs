@@ -114,7 +114,10 @@ impl Graph {
     /// The value that a read from `source` has.
     pub(super) fn value(&self, test: &Test, cell: CellId, source: Source) -> u64 {
         match source {
-            Source::Initial => test.cells[cell.index()].initial,
+            Source::Initial => {
+                let cell = &test.cells[cell.index()];
+                cell.initial & cell.width.mask()
+            }
             Source::Node(node) => self.nodes[node].written.unwrap_or_default(),
         }
     }

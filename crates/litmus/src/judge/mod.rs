@@ -30,7 +30,7 @@ pub use rejection::{EventLabel, KeptBecause, Rejection};
 
 use crate::execution::{Action, Event, Execution};
 use crate::final_state::FinalState;
-use crate::test::Test;
+use crate::test::{Cell, Test};
 
 /// Whether `execution` is an execution of `test` that `model` allows. If so, its final state; if
 /// not, the first thing that is wrong.
@@ -45,7 +45,7 @@ pub fn check(
     memory_order::check_atomicity(test, execution, &places)?;
     reads_from::check(test, execution, &places)?;
 
-    let mut cells: Vec<u64> = test.cells.iter().map(|cell| cell.initial).collect();
+    let mut cells: Vec<u64> = test.cells.iter().map(initial_content).collect();
     for &id in &execution.memory_order {
         if let Action::Write(cell, value) = execution.event(id).action {
             cells[cell.index()] = value;
@@ -65,4 +65,8 @@ fn is_before_in_program(execution: &Execution, earlier: usize, later: usize) -> 
 /// Whether two events belong to the same performance of the same instruction.
 fn are_of_one_instance(one: &Event, other: &Event) -> bool {
     one.thread == other.thread && one.instance == other.instance
+}
+
+fn initial_content(cell: &Cell) -> u64 {
+    cell.initial & cell.width.mask()
 }

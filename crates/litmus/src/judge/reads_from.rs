@@ -63,7 +63,7 @@ fn check_initial(
     value: u64,
 ) -> Result<(), Rejection> {
     let label = |index| EventLabel::of(test, execution, index);
-    let initial = test.cells[cell.index()].initial;
+    let initial = super::initial_content(&test.cells[cell.index()]);
     if initial != value {
         return Err(Rejection::NotTheInitialValue {
             read: label(read),

@@ -1,95 +1,43 @@
-//! Random litmus tests, as text in both syntaxes.
-//!
-//! For comparing engines, readers and other tools: every kind of instruction occurs, every register that is used and
-//! every location is observed, so a difference anywhere shows. All jumps go forward, so every thread ends.
-//! A location is accessed in one width only, and a pointer register keeps its pointer. The same seed gives the
-//! same text for ever.
+//! The instructions of a random thread.
 
 use std::fmt::Write as _;
 
 use fencepost_memory::Random;
 
+use super::{Location, Shape};
 use crate::code::Width;
 use crate::test::Architecture;
 
-/// How large a random test is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
-    /// The syntax.
-    pub architecture: Architecture,
-    /// How many threads.
-    pub threads: usize,
-    /// How many instructions each has, not counting jumps.
-    pub instructions: usize,
-    /// How many locations there are: at most 8.
-    pub locations: usize,
-}
-
-const LOCATION_NAMES: [&str; 8] = ["x", "y", "z", "a", "b", "c", "d", "e"];
 /// By width: eight, four, two and one bytes.
-const DATA_REGISTERS: [[&str; 4]; 4] = [
+pub(super) const DATA_REGISTERS: [[&str; 4]; 4] = [
     ["rax", "eax", "ax", "al"],
     ["rbx", "ebx", "bx", "bl"],
     ["rcx", "ecx", "cx", "cl"],
     ["rdx", "edx", "dx", "dl"],
 ];
-const POINTERS: [[&str; 2]; 2] = [["rsi", "esi"], ["rdi", "edi"]];
+/// Registers that point to locations: eight and four bytes.
+pub(super) const POINTERS: [[&str; 2]; 2] = [["rsi", "esi"], ["rdi", "edi"]];
 const CONDITIONS: [&str; 16] = [
     "O", "NO", "B", "AE", "E", "NE", "BE", "A", "S", "NS", "P", "NP", "L", "GE", "LE", "G",
 ];
 const BINARY: [&str; 5] = ["ADD", "SUB", "AND", "OR", "XOR"];
 const UNARY: [&str; 4] = ["INC", "DEC", "NOT", "NEG"];
 
-/// A random test.
-pub fn random_test(random: &mut Random, name: &str, shape: &Shape) -> String {
-    let count = shape.locations.clamp(1, LOCATION_NAMES.len());
-    let locations: Vec<Location> = (0..count)
-        .map(|index| Location {
-            name: LOCATION_NAMES[index],
-            width: random_width(random, shape.architecture),
-            initial: random.below(3),
-        })
-        .collect();
-    let threads: Vec<Writer> = (0..shape.threads)
-        .map(|_| write_thread(random, shape, &locations))
-        .collect();
-    render(name, shape.architecture, &locations, &threads)
-}
-
-struct Location {
-    name: &'static str,
-    width: Width,
-    initial: u64,
-}
-
-/// `X86` has declarations of locations too, but its programs are of four bytes.
-fn random_width(random: &mut Random, architecture: Architecture) -> Width {
-    match architecture {
-        Architecture::X86 => Width::Long,
-        Architecture::X86_64 => match random.below(8) {
-            0 => Width::Byte,
-            1 => Width::Word,
-            2..5 => Width::Quad,
-            _ => Width::Long,
-        },
-    }
-}
-
 fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
     from[random.below(from.len() as u64) as usize]
 }
 
 /// A thread that is being written.
-struct Writer<'a> {
+pub(super) struct ThreadWriter<'a> {
     architecture: Architecture,
     locations: &'a [Location],
     /// One per row: labels and an instruction.
-    rows: Vec<String>,
+    pub(super) rows: Vec<String>,
     /// The locations that the pointer registers point to.
-    pointers: [usize; 2],
-    uses_pointer: [bool; 2],
-    uses_register: [bool; 4],
-    initial: [u64; 4],
+    pub(super) pointers: [usize; 2],
+    pub(super) uses_pointer: [bool; 2],
+    pub(super) uses_register: [bool; 4],
+    pub(super) initial: [u64; 4],
     labels: usize,
     /// Labels that were jumped to and are not set, with how many instructions go before.
     open_labels: Vec<(usize, usize)>,
@@ -102,10 +50,15 @@ struct Memory {
     pointer: Option<usize>,
 }
 
-fn write_thread<'a>(random: &mut Random, shape: &Shape, locations: &'a [Location]) -> Writer<'a> {
+/// Writes a thread of so many instructions.
+pub(super) fn write_thread<'a>(
+    random: &mut Random,
+    shape: &Shape,
+    locations: &'a [Location],
+) -> ThreadWriter<'a> {
     let mut location = || random.below(locations.len() as u64) as usize;
     let pointers = [location(), location()];
-    let mut writer = Writer {
+    let mut writer = ThreadWriter {
         architecture: shape.architecture,
         locations,
         rows: Vec::new(),
@@ -129,7 +82,7 @@ fn write_thread<'a>(random: &mut Random, shape: &Shape, locations: &'a [Location
     writer
 }
 
-impl Writer<'_> {
+impl ThreadWriter<'_> {
     fn memory(&self, random: &mut Random) -> Memory {
         if random.below(4) == 0 {
             let pointer = random.below(2) as usize;
@@ -428,114 +381,5 @@ impl Writer<'_> {
             }
         };
         self.push(instruction);
-    }
-}
-
-fn render(
-    name: &str,
-    architecture: Architecture,
-    locations: &[Location],
-    threads: &[Writer<'_>],
-) -> String {
-    let (syntax, whole) = match architecture {
-        Architecture::X86 => ("X86", 1),
-        Architecture::X86_64 => ("X86_64", 0),
-    };
-    let register_name = |register: &str| match architecture {
-        Architecture::X86 => register.to_uppercase(),
-        Architecture::X86_64 => register.to_owned(),
-    };
-    let mut text = format!("{syntax} {name}\n{{\n");
-    let mut observed = Vec::new();
-    for location in locations {
-        let kind = match location.width {
-            Width::Byte => "uint8_t",
-            Width::Word => "uint16_t",
-            Width::Long => "int",
-            Width::Quad => "uint64_t",
-        };
-        let _ = writeln!(text, "{kind} {}={};", location.name, location.initial);
-        observed.push(format!("{};", location.name));
-    }
-    for (number, thread) in threads.iter().enumerate() {
-        for (index, register) in DATA_REGISTERS.iter().enumerate() {
-            if thread.uses_register[index] {
-                let register = register_name(register[whole]);
-                let _ = writeln!(text, "{number}:{register}={};", thread.initial[index]);
-                observed.push(format!("{number}:{register};"));
-            }
-        }
-        for (index, pointer) in POINTERS.iter().enumerate() {
-            if thread.uses_pointer[index] {
-                let location = locations[thread.pointers[index]].name;
-                let pointer = register_name(pointer[whole]);
-                let _ = writeln!(text, "{number}:{pointer}={location};");
-            }
-        }
-    }
-    text.push_str("}\n");
-    render_table(&mut text, threads);
-    let _ = writeln!(text, "locations [{}]\nforall (true)", observed.join(" "));
-    text
-}
-
-fn render_table(text: &mut String, threads: &[Writer<'_>]) {
-    let rows = threads.iter().map(|thread| thread.rows.len());
-    let height = rows.max().unwrap_or(0);
-    let cell = |thread: usize, row: usize| match row.checked_sub(1) {
-        None => format!("P{thread}"),
-        Some(row) => threads[thread].rows.get(row).cloned().unwrap_or_default(),
-    };
-    let width_of = |thread: usize| (0..=height).map(|row| cell(thread, row).len()).max();
-    let widths: Vec<usize> = (0..threads.len())
-        .map(|thread| width_of(thread).unwrap_or(0))
-        .collect();
-    for row in 0..=height {
-        let cells: Vec<String> = widths
-            .iter()
-            .enumerate()
-            .map(|(thread, &width)| format!(" {:<width$} ", cell(thread, row)))
-            .collect();
-        let _ = writeln!(text, "{};", cells.join("|"));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_seed_names_a_test() {
-        let shape = Shape {
-            architecture: Architecture::X86,
-            threads: 2,
-            instructions: 4,
-            locations: 2,
-        };
-        let text = |seed| random_test(&mut Random::new(seed), "random", &shape);
-        assert_eq!(text(5), text(5));
-        assert_ne!(text(5), text(6));
-    }
-
-    #[test]
-    fn every_kind_of_instruction_occurs_in_both_syntaxes() {
-        for architecture in [Architecture::X86, Architecture::X86_64] {
-            let shape = Shape {
-                architecture,
-                threads: 3,
-                instructions: 8,
-                locations: 3,
-            };
-            let text: String = (0..200)
-                .map(|seed| random_test(&mut Random::new(seed), "random", &shape))
-                .collect();
-            let text = text.to_uppercase();
-            let names = "MOV ADD SUB AND OR XOR INC DEC NOT NEG XCHG XADD CMPXCHG CMP TEST MFENCE \
-                         SFENCE LFENCE NOP LOCK JE SETE CMOVE";
-            for name in names.split(' ') {
-                let begins = |word: &str| word.starts_with(name);
-                assert!(text.split_whitespace().any(begins), "no {name}");
-            }
-        }
     }
 }
