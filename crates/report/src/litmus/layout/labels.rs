@@ -7,8 +7,13 @@ use super::geometry::{Point, Rectangle, distance};
 const PLACES: usize = 48;
 /// So far from the ends of an arrow no name is written, in pixels.
 const FROM_ENDS: f64 = 4.0;
-/// What a point of another arrow below the name costs.
-const COVERED: f64 = 60.0;
+/// What a point of another arrow near to the name costs, in pixels from the middle of the arrow, and what
+/// is near.
+const COVERED: f64 = 12.0;
+const NEAR: f64 = 9.0;
+/// The same for other names.
+const CROWDING: f64 = 60.0;
+const CROWD: f64 = 13.0;
 
 /// Finds a place for each label. `arrows` are points along each arrow, `sizes` the width and the height
 /// of each label. If there is no place for one, `None`.
@@ -36,7 +41,7 @@ pub(super) fn place_labels(
             if obstacles.iter().any(is_taken) || placed.iter().flatten().any(is_taken) {
                 continue;
             }
-            let around = label.grown(2.0);
+            let around = label.grown(NEAR);
             let others = (0..arrows.len()).filter(|&other| other != index);
             let covered: usize = others
                 .filter(|&other| bounds[other].grown(1.0).overlaps(&around))
@@ -45,7 +50,12 @@ pub(super) fn place_labels(
                     points.filter(|&&point| around.contains(point)).count()
                 })
                 .sum();
-            let cost = place.1 + covered as f64 * COVERED;
+            let crowd = label.grown(CROWD);
+            let crowding = placed
+                .iter()
+                .flatten()
+                .filter(|other| crowd.overlaps(other));
+            let cost = place.1 + covered as f64 * COVERED + crowding.count() as f64 * CROWDING;
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, label));
             }
