@@ -35,8 +35,11 @@ pub(super) fn place_labels(
     for index in order {
         let (width, height) = sizes[index];
         let mut best: Option<(f64, Rectangle)> = None;
-        for place in candidates(&arrows[index], lengths[index]) {
-            let label = Rectangle::around(place.0, width, height);
+        for (place, from_middle) in candidates(&arrows[index], lengths[index]) {
+            if best.is_some_and(|(least, _)| from_middle >= least) {
+                break;
+            }
+            let label = Rectangle::around(place, width, height);
             let is_taken = |other: &Rectangle| label.overlaps(&other.grown(2.0));
             if obstacles.iter().any(is_taken) || placed.iter().flatten().any(is_taken) {
                 continue;
@@ -55,7 +58,7 @@ pub(super) fn place_labels(
                 .iter()
                 .flatten()
                 .filter(|other| crowd.overlaps(other));
-            let cost = place.1 + covered as f64 * COVERED + crowding.count() as f64 * CROWDING;
+            let cost = from_middle + covered as f64 * COVERED + crowding.count() as f64 * CROWDING;
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, label));
             }
@@ -65,9 +68,13 @@ pub(super) fn place_labels(
     placed.into_iter().collect()
 }
 
-/// Places along an arrow, with how far they are from its middle.
+/// Places along an arrow, with how far they are from its middle, the nearest first.
 fn candidates(points: &[Point], length: f64) -> impl Iterator<Item = (Point, f64)> {
-    (0..=PLACES).filter_map(move |step| {
+    let steps = (0..=PLACES).map(|step| match step % 2 {
+        0 => PLACES / 2 - step / 2,
+        _ => PLACES / 2 + step.div_ceil(2),
+    });
+    steps.filter_map(move |step| {
         let along = length * step as f64 / PLACES as f64;
         let is_inside = along >= FROM_ENDS && along <= length - FROM_ENDS;
         is_inside.then(|| (point_at(points, along), (along - length / 2.0).abs()))

@@ -38,6 +38,12 @@ const CLEARANCE: f64 = 24.0;
 /// The lane of each segment of a gap, from the left, and how many lanes there are. Few cross.
 pub(super) fn lanes(segments: &[GapSegment]) -> (Vec<usize>, usize) {
     let mut order: Vec<usize> = (0..segments.len()).collect();
+    // Those that come back to a side stay near it, if nothing speaks against it.
+    order.sort_by_key(|&index| match segments[index].ends.map(|end| end.0) {
+        [Side::Left, Side::Left] => 0,
+        [Side::Right, Side::Right] => 2,
+        _ => 1,
+    });
     // Neighbours change places as long as that is better.
     let is_better = |left: usize, right: usize| {
         let now = segments[left].crossings_left_of(&segments[right]);
