@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each test uses some of it.
 
 pub mod litmus;
+pub mod markup;
 pub mod random_runs;
 
 use std::collections::BTreeMap;

@@ -13,7 +13,7 @@ const COVERED: f64 = 12.0;
 const NEAR: f64 = 9.0;
 /// The same for other names.
 const CROWDING: f64 = 60.0;
-const CROWD: f64 = 13.0;
+const CROWD: f64 = 10.0;
 
 /// Finds a place for each label. `arrows` are points along each arrow, `sizes` the width and the height
 /// of each label. If there is no place for one, `None`.
