@@ -1,6 +1,8 @@
 //! What the benchmarks share: traces in memory, and runs that are compared within one run of
 //! the benchmark, because machines are noisy.
 
+pub mod litmus;
+
 use std::time::{Duration, Instant};
 
 use fencepost_memory::Access;

@@ -92,6 +92,76 @@ impl Drop for Progress {
     }
 }
 
+/// The progress over many tests.
+pub struct TestProgress {
+    bar: Option<ProgressBar>,
+    total: usize,
+    quiet: bool,
+    next: std::cell::Cell<Instant>,
+}
+
+impl TestProgress {
+    /// Progress over so many tests; none if `quiet`, or for a single one.
+    pub fn over(total: usize, quiet: bool) -> Self {
+        let quiet = quiet || total < 2;
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::new(total as u64)
+                .with_style(style("{bar:12} {percent:>3}% {msg}, {eta} left"));
+            bar.set_message("0 tests");
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+            bar
+        });
+        TestProgress {
+            bar,
+            total,
+            quiet,
+            next: std::cell::Cell::new(Instant::now() + PLAIN_INTERVAL),
+        }
+    }
+
+    /// Called after each test.
+    pub fn update(&self, done: usize, wrong: usize) {
+        if self.quiet {
+            return;
+        }
+        let wrong = match wrong {
+            0 => String::new(),
+            count => format!(", {} with errors", grouped(count as u64)),
+        };
+        let message = || {
+            let (done, total) = (grouped(done as u64), grouped(self.total as u64));
+            format!("{done} of {total} tests{wrong}")
+        };
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position(done as u64);
+                bar.set_message(message());
+            }
+            None if Instant::now() >= self.next.get() => {
+                let _ = writeln!(std::io::stderr(), "{}", message());
+                self.next.set(Instant::now() + PLAIN_INTERVAL);
+            }
+            None => {}
+        }
+    }
+
+    /// Runs `print` without disturbing the bar.
+    pub fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+}
+
+impl Drop for TestProgress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the templates are fixed")
 }

@@ -1,20 +1,39 @@
 //! Litmus tests for x86: what a memory model allows.
 //!
-//! Read in this order: [`code`] and [`test`] (what a test is), [`syntax`] and `x86` (how files
-//! become tests), [`arithmetic`] and [`thread`] (what instructions do), [`execution`] (what a
+//! Read in this order: [`code`] and [`test`] (what a test is), [`parse()`], `syntax`, `x86` and
+//! `assemble` (how files become tests), `parse_error` and `help` (what is said if they do not), [`arithmetic`] and [`thread`] (what instructions do), [`execution`] (what a
 //! witness is), [`machine`] (the store-buffer machine of x86-TSO section 3.1, explored to the
 //! end), [`axioms`] (section 3.2), [`judge`] (section E.4: checks witnesses).
 //!
 //! The engines share the meaning of instructions and nothing else; the judge shares nothing with the
 //! engines. This crate does no I/O: it takes bytes and makes values.
 
+pub mod answer;
 pub mod arithmetic;
+mod assemble;
+pub mod axioms;
 pub mod code;
+mod excerpt;
 pub mod execution;
+mod fault_text;
 pub mod final_state;
+mod help;
 pub mod judge;
+mod limits;
+pub mod log;
 pub mod machine;
+mod parse;
+mod parse_error;
 pub mod robust;
 pub mod run;
+mod state;
+mod suggest;
+mod syntax;
 pub mod test;
 pub mod thread;
+mod x86;
+
+pub use excerpt::Excerpt;
+pub use limits::Limits;
+pub use parse::parse;
+pub use parse_error::{Mistake, ParseError, Problem, Unterminated};

@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod fences;
+pub mod litmus;
 
 use std::collections::BTreeMap;
 

@@ -18,6 +18,7 @@ pub mod json;
 pub mod litmus;
 pub mod names;
 pub mod repair;
+pub mod safety;
 mod selection;
 pub mod source;
 pub mod style;

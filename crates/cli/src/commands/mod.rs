@@ -8,6 +8,7 @@ use crate::exit::Failure;
 
 pub mod demo;
 pub mod example;
+pub mod litmus;
 pub mod monitor;
 pub mod reproduce;
 pub mod shell;

@@ -15,6 +15,8 @@ use fencepost_report::style::{DIM, HEADING, Styled};
 use fencepost_report::text::grouped;
 use serde_json::json;
 
+mod x86_tso;
+
 use crate::args::{BssArguments, ReproduceCommand, SoberArguments};
 use crate::exit::{self, Failure};
 
@@ -24,6 +26,7 @@ pub fn run(command: &ReproduceCommand, is_quiet: bool) -> Result<u8, Failure> {
     let differences = match command {
         ReproduceCommand::Sober(arguments) => sober(arguments, is_quiet, &mut output)?,
         ReproduceCommand::Bss(arguments) => bss(arguments, is_quiet, &mut output)?,
+        ReproduceCommand::X86Tso(arguments) => x86_tso::run(arguments, &mut output)?,
     };
     output.flush()?;
     let Differences { wrong, unseen } = differences;

@@ -18,7 +18,7 @@ use crate::thread::{Fault, FaultKind, Pending, Runner, View};
 
 use super::Cut;
 use super::choice::{AtRest, Buffers, Choice, Chooser, Front};
-use super::facts::{CellSet, Facts};
+use super::facts::{CellSet, Facts, Mutation};
 use super::state::{Entry, State};
 
 /// Notes the steps of a run, or does not.
@@ -48,12 +48,13 @@ impl Record for Vec<RunStep> {
     }
 }
 
-/// Who is told what is reached.
-pub(super) trait Sink<R> {
+/// Who is told what is reached. A *trail* says how it was reached from where the expansion
+/// began: which choice, and then at each load that could wait whether it read.
+pub(super) trait Sink {
     /// A state from which there are several ways to go on. `false` ends the expansion.
-    fn rest(&mut self, state: &State, record: &R) -> bool;
+    fn rest(&mut self, state: &State, trail: &[u8]) -> bool;
     /// A state in which all threads have ended and all stores are in memory. `false` ends the expansion.
-    fn ended(&mut self, state: &State, record: &R) -> bool;
+    fn ended(&mut self, state: &State, trail: &[u8]) -> bool;
     /// Asked now and then whether to go on.
     fn go_on(&mut self) -> bool;
 }
@@ -69,6 +70,9 @@ struct Task {
     state: State,
     active: Vec<usize>,
     mark: usize,
+    trail_mark: usize,
+    /// Whether it was left at a load, to wait.
+    waits: bool,
 }
 
 /// How many steps without a choice are taken before the state is kept, so that a run that never ends
@@ -93,7 +97,15 @@ pub(super) struct Expander<'a, R> {
     at_rest: Vec<AtRest>,
     choices: Vec<Choice>,
     tasks: u32,
+    trail: Vec<u8>,
+    /// What is left of a trail that is to be followed, and nothing else; its end first.
+    to_follow: Option<Vec<u8>>,
 }
+
+/// In a trail: the load reads.
+const READS: u8 = 1;
+/// In a trail: the load waits.
+const WAITS: u8 = 0;
 
 /// What becomes of a thread that runs by itself.
 enum Ran {
@@ -115,11 +127,14 @@ impl<'a, R: Record> Expander<'a, R> {
             at_rest: Vec::new(),
             choices: Vec::new(),
             tasks: 0,
+            trail: Vec::new(),
+            to_follow: None,
         }
     }
 
     /// Begins: every thread runs from its first operation.
-    pub(super) fn begin(&mut self, state: &State, sink: &mut impl Sink<R>) -> Result<(), Halt> {
+    pub(super) fn begin(&mut self, state: &State, sink: &mut impl Sink) -> Result<(), Halt> {
+        self.trail.clear();
         let mut task = self.spare_task(state);
         task.active.extend((0..self.test.threads.len()).rev());
         self.later.push(task);
@@ -127,15 +142,18 @@ impl<'a, R: Record> Expander<'a, R> {
     }
 
     /// Goes on from a state at rest, in every way that has to be tried.
-    pub(super) fn expand(&mut self, state: &State, sink: &mut impl Sink<R>) -> Result<(), Halt> {
+    pub(super) fn expand(&mut self, state: &State, sink: &mut impl Sink) -> Result<(), Halt> {
         self.come_to_rest(state).map_err(Halt::Fault)?;
         self.choose(state);
         let choices = std::mem::take(&mut self.choices);
-        for &choice in &choices {
+        for (index, &choice) in choices.iter().enumerate() {
+            self.trail.clear();
+            self.trail.extend_from_slice(&(index as u32).to_le_bytes());
             self.come_to_rest(state).map_err(Halt::Fault)?;
             let mut task = self.spare_task(state);
             self.apply(&mut task, choice).map_err(Halt::Fault)?;
             task.mark = self.record.mark();
+            task.trail_mark = self.trail.len();
             self.later.push(task);
             self.work(sink)?;
             self.record.truncate(0);
@@ -144,26 +162,59 @@ impl<'a, R: Record> Expander<'a, R> {
         Ok(())
     }
 
+    /// Goes on from a state at rest along a trail that was told before. The steps are in the record.
+    pub(super) fn follow_trail(
+        &mut self,
+        from: Option<&State>,
+        initial: &State,
+        trail: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), Halt> {
+        let Some(state) = from else {
+            self.to_follow = Some(trail.iter().rev().copied().collect());
+            return self.begin(initial, sink);
+        };
+        let (index, decisions) = trail.split_at(4);
+        let index = u32::from_le_bytes(index.try_into().expect("four bytes"));
+        self.to_follow = Some(decisions.iter().rev().copied().collect());
+        self.come_to_rest(state).map_err(Halt::Fault)?;
+        self.choose(state);
+        let choice = self.choices[index as usize];
+        let mut task = self.spare_task(state);
+        self.apply(&mut task, choice).map_err(Halt::Fault)?;
+        task.mark = self.record.mark();
+        self.later.push(task);
+        self.work(sink)
+    }
+
     fn spare_task(&mut self, state: &State) -> Task {
-        let mark = self.record.mark();
+        let (mark, trail_mark) = (self.record.mark(), self.trail.len());
         let mut task = self.spare.pop().unwrap_or_else(|| Task {
             state: State::default(),
             active: Vec::new(),
             mark,
+            trail_mark,
+            waits: false,
         });
         task.state.clone_from(state);
         task.active.clear();
         task.mark = mark;
+        task.trail_mark = trail_mark;
+        task.waits = false;
         task
     }
 
-    fn work(&mut self, sink: &mut impl Sink<R>) -> Result<(), Halt> {
+    fn work(&mut self, sink: &mut impl Sink) -> Result<(), Halt> {
         while let Some(mut task) = self.later.pop() {
             self.tasks = self.tasks.wrapping_add(1);
             if self.tasks.is_multiple_of(1024) && !sink.go_on() {
                 return Err(Halt::Stopped);
             }
             self.record.truncate(task.mark);
+            self.trail.truncate(task.trail_mark);
+            if task.waits {
+                self.trail.push(WAITS);
+            }
             if !self.follow(&mut task, sink).map_err(Halt::Fault)? {
                 return Err(Halt::Stopped);
             }
@@ -174,7 +225,7 @@ impl<'a, R: Record> Expander<'a, R> {
 
     /// Follows one way to the next state with a choice, to the end, or to nowhere; loads that may
     /// wait leave tasks for later.
-    fn follow(&mut self, task: &mut Task, sink: &mut impl Sink<R>) -> Result<bool, Fault> {
+    fn follow(&mut self, task: &mut Task, sink: &mut impl Sink) -> Result<bool, Fault> {
         for chain in 0.. {
             while let Some(thread) = task.active.pop() {
                 match self.run(task, thread)? {
@@ -193,12 +244,12 @@ impl<'a, R: Record> Expander<'a, R> {
                         .at_rest
                         .iter()
                         .all(|thread| thread.front == Front::Ended);
-                    return Ok(!ended || sink.ended(&task.state, &self.record));
+                    return Ok(!ended || sink.ended(&task.state, &self.trail));
                 }
                 [only] if chain < LONGEST_CHAIN => self.apply(task, only)?,
                 _ => {
                     self.forget_dead_cells(&mut task.state);
-                    return Ok(sink.rest(&task.state, &self.record));
+                    return Ok(sink.rest(&task.state, &self.trail));
                 }
             }
         }
@@ -265,7 +316,8 @@ impl<'a, R: Record> Expander<'a, R> {
                 Pending::Ended | Pending::BeginLocked => return Ok(Ran::ToRest),
                 Pending::EndLocked => unreachable!("a locked instruction is one step"),
                 Pending::Fence(fence) => {
-                    if fence == Fence::Full && !task.state.buffers[thread].is_empty() {
+                    let waits = self.facts.mutation != Some(Mutation::FenceDoesNotWait);
+                    if fence == Fence::Full && waits && !task.state.buffers[thread].is_empty() {
                         return Ok(Ran::ToRest);
                     }
                     let separates = fence == Fence::Store
@@ -301,11 +353,21 @@ impl<'a, R: Record> Expander<'a, R> {
                         return Ok(Ran::Nowhere);
                     }
                     if self.may_be_written(&task.state, thread, cell) {
-                        let mut waiting = self.spare_task(&task.state);
-                        waiting.active.extend_from_slice(&task.active);
-                        self.later.push(waiting);
+                        if let Some(trail) = &mut self.to_follow {
+                            if trail.pop() == Some(WAITS) {
+                                return Ok(Ran::ToRest);
+                            }
+                        } else {
+                            let mut waiting = self.spare_task(&task.state);
+                            waiting.active.extend_from_slice(&task.active);
+                            waiting.waits = true;
+                            self.later.push(waiting);
+                            self.trail.push(READS);
+                        }
                     }
-                    let (value, action) = match task.state.buffered(thread, cell) {
+                    let forwards = self.facts.mutation != Some(Mutation::NoForwarding);
+                    let own = task.state.buffered(thread, cell).filter(|_| forwards);
+                    let (value, action) = match own {
                         Some(value) => (value, RunAction::ReadBuffer(cell, value)),
                         None => {
                             let value = task.state.memory[cell.index()];
@@ -377,6 +439,9 @@ impl<'a, R: Record> Expander<'a, R> {
     }
 
     fn may_lock(&self, buffer: &[Entry], cell: CellId) -> bool {
+        if self.facts.mutation == Some(Mutation::LockedDoesNotDrain) {
+            return true;
+        }
         match self.model.locked_drains() {
             LockedDrains::Everything => buffer.is_empty(),
             LockedDrains::OwnAddress => buffer

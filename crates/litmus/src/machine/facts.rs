@@ -53,10 +53,30 @@ pub(super) struct Facts {
     pub(super) layout: Layout,
     pub(super) buffering: Buffering,
     pub(super) register_count: usize,
+    /// What is wrong with the machine, on purpose.
+    pub(super) mutation: Option<Mutation>,
+}
+
+/// A machine with a mistake, to see that the tests and the checks notice it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mutation {
+    /// A full fence does not wait for the buffer.
+    FenceDoesNotWait,
+    /// Stores to different cells leave the buffer in any order.
+    StoresPassStores,
+    /// A load never looks into its own thread's buffer.
+    NoForwarding,
+    /// A locked instruction does not wait for the buffer.
+    LockedDoesNotDrain,
 }
 
 impl Facts {
-    pub(super) fn new(test: &Test, model: &MemoryModel, loop_buffer: usize) -> Self {
+    pub(super) fn new(
+        test: &Test,
+        model: &MemoryModel,
+        loop_buffer: usize,
+        mutation: Option<Mutation>,
+    ) -> Self {
         let layout = Layout::new(test);
         let mut observed_cells = vec![false; test.cells.len()];
         let mut observed_registers: Vec<Vec<Register>> = vec![Vec::new(); test.threads.len()];
@@ -90,8 +110,12 @@ impl Facts {
             threads,
             observed_cells,
             layout,
-            buffering: model.buffering(),
+            buffering: match mutation {
+                Some(Mutation::StoresPassStores) => Buffering::PerAddress,
+                _ => model.buffering(),
+            },
             register_count: first_register,
+            mutation,
         }
     }
 }

@@ -15,12 +15,14 @@ mod state;
 
 use fencepost_memory::MemoryModel;
 
-use crate::run::{Run, RunStep};
+use crate::run::Run;
 use crate::test::{Observable, Test};
 use crate::thread::Fault;
 
-use expand::{Expander, Halt, Record, Sink};
+use expand::{Expander, Halt, Sink};
 use facts::Facts;
+#[doc(hidden)]
+pub use facts::Mutation;
 use seen::ByteStrings;
 use state::State;
 
@@ -75,10 +77,42 @@ pub struct Exploration<'a> {
     model: MemoryModel,
     facts: Facts,
     states: ByteStrings,
-    parents: Vec<u32>,
+    links: Links,
     finals: ByteStrings,
-    final_parents: Vec<u32>,
+    final_links: Links,
     cut: Option<Cut>,
+}
+
+/// How each state was first reached.
+#[derive(Default)]
+struct Links {
+    parents: Vec<u32>,
+    trails: Vec<u8>,
+    trail_ends: Vec<usize>,
+}
+
+impl Links {
+    fn push(&mut self, parent: u32, trail: &[u8]) {
+        self.parents.push(parent);
+        self.trails.extend_from_slice(trail);
+        self.trail_ends.push(self.trails.len());
+    }
+
+    fn get(&self, index: usize) -> (u32, &[u8]) {
+        let begin = if index == 0 {
+            0
+        } else {
+            self.trail_ends[index - 1]
+        };
+        (
+            self.parents[index],
+            &self.trails[begin..self.trail_ends[index]],
+        )
+    }
+
+    fn memory(&self) -> usize {
+        4 * self.parents.capacity() + self.trails.capacity() + 8 * self.trail_ends.capacity()
+    }
 }
 
 const NO_PARENT: u32 = u32::MAX;
@@ -92,14 +126,25 @@ pub fn explore<'a>(
     model: &MemoryModel,
     limits: &Limits<'_>,
 ) -> Result<Exploration<'a>, Fault> {
+    explore_mutated(test, model, limits, None)
+}
+
+/// Explores a test on a machine with a mistake, to see that it is noticed.
+#[doc(hidden)]
+pub fn explore_mutated<'a>(
+    test: &'a Test,
+    model: &MemoryModel,
+    limits: &Limits<'_>,
+    mutation: Option<Mutation>,
+) -> Result<Exploration<'a>, Fault> {
     let mut found = Exploration {
         test,
         model: *model,
-        facts: Facts::new(test, model, limits.loop_buffer),
+        facts: Facts::new(test, model, limits.loop_buffer, mutation),
         states: ByteStrings::default(),
-        parents: Vec::new(),
+        links: Links::default(),
         finals: ByteStrings::default(),
-        final_parents: Vec::new(),
+        final_links: Links::default(),
         cut: None,
     };
     let mut state = State::initial(test);
@@ -109,9 +154,9 @@ pub fn explore<'a>(
         facts: &found.facts,
         limits,
         states: &mut found.states,
-        parents: &mut found.parents,
+        links: &mut found.links,
         finals: &mut found.finals,
-        final_parents: &mut found.final_parents,
+        final_links: &mut found.final_links,
         parent: NO_PARENT,
         bytes: Vec::new(),
         cut: None,
@@ -169,45 +214,43 @@ impl Exploration<'_> {
 
     /// A run of the machine that ends in a final state.
     pub fn run(&self, index: usize) -> Run {
-        let mut chain = vec![self.final_parents[index]];
-        while let Some(&last) = chain.last()
-            && last != NO_PARENT
+        let mut chain = vec![self.final_links.get(index)];
+        while let Some(&(parent, _)) = chain.last()
+            && parent != NO_PARENT
         {
-            chain.push(self.parents[last as usize]);
+            chain.push(self.links.get(parent as usize));
         }
-        // From the first state to the last: each link is expanded again, and the steps noted.
+        let initial = State::initial(self.test);
+        let mut state = initial.clone();
+        let mut expander = Expander::new(self.test, &self.model, &self.facts, Vec::new());
         let mut steps = Vec::new();
-        for link in (0..chain.len()).rev() {
-            let target = if link == 0 {
-                Target::Final(self.finals.get(index as u32))
-            } else {
-                Target::State(self.states.get(chain[link - 1]))
-            };
-            steps.extend(self.link(chain[link], target));
+        for (parent, trail) in chain.into_iter().rev() {
+            let from = (parent != NO_PARENT).then(|| {
+                state.decode(&self.facts, self.states.get(parent));
+                &state
+            });
+            // It says that it was stopped, because the sink lets it go no further.
+            let _ = expander.follow_trail(from, &initial, trail, &mut EndOfTrail);
+            steps.append(&mut expander.record);
         }
         Run::new(self.test.threads.len(), steps)
     }
+}
 
-    fn link(&self, from: u32, target: Target<'_>) -> Vec<RunStep> {
-        let mut state = State::initial(self.test);
-        let mut expander = Expander::new(self.test, &self.model, &self.facts, Vec::new());
-        let mut finder = Finder {
-            test: self.test,
-            facts: &self.facts,
-            target,
-            bytes: Vec::new(),
-            steps: None,
-        };
-        // It stops as soon as the target is met.
-        let _ = if from == NO_PARENT {
-            expander.begin(&state, &mut finder)
-        } else {
-            state.decode(&self.facts, self.states.get(from));
-            expander.expand(&state, &mut finder)
-        };
-        finder
-            .steps
-            .expect("what was reached once is reached again")
+/// Goes no further than the end of a trail.
+struct EndOfTrail;
+
+impl Sink for EndOfTrail {
+    fn rest(&mut self, _: &State, _: &[u8]) -> bool {
+        false
+    }
+
+    fn ended(&mut self, _: &State, _: &[u8]) -> bool {
+        false
+    }
+
+    fn go_on(&mut self) -> bool {
+        true
     }
 }
 
@@ -237,40 +280,45 @@ struct Collector<'s, 'l> {
     facts: &'s Facts,
     limits: &'s Limits<'l>,
     states: &'s mut ByteStrings,
-    parents: &'s mut Vec<u32>,
+    links: &'s mut Links,
     finals: &'s mut ByteStrings,
-    final_parents: &'s mut Vec<u32>,
+    final_links: &'s mut Links,
     parent: u32,
     bytes: Vec<u8>,
     cut: Option<Cut>,
 }
 
 impl Collector<'_, '_> {
+    fn memory(&self) -> usize {
+        let kept = self.states.memory() + self.finals.memory();
+        kept + self.links.memory() + self.final_links.memory()
+    }
+
     fn is_full(&mut self) -> bool {
         let full = self.states.len() + self.finals.len() >= self.limits.max_states;
         if full {
             self.cut = Some(Cut::States);
-        } else if self.states.memory() + self.finals.memory() >= self.limits.max_memory {
+        } else if self.memory() >= self.limits.max_memory {
             self.cut = Some(Cut::Memory);
         }
         self.cut.is_some()
     }
 }
 
-impl<R: Record> Sink<R> for Collector<'_, '_> {
-    fn rest(&mut self, state: &State, _: &R) -> bool {
+impl Sink for Collector<'_, '_> {
+    fn rest(&mut self, state: &State, trail: &[u8]) -> bool {
         state.encode(self.facts, &mut self.bytes);
         if self.states.insert(&self.bytes) {
-            self.parents.push(self.parent);
+            self.links.push(self.parent, trail);
             return !self.is_full();
         }
         true
     }
 
-    fn ended(&mut self, state: &State, _: &R) -> bool {
+    fn ended(&mut self, state: &State, trail: &[u8]) -> bool {
         observe(self.test, self.facts, state, &mut self.bytes);
         if self.finals.insert(&self.bytes) {
-            self.final_parents.push(self.parent);
+            self.final_links.push(self.parent, trail);
             return !self.is_full();
         }
         true
@@ -282,45 +330,5 @@ impl<R: Record> Sink<R> for Collector<'_, '_> {
             self.cut = Some(Cut::Stopped);
         }
         !stop
-    }
-}
-
-enum Target<'s> {
-    State(&'s [u8]),
-    Final(&'s [u8]),
-}
-
-/// Looks for the steps that lead to one state.
-struct Finder<'s> {
-    test: &'s Test,
-    facts: &'s Facts,
-    target: Target<'s>,
-    bytes: Vec<u8>,
-    steps: Option<Vec<RunStep>>,
-}
-
-impl Sink<Vec<RunStep>> for Finder<'_> {
-    fn rest(&mut self, state: &State, record: &Vec<RunStep>) -> bool {
-        state.encode(self.facts, &mut self.bytes);
-        if let Target::State(bytes) = self.target
-            && bytes == self.bytes
-        {
-            self.steps = Some(record.clone());
-        }
-        self.steps.is_none()
-    }
-
-    fn ended(&mut self, state: &State, record: &Vec<RunStep>) -> bool {
-        observe(self.test, self.facts, state, &mut self.bytes);
-        if let Target::Final(bytes) = self.target
-            && bytes == self.bytes
-        {
-            self.steps = Some(record.clone());
-        }
-        self.steps.is_none()
-    }
-
-    fn go_on(&mut self) -> bool {
-        true
     }
 }

@@ -84,6 +84,8 @@ pub enum Safety {
         /// The violation, for those who know the monitor.
         violation: Box<Violation>,
     },
+    /// The witness of what was found does not check. This is a bug in Fencepost.
+    Contradiction(String),
     /// Not all sequentially consistent executions were run, and those that were show nothing.
     Unknown(Unfinished),
 }
@@ -135,6 +137,10 @@ pub fn check(test: &Test, model: &MemoryModel, limits: &Limits) -> Safety {
     for found in &report.findings {
         match &found.problem {
             Problem::StoreBuffer(shown) => {
+                // The finding was replayed on the machine and checked by the axioms of crates/memory.
+                if let Err(error) = &shown.explained {
+                    return Safety::Contradiction(error.to_string());
+                }
                 let place = |placed: &fencepost_monitor::Placed| {
                     Place::of_location(test, placed.event.access.location)
                 };

@@ -1,0 +1,116 @@
+//! Comparing with an earlier log.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use fencepost_litmus::log::{Difference, LogEntry, parse_log, show_logged};
+use fencepost_report::json::litmus::read_line;
+
+use crate::exit::Failure;
+
+use super::one::FileResult;
+
+/// The most bytes of a log that are read.
+const LARGEST_LOG: u64 = 1 << 30;
+
+/// An earlier log, and how the results differ from it so far.
+pub struct Comparison {
+    path: String,
+    /// By test, and by model where the log names one.
+    entries: BTreeMap<(String, Option<String>), LogEntry>,
+    compared: usize,
+    different: usize,
+    not_in_log: usize,
+    met: std::collections::BTreeSet<String>,
+}
+
+impl Comparison {
+    /// Reads a log.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let bad = |what: String| Failure::BadInput(format!("error: {}: {what}", path.display()));
+        let size = std::fs::metadata(path)
+            .map_err(|error| bad(error.to_string()))?
+            .len();
+        if size > LARGEST_LOG {
+            return Err(bad("the log is larger than 1 GiB".into()));
+        }
+        let bytes = std::fs::read(path).map_err(|error| bad(error.to_string()))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let mut entries = parse_log(&text);
+        entries.extend(text.lines().filter_map(read_line));
+        if entries.is_empty() {
+            return Err(bad(
+                "there are no results in it\n  = help: a log is what `fencepost litmus`, herd7 or litmus7 prints"
+                    .into(),
+            ));
+        }
+        let keyed = entries.into_iter();
+        let keyed = keyed.map(|entry| ((entry.test.clone(), entry.model.clone()), entry));
+        Ok(Comparison {
+            path: path.display().to_string(),
+            entries: keyed.collect(),
+            compared: 0,
+            different: 0,
+            not_in_log: 0,
+            met: Default::default(),
+        })
+    }
+
+    /// Compares the result of a file. Whether it differs.
+    pub fn take(&mut self, result: &FileResult, output: &mut impl Write) -> std::io::Result<bool> {
+        let mut is_different = false;
+        for here in result.lines.iter().filter_map(|line| line.entry.as_ref()) {
+            let with_model = (here.test.clone(), here.model.clone());
+            let without = (here.test.clone(), None);
+            let there = self
+                .entries
+                .get(&with_model)
+                .or_else(|| self.entries.get(&without));
+            let Some(there) = there else {
+                self.not_in_log += 1;
+                continue;
+            };
+            self.met.insert(here.test.clone());
+            self.compared += 1;
+            if let Some(difference) = Difference::between(here, there) {
+                is_different = true;
+                self.different += 1;
+                print(here, &difference, &self.path, output)?;
+            }
+        }
+        Ok(is_different)
+    }
+
+    /// Says what it came to. Whether nothing could be compared, which is as bad as a difference.
+    pub fn finish(&self, output: &mut impl Write) -> std::io::Result<bool> {
+        let tests = self.entries.keys().map(|(test, _)| test);
+        let not_run = tests.filter(|test| !self.met.contains(*test)).count();
+        writeln!(
+            output,
+            "{} compared with {}: {} differ; {} not in the log, {} only in the log",
+            self.compared, self.path, self.different, self.not_in_log, not_run
+        )?;
+        Ok(self.compared == 0)
+    }
+}
+
+fn print(
+    here: &LogEntry,
+    difference: &Difference,
+    log: &str,
+    output: &mut impl Write,
+) -> std::io::Result<()> {
+    let model = here.model.as_deref().unwrap_or("");
+    writeln!(output, "{} under {model} differs from {log}", here.test)?;
+    if let Some((ours, theirs)) = &difference.verdicts {
+        writeln!(output, "  verdict {ours}, in the log {theirs}")?;
+    }
+    for state in &difference.only_here {
+        writeln!(output, "  only here:       {}", show_logged(state))?;
+    }
+    for state in &difference.only_there {
+        writeln!(output, "  only in the log: {}", show_logged(state))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! `fencepost litmus`: what a memory model allows.
+//!
+//! `files` finds the tests, `one` answers one of them and `show` draws it, `pool` runs many at once, `compare` looks at an earlier log.
+
+mod compare;
+mod files;
+mod one;
+mod pool;
+mod show;
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use fencepost_report::columns::aligned;
+use fencepost_report::text::grouped;
+
+use crate::args::LitmusArguments;
+use crate::exit::{self, Failure};
+use crate::interrupt;
+use crate::progress::TestProgress;
+
+use compare::Comparison;
+use one::{FileResult, Inputs};
+
+/// Runs the tests.
+pub fn run(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
+    let files = files::collect(&arguments.paths)?;
+    check_arguments(arguments, &files)?;
+    let comparison = arguments
+        .compare
+        .as_deref()
+        .map(Comparison::read)
+        .transpose()?;
+    let inputs = Inputs::new(arguments);
+    let jobs = arguments.jobs.map_or_else(
+        || std::thread::available_parallelism().map_or(1, usize::from),
+        usize::from,
+    );
+    let started = Instant::now();
+    let progress = TestProgress::over(files.len(), is_quiet);
+    let mut totals = Totals::default();
+    let mut output = anstream::AutoStream::auto(std::io::stdout());
+    let mut comparison = comparison;
+    pool::in_order(
+        files.len(),
+        jobs,
+        |index| one::run(&files[index], &inputs),
+        |index, result: FileResult| -> Result<_, Failure> {
+            progress.suspend(|| totals.take(&result, comparison.as_mut(), &mut output))?;
+            progress.update(index + 1, totals.found_wrong());
+            if interrupt::was_requested() {
+                totals.was_interrupted = true;
+                return Ok(ControlFlow::Break(()));
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )
+    .map_err(|failure| match failure {
+        Failure::ClosedOutput(_) => Failure::ClosedOutput(totals.exit_code()),
+        other => other,
+    })?;
+    if let Some(comparison) = &comparison {
+        totals.is_different |= comparison.finish(&mut output)?;
+    }
+    output.flush()?;
+    drop(progress);
+    if !is_quiet && files.len() > 1 {
+        totals.print(started.elapsed().as_secs_f64());
+    }
+    Ok(totals.exit_code())
+}
+
+fn check_arguments(arguments: &LitmusArguments, files: &[PathBuf]) -> Result<(), Failure> {
+    let bad = |message: &str| Err(Failure::BadInput(format!("error: {message}")));
+    let is_single = files.len() == 1 && arguments.models().len() == 1;
+    let pictures = [&arguments.svg, &arguments.dot];
+    if pictures.iter().any(|picture| picture.is_some()) && !is_single {
+        return bad(
+            "a picture is of one test under one model; name one file, and one model with --model",
+        );
+    }
+    if arguments.state.is_some() && pictures.iter().all(|picture| picture.is_none()) {
+        return bad("--state says what --svg or --dot is to show; add one of them");
+    }
+    if arguments
+        .timeout
+        .is_some_and(|seconds| !seconds.is_finite() || seconds < 0.0)
+    {
+        return bad("--timeout is a number of seconds, such as 10 or 0.5");
+    }
+    Ok(())
+}
+
+/// What all tests came to.
+#[derive(Default)]
+struct Totals {
+    files: usize,
+    bad_files: usize,
+    limited_files: usize,
+    is_different: bool,
+    was_interrupted: bool,
+    internal_errors: usize,
+    unsafe_tests: usize,
+    fails_on_no: bool,
+    rows: Vec<Row>,
+}
+
+/// What the tests came to under one model.
+struct Row {
+    model: String,
+    tests: usize,
+    ok: usize,
+    no: usize,
+    undefined: usize,
+    incomplete: usize,
+    states: usize,
+}
+
+impl Totals {
+    fn take(
+        &mut self,
+        result: &FileResult,
+        comparison: Option<&mut Comparison>,
+        output: &mut impl Write,
+    ) -> Result<(), Failure> {
+        self.files += 1;
+        if !result.error.is_empty() {
+            // Where standard error is closed, the exit code has to do.
+            let _ = writeln!(anstream::stderr(), "{}", result.error);
+        }
+        self.bad_files += usize::from(result.is_bad);
+        self.limited_files += usize::from(result.is_limited);
+        self.internal_errors += usize::from(result.is_internal);
+        self.unsafe_tests += usize::from(result.is_unsafe);
+        self.fails_on_no |= result.fails_on_no;
+        for line in &result.lines {
+            self.row(&line.model).add(line);
+            self.limited_files += usize::from(!line.is_complete);
+        }
+        match comparison {
+            Some(comparison) => self.is_different |= comparison.take(result, output)?,
+            None => output.write_all(result.output.as_bytes())?,
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, model: &str) -> &mut Row {
+        let index = self.rows.iter().position(|row| row.model == model);
+        let index = index.unwrap_or_else(|| {
+            self.rows.push(Row {
+                model: model.to_owned(),
+                tests: 0,
+                ok: 0,
+                no: 0,
+                undefined: 0,
+                incomplete: 0,
+                states: 0,
+            });
+            self.rows.len() - 1
+        });
+        &mut self.rows[index]
+    }
+
+    fn found_wrong(&self) -> usize {
+        self.bad_files + self.internal_errors
+    }
+
+    fn exit_code(&self) -> u8 {
+        if self.internal_errors > 0 {
+            exit::INTERNAL
+        } else if self.bad_files > 0 {
+            exit::BAD_INPUT
+        } else if self.is_different || self.unsafe_tests > 0 || self.fails_on_no {
+            exit::VIOLATION
+        } else if self.limited_files > 0 || self.was_interrupted {
+            exit::LIMIT
+        } else {
+            exit::NO_VIOLATION
+        }
+    }
+
+    /// The summary, on standard error: standard output is for the tools around herd7.
+    fn print(&self, seconds: f64) {
+        let mut table = vec![
+            [
+                "",
+                "tests",
+                "Ok",
+                "No",
+                "Undef",
+                "incomplete",
+                "final states",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+        ];
+        for row in &self.rows {
+            let numbers = [
+                row.tests,
+                row.ok,
+                row.no,
+                row.undefined,
+                row.incomplete,
+                row.states,
+            ];
+            let mut cells = vec![row.model.clone()];
+            cells.extend(numbers.map(|number| grouped(number as u64)));
+            table.push(cells);
+        }
+        let mut text = String::new();
+        if !self.rows.is_empty() {
+            text = aligned(&table, "").join("\n") + "\n";
+        }
+        text += &format!("{} files, {seconds:.1} s", grouped(self.files as u64));
+        if self.bad_files > 0 {
+            text += &format!("; {} could not be read", grouped(self.bad_files as u64));
+        }
+        if self.unsafe_tests > 0 {
+            let count = grouped(self.unsafe_tests as u64);
+            text += &format!("; {count} are not store-buffer safe");
+        }
+        if self.was_interrupted {
+            text += "; interrupted";
+        }
+        let _ = writeln!(anstream::stderr(), "{text}");
+    }
+}
+
+impl Row {
+    fn add(&mut self, line: &one::Line) {
+        use fencepost_litmus::answer::Verdict;
+        self.tests += 1;
+        self.states += line.states;
+        self.incomplete += usize::from(!line.is_complete);
+        match line.verdict {
+            Verdict::Ok => self.ok += 1,
+            Verdict::No => self.no += 1,
+            Verdict::Undefined => self.undefined += 1,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Work on many inputs at once, and results in the order of the inputs.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+/// How far workers may run ahead of the result that is waited for, so that results do not pile up.
+const FARTHEST_AHEAD: usize = 4096;
+
+/// Applies `work` to each index below `count` with `jobs` threads, and `take` to each result, in
+/// order, on this thread. `take` may end it.
+pub fn in_order<T: Send, E>(
+    count: usize,
+    jobs: usize,
+    work: impl Fn(usize) -> T + Sync,
+    mut take: impl FnMut(usize, T) -> Result<ControlFlow<()>, E>,
+) -> Result<(), E> {
+    if jobs <= 1 || count <= 1 {
+        for index in 0..count {
+            if take(index, work(index))?.is_break() {
+                break;
+            }
+        }
+        return Ok(());
+    }
+    let next = AtomicUsize::new(0);
+    let is_over = AtomicBool::new(false);
+    let (sender, receiver) = mpsc::sync_channel(FARTHEST_AHEAD);
+    let sender = Mutex::new(sender);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.min(count) {
+            scope.spawn(|| {
+                let sender = sender.lock().expect("no worker panics with it").clone();
+                while !is_over.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= count || sender.send((index, work(index))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        let result = take_in_order(count, &receiver, &mut take);
+        is_over.store(true, Ordering::Relaxed);
+        // Workers that wait to hand over a result are let go.
+        drop(receiver);
+        result
+    })
+}
+
+fn take_in_order<T, E>(
+    count: usize,
+    receiver: &mpsc::Receiver<(usize, T)>,
+    take: &mut impl FnMut(usize, T) -> Result<ControlFlow<()>, E>,
+) -> Result<(), E> {
+    let mut early = BTreeMap::new();
+    for wanted in 0..count {
+        while !early.contains_key(&wanted) {
+            let Ok((index, result)) = receiver.recv() else {
+                return Ok(());
+            };
+            early.insert(index, result);
+        }
+        let result = early.remove(&wanted).expect("it is there");
+        if take(wanted, result)?.is_break() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

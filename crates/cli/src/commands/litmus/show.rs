@@ -1,0 +1,113 @@
+//! Witnesses as text, and pictures.
+
+use std::fmt::Write as _;
+
+use fencepost_litmus::answer::Answer;
+use fencepost_litmus::execution::Execution;
+use fencepost_litmus::log;
+use fencepost_litmus::test::Test;
+use fencepost_report::litmus::{PictureOptions, dot, event_list, step_table, svg};
+
+use crate::args::{LitmusArguments, Witnesses};
+
+use super::one::FileResult;
+
+/// Prints how final states come about: those asked for. Their witnesses were checked before.
+pub(super) fn show_witnesses(
+    answer: &Answer<'_>,
+    arguments: &LitmusArguments,
+    output: &mut String,
+) {
+    let Some(which) = arguments.witness else {
+        return;
+    };
+    let holding = answer.states.iter().position(|state| state.holds);
+    let numbers: Vec<usize> = match which {
+        Witnesses::All => (0..answer.states.len()).collect(),
+        Witnesses::Condition => holding.into_iter().collect(),
+    };
+    if numbers.is_empty() {
+        *output += "No execution: the condition holds in no final state.\n\n";
+    }
+    for number in numbers {
+        let (test, run) = (answer.test(), answer.run(number));
+        let state = test.format_state(&answer.states[number].contents);
+        let _ = write!(
+            output,
+            "Witness {} {} {state}\n{}\n{}\n",
+            test.name,
+            answer.model().name(),
+            event_list(test, &run.execution()),
+            step_table(test, &run),
+        );
+    }
+}
+
+/// Which final state a picture shows.
+fn chosen(answer: &Answer<'_>, arguments: &LitmusArguments) -> Result<usize, String> {
+    let Some(wanted) = &arguments.state else {
+        let holding = answer.states.iter().position(|state| state.holds);
+        if answer.states.is_empty() {
+            return Err("error: there is no final state to draw".into());
+        }
+        return Ok(holding.unwrap_or(0));
+    };
+    let wanted = log::parse_state(wanted)
+        .ok_or_else(|| format!("error: `{wanted}` is no state; write it as `0:EAX=0; [x]=1;`"))?;
+    let matches = |contents: &[u64]| {
+        let state = log::parse_state(&answer.test().format_state(contents));
+        state.is_some_and(|state| {
+            wanted
+                .iter()
+                .all(|(name, value)| state.get(name) == Some(value))
+        })
+    };
+    let found = answer
+        .states
+        .iter()
+        .position(|state| matches(&state.contents));
+    found.ok_or_else(|| {
+        format!(
+            "error: {} under {} has no final state with `{}`\n  = help: without --svg, --dot and --state, all final states are listed",
+            answer.test().name,
+            answer.model().name(),
+            log::show_logged(&wanted)
+        )
+    })
+}
+
+/// Writes the pictures that were asked for.
+pub(super) fn draw(answer: &Answer<'_>, arguments: &LitmusArguments, result: &mut FileResult) {
+    if arguments.svg.is_none() && arguments.dot.is_none() {
+        return;
+    }
+    let number = match chosen(answer, arguments) {
+        Ok(number) => number,
+        Err(message) => {
+            result.error += &message;
+            result.is_bad = true;
+            return;
+        }
+    };
+    let run = answer.run(number);
+    let execution = run.execution();
+    let options = PictureOptions {
+        model: Some(answer.model()),
+        final_state: Some(&answer.states[number].contents),
+        run: Some(&run),
+    };
+    type Paint = fn(&Test, &Execution, &PictureOptions<'_>) -> String;
+    let pictures: [(_, Paint); 2] = [(&arguments.svg, svg), (&arguments.dot, dot)];
+    for (path, paint) in pictures {
+        if let Some(path) = path
+            && let Err(error) = std::fs::write(path, paint(answer.test(), &execution, &options))
+        {
+            let _ = write!(
+                result.error,
+                "error: cannot write {}: {error}",
+                path.display()
+            );
+            result.is_bad = true;
+        }
+    }
+}

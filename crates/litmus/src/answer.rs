@@ -1,0 +1,293 @@
+//! The answer to a test: its final states under a model, and what they say about its condition.
+//!
+//! The machine finds the states. Each has a run that leads to it, which the judge checks; on
+//! request the axioms find the states a second time.
+
+use std::collections::BTreeSet;
+
+use fencepost_memory::MemoryModel;
+use thiserror::Error;
+
+use crate::axioms;
+use crate::judge::{self, Rejection};
+use crate::machine::{self, Cut, Exploration};
+use crate::run::Run;
+use crate::test::{Quantifier, Test};
+use crate::thread::Fault;
+
+/// How many final states have their witnesses checked without being asked for.
+pub const CHECKED_WITNESSES: usize = 1_000;
+
+/// How to answer.
+pub struct Options<'a> {
+    /// Where the machine ends early.
+    pub limits: machine::Limits<'a>,
+    /// Whether the axioms are to find the same, and every witness is checked.
+    pub cross_check: bool,
+}
+
+/// What is asked of the condition, answered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Verdict {
+    /// It is as the test says.
+    Ok,
+    /// It is not.
+    No,
+    /// Nothing is known: there are no final states, or not all were found and those that were do not decide.
+    Undefined,
+}
+
+impl Verdict {
+    /// As herd7 prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Ok => "Ok",
+            Verdict::No => "No",
+            Verdict::Undefined => "Undef",
+        }
+    }
+}
+
+/// How often the condition holds in final states.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Observation {
+    /// In none.
+    Never,
+    /// In some.
+    Sometimes,
+    /// In all.
+    Always,
+}
+
+impl Observation {
+    /// As herd7 prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Observation::Never => "Never",
+            Observation::Sometimes => "Sometimes",
+            Observation::Always => "Always",
+        }
+    }
+}
+
+/// A final state that counts: the filter lets it pass.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FinalContents {
+    /// The content of each observable of the test.
+    pub contents: Vec<u64>,
+    /// Whether the condition holds.
+    pub holds: bool,
+    /// Its number in the exploration.
+    index: usize,
+}
+
+/// What a test comes to under a model.
+pub struct Answer<'a> {
+    test: &'a Test,
+    model: MemoryModel,
+    exploration: Exploration<'a>,
+    /// The final states, in order.
+    pub states: Vec<FinalContents>,
+    /// How many witnesses were checked by the judge.
+    pub checked: usize,
+    /// Whether the axioms came to the same states, both to the end.
+    pub is_cross_checked: bool,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub enum AnswerError {
+    /// A thread does what it cannot do.
+    #[error("a thread does what it cannot do")]
+    Fault(Fault),
+    /// The axioms cannot have this test.
+    #[error(transparent)]
+    Axioms(axioms::Error),
+    /// The judge does not accept a witness. This is a bug in Fencepost.
+    #[error(
+        "internal error: the witness of a final state is not accepted ({0}); this is a bug in \
+         Fencepost, please report it with the test"
+    )]
+    Rejected(Box<Rejection>),
+    /// A witness ends in another state. This is a bug in Fencepost.
+    #[error(
+        "internal error: a witness ends in another final state than it should; this is a bug in \
+         Fencepost, please report it with the test"
+    )]
+    WrongWitness,
+    /// The engines differ. This is a bug in Fencepost.
+    #[error(
+        "internal error: machine and axioms do not agree; this is a bug in Fencepost, please report \
+         it with the test\n  only the machine: {only_machine:?}\n  only the axioms: {only_axioms:?}"
+    )]
+    Disagreement {
+        /// The states that only the machine has.
+        only_machine: Vec<String>,
+        /// The states that only the axioms have.
+        only_axioms: Vec<String>,
+    },
+}
+
+/// Answers a test under a model.
+///
+/// # Errors
+/// If a thread does what it cannot do, or if what was found does not check.
+pub fn answer<'a>(
+    test: &'a Test,
+    model: &MemoryModel,
+    options: &Options<'_>,
+) -> Result<Answer<'a>, AnswerError> {
+    let exploration = machine::explore(test, model, &options.limits).map_err(AnswerError::Fault)?;
+    let mut states: Vec<_> = exploration
+        .final_states()
+        .enumerate()
+        .filter(|(_, contents)| test.passes_filter(contents))
+        .map(|(index, contents)| {
+            let holds = test.condition.holds(&contents);
+            FinalContents {
+                contents,
+                holds,
+                index,
+            }
+        })
+        .collect();
+    states.sort_by(|one, two| one.contents.cmp(&two.contents));
+    let mut answer = Answer {
+        test,
+        model: *model,
+        exploration,
+        states,
+        checked: 0,
+        is_cross_checked: false,
+    };
+    let most = if options.cross_check {
+        usize::MAX
+    } else {
+        CHECKED_WITNESSES
+    };
+    answer.check_witnesses(most)?;
+    if options.cross_check {
+        answer.compare_with_axioms(options)?;
+    }
+    Ok(answer)
+}
+
+impl Answer<'_> {
+    /// Checks up to so many witnesses, and in any case one for which the condition holds and one for which
+    /// it does not.
+    fn check_witnesses(&mut self, most: usize) -> Result<(), AnswerError> {
+        let first = |holds| self.states.iter().position(|state| state.holds == holds);
+        let needed = [first(true), first(false)];
+        for number in 0..self.states.len() {
+            if number < most || needed.contains(&Some(number)) {
+                let run = self.run(number);
+                let execution = run.execution();
+                let judged = judge::check(self.test, &self.model, &execution);
+                let judged =
+                    judged.map_err(|rejection| AnswerError::Rejected(Box::new(rejection)))?;
+                if judged.observed(self.test) != self.states[number].contents {
+                    return Err(AnswerError::WrongWitness);
+                }
+                self.checked += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_with_axioms(&mut self, options: &Options<'_>) -> Result<(), AnswerError> {
+        let limits = axioms::Limits {
+            should_stop: options.limits.stop,
+            ..axioms::Limits::default()
+        };
+        let found = axioms::explore(self.test, &self.model, &limits);
+        let found = found.map_err(AnswerError::Axioms)?;
+        let machine: BTreeSet<Vec<u64>> = self.exploration.final_states().collect();
+        let axioms: BTreeSet<Vec<u64>> = found.states.into_iter().collect();
+        let machine_is_whole = self.exploration.cut().is_none();
+        let axioms_are_whole = found.summary.cut.is_none();
+        // What one has found must be there in the other only if that one looked everywhere.
+        let missing = |one: &BTreeSet<Vec<u64>>, two: &BTreeSet<Vec<u64>>, is_whole| {
+            let missing = one.difference(two).filter(|_| is_whole);
+            missing
+                .map(|state| self.test.format_state(state))
+                .collect::<Vec<_>>()
+        };
+        let only_machine = missing(&machine, &axioms, axioms_are_whole);
+        let only_axioms = missing(&axioms, &machine, machine_is_whole);
+        if !only_machine.is_empty() || !only_axioms.is_empty() {
+            return Err(AnswerError::Disagreement {
+                only_machine,
+                only_axioms,
+            });
+        }
+        self.is_cross_checked = machine_is_whole && axioms_are_whole;
+        Ok(())
+    }
+
+    /// The test.
+    pub fn test(&self) -> &Test {
+        self.test
+    }
+
+    /// The model.
+    pub fn model(&self) -> &MemoryModel {
+        &self.model
+    }
+
+    /// Why the final states may not be all, if so.
+    pub fn cut(&self) -> Option<Cut> {
+        self.exploration.cut()
+    }
+
+    /// How many states of the machine were kept on the way.
+    pub fn visited(&self) -> usize {
+        self.exploration.visited()
+    }
+
+    /// A run of the machine that ends in the final state with this number.
+    pub fn run(&self, number: usize) -> Run {
+        self.exploration.run(self.states[number].index)
+    }
+
+    /// In how many final states the condition holds.
+    pub fn positive(&self) -> usize {
+        self.states.iter().filter(|state| state.holds).count()
+    }
+
+    /// In how many it does not.
+    pub fn negative(&self) -> usize {
+        self.states.len() - self.positive()
+    }
+
+    /// How often the condition holds.
+    pub fn observation(&self) -> Observation {
+        match (self.positive(), self.negative()) {
+            (0, _) => Observation::Never,
+            (_, 0) => Observation::Always,
+            _ => Observation::Sometimes,
+        }
+    }
+
+    /// Whether what the test says about its condition is so.
+    pub fn verdict(&self) -> Verdict {
+        let is_whole = self.cut().is_none();
+        let (one_for, one_against) = match self.test.quantifier {
+            Quantifier::Exists | Quantifier::Observed => (self.positive() > 0, false),
+            Quantifier::NotExists => (false, self.positive() > 0),
+            Quantifier::ForAll => (false, self.negative() > 0),
+        };
+        if one_for {
+            return Verdict::Ok;
+        }
+        if one_against {
+            return Verdict::No;
+        }
+        if !is_whole || self.states.is_empty() {
+            return Verdict::Undefined;
+        }
+        match self.test.quantifier {
+            Quantifier::Exists | Quantifier::Observed => Verdict::No,
+            Quantifier::NotExists | Quantifier::ForAll => Verdict::Ok,
+        }
+    }
+}

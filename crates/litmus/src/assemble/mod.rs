@@ -1,0 +1,266 @@
+//! From a file as it is written to a test: names are resolved, memory is laid out, instructions are
+//! lowered.
+//!
+//! Read in this order: `memory`, `observe` (registers and locations in conditions), and here, how
+//! they come together.
+
+pub(crate) mod memory;
+mod observe;
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use crate::code::Part;
+use crate::excerpt::quoted;
+use crate::limits::Limits;
+use crate::parse_error::{Misread, Problem};
+use crate::syntax::lexer::Span;
+use crate::syntax::tree::{File, RegisterPlace, Target};
+use crate::test::{Architecture, Instruction, RegisterInfo, Test, Thread};
+use crate::x86::lowering::{RegisterFile, lower_thread};
+use crate::x86::registers::{self, Which, WrittenRegister};
+
+use memory::MemoryMap;
+
+/// Makes a test of a file without mistakes.
+pub(crate) fn assemble(
+    file: File<'_>,
+    limits: &Limits,
+    mistakes: &mut Vec<Misread>,
+) -> Result<Test, Misread> {
+    let memory = MemoryMap::new(&file, limits, mistakes)?;
+    let mut threads = ThreadTable::new(&file);
+    let mut lowered = Vec::new();
+    for column in &file.columns {
+        let mut thread = lower_thread(column, file.architecture, &memory, mistakes)?;
+        threads.files.push(std::mem::take(&mut thread.registers));
+        lowered.push(thread);
+        if let Some(index) = mistakes.len().checked_sub(crate::syntax::MOST_MISTAKES) {
+            return Err(mistakes.swap_remove(index));
+        }
+    }
+    let initial = initial_registers(&file, &memory, &mut threads)?;
+    let observed = observe::observe(&file, &memory, &mut threads, &initial)?;
+    let cells = memory.cells()?;
+    let mut test = Test {
+        architecture: file.architecture,
+        name: file.name,
+        documentation: file.documentation,
+        info: file.info,
+        threads: Vec::new(),
+        cells,
+        observed: observed.printed,
+        observed_by_filter: observed.by_filter,
+        filter: observed.filter,
+        quantifier: file.quantifier,
+        condition: observed.condition,
+        condition_text: observed.condition_text,
+    };
+    let names = threads.names();
+    for (index, (column, lowered)) in file.columns.into_iter().zip(lowered).enumerate() {
+        let which = &threads.files[index].which;
+        let infos = which
+            .iter()
+            .enumerate()
+            .map(|(number, which)| RegisterInfo {
+                name: which.map_or_else(String::new, |which| names[index].name(which)),
+                initial: initial[index]
+                    .get(&number)
+                    .map_or(0, |initial| initial.content),
+            });
+        let instructions = column
+            .instructions
+            .into_iter()
+            .map(|instruction| Instruction {
+                text: instruction.text,
+                position: instruction.span.position,
+            });
+        test.threads.push(Thread {
+            number: column.number,
+            operations: lowered.operations,
+            instruction_of: lowered.instruction_of,
+            instructions: instructions.collect(),
+            registers: infos.collect(),
+        });
+    }
+    Ok(test)
+}
+
+/// The threads and their registers.
+struct ThreadTable<'s> {
+    architecture: Architecture,
+    by_number: FxHashMap<u64, usize>,
+    files: Vec<RegisterFile<'s>>,
+}
+
+impl<'s> ThreadTable<'s> {
+    fn new(file: &File<'s>) -> Self {
+        let columns = file.columns.iter().enumerate();
+        ThreadTable {
+            architecture: file.architecture,
+            by_number: columns
+                .map(|(index, column)| (u64::from(column.number), index))
+                .collect(),
+            files: Vec::new(),
+        }
+    }
+
+    /// Which register of which thread is meant.
+    fn resolve(
+        &mut self,
+        place: &RegisterPlace<'s>,
+    ) -> Result<(usize, WrittenRegister<'s>), Misread> {
+        let found = || quoted(place.name);
+        let register = match (
+            registers::machine(place.name, self.architecture),
+            place.has_percent,
+        ) {
+            (Some(register), _) => register,
+            (None, true) => WrittenRegister {
+                which: Which::Symbolic(place.name),
+                part: registers::whole(self.architecture),
+            },
+            (None, false) => {
+                let is_wide = self.architecture == Architecture::X86
+                    && registers::is_only_in_64_bits(place.name);
+                let problem = match is_wide {
+                    true => Problem::WideRegister { found: found() },
+                    false => Problem::UnknownRegister {
+                        found: found(),
+                        meant: registers::nearest(place.name, self.architecture),
+                    },
+                };
+                return Err(problem.at(place.span));
+            }
+        };
+        let thread = match place.thread {
+            Some(number) => match self.by_number.get(&number) {
+                Some(thread) => *thread,
+                None => return Err(Problem::NoSuchThread { number }.at(place.span)),
+            },
+            None => {
+                let mut users =
+                    (0..self.files.len()).filter(|thread| self.files[*thread].has(register.which));
+                let user = users.next();
+                if users.next().is_some() {
+                    return Err(Problem::AmbiguousRegister { found: found() }.at(place.span));
+                }
+                match user {
+                    Some(user) => user,
+                    None => return Err(Problem::UnusedRegister { found: found() }.at(place.span)),
+                }
+            }
+        };
+        let is_symbolic = matches!(register.which, Which::Symbolic(_));
+        if is_symbolic && !self.files[thread].has(register.which) {
+            return Err(Problem::UnusedRegister { found: found() }.at(place.span));
+        }
+        self.files[thread].number(register.which, place.span)?;
+        Ok((thread, register))
+    }
+
+    fn names(&self) -> Vec<RegisterNames<'s>> {
+        let files = self.files.iter();
+        files
+            .map(|file| RegisterNames::new(file, self.architecture))
+            .collect()
+    }
+}
+
+/// How the registers of a thread are printed.
+///
+/// As in herd7, symbolic registers get the first registers of the machine that the thread does not name
+/// elsewhere, in the order of their names, and are printed so. When there are no more, they keep their
+/// own names.
+struct RegisterNames<'s> {
+    architecture: Architecture,
+    given: FxHashMap<&'s str, u8>,
+}
+
+impl<'s> RegisterNames<'s> {
+    fn new(file: &RegisterFile<'s>, architecture: Architecture) -> Self {
+        let named = file.which.iter().flatten();
+        let symbolic: BTreeSet<&str> = named
+            .clone()
+            .filter_map(|which| match which {
+                Which::Symbolic(name) => Some(*name),
+                Which::Machine(_) => None,
+            })
+            .collect();
+        let is_named = |number: &u8| named.clone().any(|which| *which == Which::Machine(*number));
+        let free = registers::free_for_symbolic(architecture).filter(|number| !is_named(number));
+        RegisterNames {
+            architecture,
+            given: symbolic.into_iter().zip(free).collect(),
+        }
+    }
+
+    /// Its number in herd7's order, if it is one of the machine's.
+    fn number(&self, which: Which<'s>) -> Option<u8> {
+        match which {
+            Which::Machine(number) => Some(number),
+            Which::Symbolic(name) => self.given.get(name).copied(),
+        }
+    }
+
+    fn part_name(&self, which: Which<'s>, part: Part) -> String {
+        match (self.number(which), which) {
+            (Some(number), _) => registers::printed(number, part, self.architecture),
+            (None, Which::Symbolic(name)) => format!("%{name}"),
+            (None, Which::Machine(_)) => String::new(),
+        }
+    }
+
+    fn name(&self, which: Which<'s>) -> String {
+        self.part_name(which, registers::whole(self.architecture))
+    }
+}
+
+/// What a register holds at first, and whether it is printed without a sign.
+struct InitialRegister {
+    content: u64,
+    is_unsigned: bool,
+    value_at: Option<Span>,
+}
+
+/// For each thread, by the number of the register.
+type InitialRegisters = Vec<FxHashMap<usize, InitialRegister>>;
+
+fn initial_registers<'s>(
+    file: &File<'s>,
+    memory: &MemoryMap<'s>,
+    threads: &mut ThreadTable<'s>,
+) -> Result<InitialRegisters, Misread> {
+    let mut initial: InitialRegisters = Vec::new();
+    initial.resize_with(file.columns.len(), FxHashMap::default);
+    for entry in &file.initial {
+        let Target::Register(place) = &entry.target else {
+            continue;
+        };
+        let (thread, register) = threads.resolve(place)?;
+        let number = threads.files[thread].number(register.which, place.span)?;
+        let known = initial[thread]
+            .entry(number.index())
+            .or_insert(InitialRegister {
+                content: 0,
+                is_unsigned: false,
+                value_at: None,
+            });
+        known.is_unsigned |= entry.declared.is_some_and(|declared| declared.is_unsigned);
+        let Some(value) = entry.values.first() else {
+            continue;
+        };
+        if let Some(before) = known.value_at {
+            let problem = Problem::InitializedTwice {
+                name: quoted(place.name),
+                before: before.position,
+            };
+            return Err(problem.at(place.span));
+        }
+        known.value_at = Some(place.span);
+        let content = memory.content(value, register.part.width())?;
+        known.content = register.part.replace(0, content);
+    }
+    Ok(initial)
+}

@@ -1,0 +1,406 @@
+//! What is observed of a final state, in the order in which it is printed, and what is asked about it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::code::{Part, Width};
+use crate::excerpt::quoted;
+use crate::parse_error::{Misread, Problem};
+use crate::syntax::tree::{Claim, Compared, File, Place, RegisterPlace, Target, Value};
+use crate::test::{CellId, Observable, Proposition, Quantifier, Term};
+
+use super::memory::MemoryMap;
+use super::{InitialRegisters, RegisterNames, ThreadTable};
+
+/// The result.
+pub(super) struct Observed {
+    pub printed: Vec<Observable>,
+    pub by_filter: Vec<Observable>,
+    pub filter: Option<Proposition>,
+    pub condition: Proposition,
+    pub condition_text: String,
+}
+
+/// An observable, in herd7's order: registers by thread and by their place in the architecture, then
+/// locations by name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Key<'s> {
+    Register {
+        thread_number: u32,
+        /// Symbolic registers that are printed as such come last.
+        rank: (bool, u8),
+        name: String,
+    },
+    Cell(&'s str, Option<u64>),
+}
+
+/// Finds everything that is observed, and resolves the filter and the condition.
+pub(super) fn observe<'s>(
+    file: &File<'s>,
+    memory: &MemoryMap<'s>,
+    threads: &mut ThreadTable<'s>,
+    initial: &InitialRegisters,
+) -> Result<Observed, Misread> {
+    // All registers must be known before symbolic ones get their names.
+    let mut targets = Vec::new();
+    targets.extend(&file.locations);
+    collect(&file.condition, &mut targets);
+    let printed = targets.len();
+    if let Some(filter) = &file.filter {
+        collect(filter, &mut targets);
+    }
+    for target in &targets {
+        if let Target::Register(place) = target {
+            threads.resolve(place)?;
+        }
+    }
+    let names = threads.names();
+    let mut observer = Observer {
+        file,
+        memory,
+        threads,
+        initial,
+        names: &names,
+        numbers: BTreeMap::new(),
+    };
+    let observables = observer.number(&targets[..printed], &targets[printed..])?;
+    let filter = match &file.filter {
+        Some(filter) => Some(observer.proposition(filter)?),
+        None => None,
+    };
+    let condition = observer.proposition(&file.condition)?;
+    let mut text = String::new();
+    observer.write(&file.condition, Around::Nothing, &mut text)?;
+    let quantifier = match file.quantifier {
+        Quantifier::Exists | Quantifier::Observed => "exists",
+        Quantifier::NotExists => "~exists",
+        Quantifier::ForAll => "forall",
+    };
+    Ok(Observed {
+        printed: observables.0,
+        by_filter: observables.1,
+        filter,
+        condition,
+        condition_text: format!("{quantifier} ({text})"),
+    })
+}
+
+fn collect<'f, 's>(claim: &'f Claim<'s>, targets: &mut Vec<&'f Target<'s>>) {
+    match claim {
+        Claim::Constant(_) => {}
+        Claim::Equal(left, right) => {
+            targets.push(left);
+            if let Compared::Content(right) = right {
+                targets.push(right);
+            }
+        }
+        Claim::Not(inner) => collect(inner, targets),
+        Claim::And(parts) | Claim::Or(parts) => {
+            for part in parts {
+                collect(part, targets);
+            }
+        }
+        Claim::Implies(left, right) => {
+            collect(left, targets);
+            collect(right, targets);
+        }
+    }
+}
+
+/// What stands around a part of a condition, for parentheses.
+#[derive(Clone, Copy, PartialEq)]
+enum Around {
+    Nothing,
+    And,
+    Or,
+    LeftOfImplies,
+    RightOfImplies,
+}
+
+struct Observer<'t, 's> {
+    file: &'t File<'s>,
+    memory: &'t MemoryMap<'s>,
+    threads: &'t mut ThreadTable<'s>,
+    initial: &'t InitialRegisters,
+    names: &'t [RegisterNames<'s>],
+    numbers: BTreeMap<Key<'s>, (usize, Width)>,
+}
+
+impl<'s> Observer<'_, 's> {
+    /// The observables of `printed`, and of `others` those that are not among them.
+    fn number(
+        &mut self,
+        printed: &[&Target<'s>],
+        others: &[&Target<'s>],
+    ) -> Result<(Vec<Observable>, Vec<Observable>), Misread> {
+        let mut groups = [Vec::new(), Vec::new()];
+        let mut count = 0;
+        for (group, targets) in groups.iter_mut().zip([printed, others]) {
+            let mut found: BTreeMap<Key<'s>, Observable> = BTreeMap::new();
+            for target in targets {
+                for (key, observable) in self.observables(target)? {
+                    if !self.numbers.contains_key(&key) {
+                        found.insert(key, observable);
+                    }
+                }
+            }
+            let widths = |observable: &Observable, cells: &[Width]| match observable {
+                Observable::Register { width, .. } => *width,
+                Observable::Cell { cell, .. } => cells[cell.index()],
+            };
+            let cells: Vec<Width> = match found.is_empty() {
+                true => Vec::new(),
+                false => self.memory.cells()?.iter().map(|cell| cell.width).collect(),
+            };
+            for (key, observable) in found {
+                let width = widths(&observable, &cells);
+                self.numbers.insert(key, (count, width));
+                group.push(observable);
+                count += 1;
+            }
+        }
+        let [printed, others] = groups;
+        Ok((printed, others))
+    }
+
+    fn register(&mut self, place: &RegisterPlace<'s>) -> Result<(Key<'s>, Observable), Misread> {
+        let (thread, register) = self.threads.resolve(place)?;
+        let Part::Low(width) = register.part else {
+            let found = quoted(place.name);
+            return Err(Problem::HighByteObserved { found }.at(place.span));
+        };
+        let number = self.threads.files[thread].number(register.which, place.span)?;
+        let names = &self.names[thread];
+        let thread_number = self.file.columns[thread].number;
+        let name = names.part_name(register.which, register.part);
+        let name = format!("{thread_number}:{name}");
+        let rank = names.number(register.which);
+        let initial = self.initial[thread].get(&number.index());
+        let key = Key::Register {
+            thread_number,
+            rank: (rank.is_none(), rank.unwrap_or(0)),
+            name: name.clone(),
+        };
+        let observable = Observable::Register {
+            thread,
+            register: number,
+            width,
+            unsigned: initial.is_some_and(|initial| initial.is_unsigned),
+            name,
+        };
+        Ok((key, observable))
+    }
+
+    fn cell(&self, place: &Place<'s>) -> Result<(Key<'s>, Observable), Misread> {
+        let cell: CellId = self.memory.cell(place)?;
+        let name = cell_name(place);
+        let key = Key::Cell(place.name, place.index);
+        Ok((key, Observable::Cell { cell, name }))
+    }
+
+    /// One, or all elements of an array.
+    fn observables(&mut self, target: &Target<'s>) -> Result<Vec<(Key<'s>, Observable)>, Misread> {
+        match target {
+            Target::Register(place) => Ok(vec![self.register(place)?]),
+            Target::Memory(place) => self
+                .elements(place)
+                .map(|place| self.cell(&place))
+                .collect(),
+        }
+    }
+
+    fn elements(&self, place: &Place<'s>) -> impl Iterator<Item = Place<'s>> + use<'s> {
+        let place = *place;
+        let (first, last) = match (place.index, self.memory.length(&place)) {
+            (None, Some(length)) => (0, length as u64),
+            _ => (0, 1),
+        };
+        let is_array = self.memory.length(&place).is_some();
+        (first..last).map(move |index| match place.index {
+            None if is_array => Place {
+                index: Some(index),
+                ..place
+            },
+            _ => place,
+        })
+    }
+
+    fn term(&mut self, target: &Target<'s>) -> Result<(usize, Width), Misread> {
+        let (key, _) = match target {
+            Target::Register(place) => self.register(place)?,
+            Target::Memory(place) => self.cell(place)?,
+        };
+        Ok(self.numbers[&key])
+    }
+
+    fn compare_value(
+        &mut self,
+        target: &Target<'s>,
+        value: &Value<'s>,
+    ) -> Result<Proposition, Misread> {
+        let (index, width) = self.term(target)?;
+        let content = self.memory.content(value, width)?;
+        Ok(Proposition::Equal(
+            Term::Observed(index),
+            Term::Constant(content),
+        ))
+    }
+
+    fn proposition(&mut self, claim: &Claim<'s>) -> Result<Proposition, Misread> {
+        Ok(match claim {
+            Claim::Constant(value) => Proposition::Constant(*value),
+            Claim::Equal(target, Compared::Value(value)) => self.compare_value(target, value)?,
+            Claim::Equal(left, Compared::Content(right)) => {
+                let (left, right) = (self.term(left)?, self.term(right)?);
+                Proposition::Equal(Term::Observed(left.0), Term::Observed(right.0))
+            }
+            Claim::Equal(target, Compared::Elements(values)) => {
+                let place = self.array(target, values.len())?;
+                let mut parts = Vec::new();
+                for (index, value) in values.iter().enumerate() {
+                    let element = Target::Memory(Place {
+                        index: Some(index as u64),
+                        ..place
+                    });
+                    parts.push(self.compare_value(&element, value)?);
+                }
+                Proposition::And(parts)
+            }
+            Claim::Not(inner) => Proposition::Not(Box::new(self.proposition(inner)?)),
+            Claim::And(parts) => Proposition::And(self.propositions(parts)?),
+            Claim::Or(parts) => Proposition::Or(self.propositions(parts)?),
+            Claim::Implies(left, right) => Proposition::Implies(
+                Box::new(self.proposition(left)?),
+                Box::new(self.proposition(right)?),
+            ),
+        })
+    }
+
+    fn propositions(&mut self, claims: &[Claim<'s>]) -> Result<Vec<Proposition>, Misread> {
+        claims.iter().map(|claim| self.proposition(claim)).collect()
+    }
+
+    fn array(&self, target: &Target<'s>, found: usize) -> Result<Place<'s>, Misread> {
+        let place = match target {
+            Target::Memory(place) if place.index.is_none() => *place,
+            _ => {
+                let name = "this".to_owned();
+                return Err(Problem::NotAnArray { name }.at(target.span()));
+            }
+        };
+        let name = quoted(place.name);
+        match self.memory.length(&place) {
+            None => Err(Problem::NotAnArray { name }.at(place.span)),
+            Some(length) if length != found => {
+                let problem = Problem::WrongCount {
+                    name,
+                    length,
+                    found,
+                };
+                Err(problem.at(place.span))
+            }
+            Some(_) => Ok(place),
+        }
+    }
+
+    /// Writes a condition as herd7 prints it.
+    fn write(
+        &mut self,
+        claim: &Claim<'s>,
+        around: Around,
+        text: &mut String,
+    ) -> Result<(), Misread> {
+        match claim {
+            Claim::Constant(value) => _ = write!(text, "{value}"),
+            Claim::And(parts) if parts.is_empty() => text.push_str("true"),
+            Claim::Or(parts) if parts.is_empty() => text.push_str("false"),
+            Claim::Equal(left, right) => {
+                self.write_target(left, text)?;
+                text.push('=');
+                match right {
+                    Compared::Value(value) => write_value(value, text),
+                    Compared::Content(right) => self.write_target(right, text)?,
+                    Compared::Elements(values) => {
+                        text.push('{');
+                        for (index, value) in values.iter().enumerate() {
+                            text.push_str(if index == 0 { "" } else { "," });
+                            write_value(value, text);
+                        }
+                        text.push('}');
+                    }
+                }
+            }
+            Claim::Not(inner) => {
+                text.push_str("not (");
+                self.write(inner, Around::Nothing, text)?;
+                text.push(')');
+            }
+            Claim::And(parts) => {
+                let is_apart = matches!(around, Around::LeftOfImplies | Around::RightOfImplies);
+                self.write_all(parts, " /\\ ", Around::And, is_apart, text)?;
+            }
+            Claim::Or(parts) => {
+                let is_apart = !matches!(around, Around::Nothing | Around::Or);
+                self.write_all(parts, " \\/ ", Around::Or, is_apart, text)?;
+            }
+            Claim::Implies(left, right) => {
+                let is_apart = !matches!(around, Around::Nothing | Around::RightOfImplies);
+                text.push_str(if is_apart { "(" } else { "" });
+                self.write(left, Around::LeftOfImplies, text)?;
+                text.push_str(" => ");
+                self.write(right, Around::RightOfImplies, text)?;
+                text.push_str(if is_apart { ")" } else { "" });
+            }
+        }
+        Ok(())
+    }
+
+    fn write_all(
+        &mut self,
+        parts: &[Claim<'s>],
+        between: &str,
+        around: Around,
+        is_apart: bool,
+        text: &mut String,
+    ) -> Result<(), Misread> {
+        text.push_str(if is_apart { "(" } else { "" });
+        for (index, part) in parts.iter().enumerate() {
+            text.push_str(if index == 0 { "" } else { between });
+            self.write(part, around, text)?;
+        }
+        text.push_str(if is_apart { ")" } else { "" });
+        Ok(())
+    }
+
+    fn write_target(&mut self, target: &Target<'s>, text: &mut String) -> Result<(), Misread> {
+        match target {
+            Target::Register(place) => {
+                let (_, observable) = self.register(place)?;
+                if let Observable::Register { name, .. } = observable {
+                    text.push_str(&name);
+                }
+            }
+            Target::Memory(place) => text.push_str(&cell_name(place)),
+        }
+        Ok(())
+    }
+}
+
+fn cell_name(place: &Place<'_>) -> String {
+    match place.index {
+        Some(index) => format!("{}[{index}]", place.name),
+        None => format!("[{}]", place.name),
+    }
+}
+
+fn write_value(value: &Value<'_>, text: &mut String) {
+    match value {
+        Value::Number(number, _) => _ = write!(text, "{number}"),
+        Value::Address(place) => {
+            text.push_str(place.name);
+            if let Some(index) = place.index {
+                _ = write!(text, "[{index}]");
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Litmus files as herd7, litmus7 and diy7 have them.
+//!
+//! Read in this order: `lexer` (characters and tokens), `tree` (a file as it is written), then the
+//! parts of a file from its top to its end: `header`, `init`, `program` (whose cells are read by
+//! `x86`), `condition`; `place` has what they share. Names mean nothing yet here: `assemble` resolves
+//! them.
+
+mod condition;
+mod header;
+mod init;
+pub(crate) mod lexer;
+pub(crate) mod place;
+mod program;
+pub(crate) mod tree;
+
+use crate::limits::Limits;
+use crate::parse_error::Misread;
+
+use lexer::Lexer;
+use tree::File;
+
+pub(crate) use program::MOST_MISTAKES;
+
+/// Reads a file. Mistakes that do not keep the rest from being read are collected in `mistakes`;
+/// the file is of use only if there are none.
+pub(crate) fn read_file<'s>(
+    source: &'s str,
+    limits: &Limits,
+    mistakes: &mut Vec<Misread>,
+) -> Result<File<'s>, Misread> {
+    let mut lexer = Lexer::new(source, limits.name_bytes);
+    let header = header::read_header(&mut lexer)?;
+    let initial = init::read_initial_state(&mut lexer, header.architecture, limits)?;
+    let columns = program::read_program(&mut lexer, header.architecture, limits, mistakes)?;
+    let ending = condition::read_ending(&mut lexer, limits)?;
+    Ok(File {
+        architecture: header.architecture,
+        name: header.name,
+        documentation: header.documentation,
+        info: header.info,
+        initial,
+        columns,
+        locations: ending.locations,
+        filter: ending.filter,
+        quantifier: ending.quantifier,
+        condition: ending.condition,
+    })
+}

@@ -1,0 +1,160 @@
+//! Numbers, registers, locations and values: what the initial state, `locations`, the filter and
+//! the condition are made of.
+
+use crate::excerpt::quoted;
+use crate::parse_error::{Misread, Problem};
+
+use super::lexer::{Lexer, Span, Token};
+use super::tree::{Number, Place, RegisterPlace, Target, Value};
+
+const A_PLACE: &str = "a location such as `x` or a register such as `0:EAX`";
+const A_VALUE: &str = "a number or the name of a location";
+
+/// A number in decimal or, with `0x`, in hexadecimal digits.
+pub(crate) fn number(text: &str, is_negative: bool, span: Span) -> Result<Number, Misread> {
+    let lower = text.to_ascii_lowercase();
+    let (digits, radix) = match lower.strip_prefix("0x") {
+        Some(digits) => (digits, 16),
+        None => (lower.as_str(), 10),
+    };
+    let found = || quoted(text);
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+        return Err(Problem::BadNumber { found: found() }.at(span));
+    }
+    let magnitude = u64::from_str_radix(digits, radix).ok();
+    let magnitude = magnitude.filter(|m| !is_negative || *m <= 1 << 63);
+    let Some(magnitude) = magnitude else {
+        return Err(Problem::NumberTooLarge { found: found() }.at(span));
+    };
+    Ok(match is_negative {
+        true => Number {
+            value: magnitude.wrapping_neg(),
+            is_negative: magnitude != 0,
+        },
+        false => Number {
+            value: magnitude,
+            is_negative: false,
+        },
+    })
+}
+
+/// The number of a thread: what follows `P`, if it is one.
+pub(super) fn thread_number(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix('P')?;
+    match !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => digits.parse().ok(),
+        false => None,
+    }
+}
+
+/// `x`, `[x]`, `x[1]`, `0:EAX`, `P0:EAX`, `0:%a` or `%a`.
+pub(super) fn target<'s>(lexer: &mut Lexer<'s>) -> Result<Target<'s>, Misread> {
+    let (token, span) = lexer.next()?;
+    let register = |lexer: &mut Lexer<'s>, thread| {
+        lexer.expect_mark(":", "`:` and a register after the number of a thread")?;
+        let (token, last) = lexer.next()?;
+        let (name, has_percent) = match token {
+            Token::Name(name) => (name, false),
+            Token::Percent(name) => (name, true),
+            _ => return Err(lexer.unexpected(last, "a register such as `EAX` or `rax`")),
+        };
+        Ok(Target::Register(RegisterPlace {
+            thread: Some(thread),
+            name,
+            has_percent,
+            span: span.to(last),
+        }))
+    };
+    match token {
+        Token::Number(text) => {
+            let thread = number(text, false, span)?.value;
+            register(lexer, thread)
+        }
+        Token::Name(name) => match thread_number(name) {
+            Some(thread) if matches!(lexer.peek()?.0, Token::Mark(":")) => register(lexer, thread),
+            _ => indexed(lexer, name, span).map(Target::Memory),
+        },
+        Token::Percent(name) => Ok(Target::Register(RegisterPlace {
+            thread: None,
+            name,
+            has_percent: true,
+            span,
+        })),
+        Token::Mark("[") => bracketed(lexer, span).map(Target::Memory),
+        _ => Err(lexer.unexpected(span, A_PLACE)),
+    }
+}
+
+/// What follows a name: an index, or nothing.
+fn indexed<'s>(lexer: &mut Lexer<'s>, name: &'s str, span: Span) -> Result<Place<'s>, Misread> {
+    let mut place = Place {
+        name,
+        index: None,
+        span,
+    };
+    if lexer.take_mark("[")? {
+        let (token, at) = lexer.next()?;
+        let Token::Number(text) = token else {
+            return Err(lexer.unexpected(at, "the number of an element"));
+        };
+        place.index = Some(number(text, false, at)?.value);
+        let last = lexer.expect_mark("]", "`]`")?;
+        place.span = span.to(last);
+    }
+    Ok(place)
+}
+
+/// The name and the `]` after a `[`.
+fn bracketed<'s>(lexer: &mut Lexer<'s>, begin: Span) -> Result<Place<'s>, Misread> {
+    let (token, span) = lexer.next()?;
+    let Token::Name(name) = token else {
+        return Err(lexer.unexpected(span, "the name of a location"));
+    };
+    let place = indexed(lexer, name, span)?;
+    let last = lexer.expect_mark("]", "`]`")?;
+    Ok(Place {
+        span: begin.to(last),
+        ..place
+    })
+}
+
+/// A number, or the address of a location: `1`, `-1`, `0x10`, `x`, `&x`, `x[1]`.
+pub(super) fn value<'s>(lexer: &mut Lexer<'s>) -> Result<Value<'s>, Misread> {
+    let (token, span) = lexer.next()?;
+    match token {
+        Token::Number(text) => Ok(Value::Number(number(text, false, span)?, span)),
+        Token::Mark("-") => {
+            let (token, last) = lexer.next()?;
+            let Token::Number(text) = token else {
+                return Err(lexer.unexpected(last, "a number after `-`"));
+            };
+            let span = span.to(last);
+            Ok(Value::Number(number(text, true, span)?, span))
+        }
+        Token::Name(name) => Ok(Value::Address(indexed(lexer, name, span)?)),
+        Token::Mark("&") => {
+            let (token, last) = lexer.next()?;
+            let Token::Name(name) = token else {
+                return Err(lexer.unexpected(last, "the name of a location"));
+            };
+            let place = indexed(lexer, name, last)?;
+            Ok(Value::Address(place))
+        }
+        _ => Err(lexer.unexpected(span, A_VALUE)),
+    }
+}
+
+/// Values between braces, the opening one taken already.
+pub(super) fn values<'s>(lexer: &mut Lexer<'s>, limit: usize) -> Result<Vec<Value<'s>>, Misread> {
+    let mut values = Vec::new();
+    loop {
+        if values.len() == limit {
+            return Err(Problem::limit("cells of memory", limit).at(lexer.here()));
+        }
+        values.push(value(lexer)?);
+        if !lexer.take_mark(",")? {
+            lexer.expect_mark("}", "`,` or `}`")?;
+            return Ok(values);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The program table: a row of threads, then rows of instructions.
+
+use crate::limits::Limits;
+use crate::parse_error::{Misread, Problem};
+use crate::test::Architecture;
+use crate::x86::instruction::read_cell;
+
+use super::lexer::{Lexer, Span, Token};
+use super::place::thread_number;
+use super::tree::Column;
+
+/// More mistakes than these are not collected.
+pub(crate) const MOST_MISTAKES: usize = 20;
+
+/// Reads up to the word that follows the table. Mistakes within an instruction are collected in
+/// `mistakes`, since the table goes on after them.
+pub(super) fn read_program<'s>(
+    lexer: &mut Lexer<'s>,
+    architecture: Architecture,
+    limits: &Limits,
+    mistakes: &mut Vec<Misread>,
+) -> Result<Vec<Column<'s>>, Misread> {
+    let mut columns = read_threads(lexer, limits)?;
+    while !at_end_of_program(lexer)? {
+        read_row(lexer, architecture, limits, &mut columns, mistakes)?;
+        if mistakes.len() >= MOST_MISTAKES
+            && let Some(last) = mistakes.pop()
+        {
+            return Err(last);
+        }
+    }
+    Ok(columns)
+}
+
+/// What ends the table: `exists` and the like, and the end of the file.
+fn at_end_of_program(lexer: &Lexer<'_>) -> Result<bool, Misread> {
+    let mut ahead = *lexer;
+    // A wrong character is a mistake of the row that it is in.
+    let Ok((token, _)) = ahead.next() else {
+        return Ok(false);
+    };
+    Ok(match token {
+        Token::End | Token::Mark("~" | "(") => true,
+        Token::Name(
+            "exists" | "forall" | "final" | "observed" | "Observed" | "locations" | "filter",
+        ) => !matches!(ahead.next(), Ok((Token::Mark(":"), _))),
+        _ => false,
+    })
+}
+
+fn read_threads<'s>(lexer: &mut Lexer<'s>, limits: &Limits) -> Result<Vec<Column<'s>>, Misread> {
+    const WANTED: &str = "the threads of the program, such as `P0 | P1 ;`";
+    lexer.take_mark(";")?;
+    let mut columns: Vec<Column<'s>> = Vec::new();
+    let mut seen = rustc_hash::FxHashSet::default();
+    loop {
+        let (token, span) = lexer.next()?;
+        let thread = match token {
+            Token::Name(name) => thread_number(name),
+            _ => None,
+        };
+        let Some(thread) = thread else {
+            return Err(lexer.unexpected(span, WANTED));
+        };
+        let Ok(number) = u32::try_from(thread) else {
+            return Err(lexer.unexpected(span, "a number of at most 32 bits"));
+        };
+        if columns.len() == limits.threads {
+            return Err(Problem::limit("threads", limits.threads).at(span));
+        }
+        if !seen.insert(number) {
+            return Err(Problem::DuplicateThread { number }.at(span));
+        }
+        columns.push(Column {
+            number,
+            labels: Vec::new(),
+            instructions: Vec::new(),
+        });
+        // What kind of thread it is, which matters to other tools.
+        if lexer.take_mark(":")? {
+            let (token, span) = lexer.next()?;
+            if !matches!(token, Token::Name(_)) {
+                return Err(lexer.unexpected(span, "a word"));
+            }
+        }
+        match lexer.next()? {
+            (Token::Mark("|"), _) => {}
+            (Token::Mark(";"), _) => return Ok(columns),
+            (_, span) => return Err(lexer.unexpected(span, "`|` or `;`")),
+        }
+    }
+}
+
+fn read_row<'s>(
+    lexer: &mut Lexer<'s>,
+    architecture: Architecture,
+    limits: &Limits,
+    columns: &mut [Column<'s>],
+    mistakes: &mut Vec<Misread>,
+) -> Result<(), Misread> {
+    let threads = columns.len();
+    let mut cells = 0;
+    loop {
+        let begin = lexer.here();
+        let Some(column) = columns.get_mut(cells) else {
+            let (_, span) = lexer.peek()?;
+            return Err(row_length(cells + 1, threads, span));
+        };
+        cells += 1;
+        if let Err(mistake) = read_cell(lexer, architecture, column) {
+            if mistake.problem.is_limit() {
+                return Err(mistake);
+            }
+            mistakes.push(mistake);
+            skip_cell(lexer);
+        }
+        if column.instructions.len() > limits.instructions {
+            let problem = Problem::limit("instructions of a thread", limits.instructions);
+            return Err(problem.at(begin));
+        }
+        match lexer.next()? {
+            (Token::Mark("|"), _) => {}
+            (Token::Mark(";"), span) => {
+                return match cells == threads {
+                    true => Ok(()),
+                    false => Err(row_length(cells, threads, span)),
+                };
+            }
+            (_, span) => return Err(lexer.unexpected(span, "`|` or `;` after an instruction")),
+        }
+    }
+}
+
+fn row_length(found: usize, threads: usize, span: Span) -> Misread {
+    Problem::RowLength { found, threads }.at(span)
+}
+
+/// Goes to what ends the cell.
+fn skip_cell(lexer: &mut Lexer<'_>) {
+    loop {
+        match lexer.peek() {
+            Ok((Token::Mark("|" | ";") | Token::End, _)) => return,
+            _ => {
+                let before = lexer.here().start;
+                let _ = lexer.next();
+                if lexer.here().start == before {
+                    return;
+                }
+            }
+        }
+    }
+}

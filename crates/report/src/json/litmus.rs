@@ -1,0 +1,217 @@
+//! The results of litmus tests, as JSON: one object per line.
+
+use std::collections::BTreeMap;
+
+use fencepost_litmus::answer::Answer;
+use fencepost_litmus::log::{LogEntry, parse_state};
+use fencepost_litmus::machine::Cut;
+use fencepost_litmus::robust::{Place, Safety, Unfinished};
+use fencepost_litmus::test::Test;
+use fencepost_memory::MemoryModel;
+use serde::{Deserialize, Serialize};
+
+use super::pso_locked;
+
+/// The schema of what `fencepost litmus --json` prints.
+pub const LITMUS_SCHEMA: &str = "fencepost-litmus/1";
+
+/// A test under a model.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct AnswerObject<'a> {
+    schema: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    file: &'a str,
+    test: &'a str,
+    model: &'static str,
+    /// What a locked instruction drains, under PSO.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pso_locked: Option<&'static str>,
+    states: Vec<String>,
+    verdict: &'static str,
+    observation: &'static str,
+    complete: bool,
+    /// Why it is not complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<&'static str>,
+    condition: &'a str,
+    /// In how many final states the condition holds, and in how many not.
+    positive: usize,
+    negative: usize,
+    /// How many witnesses were checked by the judge.
+    witnesses_checked: usize,
+    /// Whether the axioms came to the same states.
+    cross_checked: bool,
+    seconds: f64,
+}
+
+/// The name of what a search was cut by.
+fn limit_name(cut: Cut) -> &'static str {
+    match cut {
+        Cut::Buffer => "loop-buffer",
+        Cut::LongLoop => "long-loop",
+        Cut::States => "max-states",
+        Cut::Memory => "memory",
+        Cut::Stopped => "timeout",
+    }
+}
+
+/// A line of JSON for a test under a model.
+pub fn answer(file: &str, answer: &Answer<'_>, seconds: f64) -> String {
+    let test = answer.test();
+    let object = AnswerObject {
+        schema: LITMUS_SCHEMA,
+        kind: "answer",
+        file,
+        test: &test.name,
+        model: answer.model().name(),
+        pso_locked: pso_locked(answer.model()),
+        states: answer
+            .states
+            .iter()
+            .map(|state| test.format_state(&state.contents))
+            .collect(),
+        verdict: answer.verdict().name(),
+        observation: answer.observation().name(),
+        complete: answer.cut().is_none(),
+        limit: answer.cut().map(limit_name),
+        condition: &test.condition_text,
+        positive: answer.positive(),
+        negative: answer.negative(),
+        witnesses_checked: answer.checked,
+        cross_checked: answer.is_cross_checked,
+        seconds,
+    };
+    serde_json::to_string(&object).expect("it has no maps with other keys than strings")
+}
+
+/// An instruction that takes part in a violation.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+struct PlaceObject {
+    thread: u32,
+    instruction: String,
+    line: u32,
+    column: u32,
+}
+
+impl PlaceObject {
+    fn new(test: &Test, place: &Place) -> Self {
+        let instruction = place.of(test);
+        PlaceObject {
+            thread: test.threads[place.thread].number,
+            instruction: instruction.text.clone(),
+            line: instruction.position.line,
+            column: instruction.position.column,
+        }
+    }
+}
+
+/// What passes what.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+struct ViolationObject {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pending: Option<PlaceObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<PlaceObject>,
+}
+
+/// Whether a test is store-buffer safe.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+struct SafetyObject<'a> {
+    schema: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    file: &'a str,
+    test: &'a str,
+    /// By model; nothing where it is not known.
+    store_buffer_safe: BTreeMap<&'static str, Option<bool>>,
+    complete: bool,
+    /// By model, where it is not safe.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    violations: BTreeMap<&'static str, ViolationObject>,
+    /// Why it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<&'static str>,
+}
+
+/// A line of JSON for what was decided about a test.
+pub fn safety(file: &str, test: &Test, decided: &[(MemoryModel, Safety)]) -> String {
+    let mut object = SafetyObject {
+        schema: LITMUS_SCHEMA,
+        kind: "safety",
+        file,
+        test: &test.name,
+        store_buffer_safe: BTreeMap::new(),
+        complete: true,
+        violations: BTreeMap::new(),
+        limit: None,
+    };
+    for (model, safety) in decided {
+        let is_safe = match safety {
+            Safety::Safe => Some(true),
+            Safety::Unsafe { pending, event, .. } => {
+                let place =
+                    |place: &Option<Place>| place.as_ref().map(|p| PlaceObject::new(test, p));
+                let violation = ViolationObject {
+                    pending: place(pending),
+                    event: place(event),
+                };
+                object.violations.insert(model.name(), violation);
+                Some(false)
+            }
+            Safety::Contradiction(_) => {
+                object.complete = false;
+                object.limit = Some("internal-error");
+                None
+            }
+            Safety::Unknown(reason) => {
+                object.complete = false;
+                object.limit = Some(match reason {
+                    Unfinished::Budget => "budget",
+                    Unfinished::TooLong => "steps",
+                    Unfinished::Fault(_) => "fault",
+                });
+                None
+            }
+        };
+        object.store_buffer_safe.insert(model.name(), is_safe);
+    }
+    serde_json::to_string(&object).expect("its maps have strings for keys")
+}
+
+/// The fields of an answer that a comparison needs.
+#[derive(Deserialize)]
+struct ReadAnswer {
+    test: Option<String>,
+    file: Option<String>,
+    model: Option<String>,
+    states: Vec<String>,
+    verdict: Option<String>,
+    observation: Option<String>,
+    complete: Option<bool>,
+}
+
+/// Reads a line that [`answer`] made, or one of a list with the same fields. `None` if it is none.
+pub fn read_line(line: &str) -> Option<LogEntry> {
+    let line = line.trim_start();
+    if !line.starts_with('{') {
+        return None;
+    }
+    let read: ReadAnswer = serde_json::from_str(line).ok()?;
+    let name_of_file = || {
+        let file = read.file.as_deref()?.rsplit('/').next()?;
+        Some(file.strip_suffix(".litmus").unwrap_or(file).to_owned())
+    };
+    Some(LogEntry {
+        test: read.test.clone().or_else(name_of_file)?,
+        model: read.model,
+        states: read
+            .states
+            .iter()
+            .filter_map(|state| parse_state(state))
+            .collect(),
+        verdict: read.verdict,
+        observation: read.observation,
+        is_cut: read.complete == Some(false),
+    })
+}

@@ -1,0 +1,44 @@
+//! Whether a litmus test is store-buffer safe, in words.
+
+use fencepost_litmus::robust::{Place, Safety, Unfinished};
+use fencepost_litmus::test::Test;
+use fencepost_memory::MemoryModel;
+
+/// A line or two for a test under a model.
+pub fn safety(test: &Test, model: &MemoryModel, safety: &Safety) -> String {
+    let name = &test.name;
+    let model = model.name();
+    match safety {
+        Safety::Safe => format!("{name} {model}: store-buffer safe\n"),
+        Safety::Unsafe { pending, event, .. } => {
+            let overtaken = place(test, pending);
+            let overtaking = place(test, event);
+            format!(
+                "{name} {model}: NOT store-buffer safe\n  {overtaking}\n  can be performed before this is in memory, although it happens after it:\n  {overtaken}\n"
+            )
+        }
+        Safety::Contradiction(_) => format!("{name} {model}: internal error\n"),
+        Safety::Unknown(reason) => {
+            let reason = match reason {
+                Unfinished::Budget => "a limit was reached",
+                Unfinished::TooLong => {
+                    "an execution has too many steps; loops that write are followed only so far"
+                }
+                Unfinished::Fault(_) => "a thread does what it cannot do",
+            };
+            format!("{name} {model}: not known, {reason}\n")
+        }
+    }
+}
+
+fn place(test: &Test, place: &Option<Place>) -> String {
+    let Some(place) = place else {
+        return "an event".to_owned();
+    };
+    let instruction = place.of(test);
+    let thread = test.threads[place.thread].number;
+    format!(
+        "P{thread} `{}` (line {})",
+        instruction.text, instruction.position.line
+    )
+}
