@@ -11,6 +11,9 @@ const FROM_ENDS: f64 = 4.0;
 /// is near.
 const COVERED: f64 = 12.0;
 const NEAR: f64 = 9.0;
+/// The same for the ends of the own arrow, so that its head is seen.
+const HIDING: f64 = 40.0;
+const AROUND_ENDS: f64 = 7.0;
 /// The same for other names.
 const CROWDING: f64 = 60.0;
 const CROWD: f64 = 10.0;
@@ -53,12 +56,18 @@ pub(super) fn place_labels(
                     points.filter(|&&point| around.contains(point)).count()
                 })
                 .sum();
+            let hidden = [arrows[index].first(), arrows[index].last()];
+            let hidden = hidden.into_iter().flatten();
+            let hidden = hidden.filter(|&&end| label.grown(AROUND_ENDS).contains(end));
             let crowd = label.grown(CROWD);
             let crowding = placed
                 .iter()
                 .flatten()
                 .filter(|other| crowd.overlaps(other));
-            let cost = from_middle + covered as f64 * COVERED + crowding.count() as f64 * CROWDING;
+            let cost = from_middle
+                + covered as f64 * COVERED
+                + hidden.count() as f64 * HIDING
+                + crowding.count() as f64 * CROWDING;
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, label));
             }

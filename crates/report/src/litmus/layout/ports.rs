@@ -4,7 +4,7 @@ use super::routes::{Route, Side};
 use crate::litmus::graph::EventGraph;
 
 /// How far ends of arrows at one side of a box are apart, at least, and how far from corners.
-const PORT: f64 = 9.0;
+const PORT: f64 = 10.0;
 /// How far ends at the line of one of several events are apart, at most.
 const WIDEST_PORT: f64 = 15.0;
 
