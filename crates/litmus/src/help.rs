@@ -1,10 +1,32 @@
 //! What should have been in a file instead of a mistake, and how to mend it.
 
-use crate::parse_error::{Problem, Unterminated};
+use crate::problem::{Problem, Section, Unterminated, counted};
 use crate::test::Architecture;
 
 const INSTRUCTIONS: &str = "MOV, ADD, SUB, XOR, OR, AND, INC, DEC, NOT, NEG, CMP, TEST, SHL, XCHG, \
-                            XADD, CMPXCHG, CMOVcc, SETcc, JMP, Jcc, MFENCE, SFENCE, LFENCE, NOP or RET";
+                            XADD, CMPXCHG, CMOVcc, SETcc, JMP, Jcc, MFENCE, SFENCE, LFENCE, NOP and RET";
+
+impl Section {
+    fn hint(self) -> &'static str {
+        match self {
+            Section::Header => {
+                "a test begins with a line such as `X86 SB`, and its initial state stands in braces"
+            }
+            Section::InitialState => {
+                "entries of the initial state end with `;`: `{ x=1; int y; 0:EAX=2; 1:EBX=x; int \
+                 z[2]={1,2}; }`"
+            }
+            Section::Program => {
+                "the first row of the program has the threads, `P0 | P1 ;`, the others have their \
+                 instructions, `MOV [x],$1 | MOV EAX,[x] ;`"
+            }
+            Section::Condition => {
+                "the program is followed by a condition such as `exists (0:EAX=0 /\\ x=1)`, with \
+                 `locations [x; 0:EBX;]` and `filter (1:EAX=1)` before it if wanted"
+            }
+        }
+    }
+}
 
 impl Problem {
     /// What should have been there.
@@ -21,7 +43,7 @@ impl Problem {
             },
             Problem::MissingInitialState => "`{`".into(),
             Problem::BadCharacter { .. } => "a name, a number or a mark".into(),
-            Problem::Unexpected { wanted, .. } | Problem::UnexpectedEnd { wanted } => {
+            Problem::Unexpected { wanted, .. } | Problem::UnexpectedEnd { wanted, .. } => {
                 (*wanted).into()
             }
             Problem::BadNumber { .. } => "decimal digits, or hexadecimal ones after `0x`".into(),
@@ -32,7 +54,7 @@ impl Problem {
             Problem::UnknownType { .. } => {
                 "`int`, `int8_t` to `int64_t`, `uint8_t` to `uint64_t`, or a pointer".into()
             }
-            Problem::WrongCount { length, .. } => format!("{length} initial contents"),
+            Problem::WrongCount { length, .. } => counted(*length as u64, "content"),
             Problem::ElementInitialized { name, .. } => {
                 format!("all elements at once, such as `int {name}[2]={{1,2}}`")
             }
@@ -44,8 +66,8 @@ impl Problem {
                 _ => format!("{threads} cells, of which some may be empty"),
             },
             Problem::UnknownInstruction { meant, .. } => match meant {
-                Some(meant) => format!("perhaps `{meant}`"),
-                None => "an instruction of the table in the help below".into(),
+                Some(meant) => format!("an instruction, perhaps `{meant}`"),
+                None => "an instruction of the model".into(),
             },
             Problem::NotModelled { .. } => "an instruction of the model".into(),
             Problem::OperandCount { wanted, .. } | Problem::OperandKind { wanted, .. } => {
@@ -58,9 +80,11 @@ impl Problem {
                 false => "an instruction that reads and writes memory".into(),
             },
             Problem::ByteMoveIf { .. } => "2, 4 or 8 bytes".into(),
-            Problem::WidthMismatch { bytes, .. } => format!("a register of {bytes} bytes"),
+            Problem::WidthMismatch { bytes, .. } => {
+                format!("a register of {}", counted(*bytes, "byte"))
+            }
             Problem::UnknownRegister { meant, .. } => match meant {
-                Some(meant) => format!("perhaps `{meant}`"),
+                Some(meant) => format!("a register, perhaps `{meant}`"),
                 None => "a general register".into(),
             },
             Problem::WideRegister { .. } => "a register of at most 4 bytes".into(),
@@ -72,13 +96,15 @@ impl Problem {
             Problem::NarrowAddress => "a register of 4 or 8 bytes".into(),
             Problem::NoSuchCell { .. } => "a location or an element of an array".into(),
             Problem::UnknownLabel { meant, .. } => match meant {
-                Some(meant) => format!("perhaps `{meant}`"),
+                Some(meant) => format!("a label of the thread, perhaps `{meant}`"),
                 None => "a label of the thread".into(),
             },
             Problem::DuplicateLabel { .. } => "each label once in a thread".into(),
-            Problem::MixedSize { other, .. } => format!("an access of {other} bytes"),
+            Problem::MixedSize { other, .. } => {
+                format!("an access of {}", counted(*other, "byte"))
+            }
             Problem::ArrayAlone { name } => format!("an element such as `{name}[0]`"),
-            Problem::NotAnArray { name } => format!("`{name}`"),
+            Problem::NotAnArray { name } => format!("an array, or `{name}` alone"),
             Problem::NoSuchElement { length, .. } => format!("a number below {length}"),
             Problem::FaultClaim => "a comparison such as `0:EAX=1`".into(),
             Problem::NoRoom => "fewer constants, or fewer locations".into(),
@@ -115,11 +141,8 @@ impl Problem {
                  `*)`"
                     .into()
             }
-            Problem::Unexpected { .. } | Problem::UnexpectedEnd { .. } => {
-                "a test is a line with architecture and name, an initial state in braces, a table of \
-                 instructions whose rows end with `;`, and a condition such as `exists (0:EAX=0 /\\ \
-                 x=1)`"
-                    .into()
+            Problem::Unexpected { section, .. } | Problem::UnexpectedEnd { section, .. } => {
+                section.hint().into()
             }
             Problem::BadNumber { .. } => "write 10, -10 or 0x0a".into(),
             Problem::NumberTooLarge { .. } => {
@@ -155,7 +178,7 @@ impl Problem {
                 "cells are separated by `|`, and a row ends with `;`".into()
             }
             Problem::UnknownInstruction { .. } => {
-                format!("Fencepost knows {INSTRUCTIONS}, with suffixes b, w, l and q")
+                format!("Fencepost knows {INSTRUCTIONS}; suffixes b, w, l and q say how many bytes")
             }
             Problem::NotModelled { needed, .. } => (*needed).into(),
             Problem::OperandCount { .. } => "operands are separated by commas".into(),
@@ -210,10 +233,16 @@ impl Problem {
             Problem::NoSuchCell { .. } => {
                 "only arrays, declared as `int x[2];`, have locations beside each other".into()
             }
-            Problem::UnknownLabel { .. } | Problem::DuplicateLabel { .. } => {
+            Problem::UnknownLabel { .. } => {
                 "labels are written `name:` before an instruction, belong to a thread, and are \
                  case-sensitive"
                     .into()
+            }
+            Problem::DuplicateLabel { before, .. } => {
+                format!(
+                    "it is in line {}, column {} already",
+                    before.line, before.column
+                )
             }
             Problem::MixedSize { .. } => {
                 "all accesses to a location must have the same width; x86-TSO does not say what \

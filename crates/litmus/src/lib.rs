@@ -1,9 +1,10 @@
 //! Litmus tests for x86: what a memory model allows.
 //!
 //! Read in this order: [`code`] and [`test`] (what a test is), [`parse()`], `syntax`, `x86` and
-//! `assemble` (how files become tests), `parse_error` and `help` (what is said if they do not), [`arithmetic`] and [`thread`] (what instructions do), [`execution`] (what a
+//! `assemble` (how files become tests), `parse_error`, `problem` and `help` (what is said if they do not), [`arithmetic`] and [`thread`] (what instructions do), [`execution`] (what a
 //! witness is), [`machine`] (the store-buffer machine of x86-TSO section 3.1, explored to the
-//! end), [`axioms`] (section 3.2), [`judge`] (section E.4: checks witnesses).
+//! end), [`axioms`] (section 3.2), [`judge`] (section E.4: checks witnesses), [`generate`]
+//! (random tests).
 //!
 //! The engines share the meaning of instructions and nothing else; the judge shares nothing with the
 //! engines. This crate does no I/O: it takes bytes and makes values.
@@ -17,6 +18,7 @@ mod excerpt;
 pub mod execution;
 mod fault_text;
 pub mod final_state;
+pub mod generate;
 mod help;
 pub mod judge;
 mod limits;
@@ -24,6 +26,7 @@ pub mod log;
 pub mod machine;
 mod parse;
 mod parse_error;
+mod problem;
 pub mod robust;
 pub mod run;
 mod state;
@@ -36,4 +39,5 @@ mod x86;
 pub use excerpt::Excerpt;
 pub use limits::Limits;
 pub use parse::parse;
-pub use parse_error::{Mistake, ParseError, Problem, Unterminated};
+pub use parse_error::{Mistake, ParseError};
+pub use problem::{Problem, Section, Unterminated};

@@ -25,19 +25,20 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// More nesting than this is never read.
-    pub const DEEPEST_NESTING: usize = 512;
+    /// More nesting than this is never read. It fits the 2 MiB that the stack of a thread has, also
+    /// without optimisation.
+    pub const DEEPEST_NESTING: usize = 256;
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            bytes: 4 << 20,
+            bytes: 1 << 20,
             threads: 1024,
             instructions: 8192,
             cells: 1 << 16,
             name_bytes: 255,
-            nesting: 256,
+            nesting: 128,
         }
     }
 }

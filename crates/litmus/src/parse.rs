@@ -2,31 +2,55 @@
 
 use crate::assemble::assemble;
 use crate::limits::Limits;
-use crate::parse_error::{Misread, ParseError, Problem};
-use crate::syntax::lexer::Lexer;
+use crate::parse_error::{Misread, ParseError};
+use crate::problem::Problem;
+use crate::syntax::lexer::{Lexer, Span};
 use crate::syntax::read_file;
 use crate::test::Test;
+
+/// How much of a file is looked at for the excerpt of an error, if it cannot be read.
+const SHOWN: usize = 512;
 
 /// Reads a litmus test in the format of herd7, litmus7 and diy7.
 ///
 /// Mistakes in different instructions are all reported; a mistake that leaves open how to go on is the
 /// last one.
+///
+/// ```
+/// use fencepost_litmus::{Limits, parse};
+///
+/// let source = b"X86 SB
+/// { x=0; y=0; }
+///  P0          | P1          ;
+///  MOV [x],$1  | MOV [y],$1  ;
+///  MOV EAX,[y] | MOV EAX,[x] ;
+/// exists (0:EAX=0 /\\ 1:EAX=0)";
+/// let test = parse(source, &Limits::default())?;
+/// assert_eq!(test.threads.len(), 2);
+/// assert_eq!(test.condition_text, "exists (0:EAX=0 /\\ 1:EAX=0)");
+/// assert_eq!(test.format_state(&[0, 1]), "0:EAX=0; 1:EAX=1;");
+/// # Ok::<(), fencepost_litmus::ParseError>(())
+/// ```
 pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Test, ParseError> {
-    if bytes.len() > limits.bytes {
-        let misread = Problem::limit("bytes of a file", limits.bytes).at(Lexer::new("", 0).here());
+    // Positions are numbers of 32 bits.
+    let most_bytes = limits.bytes.min(u32::MAX as usize);
+    if bytes.len() > most_bytes {
+        let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
+        let misread = Problem::limit("bytes in the file", most_bytes).at(Span::START);
         return Err(ParseError {
-            mistakes: vec![misread.shown("")],
+            mistakes: vec![misread.shown(&begin)],
         });
     }
+    const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let source = match std::str::from_utf8(bytes) {
         Ok(source) => source,
         Err(error) => return Err(not_utf8(bytes, error.valid_up_to())),
     };
-    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     let mut mistakes = Vec::new();
     let result =
         read_file(source, limits, &mut mistakes).and_then(|file| match mistakes.is_empty() {
-            true => assemble(file, limits, &mut mistakes).map(Some),
+            true => assemble(source, file, limits, &mut mistakes).map(Some),
             false => Ok(None),
         });
     match result {
@@ -43,8 +67,7 @@ pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Test, ParseError> {
 
 /// The line is shown with what is wrong replaced.
 fn not_utf8(bytes: &[u8], at: usize) -> ParseError {
-    const SHOWN_AFTER: usize = 512;
-    let last = bytes.len().min(at + SHOWN_AFTER);
+    let last = bytes.len().min(at + SHOWN);
     let rest = String::from_utf8_lossy(&bytes[at..last]);
     let before = String::from_utf8_lossy(&bytes[..at]);
     let shown = format!("{before}{rest}");

@@ -120,7 +120,8 @@ pub enum Term {
 
 /// A proposition over a final state.
 ///
-/// Deep ones are made and dropped without recursion of ours: see `syntax`'s limit on nesting.
+/// Those that were read are at most [`Limits::nesting`](crate::Limits::nesting) deep, so that
+/// walking and dropping them by recursion is safe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Proposition {
     /// `true` or `false`.
@@ -140,11 +141,11 @@ pub enum Proposition {
 /// What is asked about the condition.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Quantifier {
-    /// `exists`: there is such a final state.
+    /// `exists`, and as in herd7 `final`: there is such a final state.
     Exists,
     /// `~exists`: there is no such final state.
     NotExists,
-    /// `forall`, `final`, and no condition at all: every final state is such.
+    /// `forall`, and no condition at all: every final state is such.
     ForAll,
     /// `observed`: herd7 takes it as `exists`.
     Observed,
@@ -188,7 +189,7 @@ impl Test {
     }
 
     /// The cell at an address, if one begins there. Few cells: a search by halves over
-    /// [`Layout`] is for the engines.
+    /// [`Layout`](crate::thread::Layout) is for the engines.
     pub fn cell_at(&self, address: u64) -> Option<CellId> {
         let index = self.cells.iter().position(|cell| cell.address == address)?;
         Some(CellId(index as u32))

@@ -4,9 +4,10 @@
 //! over the declared type, because tests for herd7 declare `int x` and access it with `movq`.
 //! Without such accesses:
 //!
-//! - a location whose address is taken has the width of the accesses through registers, if all of the test
-//!   have the same;
-//! - else it has that of its type;
+//! - a location has the width of its type, if that has not 4 bytes (`int` says little, as above);
+//! - else, if its address is taken, that of the accesses through registers, if all of the test have the
+//!   same;
+//! - else that of its type;
 //! - else 8 bytes in `X86_64` if it holds an address at first, and 4 bytes, herd7's `int`.
 //!
 //! An access whose width nothing says (`incl` has a suffix, `inc (x)` none) has that of the location that
@@ -17,7 +18,9 @@ use std::collections::BTreeMap;
 use crate::code::Width;
 use crate::excerpt::quoted;
 use crate::limits::Limits;
-use crate::parse_error::{Misread, Problem};
+use crate::parse_error::Misread;
+use crate::problem::Problem;
+use crate::syntax::MOST_MISTAKES;
 use crate::syntax::lexer::Span;
 use crate::syntax::tree::{
     Claim, Compared, DeclaredType, File, Initial, Number, Place, Target, Value,
@@ -195,7 +198,7 @@ impl<'s> MemoryMap<'s> {
                         (Some(place), _) => {
                             if let Err(mistake) =
                                 self.access(&place, instruction.width, memory.span)
-                                && mistakes.len() < crate::syntax::MOST_MISTAKES
+                                && mistakes.len() + 1 < MOST_MISTAKES
                             {
                                 mistakes.push(mistake);
                             }
@@ -247,6 +250,7 @@ impl<'s> MemoryMap<'s> {
             let accessed = location.accessed.map(|(width, _)| width);
             let indirect = self.indirect.filter(|_| location.is_address_taken);
             let declared = location.declared.map(|declared| declared.width);
+            let deliberate = declared.filter(|width| *width != Width::Long);
             let holds_address = location
                 .initial
                 .iter()
@@ -255,7 +259,8 @@ impl<'s> MemoryMap<'s> {
                 true => Width::Quad,
                 false => Width::Long,
             };
-            let width = accessed.or(indirect).or(declared).unwrap_or(default);
+            let stated = accessed.or(deliberate).or(indirect).or(declared);
+            let width = stated.unwrap_or(default);
             location.width = Some(width);
             common.add(Some(width));
         }
@@ -271,12 +276,7 @@ impl<'s> MemoryMap<'s> {
             location.address = size;
             cells = cells.saturating_add(location.cells());
             if cells > limits.cells {
-                let start = Span {
-                    start: 0,
-                    end: 0,
-                    position: crate::test::Position { line: 1, column: 1 },
-                };
-                let span = location.initialized_at.unwrap_or(start);
+                let span = location.initialized_at.unwrap_or(Span::START);
                 return Err(Problem::limit("cells of memory", limits.cells).at(span));
             }
             let width = location.width.unwrap_or(Width::Long);
@@ -284,12 +284,7 @@ impl<'s> MemoryMap<'s> {
             size += bytes.next_multiple_of(SEPARATION);
         }
         let Some(base) = constants.gap(size) else {
-            let start = Span {
-                start: 0,
-                end: 0,
-                position: crate::test::Position { line: 1, column: 1 },
-            };
-            return Err(Problem::NoRoom.at(start));
+            return Err(Problem::NoRoom.at(Span::START));
         };
         for location in self.locations.values_mut() {
             location.address += base;
@@ -352,6 +347,12 @@ impl<'s> MemoryMap<'s> {
             return Err(Problem::ArrayAlone { name }.at(place.span));
         }
         Ok(CellId(location.first_cell + self.index(place)? as u32))
+    }
+
+    /// The width of a location's cells.
+    pub fn width(&self, name: &str) -> Width {
+        let width = self.locations.get(name).and_then(|location| location.width);
+        width.unwrap_or(Width::Long)
     }
 
     /// The length of an array.

@@ -14,17 +14,20 @@ use rustc_hash::FxHashMap;
 use crate::code::Part;
 use crate::excerpt::quoted;
 use crate::limits::Limits;
-use crate::parse_error::{Misread, Problem};
+use crate::parse_error::Misread;
+use crate::problem::Problem;
 use crate::syntax::lexer::Span;
 use crate::syntax::tree::{File, RegisterPlace, Target};
 use crate::test::{Architecture, Instruction, RegisterInfo, Test, Thread};
-use crate::x86::lowering::{RegisterFile, lower_thread};
+use crate::x86::lowering::lower_thread;
+use crate::x86::register_file::RegisterFile;
 use crate::x86::registers::{self, Which, WrittenRegister};
 
 use memory::MemoryMap;
 
 /// Makes a test of a file without mistakes.
 pub(crate) fn assemble(
+    source: &str,
     file: File<'_>,
     limits: &Limits,
     mistakes: &mut Vec<Misread>,
@@ -36,9 +39,6 @@ pub(crate) fn assemble(
         let mut thread = lower_thread(column, file.architecture, &memory, mistakes)?;
         threads.files.push(std::mem::take(&mut thread.registers));
         lowered.push(thread);
-        if let Some(index) = mistakes.len().checked_sub(crate::syntax::MOST_MISTAKES) {
-            return Err(mistakes.swap_remove(index));
-        }
     }
     let initial = initial_registers(&file, &memory, &mut threads)?;
     let observed = observe::observe(&file, &memory, &mut threads, &initial)?;
@@ -73,7 +73,7 @@ pub(crate) fn assemble(
             .instructions
             .into_iter()
             .map(|instruction| Instruction {
-                text: instruction.text,
+                text: instruction.text(source),
                 position: instruction.span.position,
             });
         test.threads.push(Thread {
@@ -253,7 +253,7 @@ fn initial_registers<'s>(
         };
         if let Some(before) = known.value_at {
             let problem = Problem::InitializedTwice {
-                name: quoted(place.name),
+                name: format!("{}:{}", file.columns[thread].number, quoted(place.name)),
                 before: before.position,
             };
             return Err(problem.at(place.span));

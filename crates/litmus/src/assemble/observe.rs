@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use rustc_hash::FxHashSet;
+
 use crate::code::{Part, Width};
 use crate::excerpt::quoted;
-use crate::parse_error::{Misread, Problem};
+use crate::parse_error::Misread;
+use crate::problem::Problem;
 use crate::syntax::tree::{Claim, Compared, File, Place, RegisterPlace, Target, Value};
 use crate::test::{CellId, Observable, Proposition, Quantifier, Term};
 
@@ -135,25 +138,28 @@ impl<'s> Observer<'_, 's> {
     ) -> Result<(Vec<Observable>, Vec<Observable>), Misread> {
         let mut groups = [Vec::new(), Vec::new()];
         let mut count = 0;
+        let mut seen = FxHashSet::default();
         for (group, targets) in groups.iter_mut().zip([printed, others]) {
             let mut found: BTreeMap<Key<'s>, Observable> = BTreeMap::new();
             for target in targets {
+                // An array that is named again and again is not gone through each time.
+                if let Target::Memory(place) = target
+                    && !seen.insert((place.name, place.index))
+                {
+                    continue;
+                }
                 for (key, observable) in self.observables(target)? {
                     if !self.numbers.contains_key(&key) {
                         found.insert(key, observable);
                     }
                 }
             }
-            let widths = |observable: &Observable, cells: &[Width]| match observable {
-                Observable::Register { width, .. } => *width,
-                Observable::Cell { cell, .. } => cells[cell.index()],
-            };
-            let cells: Vec<Width> = match found.is_empty() {
-                true => Vec::new(),
-                false => self.memory.cells()?.iter().map(|cell| cell.width).collect(),
-            };
             for (key, observable) in found {
-                let width = widths(&observable, &cells);
+                let width = match (&observable, &key) {
+                    (Observable::Register { width, .. }, _) => *width,
+                    (_, Key::Cell(name, _)) => self.memory.width(name),
+                    (Observable::Cell { .. }, Key::Register { .. }) => continue,
+                };
                 self.numbers.insert(key, (count, width));
                 group.push(observable);
                 count += 1;
@@ -211,17 +217,10 @@ impl<'s> Observer<'_, 's> {
 
     fn elements(&self, place: &Place<'s>) -> impl Iterator<Item = Place<'s>> + use<'s> {
         let place = *place;
-        let (first, last) = match (place.index, self.memory.length(&place)) {
-            (None, Some(length)) => (0, length as u64),
-            _ => (0, 1),
-        };
-        let is_array = self.memory.length(&place).is_some();
-        (first..last).map(move |index| match place.index {
-            None if is_array => Place {
-                index: Some(index),
-                ..place
-            },
-            _ => place,
+        let length = self.memory.length(&place).filter(|_| place.index.is_none());
+        (0..length.unwrap_or(1) as u64).map(move |index| Place {
+            index: length.map(|_| index).or(place.index),
+            ..place
         })
     }
 
@@ -246,25 +245,43 @@ impl<'s> Observer<'_, 's> {
         ))
     }
 
+    fn compare_contents(
+        &mut self,
+        left: &Target<'s>,
+        right: &Target<'s>,
+    ) -> Result<Proposition, Misread> {
+        let (left, right) = (self.term(left)?, self.term(right)?);
+        Ok(Proposition::Equal(
+            Term::Observed(left.0),
+            Term::Observed(right.0),
+        ))
+    }
+
+    fn compare_elements(
+        &mut self,
+        target: &Target<'s>,
+        values: &[Value<'s>],
+    ) -> Result<Proposition, Misread> {
+        let place = self.array(target, values.len())?;
+        let mut parts = Vec::with_capacity(values.len());
+        for (index, value) in values.iter().enumerate() {
+            let element = Target::Memory(Place {
+                index: Some(index as u64),
+                ..place
+            });
+            parts.push(self.compare_value(&element, value)?);
+        }
+        Ok(Proposition::And(parts))
+    }
+
+    /// The recursion is as deep as the proposition, so this keeps little on the stack.
     fn proposition(&mut self, claim: &Claim<'s>) -> Result<Proposition, Misread> {
         Ok(match claim {
             Claim::Constant(value) => Proposition::Constant(*value),
             Claim::Equal(target, Compared::Value(value)) => self.compare_value(target, value)?,
-            Claim::Equal(left, Compared::Content(right)) => {
-                let (left, right) = (self.term(left)?, self.term(right)?);
-                Proposition::Equal(Term::Observed(left.0), Term::Observed(right.0))
-            }
+            Claim::Equal(left, Compared::Content(right)) => self.compare_contents(left, right)?,
             Claim::Equal(target, Compared::Elements(values)) => {
-                let place = self.array(target, values.len())?;
-                let mut parts = Vec::new();
-                for (index, value) in values.iter().enumerate() {
-                    let element = Target::Memory(Place {
-                        index: Some(index as u64),
-                        ..place
-                    });
-                    parts.push(self.compare_value(&element, value)?);
-                }
-                Proposition::And(parts)
+                self.compare_elements(target, values)?
             }
             Claim::Not(inner) => Proposition::Not(Box::new(self.proposition(inner)?)),
             Claim::And(parts) => Proposition::And(self.propositions(parts)?),
@@ -277,7 +294,11 @@ impl<'s> Observer<'_, 's> {
     }
 
     fn propositions(&mut self, claims: &[Claim<'s>]) -> Result<Vec<Proposition>, Misread> {
-        claims.iter().map(|claim| self.proposition(claim)).collect()
+        let mut propositions = Vec::with_capacity(claims.len());
+        for claim in claims {
+            propositions.push(self.proposition(claim)?);
+        }
+        Ok(propositions)
     }
 
     fn array(&self, target: &Target<'s>, found: usize) -> Result<Place<'s>, Misread> {

@@ -46,6 +46,8 @@ pub(super) enum Status {
     Offered(CellId, usize),
     /// Nothing any more: its next read reads from this node.
     Chosen(usize),
+    /// It waits in a loop, and is left there.
+    Idle,
     /// It has ended.
     Ended,
 }

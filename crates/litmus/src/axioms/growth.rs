@@ -13,9 +13,10 @@
 
 use fencepost_memory::MemoryModel;
 
-use super::graph::{Graph, Node, Source, Status, operation};
+use super::graph::{Graph, Node, Source, Status, ThreadState, operation};
 use super::order::Contradiction;
 use super::reach::Reach;
+use super::spins::Purpose;
 use super::{Cut, Error, Limits};
 use crate::code::Fence;
 use crate::execution::Action;
@@ -28,8 +29,7 @@ pub(super) struct Growth<'a> {
     pub(super) model: &'a MemoryModel,
     pub(super) limits: &'a Limits<'a>,
     pub(super) reach: Reach,
-    /// How often a thread may be in a state without having changed anything in between.
-    pub(super) visits_of_state: usize,
+    purpose: Purpose,
     layout: Layout,
     /// Where the registers of each thread begin.
     first_register: Vec<usize>,
@@ -37,7 +37,7 @@ pub(super) struct Growth<'a> {
 
 /// What became of the graph that was grown on.
 pub(super) enum Grown {
-    /// It has all events of an execution.
+    /// No thread goes on.
     Whole(Graph),
     /// A thread of it cannot go on.
     Faulty(Graph, Fault),
@@ -57,7 +57,7 @@ enum Next {
 }
 
 enum Extended {
-    /// All threads have ended.
+    /// All threads have ended, or wait for ever.
     Whole,
     /// What comes next is on the stack.
     Branched,
@@ -89,7 +89,7 @@ impl<'a> Growth<'a> {
         test: &'a Test,
         model: &'a MemoryModel,
         limits: &'a Limits<'a>,
-        visits_of_state: usize,
+        purpose: Purpose,
     ) -> Self {
         let mut first_register = Vec::with_capacity(test.threads.len());
         let mut next = 0;
@@ -102,7 +102,7 @@ impl<'a> Growth<'a> {
             model,
             limits,
             reach: Reach::new(test),
-            visits_of_state,
+            purpose,
             layout: Layout::new(test),
             first_register,
         }
@@ -166,7 +166,11 @@ impl<'a> Growth<'a> {
                 return Err(Halt::Cut(Cut::Events));
             }
             if self.is_idle_turn(graph, thread, next) {
-                return Err(Halt::Contradiction);
+                match self.purpose {
+                    Purpose::FinalStates => return Err(Halt::Contradiction),
+                    Purpose::Cycles => graph.threads[thread].status = Status::Idle,
+                }
+                continue;
             }
             match next {
                 Next::Fence(fence) => {
@@ -221,8 +225,10 @@ impl<'a> Growth<'a> {
     }
 
     fn may_write(&self, graph: &Graph, thread: usize, cell: CellId) -> bool {
-        let position = graph.threads[thread].position;
-        self.reach.may_write(thread, position, cell)
+        let ThreadState {
+            position, status, ..
+        } = graph.threads[thread];
+        status != Status::Idle && self.reach.may_write(thread, position, cell)
     }
 
     fn may_be_written_by_others(&self, graph: &Graph, thread: usize, cell: CellId) -> bool {
@@ -279,7 +285,7 @@ impl<'a> Growth<'a> {
         let length = self.test.threads[thread].registers.len();
         let registers = &graph.registers[self.first_register[thread]..][..length];
         let visits = graph.threads[thread].spins.visit(position, registers);
-        visits >= self.visits_of_state
+        visits >= self.purpose.visits()
     }
 
     fn write(

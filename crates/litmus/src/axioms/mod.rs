@@ -45,6 +45,7 @@ use crate::execution::Execution;
 use crate::test::Test;
 use crate::thread::Fault;
 use growth::Growth;
+use spins::Purpose;
 
 /// How far to go.
 #[derive(Clone, Copy)]
@@ -135,7 +136,7 @@ pub fn explore_with(
     limits: &Limits<'_>,
     mut on_new_state: impl FnMut(&Found<'_>),
 ) -> Result<Summary, Error> {
-    let growth = Growth::new(test, model, limits, spins::VISITS_FOR_STATES);
+    let growth = Growth::new(test, model, limits, Purpose::FinalStates);
     let mut known = FxHashSet::default();
     search::search(&growth, |graph, executions| {
         *executions += 1;
@@ -154,7 +155,7 @@ pub fn visit_executions(
     limits: &Limits<'_>,
     mut visitor: impl FnMut(&Found<'_>) -> ControlFlow<()>,
 ) -> Result<Summary, Error> {
-    let growth = Growth::new(test, model, limits, spins::VISITS_FOR_STATES);
+    let growth = Growth::new(test, model, limits, Purpose::FinalStates);
     search::search(&growth, |graph, executions| {
         search::for_all_completions(&growth, graph, executions, &mut visitor)
     })
@@ -164,13 +165,15 @@ pub fn visit_executions(
 /// is none, and the search was not cut, the test is store-buffer safe.
 ///
 /// Happens-before is program order and conflict order, as [`Found::is_cyclic`] has it. That is a
-/// question about traces, not about final states: a cycle need not show in any register.
+/// question about traces, not about final states: a cycle need not show in any register, and threads need not
+/// end. An execution in which a thread waits for ever is given as far as it was grown; the judge does not
+/// take it.
 pub fn find_cyclic_trace(
     test: &Test,
     model: &MemoryModel,
     limits: &Limits<'_>,
 ) -> Result<(Option<Execution>, Summary), Error> {
-    let growth = Growth::new(test, model, limits, spins::VISITS_FOR_CYCLES);
+    let growth = Growth::new(test, model, limits, Purpose::Cycles);
     let mut witness = None;
     let summary = search::search(&growth, |graph, executions| {
         *executions += 1;

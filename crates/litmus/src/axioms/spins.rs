@@ -9,17 +9,32 @@
 //! - A locked instruction that writes what it has read comes right after the write that it reads from, among the
 //!   writes to the cell. Whoever reads from it can read the same value from that write.
 //!
-//! So for final states, one such state per stretch is enough. For cycles of happens-before it is not: the
-//! cycle may go through an event that would be left out. But a shortest cycle has at most two
-//! events of a thread, and everything else can be left out before, between and after them, so no state need
-//! come back more than three times.
+//! So for final states, one such state per stretch is enough, and a thread that comes back to it is given up. For
+//! cycles of happens-before it is not: the cycle may go through an event that would be left out. But a shortest
+//! cycle has at most two events of a thread, and everything else can be left out before, between and after them,
+//! so no state need come back more than three times. Nor need a thread end for that: it is left where it waits, and what
+//! the others do is looked at.
 
 use std::rc::Rc;
 
-/// How often a thread may be in a state without having changed anything, where final states are asked for.
-pub(super) const VISITS_FOR_STATES: usize = 1;
-/// The same, where cycles are asked for.
-pub(super) const VISITS_FOR_CYCLES: usize = 3;
+/// What executions are grown for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Purpose {
+    /// Their final states: all threads end.
+    FinalStates,
+    /// Cycles of happens-before: threads may wait for ever.
+    Cycles,
+}
+
+impl Purpose {
+    /// How often a thread may be in a state without having changed anything.
+    pub(super) fn visits(self) -> usize {
+        match self {
+            Purpose::FinalStates => 1,
+            Purpose::Cycles => 3,
+        }
+    }
+}
 
 /// The states in which a thread was since it last changed something.
 #[derive(Clone, Debug, Default)]

@@ -14,13 +14,13 @@ pub struct EventLabel {
     /// The thread's number in the source.
     pub thread: u32,
     /// The instruction as it was written; empty if there is none.
-    pub instruction: Box<str>,
+    pub instruction: String,
     /// What the event does.
-    pub action: Box<str>,
+    pub action: String,
 }
 
 impl EventLabel {
-    pub(super) fn new(test: &Test, event: &Event) -> Self {
+    pub(super) fn new(test: &Test, event: &Event) -> Box<Self> {
         let name = |cell: CellId| match test.cells.get(cell.index()) {
             Some(cell) => cell.name.clone(),
             None => format!("cell {}", cell.0),
@@ -33,14 +33,14 @@ impl EventLabel {
         let thread = test.threads.get(event.thread as usize);
         let instruction =
             thread.and_then(|thread| thread.instructions.get(event.instruction as usize));
-        EventLabel {
+        Box::new(EventLabel {
             thread: thread.map_or(event.thread, |thread| thread.number),
-            instruction: instruction.map_or("", |found| &found.text).into(),
-            action: action.into(),
-        }
+            instruction: instruction.map_or(String::new(), |found| found.text.clone()),
+            action,
+        })
     }
 
-    pub(super) fn of(test: &Test, execution: &Execution, index: usize) -> Self {
+    pub(super) fn of(test: &Test, execution: &Execution, index: usize) -> Box<Self> {
         Self::new(test, &execution.events[index])
     }
 }
@@ -71,7 +71,7 @@ pub enum Rejection {
     #[error("{event} does not stand with the events of its thread")]
     MisplacedEvent {
         /// The event.
-        event: EventLabel,
+        event: Box<EventLabel>,
     },
     /// The thread does something else with the values that it has read.
     #[error("P{thread} `{instruction}`: the thread {expected}, but the execution has {found}")]
@@ -107,27 +107,27 @@ pub enum Rejection {
     #[error("{event} is in the memory order, but accesses no memory")]
     NoAccess {
         /// The fence.
-        event: EventLabel,
+        event: Box<EventLabel>,
     },
     /// The memory order has an event twice.
     #[error("{event} is in the memory order twice")]
     TwiceInMemoryOrder {
         /// The event.
-        event: EventLabel,
+        event: Box<EventLabel>,
     },
     /// The memory order lacks a read or a write.
     #[error("{event} is not in the memory order")]
     NotInMemoryOrder {
         /// The event.
-        event: EventLabel,
+        event: Box<EventLabel>,
     },
     /// The model keeps an order that the memory order does not keep.
     #[error("{earlier} must come before {later} in the memory order: {reason}")]
     ProgramOrder {
         /// What is first in program order.
-        earlier: EventLabel,
+        earlier: Box<EventLabel>,
         /// What is first in memory order.
-        later: EventLabel,
+        later: Box<EventLabel>,
         /// Why the model keeps their order.
         reason: KeptBecause,
     },
@@ -135,23 +135,23 @@ pub enum Rejection {
     #[error("{intruder} comes between {first} and {last}, which are one locked instruction")]
     SplitLocked {
         /// The first access of the locked instruction.
-        first: EventLabel,
+        first: Box<EventLabel>,
         /// Its last.
-        last: EventLabel,
+        last: Box<EventLabel>,
         /// What comes between.
-        intruder: EventLabel,
+        intruder: Box<EventLabel>,
     },
     /// Something that does not read has a write that it reads from.
     #[error("{event} has a write that it reads from, but does not read")]
     SourceOfNoRead {
         /// The event.
-        event: EventLabel,
+        event: Box<EventLabel>,
     },
     /// A read reads from something that is not a write of that value to that cell.
     #[error("{read} cannot read from {source_event}")]
     NotTheValue {
         /// The read.
-        read: EventLabel,
+        read: Box<EventLabel>,
         /// What it is said to read from.
         source_event: String,
     },
@@ -159,25 +159,25 @@ pub enum Rejection {
     #[error("{read} reads from {write}, which comes after it")]
     NotYetWritten {
         /// The read.
-        read: EventLabel,
+        read: Box<EventLabel>,
         /// The write that it reads from.
-        write: EventLabel,
+        write: Box<EventLabel>,
     },
     /// A read reads from a write, but a later one is visible to it.
     #[error("{read} reads from {write}, but must see {newer}")]
     Overwritten {
         /// The read.
-        read: EventLabel,
+        read: Box<EventLabel>,
         /// The write that it reads from.
-        write: EventLabel,
+        write: Box<EventLabel>,
         /// The later write.
-        newer: EventLabel,
+        newer: Box<EventLabel>,
     },
     /// A read of the initial content has another value.
     #[error("{read} reads the initial content, which is {initial}")]
     NotTheInitialValue {
         /// The read.
-        read: EventLabel,
+        read: Box<EventLabel>,
         /// The initial content.
         initial: u64,
     },
@@ -185,9 +185,9 @@ pub enum Rejection {
     #[error("{read} reads the initial content, but must see {newer}")]
     InitialOverwritten {
         /// The read.
-        read: EventLabel,
+        read: Box<EventLabel>,
         /// The write.
-        newer: EventLabel,
+        newer: Box<EventLabel>,
     },
 }
 

@@ -73,11 +73,19 @@ struct Task {
     trail_mark: usize,
     /// Whether it was left at a load, to wait.
     waits: bool,
+    /// How many steps without a choice were taken since a state was kept.
+    chain: usize,
+    /// How many loads on the way, after the first step, could have waited: each doubles what is
+    /// not merged until a state is kept.
+    forks: usize,
 }
 
 /// How many steps without a choice are taken before the state is kept, so that a run that never ends
 /// comes back to a state that is known.
 const LONGEST_CHAIN: usize = 64;
+
+/// How many loads on such a chain may have waited before the state is kept.
+const MOST_FORKS: usize = 8;
 
 /// How many loads a thread may perform without waiting. A loop that reads more often than this
 /// with ever new registers is cut.
@@ -195,12 +203,16 @@ impl<'a, R: Record> Expander<'a, R> {
             mark,
             trail_mark,
             waits: false,
+            chain: 0,
+            forks: 0,
         });
         task.state.clone_from(state);
         task.active.clear();
         task.mark = mark;
         task.trail_mark = trail_mark;
         task.waits = false;
+        task.chain = 0;
+        task.forks = 0;
         task
     }
 
@@ -226,7 +238,7 @@ impl<'a, R: Record> Expander<'a, R> {
     /// Follows one way to the next state with a choice, to the end, or to nowhere; loads that may
     /// wait leave tasks for later.
     fn follow(&mut self, task: &mut Task, sink: &mut impl Sink) -> Result<bool, Fault> {
-        for chain in 0.. {
+        loop {
             while let Some(thread) = task.active.pop() {
                 match self.run(task, thread)? {
                     Ran::ToRest => {}
@@ -246,14 +258,16 @@ impl<'a, R: Record> Expander<'a, R> {
                         .all(|thread| thread.front == Front::Ended);
                     return Ok(!ended || sink.ended(&task.state, &self.trail));
                 }
-                [only] if chain < LONGEST_CHAIN => self.apply(task, only)?,
+                [only] if task.chain < LONGEST_CHAIN && task.forks < MOST_FORKS => {
+                    task.chain += 1;
+                    self.apply(task, only)?;
+                }
                 _ => {
                     self.forget_dead_cells(&mut task.state);
                     return Ok(sink.rest(&task.state, &self.trail));
                 }
             }
         }
-        unreachable!("a chain has a length")
     }
 
     fn runner<'s>(&self, state: &'s mut State, thread: usize) -> Runner<'s>
@@ -353,6 +367,7 @@ impl<'a, R: Record> Expander<'a, R> {
                         return Ok(Ran::Nowhere);
                     }
                     if self.may_be_written(&task.state, thread, cell) {
+                        task.forks += usize::from(task.chain > 0);
                         if let Some(trail) = &mut self.to_follow {
                             if trail.pop() == Some(WAITS) {
                                 return Ok(Ran::ToRest);
@@ -361,6 +376,8 @@ impl<'a, R: Record> Expander<'a, R> {
                             let mut waiting = self.spare_task(&task.state);
                             waiting.active.extend_from_slice(&task.active);
                             waiting.waits = true;
+                            waiting.chain = task.chain;
+                            waiting.forks = task.forks;
                             self.later.push(waiting);
                             self.trail.push(READS);
                         }

@@ -4,7 +4,8 @@
 //! herd7's grammar: `a /\ b => c` is `a /\ (b => c)`.
 
 use crate::limits::Limits;
-use crate::parse_error::{Misread, Problem};
+use crate::parse_error::Misread;
+use crate::problem::Problem;
 use crate::test::Quantifier;
 
 use super::lexer::{Lexer, Token};
@@ -137,75 +138,120 @@ fn observed<'s>(lexer: &mut Lexer<'s>, limits: &Limits) -> Result<Claim<'s>, Mis
 
 fn claim<'s>(lexer: &mut Lexer<'s>, limits: &Limits) -> Result<Claim<'s>, Misread> {
     let deepest = limits.nesting.min(Limits::DEEPEST_NESTING);
-    ClaimReader { lexer, deepest }.disjunction(0)
+    let reader = ClaimReader {
+        lexer,
+        deepest,
+        depth: 0,
+    };
+    reader.read()
 }
 
+/// What has been read of the inside of a pair of parentheses, and waits for what follows.
+#[derive(Default)]
+struct Group<'s> {
+    /// Parts between `\/`.
+    alternatives: Vec<Claim<'s>>,
+    /// Parts between `/\`, after the last `\/`.
+    conjuncts: Vec<Claim<'s>>,
+    /// Parts before `=>`, after the last `/\`.
+    premises: Vec<Claim<'s>>,
+    /// Negations before the next part.
+    negations: usize,
+}
+
+/// Reads a proposition without recursion: what is open is kept in groups, not on the stack.
 struct ClaimReader<'l, 's> {
     lexer: &'l mut Lexer<'s>,
     deepest: usize,
+    /// How many parentheses, negations and implications are around what is read now.
+    depth: usize,
 }
 
 impl<'s> ClaimReader<'_, 's> {
-    fn disjunction(&mut self, depth: usize) -> Result<Claim<'s>, Misread> {
-        let mut parts = vec![self.conjunction(depth)?];
-        while self.lexer.take_mark("\\/")? {
-            parts.push(self.conjunction(depth)?);
-        }
-        Ok(match parts.len() {
-            1 => parts.swap_remove(0),
-            _ => Claim::Or(parts),
-        })
-    }
-
-    fn conjunction(&mut self, depth: usize) -> Result<Claim<'s>, Misread> {
-        let mut parts = vec![self.implication(depth)?];
-        while self.lexer.take_mark("/\\")? {
-            parts.push(self.implication(depth)?);
-        }
-        Ok(match parts.len() {
-            1 => parts.swap_remove(0),
-            _ => Claim::And(parts),
-        })
-    }
-
-    fn implication(&mut self, depth: usize) -> Result<Claim<'s>, Misread> {
-        let left = self.negation(depth)?;
-        if !self.lexer.take_mark("=>")? {
-            return Ok(left);
-        }
-        let right = self.implication(self.deeper(depth)?)?;
-        Ok(Claim::Implies(Box::new(left), Box::new(right)))
-    }
-
-    fn negation(&mut self, depth: usize) -> Result<Claim<'s>, Misread> {
-        let before = *self.lexer;
-        match self.lexer.next()? {
-            (Token::Name("not") | Token::Mark("~"), _) => {
-                let negated = self.negation(self.deeper(depth)?)?;
-                Ok(Claim::Not(Box::new(negated)))
-            }
-            (Token::Name("true"), _) => Ok(Claim::Constant(true)),
-            (Token::Name("false"), _) => Ok(Claim::Constant(false)),
-            (Token::Mark("("), _) => {
-                let inner = self.disjunction(self.deeper(depth)?)?;
+    fn read(mut self) -> Result<Claim<'s>, Misread> {
+        let mut around: Vec<Group<'s>> = Vec::new();
+        let mut group = Group::default();
+        loop {
+            let mut part = match self.operand()? {
+                Begin::Not => {
+                    self.deepen()?;
+                    group.negations += 1;
+                    continue;
+                }
+                Begin::Parenthesis => {
+                    self.deepen()?;
+                    around.push(std::mem::take(&mut group));
+                    continue;
+                }
+                Begin::Claim(claim) => claim,
+            };
+            loop {
+                part = self.negated(&mut group, part);
+                if self.lexer.take_mark("=>")? {
+                    self.deepen()?;
+                    group.premises.push(part);
+                    break;
+                }
+                let conclusion = self.implied(&mut group, part);
+                group.conjuncts.push(conclusion);
+                if self.lexer.take_mark("/\\")? {
+                    break;
+                }
+                let conjunction = all_or_one(std::mem::take(&mut group.conjuncts), Claim::And);
+                group.alternatives.push(conjunction);
+                if self.lexer.take_mark("\\/")? {
+                    break;
+                }
+                part = all_or_one(std::mem::take(&mut group.alternatives), Claim::Or);
+                let Some(outer) = around.pop() else {
+                    return Ok(part);
+                };
                 let wanted = "`/\\`, `\\/`, `=>` or `)`";
                 self.lexer.expect_mark(")", wanted)?;
-                Ok(inner)
-            }
-            (Token::Name("fault" | "Fault"), span) => Err(Problem::FaultClaim.at(span)),
-            _ => {
-                *self.lexer = before;
-                self.comparison()
+                self.depth -= 1;
+                group = outer;
             }
         }
     }
 
-    fn deeper(&self, depth: usize) -> Result<usize, Misread> {
-        if depth == self.deepest {
+    fn negated(&mut self, group: &mut Group<'s>, mut part: Claim<'s>) -> Claim<'s> {
+        self.depth -= group.negations;
+        for _ in 0..std::mem::take(&mut group.negations) {
+            part = Claim::Not(Box::new(part));
+        }
+        part
+    }
+
+    fn implied(&mut self, group: &mut Group<'s>, mut conclusion: Claim<'s>) -> Claim<'s> {
+        self.depth -= group.premises.len();
+        while let Some(premise) = group.premises.pop() {
+            conclusion = Claim::Implies(Box::new(premise), Box::new(conclusion));
+        }
+        conclusion
+    }
+
+    fn deepen(&mut self) -> Result<(), Misread> {
+        if self.depth == self.deepest {
             let problem = Problem::limit("nested parts of a proposition", self.deepest);
             return Err(problem.at(self.lexer.here()));
         }
-        Ok(depth + 1)
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn operand(&mut self) -> Result<Begin<'s>, Misread> {
+        let before = *self.lexer;
+        Ok(match self.lexer.next()? {
+            (Token::Name("not") | Token::Mark("~"), _) => Begin::Not,
+            (Token::Mark("("), _) => Begin::Parenthesis,
+            (Token::Name("true"), _) => Begin::Claim(Claim::Constant(true)),
+            (Token::Name("false"), _) => Begin::Claim(Claim::Constant(false)),
+            (Token::Name("fault" | "Fault"), span) => return Err(Problem::FaultClaim.at(span)),
+            _ => {
+                *self.lexer = before;
+                Begin::Claim(self.comparison()?)
+            }
+        })
     }
 
     fn comparison(&mut self) -> Result<Claim<'s>, Misread> {
@@ -239,5 +285,22 @@ impl<'s> ClaimReader<'_, 's> {
             true => claim,
             false => Claim::Not(Box::new(claim)),
         })
+    }
+}
+
+/// What a part of a proposition begins with.
+enum Begin<'s> {
+    Not,
+    Parenthesis,
+    Claim(Claim<'s>),
+}
+
+fn all_or_one<'s>(
+    mut parts: Vec<Claim<'s>>,
+    all: impl FnOnce(Vec<Claim<'s>>) -> Claim<'s>,
+) -> Claim<'s> {
+    match parts.len() {
+        1 => parts.swap_remove(0),
+        _ => all(parts),
     }
 }

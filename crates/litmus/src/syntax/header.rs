@@ -2,7 +2,8 @@
 //! `Key=value` lines.
 
 use crate::excerpt::quoted;
-use crate::parse_error::{Misread, Problem, Unterminated};
+use crate::parse_error::Misread;
+use crate::problem::{Problem, Unterminated};
 use crate::test::Architecture;
 
 use super::lexer::{Lexer, Span};
@@ -27,6 +28,9 @@ pub(super) fn read_header(lexer: &mut Lexer<'_>) -> Result<Header, Misread> {
     let architecture = match word {
         "X86" => Architecture::X86,
         "X86_64" => Architecture::X86_64,
+        "" if lexer.rest().is_empty() => {
+            return Err(lexer.unexpected(begin, "`X86` or `X86_64` and the name of a test"));
+        }
         _ => {
             let found = lexer.take_while(|c| !c.is_whitespace());
             let found = quoted(&format!("{word}{found}"));
@@ -39,6 +43,7 @@ pub(super) fn read_header(lexer: &mut Lexer<'_>) -> Result<Header, Misread> {
     if name.is_empty() {
         return Err(Problem::MissingName.at(begin));
     }
+    lexer.check_length(name, lexer.since(begin))?;
     let mut header = Header {
         architecture,
         name: name.to_owned(),

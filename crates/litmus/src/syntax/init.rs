@@ -3,7 +3,8 @@
 use crate::code::Width;
 use crate::excerpt::quoted;
 use crate::limits::Limits;
-use crate::parse_error::{Misread, Problem, Unterminated};
+use crate::parse_error::Misread;
+use crate::problem::{Problem, Unterminated};
 use crate::test::Architecture;
 
 use super::lexer::{Lexer, Span, Token};
@@ -31,7 +32,7 @@ pub(super) fn read_initial_state<'s>(
             return Err(unterminated(opened));
         }
         let entry = read_entry(lexer, architecture, limits)?;
-        cells += entry.length.unwrap_or(1);
+        cells += entry.length.unwrap_or(0);
         if cells > limits.cells {
             return Err(Problem::limit("cells of memory", limits.cells).at(entry.target.span()));
         }

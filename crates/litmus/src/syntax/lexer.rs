@@ -4,7 +4,8 @@
 //! ahead.
 
 use crate::excerpt::quoted;
-use crate::parse_error::{Misread, Problem, Unterminated};
+use crate::parse_error::Misread;
+use crate::problem::{Problem, Section, Unterminated};
 use crate::test::Position;
 
 /// A part of the source.
@@ -19,6 +20,13 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// The beginning of the file.
+    pub const START: Span = Span {
+        start: 0,
+        end: 0,
+        position: Position { line: 1, column: 1 },
+    };
+
     /// From the beginning of this to the end of the other.
     pub fn to(self, last: Span) -> Span {
         Span {
@@ -56,6 +64,8 @@ pub(crate) struct Lexer<'s> {
     offset: usize,
     position: Position,
     longest_name: usize,
+    /// Which part of the file this is, for messages.
+    pub section: Section,
 }
 
 impl<'s> Lexer<'s> {
@@ -64,8 +74,9 @@ impl<'s> Lexer<'s> {
         Lexer {
             source,
             offset: 0,
-            position: Position { line: 1, column: 1 },
+            position: Span::START.position,
             longest_name,
+            section: Section::Header,
         }
     }
 
@@ -156,7 +167,10 @@ impl<'s> Lexer<'s> {
     pub fn next(&mut self) -> Result<(Token<'s>, Span), Misread> {
         loop {
             self.take_while(char::is_whitespace);
-            if !self.skip_comment()? {
+            if self.section == Section::Program && self.rest().starts_with('#') {
+                // As assemblers have it.
+                self.take_while(|c| c != '\n');
+            } else if !self.skip_comment()? {
                 break;
             }
         }
@@ -186,13 +200,20 @@ impl<'s> Lexer<'s> {
         };
         let span = self.since(begin);
         match token {
-            Token::Name(name) | Token::Percent(name) | Token::Number(name)
-                if name.len() > self.longest_name =>
-            {
-                Err(Problem::limit("bytes of a name", self.longest_name).at(span))
-            }
             Token::Percent("") => Err(Problem::BadCharacter { found: "%".into() }.at(span)),
+            Token::Name(name) | Token::Percent(name) | Token::Number(name) => {
+                self.check_length(name, span)?;
+                Ok((token, span))
+            }
             _ => Ok((token, span)),
+        }
+    }
+
+    /// Whether a name is within the limit.
+    pub fn check_length(&self, name: &str, span: Span) -> Result<(), Misread> {
+        match name.len() > self.longest_name {
+            true => Err(Problem::limit("bytes in a name", self.longest_name).at(span)),
+            false => Ok(()),
         }
     }
 
@@ -226,10 +247,14 @@ impl<'s> Lexer<'s> {
     pub fn unexpected(&self, span: Span, wanted: &'static str) -> Misread {
         let text = &self.source[span.start..span.end];
         let problem = match text {
-            "" => Problem::UnexpectedEnd { wanted },
+            "" => Problem::UnexpectedEnd {
+                wanted,
+                section: self.section,
+            },
             _ => Problem::Unexpected {
                 found: quoted(text),
                 wanted,
+                section: self.section,
             },
         };
         problem.at(span)

@@ -15,6 +15,7 @@ pub(crate) mod tree;
 
 use crate::limits::Limits;
 use crate::parse_error::Misread;
+use crate::problem::Section;
 
 use lexer::Lexer;
 use tree::File;
@@ -30,8 +31,11 @@ pub(crate) fn read_file<'s>(
 ) -> Result<File<'s>, Misread> {
     let mut lexer = Lexer::new(source, limits.name_bytes);
     let header = header::read_header(&mut lexer)?;
+    lexer.section = Section::InitialState;
     let initial = init::read_initial_state(&mut lexer, header.architecture, limits)?;
+    lexer.section = Section::Program;
     let columns = program::read_program(&mut lexer, header.architecture, limits, mistakes)?;
+    lexer.section = Section::Condition;
     let ending = condition::read_ending(&mut lexer, limits)?;
     Ok(File {
         architecture: header.architecture,

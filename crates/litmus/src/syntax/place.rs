@@ -2,7 +2,8 @@
 //! the condition are made of.
 
 use crate::excerpt::quoted;
-use crate::parse_error::{Misread, Problem};
+use crate::parse_error::Misread;
+use crate::problem::Problem;
 
 use super::lexer::{Lexer, Span, Token};
 use super::tree::{Number, Place, RegisterPlace, Target, Value};
@@ -17,7 +18,8 @@ pub(crate) fn number(text: &str, is_negative: bool, span: Span) -> Result<Number
         Some(digits) => (digits, 16),
         None => (lower.as_str(), 10),
     };
-    let found = || quoted(text);
+    let sign = if is_negative { "-" } else { "" };
+    let found = || quoted(&format!("{sign}{text}"));
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
         return Err(Problem::BadNumber { found: found() }.at(span));
     }

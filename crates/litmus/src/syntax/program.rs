@@ -1,7 +1,8 @@
 //! The program table: a row of threads, then rows of instructions.
 
 use crate::limits::Limits;
-use crate::parse_error::{Misread, Problem};
+use crate::parse_error::Misread;
+use crate::problem::Problem;
 use crate::test::Architecture;
 use crate::x86::instruction::read_cell;
 
@@ -108,14 +109,14 @@ fn read_row<'s>(
         };
         cells += 1;
         if let Err(mistake) = read_cell(lexer, architecture, column) {
-            if mistake.problem.is_limit() {
+            if mistake.problem.is_last() {
                 return Err(mistake);
             }
             mistakes.push(mistake);
             skip_cell(lexer);
         }
         if column.instructions.len() > limits.instructions {
-            let problem = Problem::limit("instructions of a thread", limits.instructions);
+            let problem = Problem::limit("instructions in a thread", limits.instructions);
             return Err(problem.at(begin));
         }
         match lexer.next()? {

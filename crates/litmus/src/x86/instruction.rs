@@ -1,15 +1,16 @@
 //! Instructions as they are written: which they are, and which operand is what.
 
-use crate::code::{Part, Width};
+use crate::code::Width;
 use crate::excerpt::quoted;
-use crate::parse_error::{Misread, Problem};
+use crate::parse_error::Misread;
+use crate::problem::Problem;
 use crate::syntax::lexer::{Lexer, Span, Token};
 use crate::syntax::tree::Column;
 use crate::test::Architecture;
 
+use super::form::Form;
 use super::mnemonics::{self, Mnemonic};
 use super::operands::{Operand, read_operand};
-use super::registers::{COUNTER, Which, WrittenRegister};
 
 /// An instruction whose operands are of the right kinds.
 #[derive(Clone, Debug)]
@@ -20,22 +21,36 @@ pub(crate) struct WrittenInstruction<'s> {
     pub is_locked: bool,
     /// How many bytes it works on, if the suffix or a register says so.
     pub width: Option<Width>,
-    /// What is written; the left side of a comparison.
-    pub destination: Option<Operand<'s>>,
+    /// What is written; the left side of a comparison. In a box, because there may be very many
+    /// instructions without.
+    pub(super) destination: Option<Box<Operand<'s>>>,
     /// What is read.
-    pub source: Option<Operand<'s>>,
+    pub(super) source: Option<Box<Operand<'s>>>,
     /// The label of a jump.
     pub target: Option<(&'s str, Span)>,
-    /// As it is written, with spaces tidied.
-    pub text: String,
     /// Where.
     pub span: Span,
 }
 
 impl<'s> WrittenInstruction<'s> {
+    /// What is written; the left side of a comparison.
+    pub fn destination(&self) -> Option<&Operand<'s>> {
+        self.destination.as_deref()
+    }
+
+    /// What is read.
+    pub fn source(&self) -> Option<&Operand<'s>> {
+        self.source.as_deref()
+    }
+
     /// Its operands.
     pub fn operands(&self) -> impl Iterator<Item = &Operand<'s>> {
-        self.destination.iter().chain(&self.source)
+        self.destination().into_iter().chain(self.source())
+    }
+
+    /// As it is written, with spaces tidied.
+    pub fn text(&self, source: &str) -> String {
+        tidy(&source[self.span.start..self.span.end])
     }
 }
 
@@ -89,7 +104,6 @@ fn read_instruction<'s>(
         destination: None,
         source: None,
         target: None,
-        text: String::new(),
         span: begin,
     };
     let mut operands = Vec::new();
@@ -102,7 +116,6 @@ fn read_instruction<'s>(
         operands = read_operands(lexer, architecture)?;
     }
     instruction.span = lexer.since(begin);
-    instruction.text = tidy(&lexer.source()[begin.start..instruction.span.end]);
     let form = Form {
         name,
         span: name_span,
@@ -171,6 +184,10 @@ fn tidy(text: &str) -> String {
                 rest.next();
             }
             _ if comments > 0 => {}
+            ('#', _) => {
+                while rest.next_if(|c| *c != '\n').is_some() {}
+                is_apart = true;
+            }
             _ if character.is_whitespace() => is_apart = true,
             _ => {
                 let last = tidied.chars().last();
@@ -179,7 +196,7 @@ fn tidy(text: &str) -> String {
                 let is_wanted = match last {
                     None => false,
                     Some(last) if opens => !touches(last) && !last.is_ascii_digit(),
-                    Some(last) => !touches(last) && !touches(character),
+                    Some(last) => !touches(last) && !touches(character) && character != ';',
                 };
                 if is_apart && is_wanted {
                     tidied.push(' ');
@@ -190,230 +207,4 @@ fn tidy(text: &str) -> String {
         }
     }
     tidied
-}
-
-/// What is needed to check the operands of an instruction.
-struct Form<'s> {
-    name: &'s str,
-    span: Span,
-    architecture: Architecture,
-}
-
-impl<'s> Form<'s> {
-    fn name(&self) -> String {
-        quoted(self.name)
-    }
-
-    /// Which operand is the destination, and whether both are of the right kinds.
-    fn arrange(
-        &self,
-        instruction: &mut WrittenInstruction<'s>,
-        operands: &[Operand<'s>],
-    ) -> Result<(), Misread> {
-        use Operand::{Memory, Register};
-        let is_first_destination = self.architecture == Architecture::X86;
-        let count = |wanted| {
-            let problem = Problem::OperandCount {
-                name: self.name(),
-                found: operands.len(),
-                wanted,
-            };
-            let at = operands.first().map_or(self.span, |first| {
-                first.span().to(operands[operands.len() - 1].span())
-            });
-            problem.at(at)
-        };
-        match instruction.mnemonic {
-            Mnemonic::Jump
-            | Mnemonic::JumpIf(_)
-            | Mnemonic::Fence(_)
-            | Mnemonic::Nothing
-            | Mnemonic::Return
-            | Mnemonic::Lock => {
-                return match operands {
-                    [] => Ok(()),
-                    _ => Err(count("no operand")),
-                };
-            }
-            Mnemonic::Unary(_) | Mnemonic::SetIf(_) => {
-                let [destination] = operands else {
-                    return Err(count("one operand"));
-                };
-                self.check_destination(destination)?;
-                instruction.destination = Some(*destination);
-                return Ok(());
-            }
-            Mnemonic::ShiftLeft if operands.len() == 1 => {
-                self.check_destination(&operands[0])?;
-                instruction.destination = Some(operands[0]);
-                return Ok(());
-            }
-            _ => {}
-        }
-        let [first, second] = operands else {
-            return Err(count("two operands"));
-        };
-        if let (Memory(_), Memory(_)) = (first, second) {
-            let name = self.name();
-            return Err(Problem::TwoMemoryOperands { name }.at(first.span().to(second.span())));
-        }
-        let (mut destination, mut source) = match is_first_destination {
-            true => (*first, *second),
-            false => (*second, *first),
-        };
-        match instruction.mnemonic {
-            // herd7's order, where both orders make sense.
-            Mnemonic::CompareExchange => (destination, source) = (*first, *second),
-            Mnemonic::Compare(_) if !matches!(destination, Register(..) | Memory(_)) => {
-                return Err(self.constant_destination(&destination));
-            }
-            _ => {}
-        }
-        let is_either_order = matches!(
-            instruction.mnemonic,
-            Mnemonic::Exchange | Mnemonic::ExchangeAdd | Mnemonic::CompareExchange
-        );
-        if is_either_order && matches!(source, Memory(_)) {
-            (destination, source) = (source, destination);
-        }
-        if let (Mnemonic::MoveIf(_), Memory(_), Register(..)) =
-            (instruction.mnemonic, &destination, &source)
-        {
-            (destination, source) = (source, destination);
-        }
-        self.check_destination(&destination)?;
-        let kind = |operand: &Operand<'s>, wanted| {
-            let problem = Problem::OperandKind {
-                name: self.name(),
-                found: operand.kind(),
-                wanted,
-            };
-            problem.at(operand.span())
-        };
-        match (instruction.mnemonic, &destination, &source) {
-            (Mnemonic::MoveIf(_), Memory(_), _) => {
-                return Err(kind(&destination, "a register as the destination"));
-            }
-            (Mnemonic::MoveIf(_), _, Operand::Number(..) | Operand::Address(_)) => {
-                return Err(kind(&source, "a register or memory as the source"));
-            }
-            (
-                Mnemonic::Exchange | Mnemonic::ExchangeAdd | Mnemonic::CompareExchange,
-                _,
-                Operand::Number(..) | Operand::Address(_),
-            ) => return Err(kind(&source, "a register")),
-            (Mnemonic::ShiftLeft, _, Operand::Number(..)) => {}
-            (Mnemonic::ShiftLeft, _, Register(register, _))
-                if register.which == Which::Machine(COUNTER)
-                    && register.part == Part::Low(Width::Byte) => {}
-            (Mnemonic::ShiftLeft, ..) => {
-                return Err(kind(&source, "a constant or `CL` as the count"));
-            }
-            _ => {}
-        }
-        instruction.destination = Some(destination);
-        instruction.source = Some(source);
-        Ok(())
-    }
-
-    fn check_destination(&self, destination: &Operand<'s>) -> Result<(), Misread> {
-        match destination {
-            Operand::Register(..) | Operand::Memory(_) => Ok(()),
-            _ => Err(self.constant_destination(destination)),
-        }
-    }
-
-    fn constant_destination(&self, destination: &Operand<'s>) -> Misread {
-        let problem = Problem::ConstantDestination {
-            name: self.name(),
-            architecture: self.architecture,
-        };
-        problem.at(destination.span())
-    }
-
-    /// How many bytes the instruction works on, by its suffix or its registers. In `X86` a suffix
-    /// also says which part of a 32-bit register is meant, because herd7 has no names for parts
-    /// there: `MOVB [x],EAX` stores `AL`. A symbolic register has the width that is asked of it.
-    fn settle_width(
-        &self,
-        instruction: &mut WrittenInstruction<'s>,
-        suffix: Option<Width>,
-    ) -> Result<(), Misread> {
-        let is_set = matches!(instruction.mnemonic, Mnemonic::SetIf(_));
-        let is_shift = instruction.mnemonic == Mnemonic::ShiftLeft;
-        let stated = match is_set {
-            true => Some(Width::Byte),
-            false => suffix,
-        };
-        let mut registers: Vec<&mut (WrittenRegister<'s>, Span)> = Vec::new();
-        let mut pairs = [None, None];
-        let slots = [instruction.destination, instruction.source];
-        for (pair, slot) in pairs.iter_mut().zip(slots) {
-            if let Some(Operand::Register(register, span)) = slot {
-                *pair = Some((register, span));
-            }
-        }
-        if is_shift {
-            pairs[1] = None;
-        }
-        registers.extend(pairs.iter_mut().flatten());
-        let is_symbolic =
-            |register: &WrittenRegister<'_>| matches!(register.which, Which::Symbolic(_));
-        let of_machine = registers.iter().find(|pair| !is_symbolic(&pair.0));
-        let by_register = of_machine
-            .or(registers.first())
-            .map(|pair| pair.0.part.width());
-        let Some(width) = stated.or(by_register) else {
-            instruction.width = None;
-            return Ok(());
-        };
-        if matches!(instruction.mnemonic, Mnemonic::MoveIf(_)) && width == Width::Byte {
-            return Err(Problem::ByteMoveIf { name: self.name() }.at(self.span));
-        }
-        for (register, span) in registers {
-            let is_adapted = is_symbolic(register)
-                || self.architecture == Architecture::X86
-                    && register.part == Part::Low(Width::Long)
-                    && stated.is_some();
-            if is_adapted {
-                register.part = Part::Low(width);
-            } else if register.part.width() != width {
-                let problem = Problem::WidthMismatch {
-                    name: self.name(),
-                    bytes: width.bytes(),
-                    register_bytes: register.part.width().bytes(),
-                };
-                return Err(problem.at(*span));
-            }
-        }
-        let mut settled =
-            pairs.map(|pair| pair.map(|(register, span)| Operand::Register(register, span)));
-        instruction.destination = settled[0].take().or(instruction.destination);
-        instruction.source = settled[1].take().or(instruction.source);
-        instruction.width = Some(width);
-        Ok(())
-    }
-
-    /// `LOCK` is for instructions that read and write memory; others fault.
-    fn check_lock(&self, instruction: &WrittenInstruction<'s>) -> Result<(), Misread> {
-        if !instruction.is_locked {
-            return Ok(());
-        }
-        let can_lock = matches!(
-            instruction.mnemonic,
-            Mnemonic::Binary(_)
-                | Mnemonic::Unary(_)
-                | Mnemonic::Exchange
-                | Mnemonic::ExchangeAdd
-                | Mnemonic::CompareExchange
-        );
-        let has_memory = matches!(instruction.destination, Some(Operand::Memory(_)));
-        match can_lock && has_memory {
-            true => Ok(()),
-            false => {
-                let name = self.name();
-                Err(Problem::LockNotAllowed { name, can_lock }.at(instruction.span))
-            }
-        }
-    }
 }

@@ -2,84 +2,29 @@
 //!
 //! An instruction that reads and writes memory is a load, a computation and a store; locked ones
 //! have them between [`BeginLocked`](Operation::BeginLocked) and
-//! [`EndLocked`](Operation::EndLocked). After Intel's manual, volume 2:
-//!
-//! - `XCHG` with memory is locked, with or without the prefix.
-//! - `CMPXCHG` always writes: if the comparison fails, what it has read. With `LOCK` nobody can
-//!   tell whether it does, and here it does not.
-//! - `CMOVcc` from memory always reads.
+//! [`EndLocked`](Operation::EndLocked). `CMOVcc` from memory always reads. After Intel's manual,
+//! volume 2.
 
 use rustc_hash::FxHashMap;
 
 use crate::assemble::memory::MemoryMap;
 use crate::code::{
-    AddressOperand, Computation, FlagCondition, FlagTest, Operand as Input, Operation, Part,
-    Register, Width,
+    AddressOperand, Computation, Operand as Input, Operation, Part, Register, Width,
 };
 use crate::excerpt::quoted;
-use crate::parse_error::{Misread, Problem};
+use crate::parse_error::Misread;
+use crate::problem::Problem;
 use crate::suggest;
+use crate::syntax::MOST_MISTAKES;
 use crate::syntax::lexer::Span;
-use crate::syntax::tree::Column;
+use crate::syntax::tree::{Column, Number};
 use crate::test::Architecture;
 
 use super::instruction::WrittenInstruction;
 use super::mnemonics::Mnemonic;
 use super::operands::{Memory, Operand};
-use super::registers::{ACCUMULATOR, Which, WrittenRegister};
-
-/// The registers of a thread, numbered as they are met.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RegisterFile<'s> {
-    numbers: FxHashMap<Which<'s>, Register>,
-    /// Which each is; the flags and temporary ones are none.
-    pub which: Vec<Option<Which<'s>>>,
-    temporary: [Option<Register>; 2],
-}
-
-/// A thread's operations number at most `u16::MAX`, its registers 255.
-const MOST_REGISTERS: usize = 255;
-
-impl<'s> RegisterFile<'s> {
-    fn new() -> Self {
-        RegisterFile {
-            which: vec![None],
-            ..RegisterFile::default()
-        }
-    }
-
-    fn add(&mut self, which: Option<Which<'s>>, span: Span) -> Result<Register, Misread> {
-        if self.which.len() == MOST_REGISTERS {
-            return Err(Problem::limit("registers of a thread", MOST_REGISTERS).at(span));
-        }
-        self.which.push(which);
-        Ok(Register((self.which.len() - 1) as u8))
-    }
-
-    /// The number of a register, which it gets if it has none.
-    pub fn number(&mut self, which: Which<'s>, span: Span) -> Result<Register, Misread> {
-        if let Some(number) = self.numbers.get(&which) {
-            return Ok(*number);
-        }
-        let number = self.add(Some(which), span)?;
-        self.numbers.insert(which, number);
-        Ok(number)
-    }
-
-    /// Whether an instruction uses it.
-    pub fn has(&self, which: Which<'s>) -> bool {
-        self.numbers.contains_key(&which)
-    }
-
-    fn temporary(&mut self, which: usize, span: Span) -> Result<Register, Misread> {
-        if let Some(number) = self.temporary[which] {
-            return Ok(number);
-        }
-        let number = self.add(None, span)?;
-        self.temporary[which] = Some(number);
-        Ok(number)
-    }
-}
+use super::register_file::RegisterFile;
+use super::registers::WrittenRegister;
 
 /// What a thread comes to.
 pub(crate) struct LoweredThread<'s> {
@@ -95,10 +40,11 @@ pub(crate) fn lower_thread<'s>(
     memory: &MemoryMap<'s>,
     mistakes: &mut Vec<Misread>,
 ) -> Result<LoweredThread<'s>, Misread> {
-    let labels = labels(column, mistakes);
+    let labels = labels(column, mistakes)?;
     let mut lowering = Lowering {
         architecture,
         memory,
+        labels: &column.labels[..column.labels.len().min(MOST_SUGGESTED)],
         registers: RegisterFile::new(),
         operations: Vec::new(),
         jumps: Vec::new(),
@@ -108,7 +54,8 @@ pub(crate) fn lower_thread<'s>(
     for (index, instruction) in column.instructions.iter().enumerate() {
         starts.push(lowering.operations.len() as u32);
         if let Err(mistake) = lowering.lower(instruction, &labels) {
-            match mistake.problem.is_limit() {
+            let is_last = mistake.problem.is_limit() || mistakes.len() + 1 >= MOST_MISTAKES;
+            match is_last {
                 true => return Err(mistake),
                 false => mistakes.push(mistake),
             }
@@ -116,7 +63,7 @@ pub(crate) fn lower_thread<'s>(
         instruction_of.resize(lowering.operations.len(), index as u32);
         // One is kept for the end.
         if lowering.operations.len() >= usize::from(u16::MAX) {
-            let problem = Problem::limit("operations of a thread", usize::from(u16::MAX));
+            let problem = Problem::limit("operations in a thread", usize::from(u16::MAX));
             return Err(problem.at(instruction.span));
         }
     }
@@ -138,33 +85,45 @@ pub(crate) fn lower_thread<'s>(
     })
 }
 
-fn labels<'s>(column: &Column<'s>, mistakes: &mut Vec<Misread>) -> FxHashMap<&'s str, usize> {
-    let mut labels = FxHashMap::default();
-    let mut places: FxHashMap<&str, Span> = FxHashMap::default();
+fn labels<'s>(
+    column: &Column<'s>,
+    mistakes: &mut Vec<Misread>,
+) -> Result<FxHashMap<&'s str, usize>, Misread> {
+    let mut labels: FxHashMap<&str, (usize, Span)> = FxHashMap::default();
     for (name, instruction, span) in &column.labels {
-        if let Some(before) = places.insert(name, *span) {
-            let problem = Problem::DuplicateLabel {
-                name: quoted(name),
-                before: before.position,
-            };
-            mistakes.push(problem.at(*span));
+        let Some((_, before)) = labels.insert(name, (*instruction, *span)) else {
+            continue;
+        };
+        let problem = Problem::DuplicateLabel {
+            name: quoted(name),
+            before: before.position,
+        };
+        match mistakes.len() + 1 >= MOST_MISTAKES {
+            true => return Err(problem.at(*span)),
+            false => mistakes.push(problem.at(*span)),
         }
-        labels.insert(*name, *instruction);
     }
-    labels
+    let labels = labels.into_iter();
+    Ok(labels
+        .map(|(name, (instruction, _))| (name, instruction))
+        .collect())
 }
 
-struct Lowering<'m, 's> {
+/// How many labels are considered as what was meant by another one.
+const MOST_SUGGESTED: usize = 1000;
+
+pub(super) struct Lowering<'m, 's> {
     architecture: Architecture,
     memory: &'m MemoryMap<'s>,
-    registers: RegisterFile<'s>,
-    operations: Vec<Operation>,
+    labels: &'m [(&'s str, usize, Span)],
+    pub(super) registers: RegisterFile<'s>,
+    pub(super) operations: Vec<Operation>,
     /// Jumps to labels: the operation, and the instruction that it jumps to.
     jumps: Vec<(usize, usize)>,
 }
 
 /// A destination: a part of a register, or memory.
-enum To {
+pub(super) enum To {
     Register(Register, Part),
     Memory(AddressOperand),
 }
@@ -200,7 +159,7 @@ impl<'s> Lowering<'_, 's> {
         let Some(target) = labels.get(label) else {
             let problem = Problem::UnknownLabel {
                 found: quoted(label),
-                meant: suggest::nearest(label, labels.keys().copied()),
+                meant: suggest::nearest(label, self.labels.iter().map(|(name, ..)| *name)),
             };
             return Err(problem.at(span));
         };
@@ -210,7 +169,7 @@ impl<'s> Lowering<'_, 's> {
     }
 
     fn lower_computing(&mut self, instruction: &WrittenInstruction<'s>) -> Result<(), Misread> {
-        let Some(destination) = instruction.destination else {
+        let Some(destination) = instruction.destination() else {
             return Ok(());
         };
         let span = instruction.span;
@@ -218,7 +177,7 @@ impl<'s> Lowering<'_, 's> {
             Some(width) => width,
             None => self.memory.width_of_unsized(instruction),
         };
-        let to = self.destination(&destination)?;
+        let to = self.destination(destination)?;
         match (instruction.mnemonic, to) {
             (Mnemonic::Move, to) => self.lower_move(instruction, to, width),
             (Mnemonic::Binary(computation), to) => {
@@ -226,10 +185,10 @@ impl<'s> Lowering<'_, 's> {
                 self.update(instruction, to, width, computation, right)
             }
             (Mnemonic::ShiftLeft, to) => {
-                let right = match instruction.source {
+                let right = match instruction.source() {
                     None => Input::Constant(1),
                     Some(Operand::Number(number, span)) => {
-                        self.check_fit(number, Width::Byte, span)?;
+                        check_fit(*number, Width::Byte, *span)?;
                         Input::Constant(number.value & Width::Byte.mask())
                     }
                     _ => self.source(instruction, Width::Byte, 0)?,
@@ -284,10 +243,10 @@ impl<'s> Lowering<'_, 's> {
         to: To,
         width: Width,
     ) -> Result<(), Misread> {
-        match (to, instruction.source) {
+        match (to, instruction.source()) {
             // The load clears the upper bytes, as the instruction does.
             (To::Register(to, part), Some(Operand::Memory(memory))) if width >= Width::Long => {
-                let at = self.address(&memory)?;
+                let at = self.address(memory)?;
                 debug_assert_eq!(part, Part::Low(width));
                 self.operations.push(Operation::Load { to, at, width });
             }
@@ -331,154 +290,27 @@ impl<'s> Lowering<'_, 's> {
         Ok(())
     }
 
-    fn exchange(
-        &mut self,
-        instruction: &WrittenInstruction<'s>,
-        to: To,
-        width: Width,
-    ) -> Result<(), Misread> {
-        let (other, other_part) = self.source_register(instruction)?;
-        let held = self.registers.temporary(0, instruction.span)?;
-        let held_part = Part::Low(width);
-        let (other_value, held_value) = (
-            Input::Register(other, other_part),
-            Input::Register(held, held_part),
-        );
-        match to {
-            To::Register(register, part) => {
-                self.move_to((held, held_part), Input::Register(register, part), width);
-                self.move_to((register, part), other_value, width);
-                self.move_to((other, other_part), held_value, width);
-            }
-            To::Memory(at) => {
-                self.begin(true);
-                self.load(held, at, width);
-                self.store(at, other_value, width);
-                self.move_to((other, other_part), held_value, width);
-                self.end(true);
-            }
-        }
-        Ok(())
-    }
-
-    fn exchange_add(
-        &mut self,
-        instruction: &WrittenInstruction<'s>,
-        to: To,
-        width: Width,
-    ) -> Result<(), Misread> {
-        let (other, other_part) = self.source_register(instruction)?;
-        let sum = self.registers.temporary(1, instruction.span)?;
-        let part = Part::Low(width);
-        let (other_value, sum_value) = (
-            Input::Register(other, other_part),
-            Input::Register(sum, part),
-        );
-        let is_locked = instruction.is_locked;
-        match to {
-            To::Register(register, register_part) => {
-                let held = Input::Register(register, register_part);
-                self.compute(
-                    Computation::Add,
-                    width,
-                    Some((sum, part)),
-                    held,
-                    other_value,
-                );
-                self.move_to((other, other_part), held, width);
-                self.move_to((register, register_part), sum_value, width);
-            }
-            To::Memory(at) => {
-                let held = self.registers.temporary(0, instruction.span)?;
-                let held_value = Input::Register(held, part);
-                self.begin(is_locked);
-                self.load(held, at, width);
-                self.compute(
-                    Computation::Add,
-                    width,
-                    Some((sum, part)),
-                    held_value,
-                    other_value,
-                );
-                self.store(at, sum_value, width);
-                self.move_to((other, other_part), held_value, width);
-                self.end(is_locked);
-            }
-        }
-        Ok(())
-    }
-
-    fn compare_exchange(
-        &mut self,
-        instruction: &WrittenInstruction<'s>,
-        to: To,
-        width: Width,
-    ) -> Result<(), Misread> {
-        const DIFFERENT: FlagCondition = FlagCondition {
-            test: FlagTest::Equal,
-            negated: true,
-        };
-        let (new, new_part) = self.source_register(instruction)?;
-        let new_value = Input::Register(new, new_part);
-        let part = Part::Low(width);
-        let span = instruction.span;
-        let expected = self.registers.number(Which::Machine(ACCUMULATOR), span)?;
-        let expected_value = Input::Register(expected, part);
-        let is_locked = instruction.is_locked;
-        if matches!(to, To::Memory(_)) {
-            self.begin(is_locked);
-        }
-        let held_value = self.content(&to, width, span)?;
-        self.compute(
-            Computation::Subtract,
-            width,
-            None,
-            expected_value,
-            held_value,
-        );
-        let branch = self.operations.len();
-        self.operations.push(Operation::JumpIf(DIFFERENT, 0));
-        match to {
-            To::Register(register, part) => self.move_to((register, part), new_value, width),
-            To::Memory(at) => self.store(at, new_value, width),
-        }
-        let over = self.operations.len();
-        self.operations.push(Operation::Jump(0));
-        self.operations[branch] = Operation::JumpIf(DIFFERENT, over as u32 + 1);
-        if let To::Memory(at) = to
-            && !is_locked
-        {
-            self.store(at, held_value, width);
-        }
-        self.move_to((expected, part), held_value, width);
-        self.operations[over] = Operation::Jump(self.operations.len() as u32);
-        if matches!(to, To::Memory(_)) {
-            self.end(is_locked);
-        }
-        Ok(())
-    }
-
-    fn begin(&mut self, is_locked: bool) {
+    pub(super) fn begin(&mut self, is_locked: bool) {
         if is_locked {
             self.operations.push(Operation::BeginLocked);
         }
     }
 
-    fn end(&mut self, is_locked: bool) {
+    pub(super) fn end(&mut self, is_locked: bool) {
         if is_locked {
             self.operations.push(Operation::EndLocked);
         }
     }
 
-    fn load(&mut self, to: Register, at: AddressOperand, width: Width) {
+    pub(super) fn load(&mut self, to: Register, at: AddressOperand, width: Width) {
         self.operations.push(Operation::Load { to, at, width });
     }
 
-    fn store(&mut self, at: AddressOperand, value: Input, width: Width) {
+    pub(super) fn store(&mut self, at: AddressOperand, value: Input, width: Width) {
         self.operations.push(Operation::Store { at, value, width });
     }
 
-    fn move_to(&mut self, to: (Register, Part), from: Input, width: Width) {
+    pub(super) fn move_to(&mut self, to: (Register, Part), from: Input, width: Width) {
         self.operations.push(Operation::Compute {
             computation: Computation::Move,
             width,
@@ -489,7 +321,7 @@ impl<'s> Lowering<'_, 's> {
         });
     }
 
-    fn compute(
+    pub(super) fn compute(
         &mut self,
         computation: Computation,
         width: Width,
@@ -524,13 +356,13 @@ impl<'s> Lowering<'_, 's> {
         }
     }
 
-    fn source_register(
+    pub(super) fn source_register(
         &mut self,
         instruction: &WrittenInstruction<'s>,
     ) -> Result<(Register, Part), Misread> {
-        match instruction.source {
+        match instruction.source() {
             Some(Operand::Register(register, span)) => {
-                Ok((self.register(register, span)?, register.part))
+                Ok((self.register(*register, *span)?, register.part))
             }
             // Checked when the instruction is read.
             _ => Err(Problem::NumericAddress.at(instruction.span)),
@@ -544,18 +376,18 @@ impl<'s> Lowering<'_, 's> {
         width: Width,
         temporary: usize,
     ) -> Result<Input, Misread> {
-        match instruction.source {
+        match instruction.source() {
             None => Ok(Input::Constant(0)),
             Some(Operand::Register(register, span)) => Ok(Input::Register(
-                self.register(register, span)?,
+                self.register(*register, *span)?,
                 register.part,
             )),
             Some(Operand::Number(number, span)) => {
-                self.check_fit(number, width, span)?;
+                check_fit(*number, width, *span)?;
                 Ok(Input::Constant(number.value & width.mask()))
             }
             Some(Operand::Address(place)) => {
-                let address = self.memory.address(&place)?;
+                let address = self.memory.address(place)?;
                 if address > width.mask() {
                     let problem = Problem::DoesNotFit {
                         found: format!("the address of `{}`", quoted(place.name)),
@@ -566,7 +398,7 @@ impl<'s> Lowering<'_, 's> {
                 Ok(Input::Constant(address))
             }
             Some(Operand::Memory(memory)) => {
-                let at = self.address(&memory)?;
+                let at = self.address(memory)?;
                 let to = self.registers.temporary(temporary, memory.span)?;
                 self.load(to, at, width);
                 Ok(Input::Register(to, Part::Low(width)))
@@ -574,26 +406,8 @@ impl<'s> Lowering<'_, 's> {
         }
     }
 
-    fn check_fit(
-        &self,
-        number: crate::syntax::tree::Number,
-        width: Width,
-        span: Span,
-    ) -> Result<(), Misread> {
-        match number.fits(width) {
-            true => Ok(()),
-            false => {
-                let problem = Problem::DoesNotFit {
-                    found: number.to_string(),
-                    bytes: width.bytes(),
-                };
-                Err(problem.at(span))
-            }
-        }
-    }
-
     /// The content of a destination.
-    fn content(&mut self, to: &To, width: Width, span: Span) -> Result<Input, Misread> {
+    pub(super) fn content(&mut self, to: &To, width: Width, span: Span) -> Result<Input, Misread> {
         match to {
             To::Register(register, part) => Ok(Input::Register(*register, *part)),
             To::Memory(at) => {
@@ -636,5 +450,18 @@ impl<'s> Lowering<'_, 's> {
             displacement: displacement & width.mask(),
             width,
         })
+    }
+}
+
+fn check_fit(number: Number, width: Width, span: Span) -> Result<(), Misread> {
+    match number.fits(width) {
+        true => Ok(()),
+        false => {
+            let problem = Problem::DoesNotFit {
+                found: number.to_string(),
+                bytes: width.bytes(),
+            };
+            Err(problem.at(span))
+        }
     }
 }

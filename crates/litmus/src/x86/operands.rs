@@ -1,7 +1,8 @@
 //! Operands: registers, constants and memory.
 
 use crate::excerpt::quoted;
-use crate::parse_error::{Misread, Problem};
+use crate::parse_error::Misread;
+use crate::problem::Problem;
 use crate::syntax::lexer::{Lexer, Span, Token};
 use crate::syntax::place::number;
 use crate::syntax::tree::{Number, Place};
@@ -140,7 +141,8 @@ impl<'s> OperandReader<'_, 's> {
 
     fn after_percent(&self, name: &'s str, span: Span) -> Result<WrittenRegister<'s>, Misread> {
         registers::after_percent(name, self.architecture).map_err(|meant| {
-            let found = quoted(name);
+            let found = format!("%{}", quoted(name));
+            let meant = meant.map(|meant| format!("%{meant}"));
             match self.architecture == Architecture::X86 && registers::is_only_in_64_bits(name) {
                 true => Problem::WideRegister { found }.at(span),
                 false => Problem::UnknownRegister { found, meant }.at(span),

@@ -265,7 +265,7 @@ pub fn test(cells: usize, threads: impl IntoIterator<Item = Code>) -> Test {
 /// A random test of so many instructions that access memory, and some others.
 pub fn random_test(random: &mut Random, accesses: usize) -> Test {
     let threads = 2 + random.below(2) as usize;
-    let cells = 1 + random.below(2) as usize;
+    let cells = 2 - usize::from(random.below(4) == 0);
     let mut codes = vec![Code::new(); threads];
     let mut value = 0;
     let mut left = accesses;
@@ -274,9 +274,9 @@ pub fn random_test(random: &mut Random, accesses: usize) -> Test {
         let cell = random.below(cells as u64) as usize;
         let register = code.registers.min(3);
         let is_reuse = code.registers > 0 && random.below(2) == 0;
-        let (mut cost, grown) = match random.below(16) {
-            0..4 => (1, code.clone().load(register, cell)),
-            4..8 => {
+        let (mut cost, grown) = match random.below(28).saturating_sub(12) {
+            0..2 => (1, code.clone().load(register, cell)),
+            2..8 => {
                 value += 1;
                 (1, code.clone().store(cell, 1 + value % 3))
             }
@@ -305,4 +305,56 @@ pub fn random_test(random: &mut Random, accesses: usize) -> Test {
         left -= cost;
     }
     test(cells, codes)
+}
+
+/// A random test in which threads wait in loops, for a while or for ever: some accesses, a loop that goes on while a
+/// register has a value, and some accesses.
+pub fn random_waiting_test(random: &mut Random) -> Test {
+    let cells = 1 + random.below(2) as usize;
+    let mut codes = vec![Code::new(); 2 + random.below(2) as usize];
+    for code in &mut codes {
+        *code = with_accesses(random, code.clone(), cells, 3);
+        if random.below(4) > 0 {
+            let start = code.operations.len() as u32;
+            let register = code.registers;
+            let cell = random.below(cells as u64) as usize;
+            let mut waiting = match random.below(4) {
+                0 => code.clone().locked_load(register, cell),
+                1 => code.clone().fence(Fence::Full).load(register, cell),
+                _ => code.clone().load(register, cell),
+            };
+            if random.below(4) == 0 {
+                waiting = waiting.load(register + 1, random.below(cells as u64) as usize);
+            }
+            *code = waiting.repeat_if_equal(register, random.below(2), start);
+            *code = with_accesses(random, code.clone(), cells, 2);
+        }
+    }
+    test(cells, codes)
+}
+
+fn with_accesses(random: &mut Random, mut code: Code, cells: usize, bound: u64) -> Code {
+    for _ in 0..random.below(bound) {
+        let cell = random.below(cells as u64) as usize;
+        code = match random.below(5) {
+            0 | 1 => code.store(cell, random.below(3)),
+            2 | 3 => {
+                let register = code.registers;
+                code.load(register, cell)
+            }
+            _ => code.increment(cell, true),
+        };
+    }
+    code
+}
+
+/// The instructions of a test, for messages.
+pub fn listing(test: &Test) -> String {
+    let mut lines = String::new();
+    for thread in &test.threads {
+        let texts = thread.instructions.iter().map(|found| found.text.as_str());
+        let code: Vec<&str> = texts.collect();
+        lines.push_str(&format!("P{}: {}\n", thread.number, code.join("; ")));
+    }
+    lines
 }

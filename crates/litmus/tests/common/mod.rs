@@ -2,8 +2,12 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod alone;
 pub mod brute_force;
 pub mod builder;
+
+#[allow(unused_imports, reason = "each test uses its part")]
+pub use alone::*;
 
 /// The seeds of so many tests, unless `FENCEPOST_SEED` or `FENCEPOST_PROGRAMS` says otherwise.
 pub fn seeds(programs: u64) -> std::ops::Range<u64> {

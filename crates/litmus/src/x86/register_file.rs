@@ -1,0 +1,65 @@
+//! The registers that a thread has.
+
+use rustc_hash::FxHashMap;
+
+use crate::code::Register;
+use crate::parse_error::Misread;
+use crate::problem::Problem;
+use crate::syntax::lexer::Span;
+
+use super::registers::Which;
+
+/// The registers of a thread, numbered as they are met.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RegisterFile<'s> {
+    numbers: FxHashMap<Which<'s>, Register>,
+    /// Which each is; the flags and temporary ones are none.
+    pub which: Vec<Option<Which<'s>>>,
+    temporary: [Option<Register>; 2],
+}
+
+/// What a register's number allows, less one for good measure.
+const MOST_REGISTERS: usize = 255;
+
+impl<'s> RegisterFile<'s> {
+    /// Only the flags.
+    pub fn new() -> Self {
+        RegisterFile {
+            which: vec![None],
+            ..RegisterFile::default()
+        }
+    }
+
+    fn add(&mut self, which: Option<Which<'s>>, span: Span) -> Result<Register, Misread> {
+        if self.which.len() == MOST_REGISTERS {
+            return Err(Problem::limit("registers in a thread", MOST_REGISTERS).at(span));
+        }
+        self.which.push(which);
+        Ok(Register((self.which.len() - 1) as u8))
+    }
+
+    /// The number of a register, which it gets if it has none.
+    pub fn number(&mut self, which: Which<'s>, span: Span) -> Result<Register, Misread> {
+        if let Some(number) = self.numbers.get(&which) {
+            return Ok(*number);
+        }
+        let number = self.add(Some(which), span)?;
+        self.numbers.insert(which, number);
+        Ok(number)
+    }
+
+    /// Whether an instruction uses it.
+    pub fn has(&self, which: Which<'s>) -> bool {
+        self.numbers.contains_key(&which)
+    }
+
+    /// A register for a value within an instruction.
+    pub fn temporary(&mut self, which: usize, span: Span) -> Result<Register, Misread> {
+        if let Some(number) = self.temporary[which] {
+            return Ok(number);
+        }
+        let number = self.add(None, span)?;
+        self.temporary[which] = Some(number);
+        Ok(number)
+    }
+}
