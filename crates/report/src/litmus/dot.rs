@@ -31,7 +31,7 @@ pub fn dot(test: &Test, execution: &Execution, options: &PictureOptions<'_>) -> 
         "  graph [label={}, labelloc=t, fontname=\"sans-serif\", nodesep=0.6, ranksep=0.5, splines=true];\n\
          \x20 node [shape=box, style=\"rounded,filled\", fillcolor=\"#ffffff\", color=\"#8a919e\", fontname=\"monospace\"];\n\
          \x20 edge [fontname=\"monospace\", fontsize=11, arrowsize=0.8];\n",
-        quoted(&caption.join("\n"))
+        quoted_label(&caption.join("\n"))
     );
     let threads = graph.nodes.iter().map(|node| node.thread + 1).max();
     let threads = (test.threads.len() as u32).max(threads.unwrap_or(0));
@@ -41,7 +41,7 @@ pub fn dot(test: &Test, execution: &Execution, options: &PictureOptions<'_>) -> 
             out,
             "  subgraph {} {{\n    label={};\n    style=\"rounded,filled\";\n    color=\"#f3f4f7\";\n",
             quoted(&format!("cluster_{name}")),
-            quoted(&name)
+            quoted_label(&name)
         );
         for (index, node) in graph.nodes.iter().enumerate() {
             if node.thread == thread {
@@ -51,7 +51,7 @@ pub fn dot(test: &Test, execution: &Execution, options: &PictureOptions<'_>) -> 
                     true => ", penwidth=2.4, color=\"#16191f\", fillcolor=\"#fff2c9\"",
                     false => "",
                 };
-                let label = quoted(&label(&lines));
+                let label = quoted_label(&label(&lines));
                 let _ = writeln!(out, "    n{index} [label={label}{style}];");
             }
         }
@@ -97,6 +97,11 @@ fn colour(relation: Relation) -> &'static str {
         Relation::Coherence => "#1560bd",
         Relation::FromReads => "#a85a00",
     }
+}
+
+/// A label of the DOT language, in which `&` begins an entity.
+fn quoted_label(text: &str) -> String {
+    quoted(&text.replace('&', "&amp;"))
 }
 
 /// A string of the DOT language.

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 use super::PictureOptions;
 use super::cycle::CyclePiece;
 use super::graph::{EventGraph, Relation};
-use super::words::{final_state, model_name};
+use super::words::model_name;
 
 /// A part of a line that is in the colour of a relation, or in none.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,9 +25,7 @@ pub(super) fn title(test: &Test, options: &PictureOptions<'_>) -> String {
 
 /// The final state: `0:EAX=0; 1:EAX=0;`. Empty if there is none to show.
 pub(super) fn final_state_text(test: &Test, options: &PictureOptions<'_>) -> String {
-    let items = final_state(test, options.final_state.unwrap_or(&[]));
-    let items: Vec<String> = items.iter().map(|item| format!("{item};")).collect();
-    items.join(" ")
+    test.format_state(options.final_state.unwrap_or(&[]))
 }
 
 /// The cycle, or that there is none, in lines of at most `most` columns.

@@ -85,6 +85,11 @@ pub struct EventGraph {
     /// and to the next write of the cell, and from each read to the first write of the cell that it
     /// does not see, unless that one is later in its own thread.
     pub edges: Vec<Edge>,
+    /// For each event whether it reads.
+    pub is_read: Vec<bool>,
+    /// For each write the next of its cell in coherence; for each read the first write of the cell that
+    /// it does not see.
+    pub next_write: Vec<Option<EventId>>,
     /// A shortest cycle; none if the execution is sequentially consistent.
     pub cycle: Option<Cycle>,
 }
@@ -97,6 +102,12 @@ impl EventGraph {
             nodes,
             node_of,
             edges: Vec::new(),
+            is_read: execution
+                .events
+                .iter()
+                .map(|e| e.action.is_read())
+                .collect(),
+            next_write: vec![None; execution.events.len()],
             cycle: None,
         };
         graph.add_program_order();
@@ -139,35 +150,32 @@ impl EventGraph {
         for (index, id) in execution.memory_order.iter().enumerate() {
             place[id.index()] = index;
         }
-        let writes_of = |wanted: CellId| {
-            let writes = execution.memory_order.iter().copied();
-            writes.filter(move |&id| is_write_of(execution, id, wanted))
-        };
         for id in execution.ids() {
-            match execution.event(id).action {
-                Action::Fence(_) => {}
-                Action::Write(cell, _) => {
-                    let mut later = writes_of(cell).skip_while(|&write| write != id).skip(1);
-                    if let Some(next) = later.next() {
-                        self.add(Relation::Coherence, id, next, false);
-                    }
+            let Some(cell) = execution.event(id).action.cell() else {
+                continue;
+            };
+            let order = execution.memory_order.iter().copied();
+            let mut writes = order.filter(|&id| is_write_of(execution, id, cell));
+            if execution.event(id).action.is_write() {
+                writes.find(|&write| write == id);
+                let next = writes.next();
+                self.next_write[id.index()] = next;
+                if let Some(next) = next {
+                    self.add(Relation::Coherence, id, next, false);
                 }
-                Action::Read(cell, _) => {
-                    let source = execution.reads_from[id.index()];
-                    if let Some(write) = source {
-                        let from_buffer = place[id.index()] < place[write.index()];
-                        self.add(Relation::ReadsFrom, write, id, from_buffer);
-                    }
-                    let mut unseen = writes_of(cell);
-                    if let Some(write) = source {
-                        unseen.find(|&other| other == write);
-                    }
-                    if let Some(next) = unseen.next()
-                        && !self.is_program_ordered(id, next)
-                    {
-                        self.add(Relation::FromReads, id, next, false);
-                    }
-                }
+                continue;
+            }
+            if let Some(source) = execution.reads_from[id.index()] {
+                let from_buffer = place[id.index()] < place[source.index()];
+                self.add(Relation::ReadsFrom, source, id, from_buffer);
+                writes.find(|&write| write == source);
+            }
+            let unseen = writes.next();
+            self.next_write[id.index()] = unseen;
+            if let Some(unseen) = unseen
+                && !self.is_program_ordered(id, unseen)
+            {
+                self.add(Relation::FromReads, id, unseen, false);
             }
         }
     }

@@ -73,7 +73,7 @@ impl TextStyle {
         let letter = match (self.is_monospace(), self.is_bold()) {
             (true, _) => 0.62,
             (false, true) => 0.72,
-            (false, false) => 0.62,
+            (false, false) => 0.59,
         };
         text.width() as f64 * self.size() * letter
     }

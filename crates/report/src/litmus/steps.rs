@@ -67,7 +67,7 @@ fn describe(test: &Test, step: &RunStep) -> String {
         RunAction::ReadBuffer(cell, value) => {
             format!("{text} reads {} (own buffer)", at(cell, value))
         }
-        RunAction::Issue(cell, value) => format!("{text} {} → buffer", at(cell, value)),
+        RunAction::Issue(..) => format!("{text} → buffer"),
         RunAction::Commit(cell, value) => format!("commit {}", at(cell, value)),
         RunAction::Write(cell, value) | RunAction::LockedWrite(cell, value) => {
             format!("{text} writes {}", at(cell, value))

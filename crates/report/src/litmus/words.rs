@@ -1,8 +1,8 @@
-//! What events, threads, values and final states are called.
+//! What events, threads and values are called.
 
-use fencepost_litmus::code::{Fence, Width};
+use fencepost_litmus::code::Fence;
 use fencepost_litmus::execution::{Action, Event, EventId};
-use fencepost_litmus::test::{CellId, Observable, Test};
+use fencepost_litmus::test::{CellId, Test};
 use fencepost_memory::MemoryModel;
 
 /// The letter of an event: a to z, then aa, ab and so on.
@@ -55,20 +55,8 @@ pub fn cell_name(test: &Test, cell: CellId) -> &str {
 /// The content of a cell, printed as the cell's type wants it.
 pub fn cell_value(test: &Test, cell: CellId, content: u64) -> String {
     match test.cells.get(cell.index()) {
-        Some(cell) => value(test, content, cell.width, cell.unsigned),
+        Some(cell) => test.format_value(content, cell.width, cell.unsigned),
         None => content.to_string(),
-    }
-}
-
-/// A value: the name of a location if it is the address of one, else a number.
-fn value(test: &Test, value: u64, width: Width, unsigned: bool) -> String {
-    let value = value & width.mask();
-    if let Some(cell) = test.cells.iter().find(|cell| cell.address == value) {
-        return cell.name.clone();
-    }
-    match unsigned {
-        true => value.to_string(),
-        false => width.signed(value).to_string(),
     }
 }
 
@@ -86,25 +74,6 @@ pub fn instruction(test: &Test, thread: u32, instruction: u32) -> &str {
     let thread = test.threads.get(thread as usize);
     let found = thread.and_then(|thread| thread.instructions.get(instruction as usize));
     found.map_or("", |instruction| instruction.text.as_str())
-}
-
-/// What is printed of a final state, item by item: `0:EAX=0`. `contents` are those of
-/// [`Test::observables`], or of the first of them.
-pub fn final_state(test: &Test, contents: &[u64]) -> Vec<String> {
-    let printed = test.observed.iter().zip(contents);
-    printed
-        .map(|(observable, &content)| match observable {
-            Observable::Register {
-                width,
-                unsigned,
-                name,
-                ..
-            } => format!("{name}={}", value(test, content, *width, *unsigned)),
-            Observable::Cell { cell, name } => {
-                format!("{name}={}", cell_value(test, *cell, content))
-            }
-        })
-        .collect()
 }
 
 /// The name of a model, as headings have it.

@@ -1,6 +1,10 @@
 //! Programs with their source, executions of them, and expected reports in files.
 #![allow(dead_code)] // Each test uses some of it.
 
+pub mod litmus;
+pub mod markup;
+pub mod random_runs;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

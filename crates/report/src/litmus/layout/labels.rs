@@ -7,8 +7,16 @@ use super::geometry::{Point, Rectangle, distance};
 const PLACES: usize = 48;
 /// So far from the ends of an arrow no name is written, in pixels.
 const FROM_ENDS: f64 = 4.0;
-/// What a point of another arrow below the name costs.
-const COVERED: f64 = 60.0;
+/// What a point of another arrow near to the name costs, in pixels from the middle of the arrow, and what
+/// is near.
+const COVERED: f64 = 12.0;
+const NEAR: f64 = 9.0;
+/// The same for the ends of the own arrow, so that its head is seen.
+const HIDING: f64 = 40.0;
+const AROUND_ENDS: f64 = 7.0;
+/// The same for other names.
+const CROWDING: f64 = 60.0;
+const CROWD: f64 = 10.0;
 
 /// Finds a place for each label. `arrows` are points along each arrow, `sizes` the width and the height
 /// of each label. If there is no place for one, `None`.
@@ -30,13 +38,16 @@ pub(super) fn place_labels(
     for index in order {
         let (width, height) = sizes[index];
         let mut best: Option<(f64, Rectangle)> = None;
-        for place in candidates(&arrows[index], lengths[index]) {
-            let label = Rectangle::around(place.0, width, height);
+        for (place, from_middle) in candidates(&arrows[index], lengths[index]) {
+            if best.is_some_and(|(least, _)| from_middle >= least) {
+                break;
+            }
+            let label = Rectangle::around(place, width, height);
             let is_taken = |other: &Rectangle| label.overlaps(&other.grown(2.0));
             if obstacles.iter().any(is_taken) || placed.iter().flatten().any(is_taken) {
                 continue;
             }
-            let around = label.grown(2.0);
+            let around = label.grown(NEAR);
             let others = (0..arrows.len()).filter(|&other| other != index);
             let covered: usize = others
                 .filter(|&other| bounds[other].grown(1.0).overlaps(&around))
@@ -45,7 +56,18 @@ pub(super) fn place_labels(
                     points.filter(|&&point| around.contains(point)).count()
                 })
                 .sum();
-            let cost = place.1 + covered as f64 * COVERED;
+            let hidden = [arrows[index].first(), arrows[index].last()];
+            let hidden = hidden.into_iter().flatten();
+            let hidden = hidden.filter(|&&end| label.grown(AROUND_ENDS).contains(end));
+            let crowd = label.grown(CROWD);
+            let crowding = placed
+                .iter()
+                .flatten()
+                .filter(|other| crowd.overlaps(other));
+            let cost = from_middle
+                + covered as f64 * COVERED
+                + hidden.count() as f64 * HIDING
+                + crowding.count() as f64 * CROWDING;
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, label));
             }
@@ -55,9 +77,13 @@ pub(super) fn place_labels(
     placed.into_iter().collect()
 }
 
-/// Places along an arrow, with how far they are from its middle.
+/// Places along an arrow, with how far they are from its middle, the nearest first.
 fn candidates(points: &[Point], length: f64) -> impl Iterator<Item = (Point, f64)> {
-    (0..=PLACES).filter_map(move |step| {
+    let steps = (0..=PLACES).map(|step| match step % 2 {
+        0 => PLACES / 2 - step / 2,
+        _ => PLACES / 2 + step.div_ceil(2),
+    });
+    steps.filter_map(move |step| {
         let along = length * step as f64 / PLACES as f64;
         let is_inside = along >= FROM_ENDS && along <= length - FROM_ENDS;
         is_inside.then(|| (point_at(points, along), (along - length / 2.0).abs()))

@@ -34,27 +34,18 @@ impl GapSegment {
 
 /// How near to each other segments in one lane may come.
 const CLEARANCE: f64 = 24.0;
+const MOST_ROUNDS: usize = 20;
 
 /// The lane of each segment of a gap, from the left, and how many lanes there are. Few cross.
 pub(super) fn lanes(segments: &[GapSegment]) -> (Vec<usize>, usize) {
     let mut order: Vec<usize> = (0..segments.len()).collect();
-    // Neighbours change places as long as that is better.
-    let is_better = |left: usize, right: usize| {
-        let now = segments[left].crossings_left_of(&segments[right]);
-        segments[right].crossings_left_of(&segments[left]) < now
-    };
-    for _ in 0..segments.len() {
-        let mut changed = false;
-        for index in 1..order.len() {
-            if is_better(order[index - 1], order[index]) {
-                order.swap(index - 1, index);
-                changed = true;
-            }
-        }
-        if !changed {
-            break;
-        }
-    }
+    // Those that come back to a side stay near it, if nothing speaks against it.
+    order.sort_by_key(|&index| match segments[index].ends.map(|end| end.0) {
+        [Side::Left, Side::Left] => 0,
+        [Side::Right, Side::Right] => 2,
+        _ => 1,
+    });
+    move_to_better_places(&mut order, segments);
     let mut lane = vec![0; segments.len()];
     let mut count = 0;
     for (index, &segment) in order.iter().enumerate() {
@@ -67,6 +58,47 @@ pub(super) fn lanes(segments: &[GapSegment]) -> (Vec<usize>, usize) {
         count = count.max(lane[segment] + 1);
     }
     (lane, count)
+}
+
+/// Moves one segment after the other to where it crosses least, as long as that helps.
+fn move_to_better_places(order: &mut Vec<usize>, segments: &[GapSegment]) {
+    let crossings: Vec<Vec<i64>> = segments
+        .iter()
+        .map(|left| {
+            let others = segments.iter();
+            others
+                .map(|right| left.crossings_left_of(right) as i64)
+                .collect()
+        })
+        .collect();
+    for _ in 0..MOST_ROUNDS {
+        let mut changed = false;
+        for position in 0..order.len() {
+            let moved = order[position];
+            // What it changes to go past one neighbour after the other, to the left and to the right.
+            let mut best = (0, position);
+            let mut change = 0;
+            for target in (0..position).rev() {
+                let other = order[target];
+                change += crossings[moved][other] - crossings[other][moved];
+                best = best.min((change, target));
+            }
+            change = 0;
+            for target in position + 1..order.len() {
+                let other = order[target];
+                change += crossings[other][moved] - crossings[moved][other];
+                best = best.min((change, target));
+            }
+            if best.0 < 0 {
+                order.remove(position);
+                order.insert(best.1, moved);
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
 }
 
 /// The track of each interval in a channel, from the top, and how many tracks there are. Intervals of

@@ -1,7 +1,8 @@
 //! Where everything in the picture of an event graph is.
 //!
-//! Read in this order: `layers` (the row of each node), `routes` (the way of each arrow), `lanes` (who goes where if several share a way), `drawing`
-//! (coordinates), `labels` (where the names of the arrows are). [`geometry`] has the shapes.
+//! Read in this order: `layers` (the row of each node), `routes` (the way of each arrow), `ports` (where at a box arrows end), `lanes`
+//! (who goes where if several share a way), `placing` (sizes), `paths` (the lines), `labels` (where the names of
+//! the arrows are), `drawing` (all of it together). [`geometry`] has the shapes.
 //!
 //! Threads are columns and have boxes of one width, so an arrow in a gap between columns or in a
 //! channel between rows meets no box. If there is no room for a name, all gaps grow and it is tried
@@ -12,6 +13,9 @@ pub mod geometry;
 mod labels;
 mod lanes;
 mod layers;
+mod paths;
+mod placing;
+mod ports;
 mod routes;
 
 use fencepost_litmus::execution::Execution;

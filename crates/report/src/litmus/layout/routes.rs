@@ -13,6 +13,15 @@ pub(super) enum Side {
     Right,
 }
 
+impl Side {
+    pub(super) fn opposite(self) -> Side {
+        match self {
+            Side::Left => Side::Right,
+            Side::Right => Side::Left,
+        }
+    }
+}
+
 /// The way of an arrow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Route {
