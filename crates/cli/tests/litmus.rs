@@ -80,10 +80,8 @@ fn json_has_a_line_per_test_and_model() {
                 .as_str()
                 .is_some_and(|file| file.starts_with("litmus/x86-tso/"))
         );
-        assert_eq!(
-            object["witnesses_checked"],
-            object["states"].as_array().map(Vec::len).into()
-        );
+        let states = object["states"].as_array().expect("states").len();
+        assert_eq!(object["witnesses_checked"].as_u64(), Some(states as u64));
     }
     let n6 = |model| {
         let found = objects

@@ -18,6 +18,9 @@ use crate::thread::Fault;
 /// How many final states have their witnesses checked without being asked for.
 pub const CHECKED_WITNESSES: usize = 1_000;
 
+/// How many executions the axioms look at before they give up; some tens of seconds.
+const MOST_EXECUTIONS: u64 = 2_000_000;
+
 /// How to answer.
 pub struct Options<'a> {
     /// Where the machine ends early.
@@ -197,6 +200,7 @@ impl Answer<'_> {
     fn compare_with_axioms(&mut self, options: &Options<'_>) -> Result<(), AnswerError> {
         let limits = axioms::Limits {
             should_stop: options.limits.stop,
+            executions: MOST_EXECUTIONS,
             ..axioms::Limits::default()
         };
         let found = axioms::explore(self.test, &self.model, &limits);

@@ -38,11 +38,15 @@ fn of_machine(test: &Test, model: &MemoryModel, context: &str) -> BTreeSet<Vec<u
 /// How many reads-from maps of a test are looked at. Most have fewer.
 const MOST_EXECUTIONS: u64 = 4000;
 
+/// How many events a thread has before it is cut. Without loops it has fewer.
+const MOST_EVENTS: usize = 24;
+
 /// The final states of the axioms, each with a witness that was judged, and whether they are all.
 fn of_axioms(test: &Test, model: &MemoryModel, context: &str) -> (BTreeSet<Vec<u64>>, bool) {
     let mut states = BTreeSet::new();
     let limits = axioms::Limits {
         executions: MOST_EXECUTIONS,
+        events_per_thread: MOST_EVENTS,
         ..axioms::Limits::default()
     };
     let summary = axioms::explore_with(test, model, &limits, |found| {
@@ -87,6 +91,7 @@ fn assert_engines_agree(test: &Test, context: &str) -> bool {
 fn assert_safety_agrees(test: &Test, model: &MemoryModel, context: &str) -> bool {
     let limits = axioms::Limits {
         executions: MOST_EXECUTIONS,
+        events_per_thread: MOST_EVENTS,
         ..axioms::Limits::default()
     };
     let (trace, summary) = axioms::find_cyclic_trace(test, model, &limits).unwrap();
@@ -94,6 +99,8 @@ fn assert_safety_agrees(test: &Test, model: &MemoryModel, context: &str) -> bool
     match robust::check(test, model, &robust::Limits::default()) {
         robust::Safety::Safe => assert!(trace.is_none(), "called safe: {context}\n{trace:#?}"),
         robust::Safety::Unsafe { .. } => assert!(may_be_unsafe, "called unsafe: {context}"),
+        // A loop that writes other values again and again has no end.
+        robust::Safety::Unknown(_) if summary.cut.is_some() => {}
         other => panic!("{other:?}: {context}"),
     }
     trace.is_none()
@@ -130,9 +137,6 @@ fn safety_of_tests_that_wait_in_loops_is_what_enumeration_says() {
     let (mut safe, mut not) = (0, 0);
     for seed in common::seeds(50) {
         let test = random_waiting_test(&mut Random::new(seed));
-        if listing(&test).contains("LOCK MOV") {
-            continue;
-        }
         for model in &MemoryModel::ALL {
             let context = format!("seed {seed}, {model:?}:\n{}", listing(&test));
             match assert_safety_agrees(&test, model, &context) {
@@ -202,10 +206,6 @@ fn safety_is_what_enumeration_says() {
         let mut random = Random::new(seed);
         let accesses = 4 + random.below(6) as usize;
         let test = random_test(&mut random, accesses);
-        if listing(&test).contains("LOCK MOV") {
-            // No instruction of the processor only reads and is locked whatever it reads.
-            continue;
-        }
         for model in &MemoryModel::ALL {
             let context = format!("seed {seed}, {model:?}:\n{}", listing(&test));
             match assert_safety_agrees(&test, model, &context) {

@@ -23,7 +23,7 @@ use program::LitmusProgram;
 pub struct Limits {
     /// The most executions.
     pub max_executions: u64,
-    /// The most steps in one execution.
+    /// The most steps in one execution, besides those of threads that wait in loops.
     pub max_steps: u64,
     /// The most time.
     pub max_time: Option<Duration>,
@@ -38,6 +38,9 @@ impl Default for Limits {
         }
     }
 }
+
+/// How many executions of a test are looked at in which some are too long.
+const MOST_BESIDE_LONG_ONES: u64 = 50;
 
 /// An instruction that takes part in a violation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,7 +120,8 @@ fn watched(model: &MemoryModel) -> Watched {
 pub fn check(test: &Test, model: &MemoryModel, limits: &Limits) -> Safety {
     let mut settings = Settings {
         watched: watched(model),
-        max_steps: limits.max_steps,
+        // Threads that wait for ever take some hundred turns each before that is certain.
+        max_steps: limits.max_steps + 4_000 * test.threads.len() as u64,
         max_executions: Some(limits.max_executions),
         max_time: limits.max_time,
         ..Settings::default()
@@ -127,9 +131,19 @@ pub fn check(test: &Test, model: &MemoryModel, limits: &Limits) -> Safety {
         explore(program, settings, &mut |_| ControlFlow::Continue(()))
     };
     let mut report = run(&settings);
-    let is_fault = |problem: &Problem<_>| matches!(problem, Problem::Fault(_));
-    if report.findings.iter().any(|found| is_fault(&found.problem)) {
-        // A test that can deadlock, or an execution that is too long: the others count all the same.
+    let first_fault = report
+        .findings
+        .iter()
+        .find_map(|found| match &found.problem {
+            Problem::Fault(fault) => Some(fault),
+            Problem::StoreBuffer(_) => None,
+        });
+    if let Some(fault) = first_fault {
+        // A test that can deadlock, or an execution that is too long: the others count all the same. But with
+        // executions that are too long the test will not be found safe, and there may be very many of them.
+        if let Fault::StepLimit { .. } = fault {
+            settings.max_executions = Some(limits.max_executions.min(MOST_BESIDE_LONG_ONES));
+        }
         settings.goes_on = true;
         report = run(&settings);
     }

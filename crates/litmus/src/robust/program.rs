@@ -2,7 +2,7 @@
 //! consistent.
 //!
 //! A locked instruction is one step, an unlocked one that reads and writes is two. Fences are seen by the
-//! monitor only. A thread that comes back to a load with nothing changed says that it spins;
+//! monitor only. A thread that comes back to a load or a locked instruction with nothing changed says that it spins;
 //! the explorer then lets it sleep until something that it read has changed.
 
 use fencepost_explore::{
@@ -20,7 +20,7 @@ use crate::thread::{Fault, Layout, Pending, Runner, View};
 struct Running {
     position: u32,
     registers: Vec<u64>,
-    /// The registers at each load since the thread last wrote.
+    /// The registers at each load and locked instruction since the thread last changed memory.
     arrivals: FxHashMap<u32, Vec<u64>>,
     is_spinning: bool,
 }
@@ -93,7 +93,7 @@ impl<'a> LitmusProgram<'a> {
         loop {
             let fence = match self.runner(thread).advance()? {
                 Pending::Fence(fence) => fence,
-                Pending::Load(_) => {
+                Pending::Load(_) | Pending::BeginLocked => {
                     self.arrive(thread);
                     return Ok(());
                 }
@@ -146,7 +146,11 @@ impl<'a> LitmusProgram<'a> {
         let compares = operations
             .iter()
             .take_while(|o| !matches!(o, Operation::EndLocked));
-        let mut effect = Effect::Write;
+        let writes = |operation: &Operation| matches!(operation, Operation::Store { .. });
+        let mut effect = match compares.clone().any(writes) {
+            true => Effect::Write,
+            false => Effect::Read,
+        };
         let mut compared = None;
         for operation in compares {
             match *operation {
@@ -212,7 +216,8 @@ impl<'a> LitmusProgram<'a> {
             .accesses
             .push(self.access(thread, operation, written.or(Some(before))));
         self.runner(thread).passed();
-        if written.is_some() {
+        // A lock that is still taken is tried again and again: nothing has changed.
+        if written.is_some_and(|value| value != before) {
             self.has_written(thread);
         }
         Ok(())

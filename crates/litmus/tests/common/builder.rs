@@ -318,8 +318,9 @@ pub fn random_waiting_test(random: &mut Random) -> Test {
             let start = code.operations.len() as u32;
             let register = code.registers;
             let cell = random.below(cells as u64) as usize;
-            let mut waiting = match random.below(4) {
+            let mut waiting = match random.below(6) {
                 0 => code.clone().locked_load(register, cell),
+                5 => code.clone().exchange(register, cell, random.below(2)),
                 1 => code.clone().fence(Fence::Full).load(register, cell),
                 _ => code.clone().load(register, cell),
             };

@@ -182,6 +182,16 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
         result.output += &log::block(&answer, seconds);
         show::show_witnesses(&answer, arguments, &mut result.output);
     }
+    if arguments.cross_check && !answer.is_cross_checked && answer.cut().is_none() {
+        result.is_limited = true;
+        let _ = writeln!(
+            result.error,
+            "warning: {}: the axioms did not come to an end for {} under {}; what they found is there, but was not all",
+            path.display(),
+            test.name,
+            model.name()
+        );
+    }
     if let Some(cut) = answer.cut() {
         let _ = writeln!(
             result.error,
