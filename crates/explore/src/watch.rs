@@ -6,6 +6,7 @@
 //! its thread ([`Passing`]); before that there is nothing to see.
 
 use fencepost_memory::{Access, LockedDrains, MemoryModel};
+use fencepost_monitor::clocks::{SharedClocks, SparseClocks};
 use fencepost_monitor::{
     ByAddress, ByWriter, ExplainError, Finding, Monitor, OutOfMemoryLimit, Passing, RelaxedOrder,
     Rewind, Violation, WatchLimits, Watcher, WatcherMark,
@@ -22,9 +23,11 @@ pub enum Watched {
     Pso(LockedDrains),
 }
 
+type GoingBack<M> = Watcher<M, SharedClocks>;
+
 /// A watcher that can go back.
 struct Rewinding<M: Monitor> {
-    watcher: Watcher<M>,
+    watcher: GoingBack<M>,
     /// Where the watcher was after each event; first, before any. Events that it has not been fed
     /// yet are not there.
     marks: Vec<WatcherMark>,
@@ -36,10 +39,8 @@ impl<M: Monitor + Rewind> Rewinding<M> {
             witness_window: 0,
             memory,
         };
-        let mut watcher = Watcher::with_limits(monitor, limits);
-        watcher.keep_journal();
         Rewinding {
-            watcher,
+            watcher: Watcher::going_back(monitor, limits),
             marks: Vec::new(),
         }
     }
@@ -51,7 +52,7 @@ impl<M: Monitor + Rewind> Rewinding<M> {
         &mut self,
         ends: &[u32],
         accesses: &[Access],
-        mut found: impl FnMut(&Watcher<M>, usize, Violation),
+        mut found: impl FnMut(&GoingBack<M>, usize, Violation),
     ) -> Result<(), OutOfMemoryLimit> {
         while self.marks.len() < ends.len() {
             let first = match self.marks.len() {
@@ -89,8 +90,8 @@ impl<M: Monitor + Rewind> Rewinding<M> {
 
 enum Inner {
     Nothing,
-    Tso(Rewinding<RelaxedOrder<ByWriter>>),
-    Pso(Rewinding<RelaxedOrder<ByAddress>>),
+    Tso(Rewinding<RelaxedOrder<ByWriter, SharedClocks>>),
+    Pso(Rewinding<RelaxedOrder<ByAddress, SparseClocks>>),
 }
 
 /// Whether the monitor sees a violation in an execution with these accesses. Also if it has too little memory
@@ -128,7 +129,10 @@ impl Watch {
     pub(crate) fn new(watched: Watched, memory: usize) -> Self {
         let inner = match watched {
             Watched::Nothing => Inner::Nothing,
-            Watched::Tso => Inner::Tso(Rewinding::new(RelaxedOrder::tso(), memory)),
+            Watched::Tso => Inner::Tso(Rewinding::new(
+                RelaxedOrder::tso_for_short_interleavings(),
+                memory,
+            )),
             Watched::Pso(locked) => Inner::Pso(Rewinding::new(RelaxedOrder::pso(locked), memory)),
         };
         Watch {
@@ -207,7 +211,7 @@ impl Watch {
 }
 
 fn explain<M: Monitor>(
-    watcher: &Watcher<M>,
+    watcher: &GoingBack<M>,
     accesses: &[Access],
     at: usize,
     violation: Violation,

@@ -13,7 +13,7 @@ use std::hint::select_unpredictable;
 
 use fencepost_memory::{Access, Address, CoherenceIndex, Event, Operation, ThreadId};
 
-use crate::clocks::{Clocks, DenseClocks, Row, address_rows};
+use crate::clocks::{DenseClocks, Row, ThreadClocks, address_rows};
 use crate::history::WriteHistory;
 use crate::journal::{Mark, Rewind};
 use crate::violation::Placed;
@@ -32,8 +32,8 @@ struct AddressState {
 
 /// Tracks happens-before over one interleaving, event by event.
 #[derive(Clone, Debug, Default)]
-pub struct HappensBefore {
-    clocks: DenseClocks,
+pub struct HappensBefore<C = DenseClocks> {
+    clocks: C,
     threads: Vec<ThreadState>,
     addresses: Vec<AddressState>,
     history: WriteHistory,
@@ -49,32 +49,45 @@ struct Replaced {
     operation: Operation,
     last: Option<Placed>,
     last_accessor: Option<ThreadId>,
+}
+
+/// A state of a [`HappensBefore`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BeforeMark {
+    events: u64,
     clocks: Mark,
 }
 
-impl Rewind for HappensBefore {
-    fn keep_journal(&mut self) {
+/// Going back.
+impl<C: ThreadClocks + Rewind> HappensBefore<C> {
+    /// Notes changes from now on.
+    pub fn keep_journal(&mut self) {
         self.journal.get_or_insert_default();
         self.clocks.keep_journal();
     }
 
+    /// The present state, to come back to.
     #[inline]
-    fn mark(&self) -> Mark {
-        Mark(self.position as usize)
+    pub fn mark(&self) -> BeforeMark {
+        BeforeMark {
+            events: self.position,
+            clocks: self.clocks.mark(),
+        }
     }
 
-    fn rewind(&mut self, mark: Mark) -> bool {
+    /// Goes back to where `mark` was taken. False if too much has been forgotten for that; then
+    /// nothing has happened.
+    pub fn rewind(&mut self, mark: BeforeMark) -> bool {
         let Some(journal) = &mut self.journal else {
             return false;
         };
         // Forgetting writes has emptied the journal.
-        if (self.position as usize - journal.len()) > mark.0 {
+        if self.position - journal.len() as u64 > mark.events {
             return false;
         }
-        while self.position as usize > mark.0 {
+        while self.position > mark.events {
             let replaced = journal.pop().expect("it reaches so far");
             self.position -= 1;
-            self.clocks.rewind(replaced.clocks);
             self.threads[replaced.thread.index()].last = replaced.last;
             if let Some(address) = replaced.operation.address() {
                 self.addresses[address.index()].last_accessor = replaced.last_accessor;
@@ -83,11 +96,11 @@ impl Rewind for HappensBefore {
                 }
             }
         }
-        true
+        self.clocks.rewind(mark.clocks)
     }
 }
 
-impl HappensBefore {
+impl<C: ThreadClocks> HappensBefore<C> {
     /// Makes room for the thread and the address of `access`.
     #[inline]
     pub fn admit(&mut self, access: &Access) {
@@ -135,14 +148,13 @@ impl HappensBefore {
                 operation,
                 last: self.threads[thread.index()].last,
                 last_accessor: address.and_then(|a| self.addresses[a.index()].last_accessor),
-                clocks: self.clocks.mark(),
             });
         }
-        self.clocks.raise(own, thread.index(), event.issue.0);
+        let mark = (thread.index(), event.issue.0);
         self.threads[thread.index()].last = Some(placed);
         self.position += 1;
         let Some(address) = operation.address() else {
-            return;
+            return self.clocks.raise(own, mark.0, mark.1);
         };
         let state = &mut self.addresses[address.index()];
         state.last_accessor = Some(thread);
@@ -154,16 +166,19 @@ impl HappensBefore {
             // Reads and writes alike, a read with its own row for the last write's.
             let from = select_unpredictable(writes, all, last_write);
             let to = select_unpredictable(writes, last_write, own);
-            self.clocks.step([own, from], [], [own, all, to]);
+            self.clocks
+                .step_raising([own, from], mark, [own, all, to]);
         } else if writes {
-            self.clocks.step([own, all], [], [own, all, last_write]);
+            let outputs = [own, all, last_write];
+            self.clocks.step_raising([own, all], mark, outputs);
         } else {
             match self.history.latest(address) {
                 // Whoever knows the last write knows all that flowed into it.
                 Some(write) if !Self::knows(&self.clocks, own, write) => {
-                    self.clocks.step([own, last_write], [], [own, all]);
+                    let inputs = [own, last_write];
+                    self.clocks.step_raising(inputs, mark, [own, all]);
                 }
-                _ => self.clocks.step([own], [], [own, all]),
+                _ => self.clocks.step_raising([own], mark, [own, all]),
             }
         }
         if writes {
@@ -175,7 +190,7 @@ impl HappensBefore {
     }
 
     #[inline]
-    fn knows(clocks: &DenseClocks, row: Row, event: &Placed) -> bool {
+    fn knows(clocks: &C, row: Row, event: &Placed) -> bool {
         clocks.get(row, event.thread().index()) >= event.event.issue.0
     }
 
@@ -312,7 +327,7 @@ impl HappensBefore {
 }
 
 #[cfg(test)]
-impl HappensBefore {
+impl<C: ThreadClocks> HappensBefore<C> {
     pub(crate) fn forget_unreachable_writes_now(&mut self) {
         self.forget_unreachable_writes();
     }

@@ -1,0 +1,253 @@
+//! Clocks that share their timestamps.
+//!
+//! An event's timestamp flows out to several clocks, and mostly it is all that they are from then on. So a
+//! clock is only the number of a timestamp, and timestamps are written once and never changed: what an event
+//! costs is one new timestamp. To take events back, the clocks get their old numbers back, and the timestamps
+//! that were added are dropped.
+//!
+//! The timestamps grow with the interleaving. That suits who runs short interleavings, of which each begins
+//! like the one before.
+
+use super::{CHUNK, Chunk, Clocks, Row, ThreadClocks, merged};
+use crate::journal::{Mark, Rewind};
+
+/// The timestamp of clocks that know nothing.
+const ZERO: u32 = 0;
+
+/// Clocks as numbers of timestamps.
+#[derive(Clone, Debug, Default)]
+pub struct SharedClocks {
+    /// Chunks per timestamp.
+    width: usize,
+    /// The timestamps one after the other, the first of them zero.
+    chunks: Vec<Chunk>,
+    /// How many there are.
+    count: u32,
+    /// The timestamp of each clock.
+    rows: Vec<u32>,
+    journal: Option<Vec<Change>>,
+}
+
+/// A clock got another timestamp.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    row: u32,
+    before: u32,
+    /// How many timestamps there were before the event.
+    timestamps: u32,
+}
+
+impl Rewind for SharedClocks {
+    fn keep_journal(&mut self) {
+        self.journal.get_or_insert_default();
+    }
+
+    #[inline]
+    fn mark(&self) -> Mark {
+        Mark(self.journal.as_ref().map_or(0, Vec::len))
+    }
+
+    fn rewind(&mut self, mark: Mark) -> bool {
+        let Some(journal) = &mut self.journal else {
+            return false;
+        };
+        let mut timestamps = None;
+        while journal.len() > mark.0 {
+            let change = journal.pop().expect("it is longer");
+            self.rows[change.row as usize] = change.before;
+            timestamps = Some(change.timestamps);
+        }
+        if let Some(timestamps) = timestamps {
+            self.count = timestamps;
+            self.chunks.truncate(timestamps as usize * self.width);
+        }
+        true
+    }
+}
+
+impl SharedClocks {
+    #[inline]
+    fn timestamp(&self, number: u32) -> &[Chunk] {
+        &self.chunks[number as usize * self.width..][..self.width]
+    }
+
+    /// Adds a timestamp that begins as a copy of another. Returns its number.
+    #[inline]
+    fn push_copy(&mut self, number: u32) -> u32 {
+        let start = number as usize * self.width;
+        self.chunks.extend_from_within(start..start + self.width);
+        self.count += 1;
+        self.count - 1
+    }
+
+    /// Merges a timestamp into the last one.
+    #[inline]
+    fn merge_into_last(&mut self, number: u32) {
+        let start = self.chunks.len() - self.width;
+        let (earlier, last) = self.chunks.split_at_mut(start);
+        let from = &earlier[number as usize * self.width..][..self.width];
+        for (into, from) in last.iter_mut().zip(from) {
+            *into = merged(*into, *from);
+        }
+    }
+
+    /// The timestamp that two make together: one of them, if it has the other in it.
+    #[inline]
+    fn join(&mut self, one: u32, other: u32) -> u32 {
+        if one == other || other == ZERO {
+            return one;
+        }
+        if one == ZERO {
+            return other;
+        }
+        let (mut is_below, mut is_above) = (true, true);
+        for (a, b) in self.timestamp(one).iter().zip(self.timestamp(other)) {
+            let both = merged(*a, *b);
+            is_below &= both == *b;
+            is_above &= both == *a;
+        }
+        if is_below {
+            return other;
+        }
+        if is_above {
+            return one;
+        }
+        let both = self.push_copy(one);
+        self.merge_into_last(other);
+        both
+    }
+
+    #[inline]
+    fn set(&mut self, row: Row, before: u32, after: u32, timestamps: u32) {
+        if let Some(journal) = &mut self.journal {
+            journal.push(Change {
+                row: row.0,
+                before,
+                timestamps,
+            });
+        }
+        self.rows[row.0 as usize] = after;
+    }
+}
+
+impl ThreadClocks for SharedClocks {
+    fn row(&self, row: Row) -> &[u64] {
+        self.timestamp(self.rows[row.0 as usize]).as_flattened()
+    }
+}
+
+impl Clocks for SharedClocks {
+    fn add_rows(&mut self, count: u32) -> Row {
+        let first = Row(u32::try_from(self.rows.len()).expect("fewer than 2^32 clocks"));
+        self.rows.resize(self.rows.len() + count as usize, ZERO);
+        first
+    }
+
+    fn reserve_groups(&mut self, count: usize) {
+        let wanted = count.div_ceil(CHUNK);
+        if wanted <= self.width {
+            return;
+        }
+        let width = wanted.max(self.width + self.width / 2);
+        self.count = self.count.max(1);
+        let mut chunks = vec![[0; CHUNK]; self.count as usize * width];
+        if self.width > 0 {
+            let old = self.chunks.chunks_exact(self.width);
+            for (new, old) in chunks.chunks_exact_mut(width).zip(old) {
+                new[..self.width].copy_from_slice(old);
+            }
+        }
+        self.width = width;
+        self.chunks = chunks;
+    }
+
+    #[inline]
+    fn get(&self, row: Row, group: usize) -> u64 {
+        let number = self.rows[row.0 as usize] as usize;
+        self.chunks[number * self.width + group / CHUNK][group % CHUNK]
+    }
+
+    #[inline]
+    fn step<const I: usize, const M: usize, const O: usize>(
+        &mut self,
+        inputs: [Row; I],
+        marks: [(usize, u64); M],
+        outputs: [Row; O],
+    ) {
+        let before = self.count;
+        let inputs = inputs.map(|row| self.rows[row.0 as usize]);
+        let timestamp = if M == 0 {
+            let others = inputs[1..].iter();
+            others.fold(inputs[0], |one, &other| self.join(one, other))
+        } else {
+            let timestamp = self.push_copy(inputs[0]);
+            for &other in &inputs[1..] {
+                if other != inputs[0] && other != ZERO {
+                    self.merge_into_last(other);
+                }
+            }
+            let last = self.chunks.len() - self.width;
+            for (group, value) in marks {
+                let slot = &mut self.chunks[last + group / CHUNK][group % CHUNK];
+                *slot = value.max(*slot);
+            }
+            timestamp
+        };
+        for output in outputs {
+            let old = self.rows[output.0 as usize];
+            let new = match inputs.contains(&old) {
+                true => timestamp,
+                false => self.join(old, timestamp),
+            };
+            if new != old {
+                self.set(output, old, new, before);
+            }
+        }
+    }
+
+    #[inline]
+    fn step_raising<const I: usize, const O: usize>(
+        &mut self,
+        inputs: [Row; I],
+        mark: (usize, u64),
+        outputs: [Row; O],
+    ) {
+        self.step(inputs, [mark], outputs);
+    }
+
+    #[inline]
+    fn raise(&mut self, row: Row, group: usize, value: u64) {
+        if self.get(row, group) < value {
+            self.step([row], [(group, value)], [row]);
+        }
+    }
+
+    /// A merge that is not needed may add a timestamp.
+    #[inline]
+    fn merges_are_cheap(&self) -> bool {
+        false
+    }
+
+    fn reset(&mut self) {
+        self.rows.fill(ZERO);
+        self.chunks.truncate(self.width);
+        self.count = self.count.min(1);
+        self.journal.iter_mut().for_each(Vec::clear);
+    }
+
+    fn memory(&self) -> usize {
+        let journal = self.journal.as_ref().map_or(0, Vec::capacity);
+        self.chunks.capacity() * size_of::<Chunk>()
+            + self.rows.capacity() * size_of::<u32>()
+            + journal * size_of::<Change>()
+    }
+
+    /// What is in the timestamps of new clocks is counted when they have it.
+    fn memory_with(&self, rows: usize, groups: usize) -> usize {
+        let width = groups.div_ceil(CHUNK).max(self.width);
+        let timestamps = (self.count.max(1) as usize).saturating_mul(width);
+        let timestamps = timestamps.saturating_mul(size_of::<Chunk>());
+        let rows = rows.saturating_mul(size_of::<u32>());
+        self.memory().max(timestamps.saturating_add(rows))
+    }
+}
