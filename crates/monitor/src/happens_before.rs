@@ -9,13 +9,14 @@
 //! monitors. What they ask of it: which is the latest write to an address that happens before
 //! the last event of a thread? See [`HappensBefore::latest_known_write`].
 
+use std::borrow::Cow;
 use std::hint::select_unpredictable;
 
 use fencepost_memory::{Access, Address, CoherenceIndex, Event, Operation, ThreadId};
 
 use crate::clocks::{DenseClocks, Row, ThreadClocks, address_rows};
 use crate::history::WriteHistory;
-use crate::journal::{Mark, Rewind};
+use crate::journal::{FIRST_EVENTS, Mark, Rewind};
 use crate::violation::Placed;
 
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +63,8 @@ pub struct BeforeMark {
 impl<C: ThreadClocks + Rewind> HappensBefore<C> {
     /// Notes changes from now on.
     pub fn keep_journal(&mut self) {
-        self.journal.get_or_insert_default();
+        self.journal
+            .get_or_insert_with(|| Vec::with_capacity(FIRST_EVENTS));
         self.clocks.keep_journal();
     }
 
@@ -109,15 +111,17 @@ impl<C: ThreadClocks> HappensBefore<C> {
             let row = self.clocks.add_rows(1);
             self.threads.push(ThreadState { row, last: None });
         }
-        if let Some(address) = access.operation.address() {
-            while self.addresses.len() <= address.index() {
-                let row = self.clocks.add_rows(address_rows::COUNT);
-                self.addresses.push(AddressState {
-                    row,
-                    last_accessor: None,
-                });
-                self.history.add_address();
-            }
+        if let Some(address) = access.operation.address()
+            && self.addresses.len() <= address.index()
+        {
+            let missing = address.index() + 1 - self.addresses.len();
+            let first = self.clocks.add_rows(missing as u32 * address_rows::COUNT);
+            let states = (0..missing as u32).map(|number| AddressState {
+                row: first.offset(number * address_rows::COUNT),
+                last_accessor: None,
+            });
+            self.addresses.extend(states);
+            self.history.add_addresses(missing);
         }
     }
 
@@ -170,7 +174,7 @@ impl<C: ThreadClocks> HappensBefore<C> {
                 .step_raising([own, from], mark, [own, all, to]);
         } else if writes {
             let outputs = [own, all, last_write];
-            self.clocks.step_raising([own, all], mark, outputs);
+            self.clocks.overwrite_raising([own, all], mark, outputs);
         } else {
             match self.history.latest(address) {
                 // Whoever knows the last write knows all that flowed into it.
@@ -321,7 +325,8 @@ impl<C: ThreadClocks> HappensBefore<C> {
         let clocks = &self.clocks;
         rows.sort_by_key(|&(owner, row)| (owner, clocks.get(row, owner.index())));
         self.journal.iter_mut().for_each(Vec::clear);
-        let rows: Vec<&[u64]> = rows.iter().map(|&(_, row)| clocks.row(row)).collect();
+        let rows: Vec<Cow<'_, [u64]>> = rows.iter().map(|&(_, row)| clocks.row(row)).collect();
+        let rows: Vec<&[u64]> = rows.iter().map(|row| &**row).collect();
         self.history.forget_all_but_latest_of(&rows);
     }
 }

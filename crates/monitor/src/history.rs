@@ -62,9 +62,10 @@ impl Default for WriteHistory {
 impl WriteHistory {
     pub(crate) const BYTES_PER_ADDRESS: usize = size_of::<Writes>();
 
-    pub(crate) fn add_address(&mut self) {
-        self.addresses.push(Writes::default());
-        self.limit += SLACK_PER_ADDRESS;
+    pub(crate) fn add_addresses(&mut self, count: usize) {
+        let addresses = self.addresses.len() + count;
+        self.addresses.resize_with(addresses, Writes::default);
+        self.limit += SLACK_PER_ADDRESS * count;
     }
 
     #[inline]

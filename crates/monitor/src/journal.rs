@@ -4,6 +4,9 @@
 //! What has a journal notes each change with what was there before. A journal grows with the
 //! interleaving, so it is kept only by who asks for one.
 
+/// For so many events a journal has room from the beginning: most executions of small programs have no more.
+pub(crate) const FIRST_EVENTS: usize = 64;
+
 /// A place in a journal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Mark(pub(crate) usize);

@@ -242,10 +242,10 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
             self.threads
                 .push(self.clocks.add_rows(self.rows_per_thread()));
         }
-        while self.addresses.len() < addresses {
-            self.addresses
-                .push(self.clocks.add_rows(address_rows::COUNT));
-        }
+        let missing = (addresses - self.addresses.len()) as u32;
+        let first = self.clocks.add_rows(missing * address_rows::COUNT);
+        let rows = (0..missing).map(|number| first.offset(number * address_rows::COUNT));
+        self.addresses.extend(rows);
     }
 
     #[inline]
@@ -383,10 +383,21 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
                 let outputs = [loads, stores, fences, all];
                 self.clocks.step([kept, last_write], [], outputs);
             }
+            Operation::Store(_) if self.stores_in_order => {
+                let inputs = [kept, self.before_write(last_write, all)];
+                let outputs = [stores, all, last_write];
+                self.clocks.overwrite(inputs, [G::group(next)], outputs);
+            }
             Operation::Store(_) => {
                 let inputs = [kept, self.before_write(last_write, all)];
                 let outputs = [fences, all, last_write];
                 self.clocks.step(inputs, [G::group(next)], outputs);
+            }
+            // Here all that precedes a load precedes a store, and there is no other row.
+            _ if self.stores_in_order => {
+                let inputs = [kept, self.before_write(last_write, all)];
+                let outputs = [loads, stores, all, last_write];
+                self.clocks.overwrite(inputs, [G::group(next)], outputs);
             }
             _ => {
                 let inputs = [kept, self.before_write(last_write, all)];

@@ -1,6 +1,18 @@
 //! Clocks as rows of one matrix.
 
-use super::{CHUNK, Chunk, Clocks, Row, ThreadClocks, merged};
+use std::borrow::Cow;
+
+use super::{Clocks, Row, ThreadClocks};
+
+/// Groups are processed in chunks of this many, so that the loops unroll.
+const CHUNK: usize = 4;
+
+type Chunk = [u64; CHUNK];
+
+#[inline(always)]
+fn merged(a: Chunk, b: Chunk) -> Chunk {
+    std::array::from_fn(|i| a[i].max(b[i]))
+}
 
 /// Clocks as rows of one matrix.
 #[derive(Clone, Debug, Default)]
@@ -45,8 +57,9 @@ impl DenseClocks {
 }
 
 impl ThreadClocks for DenseClocks {
-    fn row(&self, row: Row) -> &[u64] {
-        self.chunks[row.0 as usize * self.width..][..self.width].as_flattened()
+    fn row(&self, row: Row) -> Cow<'_, [u64]> {
+        let chunks = &self.chunks[row.0 as usize * self.width..][..self.width];
+        Cow::Borrowed(chunks.as_flattened())
     }
 }
 

@@ -16,6 +16,8 @@
 //! that are addresses, of which there may be many, and [`SharedClocks`] for groups that are
 //! threads where interleavings are short and are taken back again and again.
 
+use std::borrow::Cow;
+
 mod dense;
 mod shared;
 mod sparse;
@@ -80,6 +82,30 @@ pub trait Clocks {
         self.step(inputs, [], outputs);
     }
 
+    /// As [`step_raising`](Self::step_raising), where whatever is in the outputs is in the inputs
+    /// too: the outputs become the timestamp.
+    #[inline]
+    fn overwrite_raising<const I: usize, const O: usize>(
+        &mut self,
+        inputs: [Row; I],
+        mark: (usize, u64),
+        outputs: [Row; O],
+    ) {
+        self.step_raising(inputs, mark, outputs);
+    }
+
+    /// As [`step`](Self::step), where whatever is in the outputs is in the inputs too: the outputs
+    /// become the timestamp.
+    #[inline]
+    fn overwrite<const I: usize, const M: usize, const O: usize>(
+        &mut self,
+        inputs: [Row; I],
+        marks: [(usize, u64); M],
+        outputs: [Row; O],
+    ) {
+        self.step(inputs, marks, outputs);
+    }
+
     /// Raises a group in one clock.
     fn raise(&mut self, row: Row, group: usize, value: u64);
 
@@ -100,17 +126,7 @@ pub trait Clocks {
 /// Clocks whose groups are threads: few, so that a clock has a value for each.
 pub trait ThreadClocks: Clocks + Default {
     /// The values of a clock, by group.
-    fn row(&self, row: Row) -> &[u64];
-}
-
-/// Groups are processed in chunks of this many, so that the loops unroll.
-const CHUNK: usize = 4;
-
-type Chunk = [u64; CHUNK];
-
-#[inline(always)]
-fn merged(a: Chunk, b: Chunk) -> Chunk {
-    std::array::from_fn(|i| a[i].max(b[i]))
+    fn row(&self, row: Row) -> Cow<'_, [u64]>;
 }
 
 #[cfg(test)]

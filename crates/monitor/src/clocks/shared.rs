@@ -8,8 +8,26 @@
 //! The timestamps grow with the interleaving. That suits who runs short interleavings, of which each begins
 //! like the one before.
 
-use super::{CHUNK, Chunk, Clocks, Row, ThreadClocks, merged};
-use crate::journal::{Mark, Rewind};
+use std::borrow::Cow;
+
+use super::{Clocks, Row, ThreadClocks};
+use crate::journal::{FIRST_EVENTS, Mark, Rewind};
+
+/// Groups are processed in chunks of this many, so that the loops unroll.
+const CHUNK: usize = 4;
+
+/// Half the size of what is counted elsewhere: so many events are in no interleaving that is short.
+type Chunk = [u32; CHUNK];
+
+#[inline(always)]
+fn merged(a: Chunk, b: Chunk) -> Chunk {
+    std::array::from_fn(|i| a[i].max(b[i]))
+}
+
+#[inline]
+fn narrow(value: u64) -> u32 {
+    u32::try_from(value).expect("an interleaving that is taken back has less than 2^32 events")
+}
 
 /// The timestamp of clocks that know nothing.
 const ZERO: u32 = 0;
@@ -39,7 +57,9 @@ struct Change {
 
 impl Rewind for SharedClocks {
     fn keep_journal(&mut self) {
-        self.journal.get_or_insert_default();
+        let changes = 4 * FIRST_EVENTS;
+        self.journal
+            .get_or_insert_with(|| Vec::with_capacity(changes));
     }
 
     #[inline]
@@ -117,22 +137,52 @@ impl SharedClocks {
         both
     }
 
+    /// What flows in, with the marks.
     #[inline]
-    fn set(&mut self, row: Row, before: u32, after: u32, timestamps: u32) {
-        if let Some(journal) = &mut self.journal {
+    fn timestamp_of<const I: usize, const M: usize>(
+        &mut self,
+        inputs: [u32; I],
+        marks: [(usize, u64); M],
+    ) -> u32 {
+        if M == 0 {
+            let others = inputs[1..].iter();
+            return others.fold(inputs[0], |one, &other| self.join(one, other));
+        }
+        let timestamp = self.push_copy(inputs[0]);
+        for &other in &inputs[1..] {
+            if other != inputs[0] && other != ZERO {
+                self.merge_into_last(other);
+            }
+        }
+        let start = self.chunks.len() - self.width;
+        for (group, value) in marks {
+            let slot = &mut self.chunks[start + group / CHUNK][group % CHUNK];
+            *slot = narrow(value).max(*slot);
+        }
+        timestamp
+    }
+
+    /// Gives a clock a timestamp; `timestamps` is how many there were before the event.
+    #[inline]
+    fn set(&mut self, row: Row, after: u32, timestamps: u32) {
+        let slot = &mut self.rows[row.0 as usize];
+        let before = std::mem::replace(slot, after);
+        if let Some(journal) = &mut self.journal
+            && before != after
+        {
             journal.push(Change {
                 row: row.0,
                 before,
                 timestamps,
             });
         }
-        self.rows[row.0 as usize] = after;
     }
 }
 
 impl ThreadClocks for SharedClocks {
-    fn row(&self, row: Row) -> &[u64] {
-        self.timestamp(self.rows[row.0 as usize]).as_flattened()
+    fn row(&self, row: Row) -> Cow<'_, [u64]> {
+        let values = self.timestamp(self.rows[row.0 as usize]).as_flattened();
+        values.iter().copied().map(u64::from).collect()
     }
 }
 
@@ -150,7 +200,9 @@ impl Clocks for SharedClocks {
         }
         let width = wanted.max(self.width + self.width / 2);
         self.count = self.count.max(1);
-        let mut chunks = vec![[0; CHUNK]; self.count as usize * width];
+        let room = FIRST_EVENTS.max(self.count as usize) * width;
+        let mut chunks = Vec::with_capacity(room);
+        chunks.resize(self.count as usize * width, [0; CHUNK]);
         if self.width > 0 {
             let old = self.chunks.chunks_exact(self.width);
             for (new, old) in chunks.chunks_exact_mut(width).zip(old) {
@@ -164,7 +216,7 @@ impl Clocks for SharedClocks {
     #[inline]
     fn get(&self, row: Row, group: usize) -> u64 {
         let number = self.rows[row.0 as usize] as usize;
-        self.chunks[number * self.width + group / CHUNK][group % CHUNK]
+        u64::from(self.chunks[number * self.width + group / CHUNK][group % CHUNK])
     }
 
     #[inline]
@@ -176,32 +228,29 @@ impl Clocks for SharedClocks {
     ) {
         let before = self.count;
         let inputs = inputs.map(|row| self.rows[row.0 as usize]);
-        let timestamp = if M == 0 {
-            let others = inputs[1..].iter();
-            others.fold(inputs[0], |one, &other| self.join(one, other))
-        } else {
-            let timestamp = self.push_copy(inputs[0]);
-            for &other in &inputs[1..] {
-                if other != inputs[0] && other != ZERO {
-                    self.merge_into_last(other);
-                }
-            }
-            let last = self.chunks.len() - self.width;
-            for (group, value) in marks {
-                let slot = &mut self.chunks[last + group / CHUNK][group % CHUNK];
-                *slot = value.max(*slot);
-            }
-            timestamp
-        };
+        let timestamp = self.timestamp_of(inputs, marks);
         for output in outputs {
             let old = self.rows[output.0 as usize];
             let new = match inputs.contains(&old) {
                 true => timestamp,
                 false => self.join(old, timestamp),
             };
-            if new != old {
-                self.set(output, old, new, before);
-            }
+            self.set(output, new, before);
+        }
+    }
+
+    #[inline]
+    fn overwrite<const I: usize, const M: usize, const O: usize>(
+        &mut self,
+        inputs: [Row; I],
+        marks: [(usize, u64); M],
+        outputs: [Row; O],
+    ) {
+        let before = self.count;
+        let inputs = inputs.map(|row| self.rows[row.0 as usize]);
+        let timestamp = self.timestamp_of(inputs, marks);
+        for output in outputs {
+            self.set(output, timestamp, before);
         }
     }
 
@@ -216,9 +265,19 @@ impl Clocks for SharedClocks {
     }
 
     #[inline]
+    fn overwrite_raising<const I: usize, const O: usize>(
+        &mut self,
+        inputs: [Row; I],
+        mark: (usize, u64),
+        outputs: [Row; O],
+    ) {
+        self.overwrite(inputs, [mark], outputs);
+    }
+
+    #[inline]
     fn raise(&mut self, row: Row, group: usize, value: u64) {
         if self.get(row, group) < value {
-            self.step([row], [(group, value)], [row]);
+            self.overwrite([row], [(group, value)], [row]);
         }
     }
 
