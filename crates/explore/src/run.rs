@@ -482,8 +482,8 @@ impl<P: Program> Run<P> {
     fn feed_watch(&mut self) -> Result<(), Fault<P::Error>> {
         let (findings, past) = (&mut self.findings, &self.past);
         self.watch
-            .add(&self.performed.accesses, |violation, explain| {
-                findings.violation(violation, explain, past);
+            .add(&self.performed.accesses, |violation, interleaving| {
+                findings.violation(violation, interleaving, past);
             })
             .map_err(Fault::OutOfMemory)
     }

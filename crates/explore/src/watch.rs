@@ -8,7 +8,7 @@
 use fencepost_memory::{Access, LockedDrains, MemoryModel};
 use fencepost_monitor::clocks::{SharedClocks, SparseClocks};
 use fencepost_monitor::{
-    ByAddress, ByWriter, ExplainError, Finding, Monitor, OutOfMemoryLimit, Passing, RelaxedOrder,
+    ByAddress, ByWriter, Monitor, OutOfMemoryLimit, Passing, RelaxedOrder,
     Rewind, Violation, WatchLimits, Watcher, WatcherMark,
 };
 
@@ -23,11 +23,9 @@ pub enum Watched {
     Pso(LockedDrains),
 }
 
-type GoingBack<M> = Watcher<M, SharedClocks>;
-
 /// A watcher that can go back.
 struct Rewinding<M: Monitor> {
-    watcher: GoingBack<M>,
+    watcher: Watcher<M, SharedClocks>,
     /// Where the watcher was after each event; first, before any. Events that it has not been fed
     /// yet are not there.
     marks: Vec<WatcherMark>,
@@ -52,7 +50,7 @@ impl<M: Monitor + Rewind> Rewinding<M> {
         &mut self,
         ends: &[u32],
         accesses: &[Access],
-        mut found: impl FnMut(&GoingBack<M>, usize, Violation),
+        mut found: impl FnMut(usize, Violation),
     ) -> Result<(), OutOfMemoryLimit> {
         while self.marks.len() < ends.len() {
             let first = match self.marks.len() {
@@ -61,7 +59,7 @@ impl<M: Monitor + Rewind> Rewinding<M> {
             };
             for at in first..ends[self.marks.len()] as usize {
                 if let Some(violation) = self.watcher.observe(accesses[at])? {
-                    found(&self.watcher, at, violation);
+                    found(at, violation);
                 }
             }
             self.marks.push(self.watcher.mark());
@@ -101,17 +99,6 @@ pub fn shows_violation(watched: Watched, accesses: Vec<Access>) -> bool {
     let mut is_seen = false;
     let result = watch.add(&accesses, |_, _| is_seen = true);
     is_seen || result.is_err()
-}
-
-/// A violation that an execution showed, with its explanation.
-#[derive(Clone, Debug)]
-pub struct Shown {
-    /// The violation.
-    pub violation: Violation,
-    /// Its cycle and witness.
-    pub explained: Result<Finding, ExplainError>,
-    /// The execution up to it.
-    pub interleaving: Vec<Access>,
 }
 
 /// The monitor and the accesses of the execution so far.
@@ -177,11 +164,11 @@ impl Watch {
     }
 
     /// Adds the accesses of one event (or those before the first). Calls `found` for each
-    /// violation, with a way to explain it.
+    /// violation, with the accesses up to it.
     pub(crate) fn add(
         &mut self,
         accesses: &[Access],
-        mut found: impl FnMut(&Violation, &dyn Fn() -> Shown),
+        mut found: impl FnMut(&Violation, &[Access]),
     ) -> Result<(), OutOfMemoryLimit> {
         self.accesses.extend_from_slice(accesses);
         self.ends.push(self.accesses.len() as u32);
@@ -194,34 +181,16 @@ impl Watch {
         }
         let (ends, all) = (&self.ends, &self.accesses);
         let shown = std::mem::replace(&mut self.shown, all.len());
+        let found = |at: usize, violation: Violation| {
+            if at >= shown {
+                found(&violation, &all[..=at]);
+            }
+        };
         match &mut self.inner {
             Inner::Nothing => Ok(()),
-            Inner::Tso(rewinding) => rewinding.feed(ends, all, |watcher, at, violation| {
-                if at >= shown {
-                    found(&violation, &|| explain(watcher, all, at, violation));
-                }
-            }),
-            Inner::Pso(rewinding) => rewinding.feed(ends, all, |watcher, at, violation| {
-                if at >= shown {
-                    found(&violation, &|| explain(watcher, all, at, violation));
-                }
-            }),
+            Inner::Tso(rewinding) => rewinding.feed(ends, all, found),
+            Inner::Pso(rewinding) => rewinding.feed(ends, all, found),
         }
-    }
-}
-
-fn explain<M: Monitor>(
-    watcher: &GoingBack<M>,
-    accesses: &[Access],
-    at: usize,
-    violation: Violation,
-) -> Shown {
-    let from = violation.pending.position as usize;
-    let explained = watcher.explain_from(&violation, accesses[from..=at].to_vec());
-    Shown {
-        violation,
-        explained,
-        interleaving: accesses[..=at].to_vec(),
     }
 }
 
