@@ -1,9 +1,7 @@
 //! What has been found: counted, and kept once for each kind.
 
 use fencepost_memory::Access;
-use fencepost_monitor::{
-    ExplainError, Finding, Recorded, Tally, Violation, explain_interleaving,
-};
+use fencepost_monitor::{ExplainError, Finding, Recorded, Tally, Violation, explain_interleaving};
 
 use crate::fault::Fault;
 use crate::past::Past;

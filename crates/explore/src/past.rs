@@ -367,13 +367,15 @@ impl Past {
         });
     }
 
-    /// A thread has joined another, and then made these threads.
-    pub(crate) fn join(&mut self, by: ThreadId, ended: ThreadId, spawned: &[ThreadId]) {
+    /// A thread has joined others, and then made these threads.
+    pub(crate) fn join(&mut self, by: ThreadId, ended: &[ThreadId], spawned: &[ThreadId]) {
         let bound = spawned.iter().chain([&by]).max();
         self.admit_threads(bound.map_or(0, |thread| thread.index() + 1));
         let (row, known) = (self.rows(), self.known_to(by));
         self.push_row(known);
-        self.join_into_last(self.known_to(ended));
+        for &ended in ended {
+            self.join_into_last(self.known_to(ended));
+        }
         self.joins.push(JoinedThread {
             by,
             known,

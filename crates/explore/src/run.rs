@@ -101,6 +101,7 @@ impl<P: Program> Run<P> {
     /// Begins an execution and repeats the events of the past.
     pub(crate) fn begin(&mut self) -> Result<(), Fault<P::Error>> {
         self.performed.clear();
+        self.performed.is_repeated = self.watch.has_begun();
         self.is_running = true;
         self.program
             .start(&mut self.performed)
@@ -115,9 +116,11 @@ impl<P: Program> Run<P> {
         } else {
             self.watch.rewind(self.past.len());
         }
+        self.performed.is_repeated = true;
         for position in 0..self.past.len() {
             self.repeat(position as u32)?;
         }
+        self.performed.is_repeated = false;
         Ok(())
     }
 
@@ -379,8 +382,14 @@ impl<P: Program> Run<P> {
             } else {
                 &self.watched
             },
-            spawned: &self.performed.spawned,
+            spawned: match self.performed.joined.is_empty() {
+                true => &self.performed.spawned,
+                false => &[],
+            },
         });
+        if !self.performed.joined.is_empty() {
+            self.note_joins(thread, 0);
+        }
         self.steps += 1;
         let result = result.and_then(|()| {
             self.note_moved(thread);
@@ -452,14 +461,28 @@ impl<P: Program> Run<P> {
 
     fn join(&mut self, by: ThreadId, ended: ThreadId, is_new: bool) -> Result<(), P::Error> {
         let before = self.performed.spawned.len();
+        self.performed.joined.clear();
+        self.performed.joined.push(ended);
         let result = self.program.step(by, 0, &mut self.performed);
-        let spawned = &self.performed.spawned[before..];
         if is_new {
-            self.past.join(by, ended, spawned);
+            self.note_joins(by, before);
         }
         self.moved.push(by);
+        let spawned = &self.performed.spawned[before..];
         self.moved.extend_from_slice(spawned);
         result
+    }
+
+    /// Tells the past what a thread has joined, and then made: the threads from the one with this number on.
+    fn note_joins(&mut self, by: ThreadId, first_spawned: usize) {
+        let spawned = &self.performed.spawned[first_spawned..];
+        // What nobody can learn from it any more need not be known.
+        let is_over = spawned.is_empty()
+            && self.program.standing(by) == Standing::Ended
+            && !self.program.may_be_joined(by);
+        if !is_over {
+            self.past.join(by, &self.performed.joined, spawned);
+        }
     }
 
     /// A hint that waits touches each object that it watches once, as it is now.

@@ -8,8 +8,8 @@
 use fencepost_memory::{Access, LockedDrains, MemoryModel};
 use fencepost_monitor::clocks::{SharedClocks, SparseClocks};
 use fencepost_monitor::{
-    ByAddress, ByWriter, Monitor, OutOfMemoryLimit, Passing, RelaxedOrder,
-    Rewind, Violation, WatchLimits, Watcher, WatcherMark,
+    ByAddress, ByWriter, Monitor, OutOfMemoryLimit, Passing, RelaxedOrder, Rewind, Violation,
+    WatchLimits, Watcher, WatcherMark,
 };
 
 /// The machine for which programs are checked.

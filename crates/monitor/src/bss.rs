@@ -25,7 +25,11 @@ use crate::violation::Placed;
 
 /// Lines 5 and 6 of Fig. 4, lines 4 and 5 of Fig. 5: `pending` happens before the last event
 /// (`prev`) of another thread, whose next event is `next`.
-fn can_overtake<C: ThreadClocks>(pending: &Placed, next: &Placed, before: &HappensBefore<C>) -> bool {
+fn can_overtake<C: ThreadClocks>(
+    pending: &Placed,
+    next: &Placed,
+    before: &HappensBefore<C>,
+) -> bool {
     let thread = next.thread();
     pending.thread() != thread
         && before.last_of(thread).is_some()

@@ -8,8 +8,8 @@ use fencepost_memory::{
     Trace, order,
 };
 
-use crate::watcher::{WatchLimits, Watcher};
 use crate::clocks::ThreadClocks;
+use crate::watcher::{WatchLimits, Watcher};
 use crate::{BssPso, BssTso, Monitor, RelaxedOrder, Sober};
 
 /// A set of events of a short interleaving, as bits.

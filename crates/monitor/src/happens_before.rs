@@ -170,8 +170,7 @@ impl<C: ThreadClocks> HappensBefore<C> {
             // Reads and writes alike, a read with its own row for the last write's.
             let from = select_unpredictable(writes, all, last_write);
             let to = select_unpredictable(writes, last_write, own);
-            self.clocks
-                .step_raising([own, from], mark, [own, all, to]);
+            self.clocks.step_raising([own, from], mark, [own, all, to]);
         } else if writes {
             let outputs = [own, all, last_write];
             self.clocks.overwrite_raising([own, all], mark, outputs);

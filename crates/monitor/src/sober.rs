@@ -104,7 +104,12 @@ impl Sober {
     }
 
     /// Fig. 2, lines 6 to 17.
-    fn judge<C: ThreadClocks>(&self, next: &Placed, a: Address, before: &HappensBefore<C>) -> Option<Placed> {
+    fn judge<C: ThreadClocks>(
+        &self,
+        next: &Placed,
+        a: Address,
+        before: &HappensBefore<C>,
+    ) -> Option<Placed> {
         let p = next.thread();
         let last_read = self.processors[p.index()].lc();
         for write in self.locations[a.index()].writes.iter().rev() {

@@ -129,4 +129,3 @@ impl Clocks for DenseClocks {
         chunks.saturating_mul(size_of::<Chunk>())
     }
 }
-
