@@ -391,10 +391,7 @@ impl<P: Program> Run<P> {
             self.note_joins(thread, 0);
         }
         self.steps += 1;
-        let result = result.and_then(|()| {
-            self.note_moved(thread);
-            self.join_ended(true)
-        });
+        let result = result.and_then(|()| self.join_after(thread, true));
         self.feed_watch()?;
         result.map_err(Fault::Program)
     }
@@ -402,8 +399,11 @@ impl<P: Program> Run<P> {
     /// Takes over what was touched, and adds what the operation is taken to touch.
     #[inline]
     fn complete_touches(&mut self, intent: Intent) {
-        self.touches.extend_from_slice(&self.performed.touches);
-        if let Some(partners) = &mut self.partners {
+        // What was there has served its purpose. Swapped, not copied: both keep their memory.
+        std::mem::swap(&mut self.touches, &mut self.performed.touches);
+        if let Some(partners) = &mut self.partners
+            && Partners::may_be_of(intent)
+        {
             let program = &self.program;
             partners.complete(intent, &mut self.touches, |object| program.state(object));
         }
@@ -419,9 +419,24 @@ impl<P: Program> Run<P> {
         self.partners.as_mut().is_some_and(Partners::take_news)
     }
 
-    fn note_moved(&mut self, thread: ThreadId) {
+    /// Lets threads join those that have ended with the step of this one.
+    #[inline]
+    fn join_after(&mut self, thread: ThreadId, is_new: bool) -> Result<(), P::Error> {
+        if self.performed.spawned.is_empty() && !self.may_join_or_be_joined(thread) {
+            return Ok(());
+        }
         self.moved.push(thread);
         self.moved.extend_from_slice(&self.performed.spawned);
+        self.join_ended(is_new)
+    }
+
+    #[inline]
+    fn may_join_or_be_joined(&self, thread: ThreadId) -> bool {
+        match self.program.standing(thread) {
+            Standing::Before { intent, .. } => matches!(intent, Intent::Join(_)),
+            Standing::Ended => !self.joining.is_empty(),
+            Standing::Absent => false,
+        }
     }
 
     /// Lets threads join those that have ended. That commutes with everything, so it is done at once
@@ -542,9 +557,8 @@ impl<P: Program> Run<P> {
             .step(thread, outcome, &mut self.performed)
             .map_err(Fault::Program)?;
         if expected == Intent::Hint {
-            return self.repeat_joins(thread);
+            return self.join_after(thread, false).map_err(Fault::Program);
         }
-        self.touches.clear();
         self.complete_touches(expected);
         let links = self.past.links_mut(position);
         let mut is_same = self.touches.len() == links.len();
@@ -556,12 +570,7 @@ impl<P: Program> Run<P> {
         if !is_same {
             return Err(diverged(&self.program));
         }
-        self.repeat_joins(thread)
-    }
-
-    fn repeat_joins(&mut self, thread: ThreadId) -> Result<(), Fault<P::Error>> {
-        self.note_moved(thread);
-        self.join_ended(false).map_err(Fault::Program)
+        self.join_after(thread, false).map_err(Fault::Program)
     }
 
     /// The fault of a thread that is not about to do what it was about to do in another execution

@@ -23,6 +23,9 @@ pub enum Watched {
     Pso(LockedDrains),
 }
 
+/// There is room for so many events from the beginning.
+const FIRST_EVENTS: usize = 64;
+
 /// A watcher that can go back.
 struct Rewinding<M: Monitor> {
     watcher: Watcher<M, SharedClocks>,
@@ -39,7 +42,7 @@ impl<M: Monitor + Rewind> Rewinding<M> {
         };
         Rewinding {
             watcher: Watcher::going_back(monitor, limits),
-            marks: Vec::new(),
+            marks: Vec::with_capacity(FIRST_EVENTS),
         }
     }
 
@@ -126,8 +129,8 @@ impl Watch {
             inner,
             passing: Passing::new(watched.model()),
             shown: 0,
-            accesses: Vec::new(),
-            ends: Vec::new(),
+            accesses: Vec::with_capacity(FIRST_EVENTS),
+            ends: Vec::with_capacity(FIRST_EVENTS),
         }
     }
 

@@ -16,7 +16,7 @@ use fencepost_memory::{Access, Address, CoherenceIndex, Event, Operation, Thread
 
 use crate::clocks::{DenseClocks, Row, ThreadClocks, address_rows};
 use crate::history::WriteHistory;
-use crate::journal::{FIRST_EVENTS, Mark, Rewind};
+use crate::journal::{FIRST_ADDRESSES, FIRST_EVENTS, FIRST_THREADS, Mark, Rewind};
 use crate::violation::Placed;
 
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +66,9 @@ impl<C: ThreadClocks + Rewind> HappensBefore<C> {
         self.journal
             .get_or_insert_with(|| Vec::with_capacity(FIRST_EVENTS));
         self.clocks.keep_journal();
+        self.threads.reserve(FIRST_THREADS);
+        self.addresses.reserve(FIRST_ADDRESSES);
+        self.history.reserve(FIRST_ADDRESSES);
     }
 
     /// The present state, to come back to.
@@ -144,18 +147,19 @@ impl<C: ThreadClocks> HappensBefore<C> {
         let event = &placed.event;
         let (thread, operation) = (event.thread(), event.operation());
         let writes = operation.writes();
-        let own = self.threads[thread.index()].row;
+        let state = &mut self.threads[thread.index()];
+        let own = state.row;
+        let last = state.last.replace(placed);
         if let Some(journal) = &mut self.journal {
             let address = operation.address();
             journal.push(Replaced {
                 thread,
                 operation,
-                last: self.threads[thread.index()].last,
+                last,
                 last_accessor: address.and_then(|a| self.addresses[a.index()].last_accessor),
             });
         }
         let mark = (thread.index(), event.issue.0);
-        self.threads[thread.index()].last = Some(placed);
         self.position += 1;
         let Some(address) = operation.address() else {
             return self.clocks.raise(own, mark.0, mark.1);

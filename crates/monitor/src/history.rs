@@ -62,6 +62,11 @@ impl Default for WriteHistory {
 impl WriteHistory {
     pub(crate) const BYTES_PER_ADDRESS: usize = size_of::<Writes>();
 
+    /// Makes room for so many more addresses.
+    pub(crate) fn reserve(&mut self, addresses: usize) {
+        self.addresses.reserve(addresses);
+    }
+
     pub(crate) fn add_addresses(&mut self, count: usize) {
         let addresses = self.addresses.len() + count;
         self.addresses.resize_with(addresses, Writes::default);

@@ -4,8 +4,11 @@
 //! What has a journal notes each change with what was there before. A journal grows with the
 //! interleaving, so it is kept only by who asks for one.
 
-/// For so many events a journal has room from the beginning: most executions of small programs have no more.
+/// For so many events, threads and addresses what has a journal has room from the beginning: small programs have
+/// no more.
 pub(crate) const FIRST_EVENTS: usize = 64;
+pub(crate) const FIRST_THREADS: usize = 8;
+pub(crate) const FIRST_ADDRESSES: usize = 40;
 
 /// A place in a journal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]

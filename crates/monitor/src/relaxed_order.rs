@@ -43,7 +43,7 @@ use crate::clocks::{
     Clocks, DenseClocks, Row, SharedClocks, SparseClocks, ThreadClocks, address_rows,
 };
 use crate::happens_before::HappensBefore;
-use crate::journal::{Mark, Rewind};
+use crate::journal::{FIRST_ADDRESSES, FIRST_THREADS, Mark, Rewind};
 use crate::monitor::Monitor;
 use crate::violation::Placed;
 
@@ -490,6 +490,8 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
 impl<G: Grouping, C: Rewind> Rewind for RelaxedOrder<G, C> {
     fn keep_journal(&mut self) {
         self.clocks.keep_journal();
+        self.threads.reserve(FIRST_THREADS);
+        self.addresses.reserve(FIRST_ADDRESSES);
     }
 
     #[inline]

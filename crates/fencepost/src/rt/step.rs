@@ -271,14 +271,19 @@ impl<'execution> Step<'execution> {
 
     #[inline]
     fn emit_only(&mut self, events: Events, value: u64) {
+        // With store buffers the operation is also asked whether it has waited for what it must wait for.
+        let is_known = self.execution.performed_mut().is_repeated;
+        if !is_known || self.execution.buffers.are_there() {
+            self.tell(events, value);
+        }
+    }
+
+    fn tell(&mut self, events: Events, value: u64) {
         if self.execution.buffers.are_there() {
             self.obey_buffer(events);
         }
         if self.execution.has_insertions {
             return self.emit_with_insertions(events, value);
-        }
-        if self.execution.performed_mut().is_repeated {
-            return;
         }
         for operation in [events.barrier, events.operation] {
             if let Some(operation) = operation {

@@ -16,8 +16,9 @@ use crate::journal::{FIRST_EVENTS, Mark, Rewind};
 /// Groups are processed in chunks of this many, so that the loops unroll.
 const CHUNK: usize = 4;
 
-/// Half the size of what is counted elsewhere: so many events are in no interleaving that is short.
-type Chunk = [u32; CHUNK];
+/// Half the size of what is counted elsewhere: so many events are in no interleaving that is short. Signed, because
+/// every processor can compare several such numbers at once.
+type Chunk = [i32; CHUNK];
 
 #[inline(always)]
 fn merged(a: Chunk, b: Chunk) -> Chunk {
@@ -25,9 +26,12 @@ fn merged(a: Chunk, b: Chunk) -> Chunk {
 }
 
 #[inline]
-fn narrow(value: u64) -> u32 {
-    u32::try_from(value).expect("an interleaving that is taken back has less than 2^32 events")
+fn narrow(value: u64) -> i32 {
+    i32::try_from(value).expect("an interleaving that is taken back has less than 2^31 events")
 }
+
+/// So many clocks have room from the beginning.
+const FIRST_ROWS: usize = 128;
 
 /// The timestamp of clocks that know nothing.
 const ZERO: u32 = 0;
@@ -60,6 +64,7 @@ impl Rewind for SharedClocks {
         let changes = 4 * FIRST_EVENTS;
         self.journal
             .get_or_insert_with(|| Vec::with_capacity(changes));
+        self.rows.reserve(FIRST_ROWS);
     }
 
     #[inline]
@@ -91,24 +96,19 @@ impl SharedClocks {
         &self.chunks[number as usize * self.width..][..self.width]
     }
 
-    /// Adds a timestamp that begins as a copy of another. Returns its number.
+    /// Adds a timestamp that is two others together. Returns its number.
     #[inline]
-    fn push_copy(&mut self, number: u32) -> u32 {
-        let start = number as usize * self.width;
-        self.chunks.extend_from_within(start..start + self.width);
+    fn push_merged(&mut self, one: u32, other: u32) -> u32 {
+        let (width, start) = (self.width, self.chunks.len());
+        self.chunks.resize(start + width, [0; CHUNK]);
+        let (earlier, last) = self.chunks.split_at_mut(start);
+        let one = &earlier[one as usize * width..][..width];
+        let other = &earlier[other as usize * width..][..width];
+        for ((into, one), other) in last.iter_mut().zip(one).zip(other) {
+            *into = merged(*one, *other);
+        }
         self.count += 1;
         self.count - 1
-    }
-
-    /// Merges a timestamp into the last one.
-    #[inline]
-    fn merge_into_last(&mut self, number: u32) {
-        let start = self.chunks.len() - self.width;
-        let (earlier, last) = self.chunks.split_at_mut(start);
-        let from = &earlier[number as usize * self.width..][..self.width];
-        for (into, from) in last.iter_mut().zip(from) {
-            *into = merged(*into, *from);
-        }
     }
 
     /// The timestamp that two make together: one of them, if it has the other in it.
@@ -120,21 +120,22 @@ impl SharedClocks {
         if one == ZERO {
             return other;
         }
-        let (mut is_below, mut is_above) = (true, true);
+        // A difference is negative where the first number is below the second; none is so large that it wraps.
+        let (mut rises, mut falls) = ([0; CHUNK], [0; CHUNK]);
         for (a, b) in self.timestamp(one).iter().zip(self.timestamp(other)) {
-            let both = merged(*a, *b);
-            is_below &= both == *b;
-            is_above &= both == *a;
+            for i in 0..CHUNK {
+                rises[i] |= b[i].wrapping_sub(a[i]);
+                falls[i] |= a[i].wrapping_sub(b[i]);
+            }
         }
-        if is_below {
+        let is_any_negative = |all: [i32; CHUNK]| all.iter().fold(0, |any, one| any | one) < 0;
+        if !is_any_negative(rises) {
             return other;
         }
-        if is_above {
+        if !is_any_negative(falls) {
             return one;
         }
-        let both = self.push_copy(one);
-        self.merge_into_last(other);
-        both
+        self.push_merged(one, other)
     }
 
     /// What flows in, with the marks.
@@ -148,11 +149,9 @@ impl SharedClocks {
             let others = inputs[1..].iter();
             return others.fold(inputs[0], |one, &other| self.join(one, other));
         }
-        let timestamp = self.push_copy(inputs[0]);
-        for &other in &inputs[1..] {
-            if other != inputs[0] && other != ZERO {
-                self.merge_into_last(other);
-            }
+        let mut timestamp = inputs[0];
+        for &other in &inputs[1.min(I - 1)..] {
+            timestamp = self.push_merged(timestamp, other);
         }
         let start = self.chunks.len() - self.width;
         for (group, value) in marks {
@@ -182,7 +181,7 @@ impl SharedClocks {
 impl ThreadClocks for SharedClocks {
     fn row(&self, row: Row) -> Cow<'_, [u64]> {
         let values = self.timestamp(self.rows[row.0 as usize]).as_flattened();
-        values.iter().copied().map(u64::from).collect()
+        values.iter().map(|&value| value as u64).collect()
     }
 }
 
@@ -216,7 +215,7 @@ impl Clocks for SharedClocks {
     #[inline]
     fn get(&self, row: Row, group: usize) -> u64 {
         let number = self.rows[row.0 as usize] as usize;
-        u64::from(self.chunks[number * self.width + group / CHUNK][group % CHUNK])
+        self.chunks[number * self.width + group / CHUNK][group % CHUNK] as u64
     }
 
     #[inline]
