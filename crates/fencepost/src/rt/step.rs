@@ -285,11 +285,15 @@ impl<'execution> Step<'execution> {
         if self.execution.has_insertions {
             return self.emit_with_insertions(events, value);
         }
-        for operation in [events.barrier, events.operation] {
-            if let Some(operation) = operation {
-                let access = self.access(operation, value);
-                self.execution.performed_mut().accesses.push(access);
-            }
+        let mut tell_of = |operation: Operation| {
+            let access = self.access(operation, value);
+            self.execution.performed_mut().accesses.push(access);
+        };
+        if let Some(barrier) = events.barrier {
+            tell_of(barrier);
+        }
+        if let Some(operation) = events.operation {
+            tell_of(operation);
         }
     }
 
