@@ -134,6 +134,8 @@ pub struct Performed {
     /// What the monitor is to see of it, in this order: the accesses of the operation, of
     /// the invisible part of the step, and of threads that began or ended.
     pub accesses: Vec<Access>,
+    /// Whether a thread may join others without having stopped for it: whether `joined` is looked at.
+    pub takes_joins: bool,
     /// Whether the step was taken before, in an execution that began in the same way. Then its accesses are
     /// known, and may be left out.
     pub is_repeated: bool,
@@ -189,7 +191,7 @@ pub trait Program {
     /// thread to its next operation. Only called if the operation can be performed. What it does
     /// is added to `performed`. A join touches nothing; it is performed as soon as it can be, and
     /// is no step of an execution. A thread need not stop before one that is possible, if it has made no thread
-    /// in the step so far.
+    /// in the step so far and `performed` takes joins.
     fn step(
         &mut self,
         thread: ThreadId,

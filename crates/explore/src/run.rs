@@ -87,7 +87,10 @@ impl<P: Program> Run<P> {
             was_bounded: false,
             spin: settings.spin,
             max_steps: settings.max_steps,
-            performed: Performed::default(),
+            performed: Performed {
+                takes_joins: true,
+                ..Performed::default()
+            },
             partners: None,
             touches: Vec::new(),
             watched: Vec::new(),

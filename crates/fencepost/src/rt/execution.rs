@@ -342,9 +342,11 @@ impl Execution {
     /// Whether the running thread can join another one without stopping before: it would be let go on at once, and
     /// what it does next happens after the join and before any thread that it makes.
     #[inline]
-    pub(crate) fn joins_at_once(&self, ended: ThreadId) -> bool {
+    pub(crate) fn joins_at_once(&mut self, ended: ThreadId) -> bool {
+        let takes_joins = self.performed_mut().takes_joins;
         let slot = &self.slots[self.thread.index()];
-        self.slots[ended.index()].status == Status::Ended
+        takes_joins
+            && self.slots[ended.index()].status == Status::Ended
             && self.stepping == Some(self.thread)
             && self.newborns.is_empty()
             && !self.buffers.are_there()
