@@ -1,20 +1,19 @@
 //! What has been found: counted, and kept once for each kind.
 
 use fencepost_memory::Access;
-use fencepost_monitor::{Recorded, Tally, Violation};
+use fencepost_monitor::{ExplainError, Finding, Recorded, Tally, Violation, explain_interleaving};
 
 use crate::fault::Fault;
 use crate::past::Past;
 use crate::run::schedule_of;
 use crate::schedule::Schedule;
 use crate::settings::Settings;
-use crate::watch::Shown;
 
 /// What was found.
 #[derive(Clone, Debug)]
 pub enum Problem<E> {
     /// The program is not store-buffer safe.
-    StoreBuffer(Box<Shown>),
+    StoreBuffer(Box<Violation>),
     /// The execution is wrong.
     Fault(Fault<E>),
 }
@@ -32,6 +31,20 @@ pub struct Found<E> {
     pub execution: u64,
 }
 
+impl<E> Found<E> {
+    /// The cycle and the checked witness of a store-buffer violation. None if it is something else.
+    ///
+    /// It is made of the interleaving alone, for who reports it: most of what is found is first run again.
+    pub fn explain(&self) -> Option<Result<Finding, ExplainError>> {
+        match &self.problem {
+            Problem::StoreBuffer(violation) => {
+                Some(explain_interleaving(violation, &self.interleaving))
+            }
+            Problem::Fault(_) => None,
+        }
+    }
+}
+
 impl<E: PartialEq> Found<E> {
     /// Whether the execution is wrong, and not only too large for the monitor.
     pub(crate) fn is_fault(&self) -> bool {
@@ -45,7 +58,7 @@ impl<E: PartialEq> Found<E> {
     fn is_same(&self, other: &Self) -> bool {
         match (&self.problem, &other.problem) {
             (Problem::StoreBuffer(one), Problem::StoreBuffer(two)) => {
-                one.violation.distinct_key() == two.violation.distinct_key()
+                one.distinct_key() == two.distinct_key()
             }
             (Problem::Fault(one), Problem::Fault(two)) => one == two,
             _ => false,
@@ -135,7 +148,7 @@ impl<E: Clone + PartialEq> Findings<E> {
     pub(crate) fn violation(
         &mut self,
         violation: &Violation,
-        explain: &dyn Fn() -> Shown,
+        interleaving: &[Access],
         past: &Past,
     ) {
         self.violations_at.push(past.len());
@@ -145,12 +158,10 @@ impl<E: Clone + PartialEq> Findings<E> {
         self.is_enough |= !self.goes_on;
         let is_new = matches!(self.tally.record(violation), Recorded::New(_));
         if is_new && self.kept.len() < self.capacity {
-            let mut shown = explain();
-            let interleaving = std::mem::take(&mut shown.interleaving);
             self.kept.push(Found {
-                problem: Problem::StoreBuffer(Box::new(shown)),
+                problem: Problem::StoreBuffer(Box::new(*violation)),
                 schedule: schedule_of(past),
-                interleaving,
+                interleaving: interleaving.to_vec(),
                 execution: self.execution,
             });
         }

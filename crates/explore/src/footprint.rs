@@ -39,7 +39,7 @@ impl Effect {
 }
 
 /// The objects that an operation touches.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Footprint {
     /// The first two; most operations have no more.
     inline: [Option<(Address, TouchKind)>; 2],
@@ -51,6 +51,18 @@ pub(crate) struct Footprint {
     pub(crate) is_barrier: bool,
     /// Whether it is what the operation will touch, and not only all that it may touch.
     pub(crate) is_exact: bool,
+}
+
+impl Clone for Footprint {
+    #[inline]
+    fn clone(&self) -> Self {
+        let mut more = Vec::new();
+        // Mostly there are none, and then there is nothing to call.
+        if !self.more.is_empty() {
+            more.clone_from(&self.more);
+        }
+        Footprint { more, ..*self }
+    }
 }
 
 impl Footprint {

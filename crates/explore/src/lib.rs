@@ -32,4 +32,4 @@ pub use findings::{Found, Problem};
 pub use program::{Condition, Effect, Intent, Performed, Program, Standing, Touch, TouchKind};
 pub use schedule::{Schedule, ScheduleError, Turn};
 pub use settings::{Settings, SpinRule, Strategy};
-pub use watch::{Shown, Watched, shows_violation};
+pub use watch::{Watched, shows_violation};

@@ -78,6 +78,12 @@ impl Partners {
         }
     }
 
+    /// Whether an operation may have some.
+    #[inline]
+    pub(crate) fn may_be_of(intent: Intent) -> bool {
+        Leader::of(intent).is_some()
+    }
+
     fn of_leader(&self, leader: Leader) -> &[Address] {
         self.table.get(&leader).map_or(&[], Vec::as_slice)
     }
@@ -96,7 +102,6 @@ impl Partners {
     }
 
     /// Learns from what an operation has touched, and adds what it is taken to touch.
-    #[inline]
     pub(crate) fn complete(
         &mut self,
         intent: Intent,

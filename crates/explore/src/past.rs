@@ -19,6 +19,9 @@ use crate::program::{Condition, Intent, Touch, TouchKind};
 /// A position in the execution, or a link: an index that may be missing.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// The width of a row is a multiple of this, so that merging two has no rest.
+const CHUNK: usize = 4;
+
 /// One touch of an object, linked to those before it.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
@@ -215,6 +218,21 @@ impl Past {
         self.is_in_row(earlier, self.events[later as usize].row)
     }
 
+    /// Whether an event happens after the one at `earlier` or is it, for who asks of many events.
+    #[inline]
+    pub(crate) fn happens_after(&self, earlier: u32) -> impl Fn(&Event) -> bool + '_ {
+        let earlier = &self.events[earlier as usize];
+        let (thread, index) = (earlier.thread.index(), earlier.index);
+        move |event| self.clocks[event.row as usize * self.width + thread] >= index
+    }
+
+    /// Whether an event happens before the one at `later` or is it, for who asks of many events.
+    #[inline]
+    pub(crate) fn happens_before(&self, later: u32) -> impl Fn(&Event) -> bool + '_ {
+        let row = self.clock(later);
+        move |event| row[event.thread.index()] >= event.index
+    }
+
     #[inline]
     fn is_in_row(&self, event: u32, row: u32) -> bool {
         let event = &self.events[event as usize];
@@ -278,16 +296,26 @@ impl Past {
             || footprint.may_meet(event.objects) && self.links(position).iter().any(conflicts)
     }
 
-    /// Makes room for threads below this number.
-    fn admit_threads(&mut self, bound: usize) {
-        if self.last_of_thread.len() < bound {
-            self.last_of_thread.resize(bound, NONE);
-            self.known.resize(bound, NONE);
+    /// Makes room for a thread and for those that it makes.
+    #[inline]
+    fn admit(&mut self, thread: ThreadId, spawned: &[ThreadId]) {
+        let highest = spawned
+            .iter()
+            .fold(thread, |highest, &other| highest.max(other));
+        if self.known.len() <= highest.index() {
+            self.admit_threads(highest.index() + 1);
         }
+    }
+
+    /// Makes room for threads below this number.
+    #[cold]
+    fn admit_threads(&mut self, bound: usize) {
+        self.last_of_thread.resize(bound, NONE);
+        self.known.resize(bound, NONE);
         if bound <= self.width {
             return;
         }
-        let width = bound.next_multiple_of(4).max(self.width * 3 / 2);
+        let width = bound.max(self.width * 3 / 2).next_multiple_of(CHUNK);
         let mut clocks = vec![0; self.rows() as usize * width];
         if self.width > 0 {
             let old = self.clocks.chunks_exact(self.width);
@@ -306,8 +334,7 @@ impl Past {
 
     /// Adds the next event and finds its races.
     pub(crate) fn push(&mut self, new: NewEvent<'_>) {
-        let bound = new.spawned.iter().chain([&new.thread]).max();
-        self.admit_threads(bound.map_or(0, |thread| thread.index() + 1));
+        self.admit(new.thread, new.spawned);
         let position = self.events.len() as u32;
         let previous = self.last_of(new.thread);
         let index = match previous {
@@ -322,7 +349,9 @@ impl Past {
                 Intent::Hint => self.find_races(new.thread, new.intent, new.watched),
                 _ => self.find_races(new.thread, new.intent, new.touches),
             }
-            self.races.append(&mut self.candidates);
+            if !self.candidates.is_empty() {
+                self.races.append(&mut self.candidates);
+            }
         }
         // The clock: what its thread knew, then what flows in.
         let (row, known) = (self.rows(), self.known_to(new.thread));
@@ -367,13 +396,14 @@ impl Past {
         });
     }
 
-    /// A thread has joined another, and then made these threads.
-    pub(crate) fn join(&mut self, by: ThreadId, ended: ThreadId, spawned: &[ThreadId]) {
-        let bound = spawned.iter().chain([&by]).max();
-        self.admit_threads(bound.map_or(0, |thread| thread.index() + 1));
+    /// A thread has joined others, and then made these threads.
+    pub(crate) fn join(&mut self, by: ThreadId, ended: &[ThreadId], spawned: &[ThreadId]) {
+        self.admit(by, spawned);
         let (row, known) = (self.rows(), self.known_to(by));
         self.push_row(known);
-        self.join_into_last(self.known_to(ended));
+        for &ended in ended {
+            self.join_into_last(self.known_to(ended));
+        }
         self.joins.push(JoinedThread {
             by,
             known,
@@ -468,8 +498,10 @@ impl Past {
         let last_row = self.clocks.len() - self.width;
         let (rows, last) = self.clocks.split_at_mut(last_row);
         let from = &rows[row as usize * self.width..][..self.width];
+        let (last, _) = last.as_chunks_mut::<CHUNK>();
+        let (from, _) = from.as_chunks::<CHUNK>();
         for (into, from) in last.iter_mut().zip(from) {
-            *into = (*into).max(*from);
+            *into = std::array::from_fn(|i| into[i].max(from[i]));
         }
     }
 

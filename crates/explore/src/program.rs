@@ -126,17 +126,27 @@ pub struct Touch {
 pub struct Performed {
     /// The objects that the operation touched, each once. The object of the intent first.
     pub touches: Vec<Touch>,
+    /// The threads that had ended and that the thread has joined after the operation and before it made
+    /// another thread, without having stopped for it.
+    pub joined: Vec<ThreadId>,
     /// The threads that were made during the step, after the operation.
     pub spawned: Vec<ThreadId>,
     /// What the monitor is to see of it, in this order: the accesses of the operation, of
     /// the invisible part of the step, and of threads that began or ended.
     pub accesses: Vec<Access>,
+    /// Whether a thread may join others without having stopped for it: whether `joined` is looked at.
+    pub takes_joins: bool,
+    /// Whether the step was taken before, in an execution that began in the same way. Then its accesses are
+    /// known, and may be left out.
+    pub is_repeated: bool,
 }
 
 impl Performed {
     /// Empties it for the next step.
+    #[inline]
     pub fn clear(&mut self) {
         self.touches.clear();
+        self.joined.clear();
         self.spawned.clear();
         self.accesses.clear();
     }
@@ -172,10 +182,16 @@ pub trait Program {
     /// Where in the source the thread's next operation is.
     fn location(&self, thread: ThreadId) -> Option<LocationId>;
 
+    /// Whether a thread may ever join this one.
+    fn may_be_joined(&self, _thread: ThreadId) -> bool {
+        true
+    }
+
     /// Performs the operation that the thread stands before, in one of its outcomes, and runs the
     /// thread to its next operation. Only called if the operation can be performed. What it does
     /// is added to `performed`. A join touches nothing; it is performed as soon as it can be, and
-    /// is no step of an execution.
+    /// is no step of an execution. A thread need not stop before one that is possible, if it has made no thread
+    /// in the step so far and `performed` takes joins.
     fn step(
         &mut self,
         thread: ThreadId,

@@ -87,7 +87,10 @@ impl<P: Program> Run<P> {
             was_bounded: false,
             spin: settings.spin,
             max_steps: settings.max_steps,
-            performed: Performed::default(),
+            performed: Performed {
+                takes_joins: true,
+                ..Performed::default()
+            },
             partners: None,
             touches: Vec::new(),
             watched: Vec::new(),
@@ -101,6 +104,7 @@ impl<P: Program> Run<P> {
     /// Begins an execution and repeats the events of the past.
     pub(crate) fn begin(&mut self) -> Result<(), Fault<P::Error>> {
         self.performed.clear();
+        self.performed.is_repeated = self.watch.has_begun();
         self.is_running = true;
         self.program
             .start(&mut self.performed)
@@ -115,9 +119,11 @@ impl<P: Program> Run<P> {
         } else {
             self.watch.rewind(self.past.len());
         }
+        self.performed.is_repeated = true;
         for position in 0..self.past.len() {
             self.repeat(position as u32)?;
         }
+        self.performed.is_repeated = false;
         Ok(())
     }
 
@@ -379,13 +385,16 @@ impl<P: Program> Run<P> {
             } else {
                 &self.watched
             },
-            spawned: &self.performed.spawned,
+            spawned: match self.performed.joined.is_empty() {
+                true => &self.performed.spawned,
+                false => &[],
+            },
         });
+        if !self.performed.joined.is_empty() {
+            self.note_joins(thread, 0);
+        }
         self.steps += 1;
-        let result = result.and_then(|()| {
-            self.note_moved(thread);
-            self.join_ended(true)
-        });
+        let result = result.and_then(|()| self.join_after(thread, true));
         self.feed_watch()?;
         result.map_err(Fault::Program)
     }
@@ -393,8 +402,11 @@ impl<P: Program> Run<P> {
     /// Takes over what was touched, and adds what the operation is taken to touch.
     #[inline]
     fn complete_touches(&mut self, intent: Intent) {
-        self.touches.extend_from_slice(&self.performed.touches);
-        if let Some(partners) = &mut self.partners {
+        // What was there has served its purpose. Swapped, not copied: both keep their memory.
+        std::mem::swap(&mut self.touches, &mut self.performed.touches);
+        if let Some(partners) = &mut self.partners
+            && Partners::may_be_of(intent)
+        {
             let program = &self.program;
             partners.complete(intent, &mut self.touches, |object| program.state(object));
         }
@@ -410,9 +422,24 @@ impl<P: Program> Run<P> {
         self.partners.as_mut().is_some_and(Partners::take_news)
     }
 
-    fn note_moved(&mut self, thread: ThreadId) {
+    /// Lets threads join those that have ended with the step of this one.
+    #[inline]
+    fn join_after(&mut self, thread: ThreadId, is_new: bool) -> Result<(), P::Error> {
+        if self.performed.spawned.is_empty() && !self.may_join_or_be_joined(thread) {
+            return Ok(());
+        }
         self.moved.push(thread);
         self.moved.extend_from_slice(&self.performed.spawned);
+        self.join_ended(is_new)
+    }
+
+    #[inline]
+    fn may_join_or_be_joined(&self, thread: ThreadId) -> bool {
+        match self.program.standing(thread) {
+            Standing::Before { intent, .. } => matches!(intent, Intent::Join(_)),
+            Standing::Ended => !self.joining.is_empty(),
+            Standing::Absent => false,
+        }
     }
 
     /// Lets threads join those that have ended. That commutes with everything, so it is done at once
@@ -452,14 +479,28 @@ impl<P: Program> Run<P> {
 
     fn join(&mut self, by: ThreadId, ended: ThreadId, is_new: bool) -> Result<(), P::Error> {
         let before = self.performed.spawned.len();
+        self.performed.joined.clear();
+        self.performed.joined.push(ended);
         let result = self.program.step(by, 0, &mut self.performed);
-        let spawned = &self.performed.spawned[before..];
         if is_new {
-            self.past.join(by, ended, spawned);
+            self.note_joins(by, before);
         }
         self.moved.push(by);
+        let spawned = &self.performed.spawned[before..];
         self.moved.extend_from_slice(spawned);
         result
+    }
+
+    /// Tells the past what a thread has joined, and then made: the threads from the one with this number on.
+    fn note_joins(&mut self, by: ThreadId, first_spawned: usize) {
+        let spawned = &self.performed.spawned[first_spawned..];
+        // What nobody can learn from it any more need not be known.
+        let is_over = spawned.is_empty()
+            && self.program.standing(by) == Standing::Ended
+            && !self.program.may_be_joined(by);
+        if !is_over {
+            self.past.join(by, &self.performed.joined, spawned);
+        }
     }
 
     /// A hint that waits touches each object that it watches once, as it is now.
@@ -482,8 +523,8 @@ impl<P: Program> Run<P> {
     fn feed_watch(&mut self) -> Result<(), Fault<P::Error>> {
         let (findings, past) = (&mut self.findings, &self.past);
         self.watch
-            .add(&self.performed.accesses, |violation, explain| {
-                findings.violation(violation, explain, past);
+            .add(&self.performed.accesses, |violation, interleaving| {
+                findings.violation(violation, interleaving, past);
             })
             .map_err(Fault::OutOfMemory)
     }
@@ -519,9 +560,8 @@ impl<P: Program> Run<P> {
             .step(thread, outcome, &mut self.performed)
             .map_err(Fault::Program)?;
         if expected == Intent::Hint {
-            return self.repeat_joins(thread);
+            return self.join_after(thread, false).map_err(Fault::Program);
         }
-        self.touches.clear();
         self.complete_touches(expected);
         let links = self.past.links_mut(position);
         let mut is_same = self.touches.len() == links.len();
@@ -533,12 +573,7 @@ impl<P: Program> Run<P> {
         if !is_same {
             return Err(diverged(&self.program));
         }
-        self.repeat_joins(thread)
-    }
-
-    fn repeat_joins(&mut self, thread: ThreadId) -> Result<(), Fault<P::Error>> {
-        self.note_moved(thread);
-        self.join_ended(false).map_err(Fault::Program)
+        self.join_after(thread, false).map_err(Fault::Program)
     }
 
     /// The fault of a thread that is not about to do what it was about to do in another execution

@@ -9,6 +9,8 @@
 //!
 //! The trees of all nodes are in one arena, so that going down a branch moves no memory.
 
+use std::ops::Range;
+
 use fencepost_memory::ThreadId;
 
 use crate::footprint::Footprint;
@@ -81,6 +83,8 @@ const REVERSED: u32 = NONE - 1;
 pub(crate) struct Reversal {
     /// Positions of events, in an order in which they can be performed.
     steps: Vec<u32>,
+    /// Whose they are.
+    threads: Vec<ThreadId>,
     /// The later event of the race, which may act differently now.
     later: Option<Later>,
 }
@@ -109,19 +113,12 @@ impl Reversal {
     /// Turns the race between the event at `earlier` and `later` around.
     pub(crate) fn build(&mut self, past: &Past, earlier: u32, later: LaterEvent) {
         self.steps.clear();
-        let end = past.len() as u32;
-        for position in earlier + 1..later.position {
-            if !past.precedes(earlier, position) {
-                self.steps.push(position);
-            }
-        }
+        self.threads.clear();
+        self.add_not_after(past, earlier, earlier + 1..later.position);
         let place = self.steps.len();
         self.steps.push(REVERSED);
-        for position in later.position + 1..end {
-            if !past.precedes(earlier, position) {
-                self.steps.push(position);
-            }
-        }
+        self.threads.push(later.thread);
+        self.add_not_after(past, earlier, later.position + 1..past.len() as u32);
         self.later = Some(Later {
             thread: later.thread,
             outcome: later.outcome,
@@ -131,15 +128,24 @@ impl Reversal {
         });
     }
 
-    fn later(&self) -> &Later {
-        self.later.as_ref().expect("a reversal has been built")
+    /// Adds those of the events that do not happen after the one at `earlier`.
+    fn add_not_after(&mut self, past: &Past, earlier: u32, positions: Range<u32>) {
+        let happens_after = past.happens_after(earlier);
+        let events = past
+            .events()
+            .get(positions.start as usize..positions.end as usize);
+        // If the later event is blocked at the end, there is none after it.
+        let events = events.unwrap_or_default().iter();
+        for (position, event) in positions.zip(events) {
+            if !happens_after(event) {
+                self.steps.push(position);
+                self.threads.push(event.thread);
+            }
+        }
     }
 
-    fn thread_of(&self, past: &Past, step: u32) -> ThreadId {
-        match step {
-            REVERSED => self.later().thread,
-            position => past.event(position).thread,
-        }
+    fn later(&self) -> &Later {
+        self.later.as_ref().expect("a reversal has been built")
     }
 
     fn outcome_of(&self, past: &Past, step: u32) -> u32 {
@@ -152,21 +158,31 @@ impl Reversal {
     /// Whether the step at `place` can come first: nothing in front of it happens before it.
     fn is_initial(&self, past: &Past, place: usize) -> bool {
         let later = self.later();
-        let step = self.steps[place];
-        !self.steps[..place].iter().any(|&front| {
-            if step == REVERSED {
-                past.event(front).thread == later.thread
-                    || match (later.position as usize) < past.len() {
-                        true => past.is_known_before(front, later.position),
-                        false => past.precedes_end_of(front, later.thread),
-                    }
-                    || past.depends(front, &later.footprint)
-            } else if front == REVERSED {
-                past.event(step).thread == later.thread || past.depends(step, &later.footprint)
-            } else {
-                past.precedes(front, step)
+        let in_front = &self.steps[..place];
+        match self.steps[place] {
+            REVERSED => {
+                let is_before = |&front: &u32| {
+                    past.event(front).thread == later.thread
+                        || match (later.position as usize) < past.len() {
+                            true => past.is_known_before(front, later.position),
+                            false => past.precedes_end_of(front, later.thread),
+                        }
+                        || past.depends(front, &later.footprint)
+                };
+                !in_front.iter().any(is_before)
             }
-        })
+            step => {
+                let happens_before = past.happens_before(step);
+                let is_before = |&front: &u32| match front {
+                    REVERSED => {
+                        past.event(step).thread == later.thread
+                            || past.depends(step, &later.footprint)
+                    }
+                    position => happens_before(past.event(position)),
+                };
+                !in_front.iter().any(is_before)
+            }
+        }
     }
 
     /// Whether an operation that is not among the steps is independent of them all.
@@ -186,10 +202,7 @@ impl Reversal {
         outcome: u32,
         footprint: &Footprint,
     ) -> Option<Option<usize>> {
-        let place = self
-            .steps
-            .iter()
-            .position(|&step| self.thread_of(past, step) == thread);
+        let place = self.threads.iter().position(|&other| other == thread);
         match place {
             Some(place) => {
                 let is_same = self.outcome_of(past, self.steps[place]) == outcome;
@@ -519,5 +532,6 @@ impl Forest {
 impl Reversal {
     fn remove(&mut self, place: usize) {
         self.steps.remove(place);
+        self.threads.remove(place);
     }
 }

@@ -6,9 +6,10 @@
 //! its thread ([`Passing`]); before that there is nothing to see.
 
 use fencepost_memory::{Access, LockedDrains, MemoryModel};
+use fencepost_monitor::clocks::{SharedClocks, SparseClocks};
 use fencepost_monitor::{
-    ByAddress, ByWriter, ExplainError, Finding, Monitor, OutOfMemoryLimit, Passing, RelaxedOrder,
-    Rewind, Violation, WatchLimits, Watcher, WatcherMark,
+    ByAddress, ByWriter, Monitor, OutOfMemoryLimit, Passing, RelaxedOrder, Rewind, Violation,
+    WatchLimits, Watcher, WatcherMark,
 };
 
 /// The machine for which programs are checked.
@@ -22,9 +23,12 @@ pub enum Watched {
     Pso(LockedDrains),
 }
 
+/// There is room for so many events from the beginning.
+const FIRST_EVENTS: usize = 64;
+
 /// A watcher that can go back.
 struct Rewinding<M: Monitor> {
-    watcher: Watcher<M>,
+    watcher: Watcher<M, SharedClocks>,
     /// Where the watcher was after each event; first, before any. Events that it has not been fed
     /// yet are not there.
     marks: Vec<WatcherMark>,
@@ -36,11 +40,9 @@ impl<M: Monitor + Rewind> Rewinding<M> {
             witness_window: 0,
             memory,
         };
-        let mut watcher = Watcher::with_limits(monitor, limits);
-        watcher.keep_journal();
         Rewinding {
-            watcher,
-            marks: Vec::new(),
+            watcher: Watcher::going_back(monitor, limits),
+            marks: Vec::with_capacity(FIRST_EVENTS),
         }
     }
 
@@ -51,7 +53,7 @@ impl<M: Monitor + Rewind> Rewinding<M> {
         &mut self,
         ends: &[u32],
         accesses: &[Access],
-        mut found: impl FnMut(&Watcher<M>, usize, Violation),
+        mut found: impl FnMut(usize, Violation),
     ) -> Result<(), OutOfMemoryLimit> {
         while self.marks.len() < ends.len() {
             let first = match self.marks.len() {
@@ -60,7 +62,7 @@ impl<M: Monitor + Rewind> Rewinding<M> {
             };
             for at in first..ends[self.marks.len()] as usize {
                 if let Some(violation) = self.watcher.observe(accesses[at])? {
-                    found(&self.watcher, at, violation);
+                    found(at, violation);
                 }
             }
             self.marks.push(self.watcher.mark());
@@ -89,8 +91,8 @@ impl<M: Monitor + Rewind> Rewinding<M> {
 
 enum Inner {
     Nothing,
-    Tso(Rewinding<RelaxedOrder<ByWriter>>),
-    Pso(Rewinding<RelaxedOrder<ByAddress>>),
+    Tso(Rewinding<RelaxedOrder<ByWriter, SharedClocks>>),
+    Pso(Rewinding<RelaxedOrder<ByAddress, SparseClocks>>),
 }
 
 /// Whether the monitor sees a violation in an execution with these accesses. Also if it has too little memory
@@ -100,17 +102,6 @@ pub fn shows_violation(watched: Watched, accesses: Vec<Access>) -> bool {
     let mut is_seen = false;
     let result = watch.add(&accesses, |_, _| is_seen = true);
     is_seen || result.is_err()
-}
-
-/// A violation that an execution showed, with its explanation.
-#[derive(Clone, Debug)]
-pub struct Shown {
-    /// The violation.
-    pub violation: Violation,
-    /// Its cycle and witness.
-    pub explained: Result<Finding, ExplainError>,
-    /// The execution up to it.
-    pub interleaving: Vec<Access>,
 }
 
 /// The monitor and the accesses of the execution so far.
@@ -128,15 +119,18 @@ impl Watch {
     pub(crate) fn new(watched: Watched, memory: usize) -> Self {
         let inner = match watched {
             Watched::Nothing => Inner::Nothing,
-            Watched::Tso => Inner::Tso(Rewinding::new(RelaxedOrder::tso(), memory)),
+            Watched::Tso => Inner::Tso(Rewinding::new(
+                RelaxedOrder::tso_for_short_interleavings(),
+                memory,
+            )),
             Watched::Pso(locked) => Inner::Pso(Rewinding::new(RelaxedOrder::pso(locked), memory)),
         };
         Watch {
             inner,
             passing: Passing::new(watched.model()),
             shown: 0,
-            accesses: Vec::new(),
-            ends: Vec::new(),
+            accesses: Vec::with_capacity(FIRST_EVENTS),
+            ends: Vec::with_capacity(FIRST_EVENTS),
         }
     }
 
@@ -173,11 +167,11 @@ impl Watch {
     }
 
     /// Adds the accesses of one event (or those before the first). Calls `found` for each
-    /// violation, with a way to explain it.
+    /// violation, with the accesses up to it.
     pub(crate) fn add(
         &mut self,
         accesses: &[Access],
-        mut found: impl FnMut(&Violation, &dyn Fn() -> Shown),
+        mut found: impl FnMut(&Violation, &[Access]),
     ) -> Result<(), OutOfMemoryLimit> {
         self.accesses.extend_from_slice(accesses);
         self.ends.push(self.accesses.len() as u32);
@@ -190,34 +184,16 @@ impl Watch {
         }
         let (ends, all) = (&self.ends, &self.accesses);
         let shown = std::mem::replace(&mut self.shown, all.len());
+        let found = |at: usize, violation: Violation| {
+            if at >= shown {
+                found(&violation, &all[..=at]);
+            }
+        };
         match &mut self.inner {
             Inner::Nothing => Ok(()),
-            Inner::Tso(rewinding) => rewinding.feed(ends, all, |watcher, at, violation| {
-                if at >= shown {
-                    found(&violation, &|| explain(watcher, all, at, violation));
-                }
-            }),
-            Inner::Pso(rewinding) => rewinding.feed(ends, all, |watcher, at, violation| {
-                if at >= shown {
-                    found(&violation, &|| explain(watcher, all, at, violation));
-                }
-            }),
+            Inner::Tso(rewinding) => rewinding.feed(ends, all, found),
+            Inner::Pso(rewinding) => rewinding.feed(ends, all, found),
         }
-    }
-}
-
-fn explain<M: Monitor>(
-    watcher: &Watcher<M>,
-    accesses: &[Access],
-    at: usize,
-    violation: Violation,
-) -> Shown {
-    let from = violation.pending.position as usize;
-    let explained = watcher.explain_from(&violation, accesses[from..=at].to_vec());
-    Shown {
-        violation,
-        explained,
-        interleaving: accesses[..=at].to_vec(),
     }
 }
 

@@ -177,3 +177,44 @@ fn sequentially_consistent_accesses_are_store_buffer_safe() {
     assert!(outcome.is_verified(), "{outcome}");
     assert_eq!(outcome.executions(), 3);
 }
+
+/// A thread that joins those that have ended does so without a stop. What it makes after that knows what they have
+/// done; what it has made before does not.
+#[test]
+fn only_what_is_made_after_a_join_knows_of_it() {
+    let executions = |joins_first: bool| {
+        let outcome = checked(move || {
+            let data = Arc::new([0; 3].map(AtomicUsize::new));
+            let writers = [0, 1].map(|own| {
+                let data = Arc::clone(&data);
+                thread::spawn(move || data[own].store(1, SeqCst))
+            });
+            // A step of this thread, before which the writers may have ended or not.
+            data[2].load(SeqCst);
+            let read = {
+                let data = Arc::clone(&data);
+                move || data[0].load(SeqCst) + data[1].load(SeqCst)
+            };
+            let join = || {
+                writers
+                    .into_iter()
+                    .for_each(|writer| writer.join().unwrap())
+            };
+            let reader = if joins_first {
+                join();
+                assert_eq!(read(), 2);
+                thread::spawn(read)
+            } else {
+                let reader = thread::spawn(read);
+                join();
+                reader
+            };
+            let seen = reader.join().unwrap();
+            assert!(seen == 2 || !joins_first);
+        });
+        assert!(matches!(outcome, Outcome::Verified(_)), "{outcome}");
+        outcome.executions()
+    };
+    assert_eq!(executions(true), 1);
+    assert_eq!(executions(false), 4);
+}

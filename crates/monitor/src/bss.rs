@@ -18,13 +18,18 @@ use std::collections::VecDeque;
 
 use fencepost_memory::{Address, MemoryModel, Operation, ThreadId};
 
+use crate::clocks::ThreadClocks;
 use crate::happens_before::HappensBefore;
 use crate::monitor::Monitor;
 use crate::violation::Placed;
 
 /// Lines 5 and 6 of Fig. 4, lines 4 and 5 of Fig. 5: `pending` happens before the last event
 /// (`prev`) of another thread, whose next event is `next`.
-fn can_overtake(pending: &Placed, next: &Placed, before: &HappensBefore) -> bool {
+fn can_overtake<C: ThreadClocks>(
+    pending: &Placed,
+    next: &Placed,
+    before: &HappensBefore<C>,
+) -> bool {
     let thread = next.thread();
     pending.thread() != thread
         && before.last_of(thread).is_some()
@@ -78,7 +83,11 @@ impl Monitor for BssTso {
         MemoryModel::TSO
     }
 
-    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Placed> {
+    fn observe<C: ThreadClocks>(
+        &mut self,
+        next: &Placed,
+        before: &HappensBefore<C>,
+    ) -> Option<Placed> {
         self.buffers
             .resize_with(before.thread_count(), Buffer::default);
         self.newest.resize(before.address_count(), None);
@@ -190,7 +199,11 @@ impl Monitor for BssPso {
         MemoryModel::PSO_OWN_ADDRESS
     }
 
-    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Placed> {
+    fn observe<C: ThreadClocks>(
+        &mut self,
+        next: &Placed,
+        before: &HappensBefore<C>,
+    ) -> Option<Placed> {
         self.threads
             .resize_with(before.thread_count(), PsoThread::default);
         self.buffered.resize(before.address_count(), None);

@@ -8,6 +8,7 @@ use fencepost_memory::{
     Trace, order,
 };
 
+use crate::clocks::ThreadClocks;
 use crate::watcher::{WatchLimits, Watcher};
 use crate::{BssPso, BssTso, Monitor, RelaxedOrder, Sober};
 
@@ -153,8 +154,8 @@ fn random_interleaving(random: &mut Random) -> Vec<Access> {
         .collect()
 }
 
-fn follows_its_definition<M: Monitor>(
-    watcher: &mut Watcher<M>,
+fn follows_its_definition<M: Monitor, C: ThreadClocks>(
+    watcher: &mut Watcher<M, C>,
     accesses: &[Access],
     forget_every: usize,
 ) -> usize {
@@ -199,9 +200,14 @@ fn relaxed_order_follows_its_definition_on_wide_interleavings() {
         let forget_every = 1 + random.below(20) as usize;
         let mut tso = Watcher::with_limits(RelaxedOrder::tso(), limits);
         violations += follows_its_definition(&mut tso, &accesses, forget_every);
+        let short = RelaxedOrder::tso_for_short_interleavings();
+        let mut short = Watcher::going_back(short, limits);
+        violations += follows_its_definition(&mut short, &accesses, forget_every);
         for locked in [LockedDrains::Everything, LockedDrains::OwnAddress] {
             let mut pso = Watcher::with_limits(RelaxedOrder::pso(locked), limits);
             violations += follows_its_definition(&mut pso, &accesses, forget_every);
+            let mut short = Watcher::going_back(RelaxedOrder::pso(locked), limits);
+            violations += follows_its_definition(&mut short, &accesses, forget_every);
         }
     }
     assert!(violations > 1000, "{violations}");

@@ -9,13 +9,14 @@
 //! monitors. What they ask of it: which is the latest write to an address that happens before
 //! the last event of a thread? See [`HappensBefore::latest_known_write`].
 
+use std::borrow::Cow;
 use std::hint::select_unpredictable;
 
 use fencepost_memory::{Access, Address, CoherenceIndex, Event, Operation, ThreadId};
 
-use crate::clocks::{Clocks, DenseClocks, Row, address_rows};
+use crate::clocks::{DenseClocks, Row, ThreadClocks, address_rows};
 use crate::history::WriteHistory;
-use crate::journal::{Mark, Rewind};
+use crate::journal::{FIRST_ADDRESSES, FIRST_EVENTS, FIRST_THREADS, Mark, Rewind};
 use crate::violation::Placed;
 
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +33,8 @@ struct AddressState {
 
 /// Tracks happens-before over one interleaving, event by event.
 #[derive(Clone, Debug, Default)]
-pub struct HappensBefore {
-    clocks: DenseClocks,
+pub struct HappensBefore<C = DenseClocks> {
+    clocks: C,
     threads: Vec<ThreadState>,
     addresses: Vec<AddressState>,
     history: WriteHistory,
@@ -49,32 +50,49 @@ struct Replaced {
     operation: Operation,
     last: Option<Placed>,
     last_accessor: Option<ThreadId>,
+}
+
+/// A state of a [`HappensBefore`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BeforeMark {
+    events: u64,
     clocks: Mark,
 }
 
-impl Rewind for HappensBefore {
-    fn keep_journal(&mut self) {
-        self.journal.get_or_insert_default();
+/// Going back.
+impl<C: ThreadClocks + Rewind> HappensBefore<C> {
+    /// Notes changes from now on.
+    pub fn keep_journal(&mut self) {
+        self.journal
+            .get_or_insert_with(|| Vec::with_capacity(FIRST_EVENTS));
         self.clocks.keep_journal();
+        self.threads.reserve(FIRST_THREADS);
+        self.addresses.reserve(FIRST_ADDRESSES);
+        self.history.reserve(FIRST_ADDRESSES);
     }
 
+    /// The present state, to come back to.
     #[inline]
-    fn mark(&self) -> Mark {
-        Mark(self.position as usize)
+    pub fn mark(&self) -> BeforeMark {
+        BeforeMark {
+            events: self.position,
+            clocks: self.clocks.mark(),
+        }
     }
 
-    fn rewind(&mut self, mark: Mark) -> bool {
+    /// Goes back to where `mark` was taken. False if too much has been forgotten for that; then
+    /// nothing has happened.
+    pub fn rewind(&mut self, mark: BeforeMark) -> bool {
         let Some(journal) = &mut self.journal else {
             return false;
         };
         // Forgetting writes has emptied the journal.
-        if (self.position as usize - journal.len()) > mark.0 {
+        if self.position - journal.len() as u64 > mark.events {
             return false;
         }
-        while self.position as usize > mark.0 {
+        while self.position > mark.events {
             let replaced = journal.pop().expect("it reaches so far");
             self.position -= 1;
-            self.clocks.rewind(replaced.clocks);
             self.threads[replaced.thread.index()].last = replaced.last;
             if let Some(address) = replaced.operation.address() {
                 self.addresses[address.index()].last_accessor = replaced.last_accessor;
@@ -83,11 +101,11 @@ impl Rewind for HappensBefore {
                 }
             }
         }
-        true
+        self.clocks.rewind(mark.clocks)
     }
 }
 
-impl HappensBefore {
+impl<C: ThreadClocks> HappensBefore<C> {
     /// Makes room for the thread and the address of `access`.
     #[inline]
     pub fn admit(&mut self, access: &Access) {
@@ -96,15 +114,17 @@ impl HappensBefore {
             let row = self.clocks.add_rows(1);
             self.threads.push(ThreadState { row, last: None });
         }
-        if let Some(address) = access.operation.address() {
-            while self.addresses.len() <= address.index() {
-                let row = self.clocks.add_rows(address_rows::COUNT);
-                self.addresses.push(AddressState {
-                    row,
-                    last_accessor: None,
-                });
-                self.history.add_address();
-            }
+        if let Some(address) = access.operation.address()
+            && self.addresses.len() <= address.index()
+        {
+            let missing = address.index() + 1 - self.addresses.len();
+            let first = self.clocks.add_rows(missing as u32 * address_rows::COUNT);
+            let states = (0..missing as u32).map(|number| AddressState {
+                row: first.offset(number * address_rows::COUNT),
+                last_accessor: None,
+            });
+            self.addresses.extend(states);
+            self.history.add_addresses(missing);
         }
     }
 
@@ -127,22 +147,22 @@ impl HappensBefore {
         let event = &placed.event;
         let (thread, operation) = (event.thread(), event.operation());
         let writes = operation.writes();
-        let own = self.threads[thread.index()].row;
+        let state = &mut self.threads[thread.index()];
+        let own = state.row;
+        let last = state.last.replace(placed);
         if let Some(journal) = &mut self.journal {
             let address = operation.address();
             journal.push(Replaced {
                 thread,
                 operation,
-                last: self.threads[thread.index()].last,
+                last,
                 last_accessor: address.and_then(|a| self.addresses[a.index()].last_accessor),
-                clocks: self.clocks.mark(),
             });
         }
-        self.clocks.raise(own, thread.index(), event.issue.0);
-        self.threads[thread.index()].last = Some(placed);
+        let mark = (thread.index(), event.issue.0);
         self.position += 1;
         let Some(address) = operation.address() else {
-            return;
+            return self.clocks.raise(own, mark.0, mark.1);
         };
         let state = &mut self.addresses[address.index()];
         state.last_accessor = Some(thread);
@@ -154,16 +174,18 @@ impl HappensBefore {
             // Reads and writes alike, a read with its own row for the last write's.
             let from = select_unpredictable(writes, all, last_write);
             let to = select_unpredictable(writes, last_write, own);
-            self.clocks.step([own, from], [], [own, all, to]);
+            self.clocks.step_raising([own, from], mark, [own, all, to]);
         } else if writes {
-            self.clocks.step([own, all], [], [own, all, last_write]);
+            let outputs = [own, all, last_write];
+            self.clocks.overwrite_raising([own, all], mark, outputs);
         } else {
             match self.history.latest(address) {
                 // Whoever knows the last write knows all that flowed into it.
                 Some(write) if !Self::knows(&self.clocks, own, write) => {
-                    self.clocks.step([own, last_write], [], [own, all]);
+                    let inputs = [own, last_write];
+                    self.clocks.step_raising(inputs, mark, [own, all]);
                 }
-                _ => self.clocks.step([own], [], [own, all]),
+                _ => self.clocks.step_raising([own], mark, [own, all]),
             }
         }
         if writes {
@@ -175,7 +197,7 @@ impl HappensBefore {
     }
 
     #[inline]
-    fn knows(clocks: &DenseClocks, row: Row, event: &Placed) -> bool {
+    fn knows(clocks: &C, row: Row, event: &Placed) -> bool {
         clocks.get(row, event.thread().index()) >= event.event.issue.0
     }
 
@@ -306,13 +328,14 @@ impl HappensBefore {
         let clocks = &self.clocks;
         rows.sort_by_key(|&(owner, row)| (owner, clocks.get(row, owner.index())));
         self.journal.iter_mut().for_each(Vec::clear);
-        let rows: Vec<&[u64]> = rows.iter().map(|&(_, row)| clocks.row(row)).collect();
+        let rows: Vec<Cow<'_, [u64]>> = rows.iter().map(|&(_, row)| clocks.row(row)).collect();
+        let rows: Vec<&[u64]> = rows.iter().map(|row| &**row).collect();
         self.history.forget_all_but_latest_of(&rows);
     }
 }
 
 #[cfg(test)]
-impl HappensBefore {
+impl<C: ThreadClocks> HappensBefore<C> {
     pub(crate) fn forget_unreachable_writes_now(&mut self) {
         self.forget_unreachable_writes();
     }

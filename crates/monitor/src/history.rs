@@ -62,9 +62,15 @@ impl Default for WriteHistory {
 impl WriteHistory {
     pub(crate) const BYTES_PER_ADDRESS: usize = size_of::<Writes>();
 
-    pub(crate) fn add_address(&mut self) {
-        self.addresses.push(Writes::default());
-        self.limit += SLACK_PER_ADDRESS;
+    /// Makes room for so many more addresses.
+    pub(crate) fn reserve(&mut self, addresses: usize) {
+        self.addresses.reserve(addresses);
+    }
+
+    pub(crate) fn add_addresses(&mut self, count: usize) {
+        let addresses = self.addresses.len() + count;
+        self.addresses.resize_with(addresses, Writes::default);
+        self.limit += SLACK_PER_ADDRESS * count;
     }
 
     #[inline]
@@ -329,8 +335,8 @@ mod tests {
             let mut random = Random::new(seed);
             let threads = 2 + random.below(5);
             let addresses = 1 + random.below(40);
-            let mut forgetful = HappensBefore::default();
-            let mut complete = HappensBefore::default();
+            let mut forgetful: HappensBefore = HappensBefore::default();
+            let mut complete: HappensBefore = HappensBefore::default();
             for step in 0..3000 {
                 // Thread 0 pauses for long stretches, so that old clocks come back.
                 let thread = match step % 1000 {
@@ -371,7 +377,7 @@ mod tests {
     /// A thread that stops after its first event does not keep history alive.
     #[test]
     fn the_history_is_bounded() {
-        let mut before = HappensBefore::default();
+        let mut before: HappensBefore = HappensBefore::default();
         let mut random = Random::new(3);
         let mut most = 0;
         for step in 0..2_000_000 {

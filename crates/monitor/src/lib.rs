@@ -35,7 +35,9 @@ mod oracle_tests;
 mod value_tests;
 
 pub use bss::{BssPso, BssTso};
-pub use explain::{Action, CycleEvent, ExplainError, Finding, Relation, Witness, WitnessStep};
+pub use explain::{
+    Action, CycleEvent, ExplainError, Finding, Relation, Witness, WitnessStep, explain_interleaving,
+};
 pub use happens_before::HappensBefore;
 pub use journal::{Mark, Rewind};
 pub use monitor::{HappensBeforeOnly, Monitor};

@@ -2,6 +2,7 @@
 
 use fencepost_memory::MemoryModel;
 
+use crate::clocks::ThreadClocks;
 use crate::happens_before::HappensBefore;
 use crate::violation::Placed;
 
@@ -21,7 +22,11 @@ pub trait Monitor {
     ///
     /// If `next` shows a violation, the answer is the write that it can overtake. That write
     /// happens before the last event of `next`'s thread.
-    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Placed>;
+    fn observe<C: ThreadClocks>(
+        &mut self,
+        next: &Placed,
+        before: &HappensBefore<C>,
+    ) -> Option<Placed>;
 
     /// Forgets the interleaving, keeping the memory for the next one.
     fn reset(&mut self);
@@ -47,7 +52,11 @@ impl Monitor for HappensBeforeOnly {
     }
 
     #[inline]
-    fn observe(&mut self, _next: &Placed, _before: &HappensBefore) -> Option<Placed> {
+    fn observe<C: ThreadClocks>(
+        &mut self,
+        _next: &Placed,
+        _before: &HappensBefore<C>,
+    ) -> Option<Placed> {
         None
     }
 

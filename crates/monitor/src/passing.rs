@@ -8,6 +8,8 @@
 
 use fencepost_memory::{Access, Address, MemoryModel, Operation};
 
+use crate::journal::{FIRST_EVENTS, FIRST_THREADS};
+
 /// The stores that a thread may still have in its buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Buffered {
@@ -38,8 +40,8 @@ impl Passing {
         Passing {
             stores_in_order: model.keeps(store, Operation::Store(other), false),
             locked_waits_for_all: model.keeps(store, Operation::LockedLoad(other), false),
-            threads: Vec::new(),
-            journal: Vec::new(),
+            threads: Vec::with_capacity(FIRST_THREADS),
+            journal: Vec::with_capacity(FIRST_EVENTS),
             first: None,
         }
     }

@@ -55,6 +55,9 @@ impl Recent {
 
     #[inline]
     pub(crate) fn push(&mut self, access: &Access) {
+        if self.capacity == 0 {
+            return;
+        }
         if access.value.is_some() && self.values.len() < self.ring.len() {
             self.values.resize(self.ring.len(), None);
         }
@@ -64,7 +67,7 @@ impl Recent {
             if has_values {
                 self.values.push(access.value);
             }
-        } else if self.capacity > 0 {
+        } else {
             self.ring[self.next] = Packed::new(access);
             if has_values {
                 self.values[self.next] = access.value;

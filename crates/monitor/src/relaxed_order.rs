@@ -35,19 +35,22 @@
 //! an address and its value a coherence index.
 
 use std::hint::select_unpredictable;
+use std::marker::PhantomData;
 
 use fencepost_memory::{Address, LockedDrains, MemoryModel, Operation, OperationKind, ThreadId};
 
-use crate::clocks::{Clocks, DenseClocks, Row, SparseClocks, address_rows};
+use crate::clocks::{
+    Clocks, DenseClocks, Row, SharedClocks, SparseClocks, ThreadClocks, address_rows,
+};
 use crate::happens_before::HappensBefore;
-use crate::journal::{Mark, Rewind};
+use crate::journal::{FIRST_ADDRESSES, FIRST_THREADS, Mark, Rewind};
 use crate::monitor::Monitor;
 use crate::violation::Placed;
 
 /// How the writes of an interleaving are put in totally ordered groups.
 pub trait Grouping {
     /// The representation that suits the number of groups.
-    type Clocks: Clocks + Rewind + Default;
+    type Clocks: Clocks + Default;
 
     /// The group of a write, and its number there.
     fn group(write: &Placed) -> (usize, u64);
@@ -143,15 +146,16 @@ impl Mutation {
 
 /// The relaxed-order monitor. Make one with [`RelaxedOrder::tso`] or [`RelaxedOrder::pso`].
 #[derive(Clone, Debug)]
-pub struct RelaxedOrder<G: Grouping> {
+pub struct RelaxedOrder<G: Grouping, C = <G as Grouping>::Clocks> {
     model: MemoryModel,
     stores_in_order: bool,
     /// For each kind of operation, the row of what precedes it.
     kept_rows: [u32; OperationKind::ALL.len()],
     fence_row: u32,
-    clocks: G::Clocks,
+    clocks: C,
     threads: Vec<Row>,
     addresses: Vec<Row>,
+    grouping: PhantomData<G>,
     #[cfg(test)]
     pub(crate) mutation: Option<Mutation>,
 }
@@ -160,6 +164,11 @@ impl RelaxedOrder<ByWriter> {
     /// The monitor for TSO.
     pub fn tso() -> Self {
         Self::for_model(MemoryModel::TSO)
+    }
+
+    /// The same for who takes back events often, and whose interleavings are short.
+    pub fn tso_for_short_interleavings() -> RelaxedOrder<ByWriter, SharedClocks> {
+        RelaxedOrder::for_model(MemoryModel::TSO)
     }
 }
 
@@ -173,7 +182,7 @@ impl RelaxedOrder<ByAddress> {
     }
 }
 
-impl<G: Grouping> RelaxedOrder<G> {
+impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
     /// What the model keeps is asked of the model, not written here again.
     fn for_model(model: MemoryModel) -> Self {
         let (a, b) = (Address(0), Address(1));
@@ -199,9 +208,10 @@ impl<G: Grouping> RelaxedOrder<G> {
             stores_in_order,
             kept_rows,
             fence_row,
-            clocks: G::Clocks::default(),
+            clocks: C::default(),
             threads: Vec::new(),
             addresses: Vec::new(),
+            grouping: PhantomData,
             #[cfg(test)]
             mutation: None,
         }
@@ -217,7 +227,7 @@ impl<G: Grouping> RelaxedOrder<G> {
     }
 
     #[inline]
-    fn admit(&mut self, before: &HappensBefore) {
+    fn admit<B: ThreadClocks>(&mut self, before: &HappensBefore<B>) {
         if self.threads.len() != before.thread_count()
             || self.addresses.len() != before.address_count()
         {
@@ -232,10 +242,10 @@ impl<G: Grouping> RelaxedOrder<G> {
             self.threads
                 .push(self.clocks.add_rows(self.rows_per_thread()));
         }
-        while self.addresses.len() < addresses {
-            self.addresses
-                .push(self.clocks.add_rows(address_rows::COUNT));
-        }
+        let missing = (addresses - self.addresses.len()) as u32;
+        let first = self.clocks.add_rows(missing * address_rows::COUNT);
+        let rows = (0..missing).map(|number| first.offset(number * address_rows::COUNT));
+        self.addresses.extend(rows);
     }
 
     #[inline]
@@ -280,11 +290,11 @@ impl<G: Grouping> RelaxedOrder<G> {
 
     /// The write that `next` can overtake, see the module documentation.
     #[inline]
-    fn judge<'b>(
+    fn judge<'b, B: ThreadClocks>(
         &self,
         next: &Placed,
         address: Address,
-        before: &'b HappensBefore,
+        before: &'b HappensBefore<B>,
     ) -> Option<&'b Placed> {
         let thread = next.thread();
         #[cfg(test)]
@@ -317,7 +327,7 @@ impl<G: Grouping> RelaxedOrder<G> {
     }
 
     #[inline]
-    fn add(&mut self, next: &Placed, before: &HappensBefore) {
+    fn add<B: ThreadClocks>(&mut self, next: &Placed, before: &HappensBefore<B>) {
         let own = self.threads[next.thread().index()];
         let rows = ThreadRows {
             kept: self.kept_before(next.event.operation(), own),
@@ -338,12 +348,12 @@ impl<G: Grouping> RelaxedOrder<G> {
         }
     }
 
-    fn add_access(
+    fn add_access<B: ThreadClocks>(
         &mut self,
         next: &Placed,
         address: Address,
         rows: ThreadRows,
-        before: &HappensBefore,
+        before: &HappensBefore<B>,
     ) {
         let ThreadRows {
             kept,
@@ -373,10 +383,21 @@ impl<G: Grouping> RelaxedOrder<G> {
                 let outputs = [loads, stores, fences, all];
                 self.clocks.step([kept, last_write], [], outputs);
             }
+            Operation::Store(_) if self.stores_in_order => {
+                let inputs = [kept, self.before_write(last_write, all)];
+                let outputs = [stores, all, last_write];
+                self.clocks.overwrite(inputs, [G::group(next)], outputs);
+            }
             Operation::Store(_) => {
                 let inputs = [kept, self.before_write(last_write, all)];
                 let outputs = [fences, all, last_write];
                 self.clocks.step(inputs, [G::group(next)], outputs);
+            }
+            // Here all that precedes a load precedes a store, and there is no other row.
+            _ if self.stores_in_order => {
+                let inputs = [kept, self.before_write(last_write, all)];
+                let outputs = [loads, stores, all, last_write];
+                self.clocks.overwrite(inputs, [G::group(next)], outputs);
             }
             _ => {
                 let inputs = [kept, self.before_write(last_write, all)];
@@ -390,12 +411,12 @@ impl<G: Grouping> RelaxedOrder<G> {
     /// without a branch on loads and stores: a row that does not flow in is replaced by one
     /// that flows in anyway.
     #[inline]
-    fn add_plain_access(
+    fn add_plain_access<B: ThreadClocks>(
         &mut self,
         next: &Placed,
         address: Address,
         rows: ThreadRows,
-        before: &HappensBefore,
+        before: &HappensBefore<B>,
     ) {
         let (last_write, all) = self.rows_of(address);
         let is_store = next.event.operation().writes();
@@ -440,7 +461,12 @@ impl<G: Grouping> RelaxedOrder<G> {
     /// Whether `next` is a plain load that reads its own thread's store, possibly from the
     /// buffer: then no write of another thread precedes it.
     #[inline]
-    fn is_own_store(&self, next: &Placed, address: Address, before: &HappensBefore) -> bool {
+    fn is_own_store<B: ThreadClocks>(
+        &self,
+        next: &Placed,
+        address: Address,
+        before: &HappensBefore<B>,
+    ) -> bool {
         #[cfg(test)]
         if self.is_broken_by(Mutation::DropForwardingException) {
             return false;
@@ -461,9 +487,11 @@ impl<G: Grouping> RelaxedOrder<G> {
     }
 }
 
-impl<G: Grouping> Rewind for RelaxedOrder<G> {
+impl<G: Grouping, C: Rewind> Rewind for RelaxedOrder<G, C> {
     fn keep_journal(&mut self) {
         self.clocks.keep_journal();
+        self.threads.reserve(FIRST_THREADS);
+        self.addresses.reserve(FIRST_ADDRESSES);
     }
 
     #[inline]
@@ -476,7 +504,7 @@ impl<G: Grouping> Rewind for RelaxedOrder<G> {
     }
 }
 
-impl<G: Grouping> Monitor for RelaxedOrder<G> {
+impl<G: Grouping, C: Clocks + Default> Monitor for RelaxedOrder<G, C> {
     fn name(&self) -> &'static str {
         "relaxed-order"
     }
@@ -486,7 +514,11 @@ impl<G: Grouping> Monitor for RelaxedOrder<G> {
     }
 
     #[inline]
-    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Placed> {
+    fn observe<B: ThreadClocks>(
+        &mut self,
+        next: &Placed,
+        before: &HappensBefore<B>,
+    ) -> Option<Placed> {
         self.admit(before);
         let overtaken = match next.address() {
             Some(address) => self.judge(next, address, before),

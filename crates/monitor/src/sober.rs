@@ -12,7 +12,7 @@
 
 use fencepost_memory::{Address, MemoryModel, Operation};
 
-use crate::clocks::{Clocks, DenseClocks, Row};
+use crate::clocks::{Clocks, DenseClocks, Row, ThreadClocks};
 use crate::happens_before::HappensBefore;
 use crate::monitor::Monitor;
 use crate::violation::Placed;
@@ -73,7 +73,7 @@ fn groups_of(p: usize) -> (usize, usize) {
 }
 
 impl Sober {
-    fn admit(&mut self, before: &HappensBefore) {
+    fn admit<C: ThreadClocks>(&mut self, before: &HappensBefore<C>) {
         while self.processors.len() < before.thread_count() {
             self.clocks.reserve_groups(2 * (self.processors.len() + 1));
             self.processors.push(Processor {
@@ -104,7 +104,12 @@ impl Sober {
     }
 
     /// Fig. 2, lines 6 to 17.
-    fn judge(&self, next: &Placed, a: Address, before: &HappensBefore) -> Option<Placed> {
+    fn judge<C: ThreadClocks>(
+        &self,
+        next: &Placed,
+        a: Address,
+        before: &HappensBefore<C>,
+    ) -> Option<Placed> {
         let p = next.thread();
         let last_read = self.processors[p.index()].lc();
         for write in self.locations[a.index()].writes.iter().rev() {
@@ -210,7 +215,11 @@ impl Monitor for Sober {
         MemoryModel::TSO
     }
 
-    fn observe(&mut self, next: &Placed, before: &HappensBefore) -> Option<Placed> {
+    fn observe<C: ThreadClocks>(
+        &mut self,
+        next: &Placed,
+        before: &HappensBefore<C>,
+    ) -> Option<Placed> {
         self.admit(before);
         match next.event.operation() {
             Operation::Load(a) => {

@@ -5,8 +5,9 @@ use fencepost_memory::{Access, Address, CoherenceIndex, Event, IssueIndex, Threa
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
+use crate::clocks::{DenseClocks, SharedClocks, ThreadClocks};
 use crate::explain::{ExplainError, Finding, explain};
-use crate::happens_before::HappensBefore;
+use crate::happens_before::{BeforeMark, HappensBefore};
 use crate::journal::{Mark, Rewind};
 use crate::monitor::Monitor;
 use crate::recent::Recent;
@@ -50,8 +51,8 @@ pub struct OutOfMemoryLimit {
 
 /// A monitor, its happens-before clock and the recent past.
 #[derive(Clone, Debug)]
-pub struct Watcher<M> {
-    before: HappensBefore,
+pub struct Watcher<M, C = DenseClocks> {
+    before: HappensBefore<C>,
     monitor: M,
     recent: Recent,
     limits: WatchLimits,
@@ -61,12 +62,14 @@ pub struct Watcher<M> {
 /// What grows without new threads and addresses is checked this often.
 const EVENTS_PER_MEMORY_CHECK: u32 = 64;
 
-impl<M: Monitor + Rewind> Watcher<M> {
-    /// Notes changes from now on, so that they can be taken back. Nothing must have been observed
-    /// yet.
-    pub fn keep_journal(&mut self) {
-        self.before.keep_journal();
-        self.monitor.keep_journal();
+/// A watcher that can go back. Its memory grows with the interleaving.
+impl<M: Monitor + Rewind> Watcher<M, SharedClocks> {
+    /// Watches with these limits, and notes changes, so that they can be taken back.
+    pub fn going_back(mut monitor: M, limits: WatchLimits) -> Self {
+        let mut before = HappensBefore::default();
+        before.keep_journal();
+        monitor.keep_journal();
+        Self::of(before, monitor, limits)
     }
 
     /// The present state, to come back to.
@@ -88,7 +91,7 @@ impl<M: Monitor + Rewind> Watcher<M> {
 /// A state of a watcher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WatcherMark {
-    before: Mark,
+    before: BeforeMark,
     monitor: Mark,
 }
 
@@ -100,8 +103,14 @@ impl<M: Monitor> Watcher<M> {
 
     /// Watches with these limits.
     pub fn with_limits(monitor: M, limits: WatchLimits) -> Self {
+        Self::of(HappensBefore::default(), monitor, limits)
+    }
+}
+
+impl<M: Monitor, C: ThreadClocks> Watcher<M, C> {
+    fn of(before: HappensBefore<C>, monitor: M, limits: WatchLimits) -> Self {
         Watcher {
-            before: HappensBefore::default(),
+            before,
             monitor,
             recent: Recent::new(limits.witness_window),
             limits,
@@ -223,7 +232,7 @@ impl<M: Monitor> Watcher<M> {
     }
 
     /// The happens-before clock.
-    pub fn happens_before(&self) -> &HappensBefore {
+    pub fn happens_before(&self) -> &HappensBefore<C> {
         &self.before
     }
 
@@ -279,7 +288,7 @@ impl<M: Monitor> Watcher<M> {
 }
 
 #[cfg(test)]
-impl<M: Monitor> Watcher<M> {
+impl<M: Monitor, C: ThreadClocks> Watcher<M, C> {
     pub(crate) fn forget_unreachable_writes_now(&mut self) {
         self.before.forget_unreachable_writes_now();
     }

@@ -170,8 +170,8 @@ fn find_again<P: Program>(
     let mut replay = Sampled::new(Run::new(program, &settings, false), Replay { schedule });
     replay.run_execution(0);
     let is_it = |found: &Found<P::Error>| match (&found.problem, &saved.kind) {
-        (Problem::StoreBuffer(shown), SavedKind::StoreBuffer(key)) => {
-            shown.violation.distinct_key().map(|id| id.to_bits()) == *key
+        (Problem::StoreBuffer(violation), SavedKind::StoreBuffer(key)) => {
+            violation.distinct_key().map(|id| id.to_bits()) == *key
         }
         (Problem::Fault(fault), SavedKind::Fault(_)) => fault.is_about_program(),
         _ => false,

@@ -127,8 +127,8 @@ impl<'a, 's, E: Clone + PartialEq> Keeper<'a, 's, E> {
 
 fn saved<E>(found: &Found<E>) -> SavedFinding {
     let kind = match &found.problem {
-        Problem::StoreBuffer(shown) => {
-            SavedKind::StoreBuffer(shown.violation.distinct_key().map(|id| id.to_bits()))
+        Problem::StoreBuffer(violation) => {
+            SavedKind::StoreBuffer(violation.distinct_key().map(|id| id.to_bits()))
         }
         // Which thread goes beyond the limit is not in the schedule.
         Problem::Fault(Fault::StepLimit { last, .. }) => SavedKind::Fault(Some(last.thread)),

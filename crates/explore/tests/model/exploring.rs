@@ -77,7 +77,7 @@ pub enum Kind {
 
 pub fn kind(found: &Found<AssertionFailed>) -> Kind {
     match &found.problem {
-        Problem::StoreBuffer(shown) => Kind::StoreBuffer(shown.violation.distinct_key()),
+        Problem::StoreBuffer(violation) => Kind::StoreBuffer(violation.distinct_key()),
         Problem::Fault(fault) => Kind::Fault(fault.clone()),
     }
 }
@@ -132,10 +132,9 @@ pub fn errors(report: &Report<AssertionFailed>) -> Errors {
 /// Fails if a violation has no checked witness.
 pub fn assert_explained(report: &Report<AssertionFailed>, program: &impl Display) {
     for found in &report.findings {
-        if let Problem::StoreBuffer(shown) = &found.problem
-            && let Err(error) = &shown.explained
-        {
-            panic!("{error}: {shown:?}\n{}\n{program}", found.schedule);
+        if let Some(Err(error)) = found.explain() {
+            let problem = &found.problem;
+            panic!("{error}: {problem:?}\n{}\n{program}", found.schedule);
         }
     }
 }

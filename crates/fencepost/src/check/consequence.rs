@@ -173,10 +173,7 @@ impl Search<'_> {
         found: &Found<ProgramError>,
         strategy: Exploring,
     ) -> Result<(Option<Schedule>, bool), String> {
-        let Problem::StoreBuffer(shown) = &found.problem else {
-            return Err("it is no violation".to_owned());
-        };
-        let explained = shown.explained.as_ref();
+        let explained = found.explain().ok_or("it is no violation")?;
         let explained = explained.map_err(|_| "the violation has no witness".to_owned())?;
         let settings = self.settings(strategy);
         let mut setup = self.setup;
@@ -184,7 +181,7 @@ impl Search<'_> {
         let report = until_visible(&mut setup, |setup| {
             let runtime = self.runtime(setup);
             beginning = Follower::new(runtime, setup, found)
-                .follow(explained)?
+                .follow(&explained)?
                 .into();
             let make = || Continued {
                 runtime: self.runtime(setup),

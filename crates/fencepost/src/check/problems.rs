@@ -2,6 +2,7 @@
 
 use fencepost_explore::{Fault, Found, Intent, Limit, Problem as FoundProblem, Standing, Waiting};
 use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
+use fencepost_monitor::explain_interleaving;
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{Buffers, CheckFinding, Gap, Problem, RaceAccess, Wait};
 
@@ -21,9 +22,9 @@ pub(super) struct Translator<'a> {
 impl Translator<'_> {
     pub(super) fn finding(&self, found: &Found<ProgramError>) -> CheckFinding {
         let problem = match &found.problem {
-            FoundProblem::StoreBuffer(shown) => Problem::StoreBuffer {
-                violation: shown.violation,
-                explained: shown.explained.clone(),
+            FoundProblem::StoreBuffer(violation) => Problem::StoreBuffer {
+                violation: **violation,
+                explained: explain_interleaving(violation, &found.interleaving),
             },
             FoundProblem::Fault(fault) => self.fault(fault),
         };

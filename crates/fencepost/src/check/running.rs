@@ -368,7 +368,7 @@ fn described(problem: &Problem<ProgramError>) -> String {
 pub(super) fn is_same(one: &Found<ProgramError>, other: &Found<ProgramError>) -> bool {
     match (&one.problem, &other.problem) {
         (Problem::StoreBuffer(one), Problem::StoreBuffer(other)) => {
-            one.violation.distinct_key() == other.violation.distinct_key()
+            one.distinct_key() == other.distinct_key()
         }
         (Problem::Fault(Fault::Program(one)), Problem::Fault(Fault::Program(other))) => {
             // Messages may have addresses in them.

@@ -252,9 +252,7 @@ fn put_in_slot(
     slot.reading.clear();
     slot.final_drop = None;
     slot.own_arcs = 0;
-    execution.set_state(tokens.end, 0);
-    execution.set_state(tokens.park, 0);
-    execution.set_state(tokens.wait, 0);
+    // The states of its tokens are 0: nobody has used them.
     execution.reset_maker(made.maker);
     execution.present.push(thread);
 }

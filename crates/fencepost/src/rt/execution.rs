@@ -162,6 +162,8 @@ pub(crate) struct Execution {
     pub(crate) has_insertions: bool,
     pub(crate) phase: Phase,
     pub(crate) thread: ThreadId,
+    /// The thread whose step it is. Those that it makes begin in the same step.
+    pub(crate) stepping: Option<ThreadId>,
     pub(crate) outcome: u32,
     /// Where steps are recorded.
     pub(crate) performed: NonNull<Performed>,
@@ -238,6 +240,7 @@ impl Execution {
             has_insertions: !registry.insertions().is_empty(),
             phase: Phase::Dissolving,
             thread: ThreadId(0),
+            stepping: None,
             outcome: 0,
             performed: NonNull::from(&mut *unseen),
             unseen,
@@ -269,6 +272,7 @@ impl Execution {
     pub(crate) fn reset(&mut self, serial: u64) {
         self.serial = serial;
         self.phase = Phase::Running;
+        self.stepping = None;
         for thread in self.present.drain(..) {
             self.slots[thread.index()].status = Status::Absent;
         }
@@ -333,6 +337,21 @@ impl Execution {
     #[inline]
     pub(crate) fn is_alone(&self) -> bool {
         self.present.len() == 1 && self.newborns.is_empty()
+    }
+
+    /// Whether the running thread can join another one without stopping before: it would be let go on at once, and
+    /// what it does next happens after the join and before any thread that it makes.
+    #[inline]
+    pub(crate) fn joins_at_once(&mut self, ended: ThreadId) -> bool {
+        let takes_joins = self.performed_mut().takes_joins;
+        let slot = &self.slots[self.thread.index()];
+        takes_joins
+            && self.slots[ended.index()].status == Status::Ended
+            && self.stepping == Some(self.thread)
+            && self.newborns.is_empty()
+            && !self.buffers.are_there()
+            && slot.final_drop.is_none()
+            && slot.reading.is_empty()
     }
 
     /// Who makes what is made now: the thread that is running, or the static that it initialises.

@@ -227,6 +227,22 @@ impl Current {
         self.with(|execution| execution.is_alone())
     }
 
+    /// Whether the calling thread has joined another one that has ended, without stopping before. It is then to
+    /// perform what else a join is.
+    #[inline]
+    pub(crate) fn joins_at_once(self, ended: ThreadId) -> bool {
+        if self.is_direct() {
+            return false;
+        }
+        self.with(|execution| {
+            let joins = execution.joins_at_once(ended);
+            if joins {
+                execution.performed_mut().joined.push(ended);
+            }
+            joins
+        })
+    }
+
     /// Whether waiting on a condition variable may end without a notification.
     pub fn has_spurious_wakeups(self) -> bool {
         self.with(|execution| execution.setup.spurious_wakeups)

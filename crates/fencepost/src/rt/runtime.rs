@@ -101,7 +101,19 @@ impl Runtime {
     }
 
     /// Takes over the coroutine of the next thread that was spawned.
+    #[inline]
     fn adopt_newborn(&mut self) -> Option<ThreadId> {
+        // Mostly there is none.
+        match self
+            .current()
+            .with(|execution| execution.newborns.is_empty())
+        {
+            true => None,
+            false => self.adopt_first_newborn(),
+        }
+    }
+
+    fn adopt_first_newborn(&mut self) -> Option<ThreadId> {
         let newborn = self.current().with(|execution| {
             let newborn = execution.newborns.pop_front()?;
             if newborn.thread != self.main.thread {
@@ -336,6 +348,10 @@ impl Program for Runtime {
         })
     }
 
+    fn may_be_joined(&self, thread: ThreadId) -> bool {
+        thread != self.main.thread
+    }
+
     fn step(
         &mut self,
         thread: ThreadId,
@@ -344,6 +360,7 @@ impl Program for Runtime {
     ) -> Result<(), ProgramError> {
         let is_commit = self.current().with(|execution| {
             execution.outcome = outcome;
+            execution.stepping = Some(thread);
             execution.steps += 1;
             execution.performed = NonNull::from(performed);
             let is_commit = execution.buffers.is_commit(thread);

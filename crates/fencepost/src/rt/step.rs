@@ -271,23 +271,40 @@ impl<'execution> Step<'execution> {
 
     #[inline]
     fn emit_only(&mut self, events: Events, value: u64) {
-        let location = Some(self.execution.names.location(self.location));
-        let thread = self.thread;
+        // With store buffers the operation is also asked whether it has waited for what it must wait for.
+        let is_known = self.execution.performed_mut().is_repeated;
+        if !is_known || self.execution.buffers.are_there() {
+            self.tell(events, value);
+        }
+    }
+
+    fn tell(&mut self, events: Events, value: u64) {
         if self.execution.buffers.are_there() {
             self.obey_buffer(events);
         }
-        let access = |operation: Operation| Access {
-            thread,
+        if self.execution.has_insertions {
+            return self.emit_with_insertions(events, value);
+        }
+        let mut tell_of = |operation: Operation| {
+            let access = self.access(operation, value);
+            self.execution.performed_mut().accesses.push(access);
+        };
+        if let Some(barrier) = events.barrier {
+            tell_of(barrier);
+        }
+        if let Some(operation) = events.operation {
+            tell_of(operation);
+        }
+    }
+
+    #[inline]
+    fn access(&mut self, operation: Operation, value: u64) -> Access {
+        Access {
+            thread: self.thread,
             operation,
             value: operation.address().map(|_| value),
-            location,
-        };
-        let all = [events.barrier, events.operation];
-        if self.execution.has_insertions {
-            return self.emit_with_insertions(all.into_iter().flatten().map(access));
+            location: Some(self.execution.names.location(self.location)),
         }
-        let accesses = &mut self.execution.performed_mut().accesses;
-        accesses.extend(all.into_iter().flatten().map(access));
     }
 
     #[cold]
@@ -303,11 +320,12 @@ impl<'execution> Step<'execution> {
     }
 
     #[cold]
-    fn emit_with_insertions(&mut self, accesses: impl Iterator<Item = Access>) {
+    fn emit_with_insertions(&mut self, events: Events, value: u64) {
         let registry = Arc::clone(self.execution.names.registry());
         let (target, location) = (self.target(), self.location.into());
-        let performed = self.execution.performed_mut();
-        for access in accesses {
+        for operation in [events.barrier, events.operation].into_iter().flatten() {
+            let access = self.access(operation, value);
+            let performed = self.execution.performed_mut();
             let tell = &mut |access| performed.accesses.push(access);
             registry.insertions().apply(target, access, location, tell);
         }

@@ -12,7 +12,7 @@ use fencepost_explore::{Effect, Intent};
 use fencepost_memory as memory;
 
 use super::park::unpark;
-use crate::rt::{Current, Outcomes, ProgramError, SpawnOptions};
+use crate::rt::{Current, Outcomes, ProgramError, SpawnOptions, Step};
 
 /// Identifies a thread, as [`std::thread::ThreadId`] does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -177,10 +177,15 @@ pub(super) fn join_thread(
     thread: memory::ThreadId,
     location: &'static Location<'static>,
 ) {
-    current.operation(Intent::Join(thread), Outcomes::One, location, |step| {
+    let join = |step: &mut Step<'_>| {
         step.join(thread);
         step.acquire_end_of(thread);
-    });
+    };
+    if current.joins_at_once(thread) {
+        current.local(location, join);
+    } else {
+        current.operation(Intent::Join(thread), Outcomes::One, location, join);
+    }
 }
 
 /// Whether a thread has ended. The end itself is no step, so that no thread could be seen between

@@ -22,7 +22,8 @@
 //! of the cycle is checked. If any of this fails the monitor has a bug, and
 //! [`ExplainError::Unsound`] says so.
 
-use fencepost_memory::MemoryModel;
+use fencepost_memory::{Access, Address, Event, MemoryModel, ThreadId};
+use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use crate::violation::{Placed, Violation};
@@ -156,6 +157,46 @@ fn unsound(reason: impl Into<String>) -> ExplainError {
     ExplainError::Unsound {
         reason: reason.into(),
     }
+}
+
+/// Explains the violation that the last event of an interleaving shows. Everything before it is needed, and
+/// nothing else.
+///
+/// # Errors
+/// If the witness does not check.
+pub fn explain_interleaving(
+    violation: &Violation,
+    interleaving: &[Access],
+) -> Result<Finding, ExplainError> {
+    // How many events each thread has had, and the last write to each address.
+    let mut issued: FxHashMap<ThreadId, u64> = FxHashMap::default();
+    let mut writes: FxHashMap<Address, Placed> = FxHashMap::default();
+    let mut events = Vec::new();
+    let mut before_pending = None;
+    for (position, &access) in interleaving.iter().enumerate() {
+        let issued = issued.entry(access.thread).or_default();
+        let address = access.operation.address();
+        let last_write = address.and_then(|address| writes.get(&address)).copied();
+        let written = last_write.map_or(0, |write| write.event.coherence.0);
+        let placed = Placed {
+            event: Event::next(access, *issued, written),
+            position: position as u64,
+        };
+        *issued += 1;
+        if let Some(address) = address.filter(|_| access.operation.writes()) {
+            writes.insert(address, placed);
+        }
+        if placed.position == violation.pending.position {
+            before_pending = last_write;
+        }
+        if placed.position >= violation.pending.position {
+            events.push(placed);
+        }
+    }
+    if events.first() != Some(&violation.pending) {
+        return Err(unsound("the pending write is not in the interleaving"));
+    }
+    explain(violation, &events, before_pending)
 }
 
 /// Explains a violation from the events between its pending write and its overtaking event,

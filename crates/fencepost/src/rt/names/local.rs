@@ -110,7 +110,10 @@ impl LocalNames {
     ) -> Address {
         let made = self.made.get(maker.index());
         match made.and_then(|made| made.objects.get(nth as usize)) {
-            Some(last) if std::ptr::eq(last.location, location) && last.kind == kind => {
+            // The same text may be there twice; then it is looked for, and found.
+            Some(last)
+                if std::ptr::eq(last.location, location) && std::ptr::eq(last.kind, kind) =>
+            {
                 last.address
             }
             _ => self.object_slowly(maker, nth, kind, location),
