@@ -20,10 +20,6 @@ use crate::schedule::{Schedule, Turn};
 use crate::settings::{Settings, SpinRule};
 use crate::watch::Watch;
 
-/// How often a thread may find nothing changed, when no one else can go on, before it is said to
-/// wait for ever.
-const REPEATS_OF_LIVELOCK: u32 = 1000;
-
 /// A hint: whether the thread waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Hint {
@@ -60,6 +56,7 @@ pub(crate) struct Run<P: Program> {
     /// Whether a bound kept a thread from going round a loop once more.
     pub(crate) was_bounded: bool,
     spin: SpinRule,
+    livelock_after: u32,
     max_steps: u64,
     performed: Performed,
     /// What operations are taken to touch, if executions that were not run are planned.
@@ -86,6 +83,7 @@ impl<P: Program> Run<P> {
             steps: 0,
             was_bounded: false,
             spin: settings.spin,
+            livelock_after: settings.livelock_after,
             max_steps: settings.max_steps,
             performed: Performed {
                 takes_joins: true,
@@ -334,7 +332,7 @@ impl<P: Program> Run<P> {
             }
         }
         let (repeats, thread) = next?;
-        if repeats > REPEATS_OF_LIVELOCK {
+        if repeats > self.livelock_after {
             return Some(Err(Fault::Livelock(self.waiting())));
         }
         Some(self.take_step(Turn { thread, outcome: 0 }, true))

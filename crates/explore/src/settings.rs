@@ -61,6 +61,9 @@ pub struct Settings {
     pub goes_on: bool,
     /// When spinning threads go on.
     pub spin: SpinRule,
+    /// How often a spinning thread may find nothing changed, when no one else can go on, before it is said to wait for
+    /// ever.
+    pub livelock_after: u32,
     /// The most operations in one execution.
     pub max_steps: u64,
     /// The most executions, those that were given up included.
@@ -79,6 +82,9 @@ pub struct Settings {
     pub kept_findings: usize,
 }
 
+/// [`Settings::livelock_after`] where nothing is said: a loop may count its turns and give up.
+pub(crate) const LIVELOCK_AFTER: u32 = 1000;
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {
@@ -86,6 +92,7 @@ impl Default for Settings {
             watched: Watched::Tso,
             goes_on: false,
             spin: SpinRule::UntilChange,
+            livelock_after: LIVELOCK_AFTER,
             max_steps: 100_000,
             max_executions: None,
             max_time: None,

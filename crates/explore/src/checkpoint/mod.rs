@@ -25,7 +25,7 @@ use thiserror::Error;
 use crate::fingerprint::Fingerprint;
 use crate::partners::Leader;
 use crate::schedule::Schedule;
-use crate::settings::{Settings, Strategy};
+use crate::settings::{LIVELOCK_AFTER, Settings, Strategy};
 use crate::wakeup::{PlannedStep, Sleeper};
 
 pub(crate) use resuming::{Resumed, changed, first_execution, resume};
@@ -178,6 +178,7 @@ fn settings_of(settings: &Settings) -> Vec<(&'static str, String)> {
         watched,
         goes_on,
         spin,
+        livelock_after,
         max_steps,
         kept_findings,
         max_executions: _,
@@ -187,14 +188,18 @@ fn settings_of(settings: &Settings) -> Vec<(&'static str, String)> {
         shares_always: _,
     } = settings;
     let goes_on = if *goes_on { "on" } else { "off" };
-    vec![
+    let mut listed = vec![
         ("strategy", format!("{strategy:?}")),
         ("monitor", format!("{watched:?}")),
         ("go_on", goes_on.to_owned()),
         ("spin", format!("{spin:?}")),
         ("max_steps", max_steps.to_string()),
         ("kept_findings", kept_findings.to_string()),
-    ]
+    ];
+    if *livelock_after != LIVELOCK_AFTER {
+        listed.push(("livelock_after", livelock_after.to_string()));
+    }
+    listed
 }
 
 /// Whether there are checkpoints with these settings.

@@ -23,7 +23,7 @@ use program::LitmusProgram;
 pub struct Limits {
     /// The most executions.
     pub max_executions: u64,
-    /// The most steps in one execution, besides those of threads that wait in loops.
+    /// The most steps in one execution, besides one for each operation of the test: only loops have more.
     pub max_steps: u64,
     /// The most time.
     pub max_time: Option<Duration>,
@@ -33,7 +33,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             max_executions: 10_000_000,
-            max_steps: 10_000,
+            max_steps: 1_000,
             max_time: None,
         }
     }
@@ -118,10 +118,16 @@ fn watched(model: &MemoryModel) -> Watched {
 
 /// Decides whether a test is store-buffer safe under a model.
 pub fn check(test: &Test, model: &MemoryModel, limits: &Limits) -> Safety {
+    let operations: usize = test
+        .threads
+        .iter()
+        .map(|thread| thread.operations.len())
+        .sum();
     let mut settings = Settings {
         watched: watched(model),
-        // Threads that wait for ever take some hundred turns each before that is certain.
-        max_steps: limits.max_steps + 4_000 * test.threads.len() as u64,
+        max_steps: limits.max_steps + operations as u64,
+        // A thread says that it spins only when it is where it was, and will be there again.
+        livelock_after: 2,
         max_executions: Some(limits.max_executions),
         max_time: limits.max_time,
         ..Settings::default()
@@ -150,18 +156,18 @@ pub fn check(test: &Test, model: &MemoryModel, limits: &Limits) -> Safety {
     let mut unfinished = None;
     for found in &report.findings {
         match &found.problem {
-            Problem::StoreBuffer(shown) => {
-                // The finding was replayed on the machine and checked by the axioms of crates/memory.
-                if let Err(error) = &shown.explained {
+            Problem::StoreBuffer(violation) => {
+                // Replayed on the machine and checked by the axioms of crates/memory.
+                if let Some(Err(error)) = found.explain() {
                     return Safety::Contradiction(error.to_string());
                 }
                 let place = |placed: &fencepost_monitor::Placed| {
                     Place::of_location(test, placed.event.access.location)
                 };
                 return Safety::Unsafe {
-                    pending: place(&shown.violation.pending),
-                    event: place(&shown.violation.event),
-                    violation: Box::new(shown.violation),
+                    pending: place(&violation.pending),
+                    event: place(&violation.event),
+                    violation: violation.clone(),
                 };
             }
             // Threads that wait for ever end an execution that has been seen as far as it goes.
