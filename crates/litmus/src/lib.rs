@@ -1,10 +1,16 @@
 //! Litmus tests for x86: what a memory model allows.
 //!
-//! Read in this order: [`code`] and [`test`] (what a test is), [`parse()`], `syntax`, `x86` and
-//! `assemble` (how files become tests), `parse_error`, `problem` and `help` (what is said if they do not), [`arithmetic`] and [`thread`] (what instructions do), [`execution`] (what a
-//! witness is), [`machine`] (the store-buffer machine of x86-TSO section 3.1, explored to the
-//! end), [`axioms`] (section 3.2), [`judge`] (section E.4: checks witnesses), [`generate`]
-//! (random tests).
+//! Read in this order:
+//! - [`code`] and [`mod@test`]: what a test is.
+//! - [`parse()`], `syntax`, `x86` and `assemble`: how files become tests; `parse_error`, `problem` and `help`: what
+//!   is said if they do not.
+//! - [`arithmetic`] and [`thread`]: what instructions do.
+//! - [`execution`] and [`run`]: what a witness is.
+//! - [`machine`]: the store-buffer machine of x86-TSO section 3.1, explored to the end.
+//! - [`axioms`]: section 3.2, without a machine.
+//! - [`judge`]: section E.4, checks witnesses.
+//! - [`answer`] and [`log`]: what a test comes to, and how it is written down. [`robust`]: whether it is store-buffer safe.
+//! - [`generate`]: random tests.
 //!
 //! The engines share the meaning of instructions and nothing else; the judge shares nothing with the
 //! engines. This crate does no I/O: it takes bytes and makes values.
