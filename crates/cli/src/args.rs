@@ -285,7 +285,7 @@ pub struct LitmusArguments {
     #[arg(long)]
     pub json: bool,
 
-    /// Print how each final state comes about (or only one for the condition), checked by the judge
+    /// Print how each final state comes about, or only the one that says most about the condition; checked by the judge
     #[arg(
         long,
         value_enum,
@@ -297,7 +297,7 @@ pub struct LitmusArguments {
     )]
     pub witness: Option<Witnesses>,
 
-    /// Write a picture of an execution: one in which the condition holds, if there is one
+    /// Write a picture of an execution: the one that says most about the condition (see --witness=condition)
     #[arg(long, value_name = "FILE", conflicts_with = "robust")]
     pub svg: Option<PathBuf>,
 
@@ -305,7 +305,7 @@ pub struct LitmusArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "robust")]
     pub dot: Option<PathBuf>,
 
-    /// Of which final state --svg and --dot show an execution, such as \"0:EAX=0; 1:EAX=0;\"
+    /// Of which final state --svg and --dot show an execution, such as `0:EAX=0; 1:EAX=0;`
     #[arg(long, value_name = "STATE")]
     pub state: Option<String>,
 
@@ -333,13 +333,18 @@ pub struct LitmusArguments {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = 10_000_000,
+        default_value_t = 4_000_000,
         help_heading = "Limits"
     )]
     pub max_states: usize,
 
     /// The most seconds for a test under a model
-    #[arg(long, value_name = "SECONDS", help_heading = "Limits")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        allow_negative_numbers = true,
+        help_heading = "Limits"
+    )]
     pub timeout: Option<f64>,
 
     /// How many stores of a thread that loops are buffered at most
@@ -367,7 +372,7 @@ pub enum LitmusModel {
 pub enum Witnesses {
     /// One for every final state
     All,
-    /// One for which the condition holds, if there is one
+    /// One for which the condition holds; for `forall`, one for which it does not; else any
     Condition,
 }
 

@@ -60,6 +60,8 @@ pub enum Observation {
     Sometimes,
     /// In all.
     Always,
+    /// Not all final states were found, and in those that were it is always or never so.
+    Undefined,
 }
 
 impl Observation {
@@ -69,6 +71,7 @@ impl Observation {
             Observation::Never => "Never",
             Observation::Sometimes => "Sometimes",
             Observation::Always => "Always",
+            Observation::Undefined => "Undef",
         }
     }
 }
@@ -253,6 +256,14 @@ impl Answer<'_> {
         self.exploration.run(self.states[number].index)
     }
 
+    /// The final state that says most about the question: one for which the condition holds; or, where it is to hold always,
+    /// one for which it does not. If there is none, the first.
+    pub fn most_telling(&self) -> Option<usize> {
+        let wanted = self.test.quantifier != Quantifier::ForAll;
+        let telling = self.states.iter().position(|state| state.holds == wanted);
+        telling.or((!self.states.is_empty()).then_some(0))
+    }
+
     /// In how many final states the condition holds.
     pub fn positive(&self) -> usize {
         self.states.iter().filter(|state| state.holds).count()
@@ -266,6 +277,7 @@ impl Answer<'_> {
     /// How often the condition holds.
     pub fn observation(&self) -> Observation {
         match (self.positive(), self.negative()) {
+            (0, _) | (_, 0) if self.cut().is_some() => Observation::Undefined,
             (0, _) => Observation::Never,
             (_, 0) => Observation::Always,
             _ => Observation::Sometimes,

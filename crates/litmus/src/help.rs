@@ -116,8 +116,8 @@ impl Problem {
         match self {
             Problem::NotUtf8 { .. } => "is this a litmus test at all?".into(),
             Problem::Limit { .. } => {
-                "this is a limit of the reader and no mistake; programs can set another one \
-                 (`fencepost_litmus::Limits`)"
+                "this is a limit of the reader and no mistake: a test of this size could hardly be \
+                 answered (`fencepost_litmus::Limits` has other limits)"
                     .into()
             }
             Problem::UnknownArchitecture { .. } | Problem::MissingName => {

@@ -28,6 +28,8 @@ pub struct LogEntry {
     pub observation: Option<String>,
     /// Whether the log says that it is not all (`Loop`).
     pub is_cut: bool,
+    /// Whether the log has fewer states than it says: it ends too early.
+    pub is_damaged: bool,
 }
 
 impl LogEntry {
@@ -39,6 +41,7 @@ impl LogEntry {
             verdict: None,
             observation: None,
             is_cut: false,
+            is_damaged: false,
         }
     }
 
@@ -114,9 +117,18 @@ pub fn parse_state(text: &str) -> Option<LoggedState> {
             .strip_prefix('[')
             .and_then(|name| name.strip_suffix(']'))
             .unwrap_or(name);
-        state.insert(name.to_owned(), value.trim().to_owned());
+        state.insert(name.to_owned(), decimal(value.trim()));
     }
     Some(state)
+}
+
+/// A number as we print it; other tools can print it in hexadecimal.
+fn decimal(value: &str) -> String {
+    let digits = value
+        .strip_prefix("0x")
+        .or_else(|| value.strip_prefix("0X"));
+    let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    number.map_or_else(|| value.to_owned(), |number| number.to_string())
 }
 
 /// Prints a state that was read.
@@ -169,6 +181,9 @@ pub fn parse_log(text: &str) -> Vec<LogEntry> {
                 entry.is_cut = is_cut;
             }
         }
+    }
+    if let Some(entry) = entries.last_mut() {
+        entry.is_damaged = states_to_come > 0;
     }
     entries
 }

@@ -87,8 +87,8 @@ const LONGEST_CHAIN: usize = 64;
 /// How many loads on such a chain may have waited before the state is kept.
 const MOST_FORKS: usize = 8;
 
-/// How many loads a thread may perform without waiting. A loop that reads more often than this
-/// with ever new registers is cut.
+/// How many loads a thread may perform without waiting, besides one for each of its operations. A loop that
+/// reads more often than this with ever new registers is cut.
 const MOST_LOADS: u32 = 1 << 12;
 
 /// Expands states of one test under one model.
@@ -313,6 +313,7 @@ impl<'a, R: Record> Expander<'a, R> {
     /// Lets a thread run by itself until it rests.
     fn run(&mut self, task: &mut Task, thread: usize) -> Result<Ran, Fault> {
         let mut loads = 0u32;
+        let most_loads = MOST_LOADS + self.test.threads[thread].operations.len() as u32;
         let mut earlier = Earlier::default();
         loop {
             let pending = match self.runner(&mut task.state, thread).advance() {
@@ -357,7 +358,7 @@ impl<'a, R: Record> Expander<'a, R> {
                 }
                 Pending::Load(cell) => {
                     loads += 1;
-                    if loads > MOST_LOADS {
+                    if loads > most_loads {
                         self.cut = Some(Cut::LongLoop);
                         return Ok(Ran::Nowhere);
                     }

@@ -41,7 +41,7 @@ pub struct Limits<'a> {
 impl Default for Limits<'_> {
     fn default() -> Self {
         Limits {
-            max_states: 10_000_000,
+            max_states: 4_000_000,
             max_memory: 1 << 30,
             loop_buffer: 8,
             stop: &|| false,

@@ -46,8 +46,9 @@ pub struct AnswerObject<'a> {
 }
 
 /// The name of what a search was cut by.
-fn limit_name(cut: Cut) -> &'static str {
+fn limit_name(cut: Cut, was_interrupted: bool) -> &'static str {
     match cut {
+        Cut::Stopped if was_interrupted => "interrupt",
         Cut::Buffer => "loop-buffer",
         Cut::LongLoop => "long-loop",
         Cut::States => "max-states",
@@ -57,7 +58,7 @@ fn limit_name(cut: Cut) -> &'static str {
 }
 
 /// A line of JSON for a test under a model.
-pub fn answer(file: &str, answer: &Answer<'_>, seconds: f64) -> String {
+pub fn answer(file: &str, answer: &Answer<'_>, seconds: f64, was_interrupted: bool) -> String {
     let test = answer.test();
     let object = AnswerObject {
         schema: LITMUS_SCHEMA,
@@ -74,7 +75,7 @@ pub fn answer(file: &str, answer: &Answer<'_>, seconds: f64) -> String {
         verdict: answer.verdict().name(),
         observation: answer.observation().name(),
         complete: answer.cut().is_none(),
-        limit: answer.cut().map(limit_name),
+        limit: answer.cut().map(|cut| limit_name(cut, was_interrupted)),
         condition: &test.condition_text,
         positive: answer.positive(),
         negative: answer.negative(),
@@ -213,5 +214,6 @@ pub fn read_line(line: &str) -> Option<LogEntry> {
         verdict: read.verdict,
         observation: read.observation,
         is_cut: read.complete == Some(false),
+        is_damaged: false,
     })
 }

@@ -38,7 +38,20 @@ impl Comparison {
         let bytes = std::fs::read(path).map_err(|error| bad(error.to_string()))?;
         let text = String::from_utf8_lossy(&bytes);
         let mut entries = parse_log(&text);
-        entries.extend(text.lines().filter_map(read_line));
+        for line in text
+            .lines()
+            .filter(|line| line.trim_start().starts_with('{'))
+        {
+            entries.extend(Some(read_line(line).ok_or_else(|| {
+                bad("a line that begins as JSON is not a result; is the log cut off?".into())
+            })?));
+        }
+        if let Some(damaged) = entries.iter().find(|entry| entry.is_damaged) {
+            return Err(bad(format!(
+                "the log ends in the middle of `{}`",
+                damaged.test
+            )));
+        }
         if entries.is_empty() {
             return Err(bad(
                 "there are no results in it\n  = help: a log is what `fencepost litmus`, herd7 or litmus7 prints"

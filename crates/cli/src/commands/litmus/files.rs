@@ -1,40 +1,39 @@
 //! Which files are meant: files, whole directories, and lists of files (`@all`), as herd7 takes them.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::exit::Failure;
 
-/// How deep directories may be nested; deeper ones are most likely a cycle of links.
+/// How many lists may name each other.
 const DEEPEST: usize = 64;
 
-/// The tests meant by the arguments, in order, those of a directory by name.
-pub fn collect(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
-    for path in arguments {
-        add(path, 0, &mut files)?;
-    }
-    if files.is_empty() {
-        return Err(Failure::BadInput(
-            "error: there are no litmus tests\n  = help: the tests of a directory are its files whose names end in `.litmus`".into(),
-        ));
-    }
-    Ok(files)
+/// The tests that are meant, and what could not be looked into.
+#[derive(Default)]
+pub struct Files {
+    /// In order, those of a directory by name.
+    pub paths: Vec<PathBuf>,
+    /// A message for each directory or list that could not be read.
+    pub errors: Vec<String>,
+    /// Directories that were entered, so that links do not lead in a circle.
+    entered: HashSet<PathBuf>,
 }
 
-fn add(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    if depth > DEEPEST {
-        let message = format!("error: {}: nested too deeply", path.display());
-        return Err(Failure::BadInput(message));
+/// The tests meant by the arguments.
+pub fn collect(arguments: &[PathBuf]) -> Result<Files, Failure> {
+    let mut files = Files::default();
+    for path in arguments {
+        files.add(path, 0);
     }
-    if path.is_dir() {
-        add_directory(path, depth, files)
-    } else if is_list(path) {
-        add_list(path, depth, files)
-    } else {
-        files.push(path.to_path_buf());
-        Ok(())
+    if files.paths.is_empty() {
+        files.errors.push(
+            "error: there are no litmus tests\n  = help: the tests of a directory are its files whose names end in `.litmus`"
+                .into(),
+        );
+        return Err(Failure::BadInput(files.errors.join("\n")));
     }
+    Ok(files)
 }
 
 fn is_list(path: &Path) -> bool {
@@ -42,32 +41,53 @@ fn is_list(path: &Path) -> bool {
     name.is_some_and(|name| name.starts_with('@'))
 }
 
-fn add_directory(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    let failed = |error| Failure::BadInput(format!("error: {}: {error}", path.display()));
-    let mut entries = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        entries.push(entry.map_err(failed)?.path());
-    }
-    entries.sort();
-    for entry in entries {
-        // A list in a directory names files that are there anyway.
-        let is_test = entry.extension() == Some(OsStr::new("litmus"));
-        if entry.is_dir() || is_test {
-            add(&entry, depth + 1, files)?;
+impl Files {
+    fn add(&mut self, path: &Path, depth: usize) {
+        let added = if path.is_dir() {
+            self.add_directory(path, depth)
+        } else if is_list(path) {
+            self.add_list(path, depth)
+        } else {
+            self.paths.push(path.to_path_buf());
+            Ok(())
+        };
+        if let Err(error) = added {
+            self.errors
+                .push(format!("error: {}: {error}", path.display()));
         }
     }
-    Ok(())
-}
 
-fn add_list(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    let failed = |error| Failure::BadInput(format!("error: {}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(failed)?;
-    let directory = path.parent().unwrap_or(Path::new(""));
-    for line in text.lines() {
-        let name = line.trim();
-        if !name.is_empty() && !name.starts_with('#') {
-            add(&directory.join(name), depth + 1, files)?;
+    fn add_directory(&mut self, path: &Path, depth: usize) -> std::io::Result<()> {
+        if !self.entered.insert(path.canonicalize()?) {
+            return Ok(());
         }
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(path)? {
+            entries.push(entry?.path());
+        }
+        entries.sort();
+        for entry in entries {
+            // A list in a directory names files that are there anyway.
+            let is_test = entry.extension() == Some(OsStr::new("litmus"));
+            if entry.is_dir() || is_test {
+                self.add(&entry, depth);
+            }
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn add_list(&mut self, path: &Path, depth: usize) -> std::io::Result<()> {
+        if depth > DEEPEST {
+            return Err(std::io::Error::other("lists name each other too deeply"));
+        }
+        let text = std::fs::read_to_string(path)?;
+        let directory = path.parent().unwrap_or(Path::new(""));
+        for line in text.lines() {
+            let name = line.trim();
+            if !name.is_empty() && !name.starts_with('#') {
+                self.add(&directory.join(name), depth + 1);
+            }
+        }
+        Ok(())
+    }
 }

@@ -22,11 +22,16 @@ use crate::interrupt;
 use crate::progress::TestProgress;
 
 use compare::Comparison;
+use files::Files;
 use one::{FileResult, Inputs};
 
 /// Runs the tests.
 pub fn run(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
-    let files = files::collect(&arguments.paths)?;
+    let Files {
+        paths: files,
+        errors,
+        ..
+    } = files::collect(&arguments.paths)?;
     check_arguments(arguments, &files)?;
     let comparison = arguments
         .compare
@@ -40,7 +45,14 @@ pub fn run(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
     );
     let started = Instant::now();
     let progress = TestProgress::over(files.len(), is_quiet);
-    let mut totals = Totals::default();
+    let mut totals = Totals {
+        bad_files: errors.len(),
+        ..Totals::default()
+    };
+    for error in &errors {
+        // Where standard error is closed, the exit code has to do.
+        let _ = writeln!(anstream::stderr(), "{error}");
+    }
     let mut output = anstream::AutoStream::auto(std::io::stdout());
     let mut comparison = comparison;
     pool::in_order(
@@ -67,7 +79,7 @@ pub fn run(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
     output.flush()?;
     drop(progress);
     if !is_quiet && files.len() > 1 {
-        totals.print(started.elapsed().as_secs_f64());
+        totals.print(files.len(), started.elapsed().as_secs_f64());
     }
     Ok(totals.exit_code())
 }
@@ -182,7 +194,7 @@ impl Totals {
     }
 
     /// The summary, on standard error: standard output is for the tools around herd7.
-    fn print(&self, seconds: f64) {
+    fn print(&self, total: usize, seconds: f64) {
         let mut table = vec![
             [
                 "",
@@ -222,7 +234,8 @@ impl Totals {
             text += &format!("; {count} are not store-buffer safe");
         }
         if self.was_interrupted {
-            text += "; interrupted";
+            let left = grouped((total - self.files) as u64);
+            text += &format!("; interrupted, {left} files were not run");
         }
         let _ = writeln!(anstream::stderr(), "{text}");
     }

@@ -160,7 +160,7 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
     };
     let seconds = started.elapsed().as_secs_f64();
     let verdict = answer.verdict();
-    result.fails_on_no |= arguments.fail_on_no && verdict != Verdict::Ok;
+    result.fails_on_no |= arguments.fail_on_no && verdict == Verdict::No;
     result.lines.push(Line {
         model: model.name().to_owned(),
         verdict,
@@ -172,7 +172,12 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
             .then(|| LogEntry::of_answer(&answer)),
     });
     if arguments.json {
-        let line = json::answer(&path.display().to_string(), &answer, seconds);
+        let line = json::answer(
+            &path.display().to_string(),
+            &answer,
+            seconds,
+            interrupt::was_requested(),
+        );
         result.output += &line;
         result.output.push('\n');
     } else {
@@ -227,7 +232,7 @@ fn explain_cut(
         ),
         machine::Cut::Memory => (
             "the states take more than 1 GiB".to_owned(),
-            "a smaller test may still be answered",
+            "does a thread go on for ever, with ever new values?",
         ),
         machine::Cut::Stopped if interrupt::was_requested() => (
             "it was interrupted".to_owned(),

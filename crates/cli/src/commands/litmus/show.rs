@@ -21,13 +21,12 @@ pub(super) fn show_witnesses(
     let Some(which) = arguments.witness else {
         return;
     };
-    let holding = answer.states.iter().position(|state| state.holds);
     let numbers: Vec<usize> = match which {
         Witnesses::All => (0..answer.states.len()).collect(),
-        Witnesses::Condition => holding.into_iter().collect(),
+        Witnesses::Condition => answer.most_telling().into_iter().collect(),
     };
     if numbers.is_empty() {
-        *output += "No execution: the condition holds in no final state.\n\n";
+        *output += "No execution: there is no final state.\n\n";
     }
     for number in numbers {
         let (test, run) = (answer.test(), answer.run(number));
@@ -46,11 +45,8 @@ pub(super) fn show_witnesses(
 /// Which final state a picture shows.
 fn chosen(answer: &Answer<'_>, arguments: &LitmusArguments) -> Result<usize, String> {
     let Some(wanted) = &arguments.state else {
-        let holding = answer.states.iter().position(|state| state.holds);
-        if answer.states.is_empty() {
-            return Err("error: there is no final state to draw".into());
-        }
-        return Ok(holding.unwrap_or(0));
+        let telling = answer.most_telling();
+        return telling.ok_or_else(|| "error: there is no final state to draw".to_owned());
     };
     let wanted = log::parse_state(wanted)
         .ok_or_else(|| format!("error: `{wanted}` is no state; write it as `0:EAX=0; [x]=1;`"))?;
@@ -85,7 +81,11 @@ pub(super) fn draw(answer: &Answer<'_>, arguments: &LitmusArguments, result: &mu
         Ok(number) => number,
         Err(message) => {
             result.error += &message;
-            result.is_bad = true;
+            // What is not there may be beyond the limit.
+            match answer.cut() {
+                Some(_) => result.is_limited = true,
+                None => result.is_bad = true,
+            }
             return;
         }
     };

@@ -159,5 +159,6 @@ fn verdict(paper: &PaperTest, model: &MemoryModel) -> Result<&'static str, Failu
         Observation::Always if is_required => "Require",
         Observation::Never => "Forbid",
         Observation::Always | Observation::Sometimes => "Allow",
+        Observation::Undefined => return Err(internal("it was cut short".into())),
     })
 }
