@@ -1,0 +1,134 @@
+//! Which types go together, and how values get from one to the other.
+
+use super::{Noted, Resolved, Resolver};
+use crate::model::code::{Expr, ExprKind, ValueType};
+use crate::model::types::{TypeId, TypeKind, UnionMember};
+use crate::problem::Problem;
+use crate::source::Span;
+
+/// How a value of one type becomes one of another.
+pub(super) enum Conversion {
+    /// As it is.
+    None,
+    /// By a table.
+    Table(Vec<i64>),
+}
+
+impl Resolver<'_, '_> {
+    /// The type in messages.
+    pub(super) fn describe(&self, value_type: ValueType) -> String {
+        match value_type {
+            ValueType::Integer => "an integer".into(),
+            ValueType::Of(id) => self.types.describe(id),
+            ValueType::Element(id) => format!("an element of {}", self.types.describe(id)),
+        }
+    }
+
+    pub(super) fn mismatch(&mut self, found: ValueType, wanted: String, span: Span) -> Noted {
+        let found = self.describe(found);
+        self.note(Problem::TypeMismatch { found, wanted }, span)
+    }
+
+    /// The enums and scalarsets whose values a simple type has.
+    fn members(&self, id: TypeId) -> Vec<UnionMember> {
+        match &self.types[id].kind {
+            TypeKind::Union(members) => members.clone(),
+            TypeKind::Enum(_) | TypeKind::Scalarset(_) => {
+                let (_, last) = self.types[id].bounds().unwrap_or((0, 0));
+                vec![UnionMember {
+                    type_id: id,
+                    first: 0,
+                    size: last + 1,
+                }]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// How values of one type become values of the other, if they can. Integers of all ranges go
+    /// together, a union goes with its members and with unions that share some, and everything
+    /// else only with itself.
+    pub(super) fn conversion(&self, from: ValueType, to: ValueType) -> Option<Conversion> {
+        if self.is_integer(from) && self.is_integer(to) {
+            return Some(Conversion::None);
+        }
+        let (ValueType::Of(from), ValueType::Of(to)) = (from, to) else {
+            return None;
+        };
+        if self.types.same(from, to) {
+            return Some(Conversion::None);
+        }
+        let (sources, targets) = (self.members(from), self.members(to));
+        let mut table = Vec::new();
+        let mut any = false;
+        for source in sources {
+            let target = targets.iter().find(|t| t.type_id == source.type_id);
+            any |= target.is_some();
+            for offset in 0..source.size {
+                table.push(match target {
+                    Some(target) => target.first + offset,
+                    None => -1 - (source.first + offset),
+                });
+            }
+        }
+        any.then_some(Conversion::Table(table))
+    }
+
+    /// The expression as a value of the wanted type.
+    pub(super) fn coerce(&mut self, expr: Expr, wanted: ValueType) -> Resolved<Expr> {
+        match self.conversion(expr.value_type, wanted) {
+            Some(Conversion::None) => Ok(expr),
+            Some(Conversion::Table(table)) => Ok(converted(expr, table, wanted)),
+            None => {
+                let wanted = self.describe(wanted);
+                Err(self.mismatch(expr.value_type, wanted, expr.span))
+            }
+        }
+    }
+
+    /// Two values made comparable, or nothing.
+    pub(super) fn unify(&self, left: Expr, right: Expr) -> Result<(Expr, Expr), (Expr, Expr)> {
+        let is_union = |value_type| match value_type {
+            ValueType::Of(id) => matches!(self.types[id].kind, TypeKind::Union(_)),
+            _ => false,
+        };
+        // A member becomes a value of the union, so that no value is lost.
+        if is_union(left.value_type) || !is_union(right.value_type) {
+            match self.conversion(right.value_type, left.value_type) {
+                Some(Conversion::None) => Ok((left, right)),
+                Some(Conversion::Table(table)) => {
+                    let wanted = left.value_type;
+                    Ok((left, converted(right, table, wanted)))
+                }
+                None => Err((left, right)),
+            }
+        } else {
+            match self.conversion(left.value_type, right.value_type) {
+                Some(Conversion::None) => Ok((left, right)),
+                Some(Conversion::Table(table)) => {
+                    let wanted = right.value_type;
+                    Ok((converted(left, table, wanted), right))
+                }
+                None => Err((left, right)),
+            }
+        }
+    }
+}
+
+fn converted(expr: Expr, table: Vec<i64>, value_type: ValueType) -> Expr {
+    let span = expr.span;
+    let kind = match expr.kind {
+        ExprKind::Constant(value) if (0..table.len() as i64).contains(&value) => {
+            ExprKind::Constant(table[value as usize])
+        }
+        _ => ExprKind::Convert {
+            operand: Box::new(expr),
+            table,
+        },
+    };
+    Expr {
+        kind,
+        value_type,
+        span,
+    }
+}
