@@ -1,6 +1,7 @@
 //! What should have been in a model instead of a mistake, and how to mend it.
 
 use crate::problem::Problem;
+use crate::syntax::keywords::Keyword;
 
 fn line_of(before: &Option<crate::Position>) -> String {
     match before {
@@ -23,7 +24,7 @@ impl Problem {
             Problem::UnterminatedText => "`\"` on the same line".into(),
             Problem::BadNumber { .. } => "decimal digits, or hexadecimal ones after `0x`".into(),
             Problem::NumberTooLarge { .. } => format!("a number up to {}", i64::MAX),
-            Problem::NotSupported { .. } => "integers, enums, scalarsets, records, arrays".into(),
+            Problem::NotSupported { instead, .. } => (*instead).into(),
             Problem::Unexpected { wanted, .. } | Problem::UnexpectedEnd { wanted } => {
                 (*wanted).into()
             }
@@ -31,7 +32,10 @@ impl Problem {
             Problem::Chained { .. } => "parentheses".into(),
             Problem::UnknownName { meant, what, .. } => match meant {
                 Some(meant) => format!("perhaps `{meant}`"),
-                None => format!("a {what} that is declared above"),
+                None => match *what {
+                    "function" => "a function or procedure of the model".into(),
+                    _ => format!("a {what} that is declared above"),
+                },
             },
             Problem::Duplicate { .. } => "another name".into(),
             Problem::OtherKind { wanted, .. } => (*wanted).into(),
@@ -52,7 +56,7 @@ impl Problem {
             Problem::BadSize { .. } => "a size from 1".into(),
             Problem::BadArithmetic { .. } => "a number of 64 bits".into(),
             Problem::ZeroStep => "a number that is not 0".into(),
-            Problem::OutOfRange { wanted, .. } => format!("a value of {wanted}"),
+            Problem::OutOfRange { .. } => "a value that fits".into(),
             Problem::ReadOnly { .. } => "a variable".into(),
             Problem::NotAVariable { used_for } => format!("a variable to {used_for}"),
             Problem::ArgumentCount { wanted, .. } => match wanted {
@@ -60,7 +64,7 @@ impl Problem {
                 1 => "1 argument".into(),
                 _ => format!("{wanted} arguments"),
             },
-            Problem::VarArgument { wanted, .. } => format!("a variable of {wanted}"),
+            Problem::VarArgument { wanted, .. } => format!("a variable that is {wanted}"),
             Problem::Recursion { .. } => "functions that do not call themselves".into(),
             Problem::MissingReturn { .. } => "a `return` on every path".into(),
             Problem::NeverReturns { .. } => "a `return` with a value".into(),
@@ -112,7 +116,11 @@ impl Problem {
             Problem::UnterminatedText => "put the closing quote before the end of the line".into(),
             Problem::BadNumber { .. } => "names do not begin with a digit".into(),
             Problem::NumberTooLarge { .. } => "numbers are 64 bits wide".into(),
-            Problem::NotSupported { instead, .. } => (*instead).into(),
+            Problem::NotSupported { .. } => {
+                "models are read as CMurphi and Rumur read them, but without floating-point \
+                 numbers, probabilities, liveness and functions in C++"
+                    .into()
+            }
             Problem::Unexpected { found, wanted } => unexpected_hint(found, wanted),
             Problem::UnexpectedEnd { .. } => {
                 "is the file complete? Every block needs its `end`".into()
@@ -134,27 +142,19 @@ impl Problem {
             Problem::OtherKind { .. } => "constants, types, variables, enum members and functions \
                                           share one set of names"
                 .into(),
-            Problem::TypeMismatch { .. } => {
-                "enums and scalarsets are different types even if they look alike; integers of all \
-                 ranges go together"
-                    .into()
-            }
+            Problem::TypeMismatch { found, wanted } => mismatch_hint(found, wanted),
             Problem::WrongIndex { .. } => {
                 "an array over a scalarset or an enum is indexed by its values only".into()
             }
             Problem::IndexOutside { .. } => "this access would fail whenever it is reached".into(),
-            Problem::NotAnArray { .. } => {
-                "arrays are declared as `array [INDEX] of TYPE`".into()
-            }
+            Problem::NotAnArray { .. } => "arrays are declared as `array [INDEX] of TYPE`".into(),
             Problem::NotARecord { .. } => "records are declared as `record … end`".into(),
             Problem::NoField { .. } => "names are case-sensitive".into(),
             Problem::NotOrdered {
                 scalarset: true, ..
-            } => {
-                "scalarset values can only be compared with `=` and `!=`, because they may be \
+            } => "scalarset values can only be compared with `=` and `!=`, because they may be \
                  permuted; use a range if they have an order"
-                    .into()
-            }
+                .into(),
             Problem::NotOrdered { .. } => "only integers have arithmetic and an order".into(),
             Problem::NotComparable { .. } => {
                 "enums and scalarsets are different types even if they look alike".into()
@@ -166,9 +166,7 @@ impl Problem {
             Problem::BadSize { .. } => "the size is the number of values".into(),
             Problem::BadArithmetic { .. } => "constants are computed with 64 bits".into(),
             Problem::ZeroStep => "the loop would not end".into(),
-            Problem::OutOfRange { .. } => {
-                "the assignment would fail whenever it is reached".into()
-            }
+            Problem::OutOfRange { .. } => "the assignment would fail whenever it is reached".into(),
             Problem::ReadOnly { instead, .. } => (*instead).into(),
             Problem::NotAVariable { .. } => {
                 "constants, enum members and results of functions have no place in memory".into()
@@ -183,9 +181,7 @@ impl Problem {
             Problem::MissingReturn { .. } => {
                 "a call that gets there stops the search with an error".into()
             }
-            Problem::NeverReturns { .. } => {
-                "return a value, or declare it as a `procedure`".into()
-            }
+            Problem::NeverReturns { .. } => "return a value, or declare it as a `procedure`".into(),
             Problem::WrongReturn { found } => match *found {
                 "with a value" => "only functions return values".into(),
                 _ => "a function returns a value of its type".into(),
@@ -230,14 +226,30 @@ impl Problem {
 
 /// The most frequent slips have hints of their own.
 fn unexpected_hint(found: &str, wanted: &str) -> String {
-    let hint = match (found, wanted) {
-        ("=", _) if wanted.contains(":=") => "`:=` assigns, `=` compares",
-        (":=", _) => "`:=` assigns, `=` compares",
-        (_, _) if wanted.contains("`;`") => {
+    let hint = match found {
+        "=" | "==" if wanted.contains(":=") => "`:=` assigns, `=` compares",
+        ":=" => "`:=` assigns, `=` compares",
+        _ if wanted.starts_with("`;`") => {
             "statements are separated by `;`; the one before may be unfinished"
         }
-        (_, _) if wanted.contains("begin") => "declarations within a rule need a `begin` after them",
-        _ => "keywords cannot be used as names; the text before may be unfinished",
+        _ if Keyword::of(found).is_some() => {
+            "it is a keyword: the text before may be unfinished, or it is used as a name"
+        }
+        ";" | ")" | "]" | "," => "something is missing before it",
+        _ => "the text before may be unfinished",
+    };
+    hint.into()
+}
+
+fn mismatch_hint(found: &str, wanted: &str) -> String {
+    let named = |text: &str| text.contains("enum") || text.contains("scalarset");
+    let hint = if wanted == "a boolean" {
+        "only booleans are conditions; compare other values, as in `x != 0`"
+    } else if named(found) && named(wanted) {
+        "enums and scalarsets are different types even if they look alike"
+    } else {
+        "integers of all ranges go together, a union goes with its members, and every other type \
+         with itself only"
     };
     hint.into()
 }

@@ -106,7 +106,12 @@ impl ModelError {
     /// The mistakes in the order of the file, each once.
     pub(crate) fn collect(mut mistakes: Vec<Misread>, source: &str) -> ModelError {
         mistakes.sort_by_key(|mistake| mistake.span);
-        mistakes.dedup_by(|a, b| a.span == b.span && a.problem == b.problem);
+        let is_end = |m: &Misread| matches!(*m.problem, Problem::UnexpectedEnd { .. });
+        // What is missing at the end of the file is missing once for each block that is open.
+        mistakes.dedup_by(|later, earlier| {
+            let same = later.problem == earlier.problem || is_end(later) && is_end(earlier);
+            later.span == earlier.span && same
+        });
         mistakes.truncate(ModelError::MOST);
         let mistakes = mistakes.into_iter();
         ModelError {

@@ -54,7 +54,7 @@ pub enum Problem {
     NotSupported {
         /// What, in the plural.
         what: &'static str,
-        /// What to do instead.
+        /// What to write instead.
         instead: &'static str,
     },
     /// Something else was wanted.
@@ -104,7 +104,7 @@ pub enum Problem {
         meant: Option<String>,
     },
     /// A name that is declared twice in one scope.
-    #[error("`{name}` is declared twice")]
+    #[error("`{name}` is {}", if before.is_some() { "declared twice" } else { "built in" })]
     Duplicate {
         /// The name.
         name: String,

@@ -2,12 +2,12 @@
 //!
 //! `FENCEPOST_MURPHI_CORPUS` is a directory with models and `expected.jsonl`: one object per line
 //! with `file`, `tool`, `symmetry`, `verdict`, `states` and `rules_fired`. Without it, nothing is
-//! tested. `FENCEPOST_MURPHI_STATES` is how many states are searched at most; what has more is
-//! skipped.
+//! tested. `FENCEPOST_MURPHI_STATES` and `FENCEPOST_MURPHI_SECONDS` are how many states and seconds a search may take; what takes
+//! more is skipped. `FENCEPOST_MURPHI_ONLY` is a part of the names of the models to test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fencepost_protocol::reference::{Options, Symmetry, Verdict, search};
 use fencepost_protocol::{Limits, Model};
@@ -65,14 +65,22 @@ fn verdicts_and_counts_are_those_of_the_tools() {
         return;
     };
     let directory = Path::new(&directory);
-    let most = std::env::var("FENCEPOST_MURPHI_STATES");
-    let most: u64 = most.map_or(60_000, |most| most.parse().expect("a number of states"));
+    let number = |name: &str, default: u64| match std::env::var(name) {
+        Ok(number) => number.parse().expect("a number"),
+        Err(_) => default,
+    };
+    let most = number("FENCEPOST_MURPHI_STATES", 60_000);
+    let seconds = number("FENCEPOST_MURPHI_SECONDS", 10);
     let only = std::env::var("FENCEPOST_MURPHI_ONLY").unwrap_or_default();
     let mut wrong = BTreeSet::new();
     let expectations = expectations(directory);
     let mut files: BTreeSet<String> = expectations.keys().cloned().collect();
     for folder in std::fs::read_dir(directory).expect("the corpus").flatten() {
-        for file in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+        for file in std::fs::read_dir(folder.path())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let path = file.path();
             if path.extension().is_some_and(|e| e == "m") {
                 let name = path.strip_prefix(directory).expect("within the corpus");
@@ -108,6 +116,7 @@ fn verdicts_and_counts_are_those_of_the_tools() {
             let options = Options {
                 symmetry,
                 states: most,
+                time: Some(Duration::from_secs(seconds)),
                 ..Options::default()
             };
             let report = search(&model, &options);

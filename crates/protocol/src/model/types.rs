@@ -246,9 +246,9 @@ impl Types {
             (TypeKind::Union(a), TypeKind::Union(b)) => a == b,
             (TypeKind::Record(a), TypeKind::Record(b)) => {
                 a.len() == b.len()
-                    && a.iter().zip(b).all(|(a, b)| {
-                        a.name == b.name && self.same(a.type_id, b.type_id)
-                    })
+                    && a.iter()
+                        .zip(b)
+                        .all(|(a, b)| a.name == b.name && self.same(a.type_id, b.type_id))
             }
             (
                 TypeKind::Array { index, element },

@@ -3,9 +3,7 @@
 use super::fault::{FaultKind, Run};
 use super::machine::{Held, Machine};
 use super::value::Value;
-use crate::model::code::{
-    Argument, Call, Domain, Expr, ExprKind, Place, Source,
-};
+use crate::model::code::{Argument, Call, Domain, Expr, ExprKind, Place, Source};
 use crate::source::Span;
 
 impl Machine<'_> {
@@ -201,19 +199,19 @@ impl Machine<'_> {
         })
     }
 
-    /// What is assigned, passed or returned.
-    pub fn source(&mut self, source: &Source, undefined: Value) -> Run<Value> {
+    /// What is assigned or returned; nothing if it is `undefined`.
+    pub fn source(&mut self, source: &Source) -> Run<Option<Value>> {
         match source {
-            Source::Value(expr) => self.evaluate(expr),
+            Source::Value(expr) => self.evaluate(expr).map(Some),
             Source::Copy { place, table } => {
                 let address = self.address(place)?;
                 let value = self.load(&address).clone();
-                Ok(match table {
+                Ok(Some(match table {
                     Some(table) => converted(value, table),
                     None => value,
-                })
+                }))
             }
-            Source::Undefined => Ok(undefined),
+            Source::Undefined => Ok(None),
         }
     }
 
@@ -241,6 +239,9 @@ impl Machine<'_> {
         let returned = self.execute(&function.body)?;
         self.leave();
         match (returned, function.result) {
+            (Some(Value::Undefined), Some(result)) => {
+                Ok(Value::undefined(&self.model.types, result))
+            }
             (Some(value), Some(result)) => {
                 self.check_bounds(result, &value, span)?;
                 Ok(value)
@@ -251,7 +252,6 @@ impl Machine<'_> {
             (_, None) => Ok(Value::Undefined),
         }
     }
-
 }
 
 fn converted(value: Value, table: &[i64]) -> Value {

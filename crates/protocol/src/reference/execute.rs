@@ -106,7 +106,8 @@ impl Machine<'_> {
             }
             StatementKind::Return(None) => return Ok(Some(Value::Undefined)),
             StatementKind::Return(Some(source)) => {
-                return Ok(Some(self.source(source, Value::Undefined)?));
+                let value = self.source(source)?;
+                return Ok(Some(value.unwrap_or(Value::Undefined)));
             }
             StatementKind::MultisetAdd { element, multiset } => {
                 self.multiset_add(element, multiset, span)?;
@@ -133,8 +134,10 @@ impl Machine<'_> {
 
     fn assign(&mut self, target: &Place, source: &Source, span: Span) -> Run<()> {
         let address = self.address(target)?;
-        let undefined = Value::undefined(&self.model.types, target.type_id);
-        let value = self.source(source, undefined)?;
+        let value = match self.source(source)? {
+            Some(value) => value,
+            None => Value::undefined(&self.model.types, target.type_id),
+        };
         self.store(&address, target.type_id, value, span)
     }
 
@@ -189,12 +192,17 @@ impl Machine<'_> {
 
     fn multiset_add(&mut self, element: &Source, multiset: &Place, span: Span) -> Run<()> {
         let address = self.address(multiset)?;
-        let TypeKind::Multiset { capacity, element: id } = self.model.types[multiset.type_id].kind
+        let TypeKind::Multiset {
+            capacity,
+            element: id,
+        } = self.model.types[multiset.type_id].kind
         else {
             return Ok(());
         };
-        let undefined = Value::undefined(&self.model.types, id);
-        let value = self.source(element, undefined)?;
+        let value = match self.source(element)? {
+            Some(value) => value,
+            None => Value::undefined(&self.model.types, id),
+        };
         self.check_bounds(id, &value, span)?;
         let free = match self.load_mut(&address) {
             Some(Value::Elements(elements)) => elements.iter_mut().find(|e| e.is_none()),

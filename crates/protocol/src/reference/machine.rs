@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use super::fault::{FaultKind, Run, Stop};
 use super::value::Value;
+use crate::model::Model;
 use crate::model::code::{Frame, Place, Root, SlotId, SlotKind, Step};
 use crate::model::points::PointId;
 use crate::model::types::TypeId;
-use crate::model::Model;
 use crate::source::Span;
 
 /// A part of a variable, found.

@@ -209,16 +209,20 @@ impl Search<'_> {
                 .into_iter()
                 .filter(|b| !matches!(b, crate::model::Binding::Alias(_)))
                 .collect();
-            let all = self
-                .machine
-                .each_instance(&startstate.frame, &quantified, &mut |_, parameters| {
-                    let parameters = parameters.to_vec();
-                    instances.push(Instance { index, parameters });
-                    Ok(())
-                });
+            let all =
+                self.machine
+                    .each_instance(&startstate.frame, &quantified, &mut |_, parameters| {
+                        let parameters = parameters.to_vec();
+                        instances.push(Instance { index, parameters });
+                        Ok(())
+                    });
             all.map_err(|stop| {
                 let parameters = Vec::new();
-                Ending::of(stop, Where::Startstate(Instance { index, parameters }), None)
+                Ending::of(
+                    stop,
+                    Where::Startstate(Instance { index, parameters }),
+                    None,
+                )
             })?;
         }
         Ok(instances)
@@ -260,12 +264,13 @@ impl Search<'_> {
     /// The enabled rules, or the rule in whose guard something went wrong.
     fn enabled(&mut self, state: &[Value]) -> Result<Vec<Instance>, (Stop, usize)> {
         let mut enabled = Vec::new();
+        self.machine.state = state.to_vec();
         for (index, rule) in self.model.rules.iter().enumerate() {
             self.machine.reset();
-            self.machine.state = state.to_vec();
-            let run = self
-                .machine
-                .each_instance(&rule.frame, &rule.bindings, &mut |machine, parameters| {
+            let run = self.machine.each_instance(
+                &rule.frame,
+                &rule.bindings,
+                &mut |machine, parameters| {
                     let is_enabled = match &rule.guard {
                         Some(guard) => machine.is_true(guard)?,
                         None => true,
@@ -280,7 +285,8 @@ impl Search<'_> {
                         enabled.push(Instance { index, parameters });
                     }
                     Ok(())
-                });
+                },
+            );
             run.map_err(|stop| (stop, index))?;
         }
         let priority = |instance: &Instance| self.model.rules[instance.index].priority;
@@ -299,9 +305,9 @@ impl Search<'_> {
         let mut is_left = false;
         let mut is_stuck = true;
         for instance in enabled {
-            let next = self.fire(&state, &instance).map_err(|stop| {
-                Ending::of(stop, Where::Rule(instance.clone()), Some(at))
-            })?;
+            let next = self
+                .fire(&state, &instance)
+                .map_err(|stop| Ending::of(stop, Where::Rule(instance.clone()), Some(at)))?;
             let Some(next) = next else {
                 continue;
             };
@@ -342,10 +348,11 @@ impl Search<'_> {
             return Ok(());
         }
         let at = self.found.len();
-        self.machine.state = state;
+        self.machine.state.clone_from(&state);
         if !self.assumed(at)? {
             return Ok(());
         }
+        self.machine.state = state;
         if at as u64 >= self.options.states {
             return Err(Ending::bound(Bound::States));
         }
@@ -373,11 +380,16 @@ impl Search<'_> {
 
     /// Checks invariants and covers in the machine's state.
     fn check(&mut self, at: usize) -> Result<(), Ending> {
+        let state = self.machine.state.clone();
         for (index, property) in self.model.properties.iter().enumerate() {
             if property.kind == PropertyKind::Assumption {
                 continue;
             }
             let first_false = self.first_false(index, at)?;
+            if self.machine.is_changed {
+                // A function in the property has side effects.
+                self.machine.state.clone_from(&state);
+            }
             if let (PropertyKind::Invariant, Some(parameters)) = (property.kind, first_false) {
                 return Err(Ending {
                     verdict: Verdict::InvariantFailed(Instance { index, parameters }),
@@ -393,9 +405,7 @@ impl Search<'_> {
     fn first_false(&mut self, index: usize, at: usize) -> Result<Option<Vec<i64>>, Ending> {
         let property = &self.model.properties[index];
         let mut first_false = None;
-        let state = std::mem::take(&mut self.machine.state);
         self.machine.reset();
-        self.machine.state.clone_from(&state);
         let run = self.machine.each_instance(
             &property.frame,
             &property.bindings,
@@ -408,7 +418,6 @@ impl Search<'_> {
                 Ok(())
             },
         );
-        self.machine.state = state;
         let at = (at < self.found.len()).then_some(at);
         run.map_err(|stop| Ending::of(stop, Where::Property(index), at))?;
         Ok(first_false)
@@ -417,9 +426,9 @@ impl Search<'_> {
     /// The first cover that was never true.
     fn missed_cover(&self) -> Option<Verdict> {
         let covers = self.model.points.iter().zip(&self.machine.hits);
-        let missed = covers.enumerate().find(|(_, (point, hits))| {
-            point.kind == PointKind::Cover && **hits == 0
-        });
+        let missed = covers
+            .enumerate()
+            .find(|(_, (point, hits))| point.kind == PointKind::Cover && **hits == 0);
         missed.map(|(id, _)| Verdict::CoverMissed(crate::model::points::PointId(id as u32)))
     }
 

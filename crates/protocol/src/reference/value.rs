@@ -42,9 +42,7 @@ impl Value {
                 let size = types[*index].cardinality().unwrap_or(0) as usize;
                 vec![Value::filled(types, *element, simple); size].into()
             }
-            TypeKind::Multiset { capacity, .. } => {
-                Value::Elements(vec![None; *capacity as usize])
-            }
+            TypeKind::Multiset { capacity, .. } => Value::Elements(vec![None; *capacity as usize]),
             _ => simple(this.bounds().unwrap_or((0, 0))),
         }
     }
@@ -58,7 +56,13 @@ impl Value {
     }
 
     /// Visits each simple place, with its name as it is written in a model.
-    pub fn visit(&self, types: &Types, id: TypeId, name: &str, visit: &mut dyn FnMut(&str, String)) {
+    pub fn visit(
+        &self,
+        types: &Types,
+        id: TypeId,
+        name: &str,
+        visit: &mut dyn FnMut(&str, String),
+    ) {
         match (self, &types[id].kind) {
             (Value::Undefined, _) => visit(name, "undefined".into()),
             (Value::Simple(value), _) => visit(name, types.show(id, *value)),

@@ -69,7 +69,7 @@ impl<'s> Resolver<'s, '_> {
         if unknown && REAL_FUNCTIONS.iter().any(|real| is_real(&real)) {
             let problem = Problem::NotSupported {
                 what: "functions on floating-point numbers",
-                instead: "scale the numbers and use integer ranges",
+                instead: "integers",
             };
             return Err(self.note(problem, name.span));
         }
@@ -106,9 +106,7 @@ impl<'s> Resolver<'s, '_> {
                 let expr = super::expressions::read(place);
                 Ok(Argument::Value(self.coerce(expr, ValueType::Of(wanted))?))
             }
-            Operand::Value(expr) => {
-                Ok(Argument::Value(self.coerce(expr, ValueType::Of(wanted))?))
-            }
+            Operand::Value(expr) => Ok(Argument::Value(self.coerce(expr, ValueType::Of(wanted))?)),
         }
     }
 

@@ -31,7 +31,10 @@ impl<'s> Resolver<'s, '_> {
         let cells = cells.fold(0_u64, u64::saturating_add);
         if cells > self.limits.cells {
             let last = self.globals.last().map_or(Span::default(), |g| g.span);
-            self.note(Problem::limit("cells in the state", self.limits.cells), last);
+            self.note(
+                Problem::limit("cells in the state", self.limits.cells),
+                last,
+            );
         }
     }
 

@@ -3,6 +3,7 @@
 use super::places::Operand;
 use super::scopes::Symbol;
 use super::{Noted, Resolved, Resolver};
+use crate::excerpt::quoted;
 use crate::model::code::{Domain, Expr, ExprKind, Place, SlotId, SlotKind, ValueType};
 use crate::model::types::{TypeKind, Types};
 use crate::problem::Problem;
@@ -45,9 +46,12 @@ impl<'s> Resolver<'s, '_> {
             tree::ExprKind::Call(name, arguments) => {
                 let (call, result) = self.call(*name, arguments)?;
                 let Some(result) = result else {
-                    let found = Symbol::Function(call.function);
-                    let wanted = "a function, which returns a value";
-                    return Err(self.other_kind(name.text, name.span, found, wanted));
+                    let problem = Problem::OtherKind {
+                        name: quoted(name.text),
+                        found: "a procedure",
+                        wanted: "a function, which returns a value",
+                    };
+                    return Err(self.note(problem, name.span));
                 };
                 (ExprKind::Call(call), ValueType::Of(result))
             }
@@ -143,10 +147,7 @@ impl<'s> Resolver<'s, '_> {
     }
 
     /// A quantifier, whose name is declared in the innermost scope.
-    pub(super) fn quantifier(
-        &mut self,
-        quantifier: &Quantifier<'s>,
-    ) -> Resolved<(SlotId, Domain)> {
+    pub(super) fn quantifier(&mut self, quantifier: &Quantifier<'s>) -> Resolved<(SlotId, Domain)> {
         let domain = self.domain(&quantifier.domain);
         let name = quantifier.name;
         match domain {

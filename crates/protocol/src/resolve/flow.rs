@@ -17,9 +17,7 @@ fn statement_falls_through(types: &Types, statement: &Statement) -> bool {
     let falls = |body: &[Statement]| falls_through(types, body);
     match &statement.kind {
         StatementKind::Return(_) | StatementKind::Error(_) => false,
-        StatementKind::Assert { condition, .. } => {
-            !matches!(condition.kind, ExprKind::Constant(0))
-        }
+        StatementKind::Assert { condition, .. } => !matches!(condition.kind, ExprKind::Constant(0)),
         StatementKind::If { branches } => {
             let has_else = branches.last().is_some_and(|b| b.test.is_none());
             !has_else || branches.iter().any(|branch| falls(&branch.body))

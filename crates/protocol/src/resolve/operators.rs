@@ -49,8 +49,7 @@ impl<'s> Resolver<'s, '_> {
     }
 
     fn not_ordered(&mut self, found: ValueType, operator: &'static str, span: Span) -> Noted {
-        let scalarset =
-            matches!(found, ValueType::Of(id) if self.types[id].is_simple() && self.types[id].has_scalarset);
+        let scalarset = matches!(found, ValueType::Of(id) if self.types[id].is_simple() && self.types[id].has_scalarset);
         let problem = Problem::NotOrdered {
             operator,
             found: self.describe(found),
@@ -215,8 +214,7 @@ impl<'s> Resolver<'s, '_> {
         if failed {
             return Err(Noted);
         }
-        let bitwise = operator.len() == 1
-            && operands.iter().all(|o| self.is_integer(o.value_type));
+        let bitwise = operator.len() == 1 && operands.iter().all(|o| self.is_integer(o.value_type));
         if bitwise {
             let operator = arithmetic(operator);
             let joined = operands.into_iter().reduce(|left, right| {

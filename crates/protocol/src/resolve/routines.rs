@@ -136,12 +136,14 @@ impl<'s> Resolver<'s, '_> {
         let mut parts = Parts::default();
         self.rules_within(&file.rules, &mut Vec::new(), &mut parts);
         self.calls.clear();
-        let end = Span::new(self.source.len(), self.source.len());
-        if self.mistakes.is_empty() && parts.startstates.is_empty() {
-            self.note(Problem::NoStartState, end);
+        let is_clean = self.mistakes.is_empty();
+        if is_clean && parts.startstates.is_empty() {
+            let rule = parts.rules.first().map(|rule| rule.span);
+            self.note(Problem::NoStartState, rule.unwrap_or_default());
         }
-        if self.mistakes.is_empty() && parts.rules.is_empty() {
-            self.note(Problem::NoRule, end);
+        if is_clean && parts.rules.is_empty() {
+            let startstate = parts.startstates.first().map(|s| s.span);
+            self.note(Problem::NoRule, startstate.unwrap_or_default());
         }
         parts
     }
@@ -241,9 +243,7 @@ impl<'s> Resolver<'s, '_> {
                     tree::PropertyKind::Invariant => {
                         (PropertyKind::Invariant, PointKind::Invariant)
                     }
-                    tree::PropertyKind::Assume => {
-                        (PropertyKind::Assumption, PointKind::Assumption)
-                    }
+                    tree::PropertyKind::Assume => (PropertyKind::Assumption, PointKind::Assumption),
                     tree::PropertyKind::Cover => (PropertyKind::Cover, PointKind::Cover),
                 };
                 let point = self.point(point, *name, *span);

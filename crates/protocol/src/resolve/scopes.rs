@@ -87,7 +87,9 @@ impl<'s> Scopes<'s> {
     pub fn look_up(&self, name: &str) -> Option<Symbol> {
         self.find(name).or_else(|| {
             let built_in = ["boolean", "false", "true"];
-            let built_in = built_in.into_iter().find(|b| b.eq_ignore_ascii_case(name))?;
+            let built_in = built_in
+                .into_iter()
+                .find(|b| b.eq_ignore_ascii_case(name))?;
             self.find(built_in)
         })
     }

@@ -4,8 +4,7 @@ use super::places::Operand;
 use super::scopes::Symbol;
 use super::{Noted, Resolved, Resolver, Returns};
 use crate::model::code::{
-    Alias, Arm, Branch, Expr, Meaning, Place, SlotKind, Source, Statement, StatementKind,
-    ValueType,
+    Alias, Arm, Branch, Expr, Meaning, Place, SlotKind, Source, Statement, StatementKind, ValueType,
 };
 use crate::model::points::PointKind;
 use crate::model::types::{TypeId, TypeKind};

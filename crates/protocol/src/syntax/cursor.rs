@@ -156,7 +156,10 @@ impl<'s, 'm> Parser<'s, 'm> {
         }
         let span = self.advance();
         let text = self.text(span);
-        Some(text.trim_start_matches(['"', '“']).trim_end_matches(['"', '”']))
+        Some(
+            text.trim_start_matches(['"', '“'])
+                .trim_end_matches(['"', '”']),
+        )
     }
 
     /// `do`, or `:` in its place.
@@ -230,7 +233,9 @@ impl<'s, 'm> Parser<'s, 'm> {
             matches!(
                 placed.token,
                 Token::Mark("==>")
-                    | Token::Keyword(Rule | Ruleset | Startstate | Invariant | Function | Procedure)
+                    | Token::Keyword(
+                        Rule | Ruleset | Startstate | Invariant | Function | Procedure
+                    )
             )
         });
         stop.is_some_and(|placed| placed.token == Token::Mark("==>"))

@@ -98,8 +98,7 @@ impl<'s> Lexer<'s, '_> {
     }
 
     fn mistake(&mut self, problem: Problem, start: usize) {
-        self.mistakes
-            .push(problem.at(Span::new(start, self.at)));
+        self.mistakes.push(problem.at(Span::new(start, self.at)));
     }
 
     /// The next token; nothing at the end of the source.
@@ -168,7 +167,7 @@ impl<'s> Lexer<'s, '_> {
             self.take_while(|c| c.is_ascii_alphanumeric());
             let problem = Problem::NotSupported {
                 what: "floating-point numbers",
-                instead: "scale the numbers and use integer ranges",
+                instead: "an integer",
             };
             self.mistake(problem, start);
             return Some(Token::Number(0));

@@ -52,14 +52,11 @@ impl<'s> Parser<'s, '_> {
     /// What other tools read and this one does not, by name.
     fn refused(&self) -> Option<Misread> {
         let (what, instead) = if self.is_word("pctl") {
-            (
-                "probabilistic formulas",
-                "only what must never happen is checked: `invariant`, `assert`, `cover`",
-            )
+            ("probabilistic formulas", "`invariant`, `assert` or `cover`")
         } else if self.is_word("externfun") || self.is_word("externproc") {
-            ("functions in C++", "write the function in Murphi")
+            ("functions in C++", "a function in Murphi")
         } else if self.is_word("traceuntil") {
-            ("`traceuntil` conditions", "state an invariant that fails there")
+            ("`traceuntil` conditions", "an invariant that fails there")
         } else if self.is_word("liveness") {
             return Some(self.liveness());
         } else {

@@ -5,9 +5,7 @@ use crate::source::Span;
 use crate::syntax::cursor::{Parse, Parser};
 use crate::syntax::keywords::{Block, Keyword};
 use crate::syntax::lexer::Token;
-use crate::syntax::tree::{
-    AliasTree, Body, Branch, Expr, PropertyKind, Statement, StatementKind,
-};
+use crate::syntax::tree::{AliasTree, Body, Branch, Expr, PropertyKind, Statement, StatementKind};
 
 impl<'s> Parser<'s, '_> {
     /// Declarations, `begin` if there are any, and statements.
@@ -250,7 +248,7 @@ impl<'s> Parser<'s, '_> {
     pub fn liveness(&self) -> crate::mistake::Misread {
         let problem = Problem::NotSupported {
             what: "liveness properties",
-            instead: "only what must never happen is checked: `invariant`, `assert`, `cover`",
+            instead: "`invariant`, `assert` or `cover`",
         };
         problem.at(self.span())
     }

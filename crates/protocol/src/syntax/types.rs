@@ -14,9 +14,9 @@ impl<'s> Parser<'s, '_> {
     pub fn declarations(&mut self, into: &mut Vec<Declaration<'s>>) {
         loop {
             let section = match self.token() {
-                Token::Keyword(
-                    section @ (Keyword::Const | Keyword::Type | Keyword::Var),
-                ) => section,
+                Token::Keyword(section @ (Keyword::Const | Keyword::Type | Keyword::Var)) => {
+                    section
+                }
                 _ => return,
             };
             self.advance();
@@ -37,8 +37,7 @@ impl<'s> Parser<'s, '_> {
     /// Whether another declaration of the section follows: after its last one there may be a
     /// statement or a rule that begins with a name too.
     fn at_declaration(&self) -> bool {
-        self.token() == Token::Name
-            && matches!(self.peek(1), Token::Mark("," | ":"))
+        self.token() == Token::Name && matches!(self.peek(1), Token::Mark("," | ":"))
             || matches!(self.token(), Token::Keyword(_))
                 && matches!(self.peek(1), Token::Mark(":" | ","))
     }
@@ -97,12 +96,15 @@ impl<'s> Parser<'s, '_> {
                 self.expect_mark("]", "`]` after the size")?;
                 self.expect_keyword(Keyword::Of, "`of` and the type of the elements")?;
                 let element = self.type_tree()?;
-                Ok(TypeTreeKind::Multiset(Box::new(capacity), Box::new(element)))
+                Ok(TypeTreeKind::Multiset(
+                    Box::new(capacity),
+                    Box::new(element),
+                ))
             }
             Token::Name if self.is_word("real") && self.peek(1) == Token::Mark("(") => {
                 let problem = Problem::NotSupported {
                     what: "floating-point types",
-                    instead: "scale the numbers and use integer ranges",
+                    instead: "an integer range",
                 };
                 Err(problem.at(self.span()))
             }
@@ -122,9 +124,7 @@ impl<'s> Parser<'s, '_> {
 
     /// Whether a type that begins with a name is a range.
     fn range_follows(&self) -> bool {
-        let marks = [
-            "..", "+", "-", "*", "/", "%", "(", "[", ".", "<<", ">>",
-        ];
+        let marks = ["..", "+", "-", "*", "/", "%", "(", "[", ".", "<<", ">>"];
         matches!(self.peek(1), Token::Mark(mark) if marks.contains(&mark))
     }
 
