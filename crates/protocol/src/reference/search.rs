@@ -116,14 +116,17 @@ fn search_here(model: &Model, options: &Options) -> Report {
         rules_fired: 0,
     };
     let ending = match permutations {
-        Some(_) => search.run().err().unwrap_or(Ending {
-            verdict: search.missed_cover().unwrap_or(Verdict::NoError),
-            at: None,
-            failed: None,
-        }),
+        Some(_) => match search.run() {
+            Err(ending) => ending,
+            Ok(()) => Box::new(Ending {
+                verdict: search.missed_cover().unwrap_or(Verdict::NoError),
+                at: None,
+                failed: None,
+            }),
+        },
         None => Ending::bound(Bound::Permutations),
     };
-    search.report(ending)
+    search.report(*ending)
 }
 
 /// A state that was found.
@@ -144,26 +147,29 @@ struct Ending {
     failed: Option<Instance>,
 }
 
+/// Boxed, since it comes once, and what it is the alternative to comes often.
+type Searched<T> = Result<T, Box<Ending>>;
+
 impl Ending {
-    fn bound(bound: Bound) -> Ending {
-        Ending {
+    fn bound(bound: Bound) -> Box<Ending> {
+        Box::new(Ending {
             verdict: Verdict::Incomplete(bound),
             at: None,
             failed: None,
-        }
+        })
     }
 
-    fn of(stop: Stop, place: Where, at: Option<usize>) -> Ending {
+    fn of(stop: Stop, place: Where, at: Option<usize>) -> Box<Ending> {
         let failed = match &place {
             Where::Rule(instance) => Some(instance.clone()),
             _ => None,
         };
         match stop {
-            Stop::Fault(fault) => Ending {
+            Stop::Fault(fault) => Box::new(Ending {
                 verdict: Verdict::Fault { fault, at: place },
                 at,
                 failed,
-            },
+            }),
             // An assumption ends a rule, never a guard or a property.
             Stop::Assumption | Stop::Exhausted => Ending::bound(Bound::Time),
         }
@@ -181,7 +187,7 @@ struct Search<'m> {
 }
 
 impl Search<'_> {
-    fn run(&mut self) -> Result<(), Ending> {
+    fn run(&mut self) -> Searched<()> {
         for instance in self.startstates()? {
             let Some(state) = self.start(&instance)? else {
                 continue;
@@ -198,7 +204,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn startstates(&mut self) -> Result<Vec<Instance>, Ending> {
+    fn startstates(&mut self) -> Searched<Vec<Instance>> {
         let mut instances = Vec::new();
         for (index, startstate) in self.model.startstates.iter().enumerate() {
             self.machine.reset();
@@ -229,7 +235,7 @@ impl Search<'_> {
     }
 
     /// The start state of an instance, unless an assumption is false in it.
-    fn start(&mut self, instance: &Instance) -> Result<Option<Vec<Value>>, Ending> {
+    fn start(&mut self, instance: &Instance) -> Searched<Option<Vec<Value>>> {
         let startstate = &self.model.startstates[instance.index];
         self.machine.reset();
         self.machine.state = Value::blank_state(self.model);
@@ -296,7 +302,7 @@ impl Search<'_> {
     }
 
     /// All states after one.
-    fn expand(&mut self, at: usize) -> Result<(), Ending> {
+    fn expand(&mut self, at: usize) -> Searched<()> {
         let bytes = Rc::clone(&self.found[at].bytes);
         let state = decode(self.model, &bytes);
         let enabled = self
@@ -327,22 +333,17 @@ impl Search<'_> {
             Deadlock::Off => false,
         };
         match is_deadlock {
-            true => Err(Ending {
+            true => Err(Box::new(Ending {
                 verdict: Verdict::Deadlock,
                 at: Some(at),
                 failed: None,
-            }),
+            })),
             false => Ok(()),
         }
     }
 
     /// Keeps a state if it is new, and checks it.
-    fn add(
-        &mut self,
-        state: Vec<Value>,
-        before: Option<usize>,
-        by: Instance,
-    ) -> Result<(), Ending> {
+    fn add(&mut self, state: Vec<Value>, before: Option<usize>, by: Instance) -> Searched<()> {
         let bytes: Rc<[u8]> = canonical(self.model, &state, &self.permutations).into();
         if self.seen.contains_key(&bytes) {
             return Ok(());
@@ -368,7 +369,7 @@ impl Search<'_> {
     }
 
     /// Whether all assumptions hold in the machine's state.
-    fn assumed(&mut self, at: usize) -> Result<bool, Ending> {
+    fn assumed(&mut self, at: usize) -> Searched<bool> {
         for (index, property) in self.model.properties.iter().enumerate() {
             let is_assumption = property.kind == PropertyKind::Assumption;
             if is_assumption && self.first_false(index, at)?.is_some() {
@@ -379,7 +380,7 @@ impl Search<'_> {
     }
 
     /// Checks invariants and covers in the machine's state.
-    fn check(&mut self, at: usize) -> Result<(), Ending> {
+    fn check(&mut self, at: usize) -> Searched<()> {
         let state = self.machine.state.clone();
         for (index, property) in self.model.properties.iter().enumerate() {
             if property.kind == PropertyKind::Assumption {
@@ -391,18 +392,18 @@ impl Search<'_> {
                 self.machine.state.clone_from(&state);
             }
             if let (PropertyKind::Invariant, Some(parameters)) = (property.kind, first_false) {
-                return Err(Ending {
+                return Err(Box::new(Ending {
                     verdict: Verdict::InvariantFailed(Instance { index, parameters }),
                     at: Some(at),
                     failed: None,
-                });
+                }));
             }
         }
         Ok(())
     }
 
     /// The first instance for which a property is false.
-    fn first_false(&mut self, index: usize, at: usize) -> Result<Option<Vec<i64>>, Ending> {
+    fn first_false(&mut self, index: usize, at: usize) -> Searched<Option<Vec<i64>>> {
         let property = &self.model.properties[index];
         let mut first_false = None;
         self.machine.reset();

@@ -66,7 +66,7 @@ impl<'s> Resolver<'s, '_> {
     fn function_named(&mut self, name: Name<'s>) -> Resolved<FunctionId> {
         let unknown = self.scopes.look_up(name.text).is_none();
         let is_real = |real: &&str| real.eq_ignore_ascii_case(name.text);
-        if unknown && REAL_FUNCTIONS.iter().any(|real| is_real(&real)) {
+        if unknown && REAL_FUNCTIONS.iter().any(is_real) {
             let problem = Problem::NotSupported {
                 what: "functions on floating-point numbers",
                 instead: "integers",

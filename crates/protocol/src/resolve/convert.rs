@@ -86,8 +86,13 @@ impl Resolver<'_, '_> {
         }
     }
 
-    /// Two values made comparable, or nothing.
-    pub(super) fn unify(&self, left: Expr, right: Expr) -> Result<(Expr, Expr), (Expr, Expr)> {
+    /// Two values made comparable, or their types.
+    pub(super) fn unify(
+        &self,
+        left: Expr,
+        right: Expr,
+    ) -> Result<(Expr, Expr), (ValueType, ValueType)> {
+        let types = (left.value_type, right.value_type);
         let is_union = |value_type| match value_type {
             ValueType::Of(id) => matches!(self.types[id].kind, TypeKind::Union(_)),
             _ => false,
@@ -100,7 +105,7 @@ impl Resolver<'_, '_> {
                     let wanted = left.value_type;
                     Ok((left, converted(right, table, wanted)))
                 }
-                None => Err((left, right)),
+                None => Err(types),
             }
         } else {
             match self.conversion(left.value_type, right.value_type) {
@@ -109,7 +114,7 @@ impl Resolver<'_, '_> {
                     let wanted = right.value_type;
                     Ok((converted(left, table, wanted), right))
                 }
-                None => Err((left, right)),
+                None => Err(types),
             }
         }
     }

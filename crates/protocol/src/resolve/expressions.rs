@@ -92,8 +92,8 @@ impl<'s> Resolver<'s, '_> {
         let (then, otherwise) = match self.unify(then, otherwise) {
             Ok(both) => both,
             Err((then, otherwise)) => {
-                let wanted = self.describe(then.value_type);
-                return Err(self.mismatch(otherwise.value_type, wanted, otherwise.span));
+                let wanted = self.describe(then);
+                return Err(self.mismatch(otherwise, wanted, parts[2].span));
             }
         };
         if let ExprKind::Constant(value) = test.kind {

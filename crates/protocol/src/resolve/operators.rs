@@ -169,8 +169,8 @@ impl<'s> Resolver<'s, '_> {
             Ok(both) => both,
             Err((left, right)) => {
                 let problem = Problem::NotComparable {
-                    left: self.describe(left.value_type),
-                    right: self.describe(right.value_type),
+                    left: self.describe(left),
+                    right: self.describe(right),
                 };
                 return Err(self.note(problem, span));
             }

@@ -126,9 +126,9 @@ impl<'s> Lexer<'s, '_> {
             let rest = self.rest();
             if rest.starts_with("--") {
                 self.take_while(|c| c != '\n');
-            } else if rest.starts_with("/*") {
+            } else if let Some(comment) = rest.strip_prefix("/*") {
                 let start = self.at;
-                match rest[2..].find("*/") {
+                match comment.find("*/") {
                     Some(length) => self.at += length + 4,
                     None => {
                         self.at += 2;
