@@ -35,7 +35,7 @@ impl Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            bytes: 16 << 20,
+            bytes: 4 << 20,
             name_bytes: 255,
             nesting: 200,
             calls: 64,

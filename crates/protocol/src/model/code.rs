@@ -1,5 +1,7 @@
 //! What rules and functions do: places, expressions and statements.
 
+use std::sync::Arc;
+
 use crate::model::points::PointId;
 use crate::model::types::TypeId;
 use crate::model::{FunctionId, GlobalId};
@@ -218,7 +220,7 @@ pub enum ExprKind {
         /// The value.
         operand: Box<Expr>,
         /// What becomes of each value.
-        table: Vec<i64>,
+        table: Arc<[i64]>,
     },
 }
 
@@ -361,7 +363,7 @@ pub enum Source {
         /// The place.
         place: Place,
         /// What becomes of each value, as in [`ExprKind::Convert`].
-        table: Option<Vec<i64>>,
+        table: Option<Arc<[i64]>>,
     },
     /// `undefined`.
     Undefined,

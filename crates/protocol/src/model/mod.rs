@@ -104,7 +104,8 @@ pub struct Function {
 ///
 /// What is passed for it is an [`Argument`]: a reference to a place whenever the types are the
 /// same, also for a parameter that is not `var`, as in CMurphi. So a parameter that is not `var`
-/// cannot be assigned, but changes with what was passed for it.
+/// cannot be assigned, but changes with what was passed for it. Ranges without a name are types of
+/// their own, and passed as values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parameter {
     /// Its name.

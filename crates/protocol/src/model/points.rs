@@ -1,6 +1,6 @@
 //! What is counted, so that a summary can say what never happened.
 
-use crate::source::{Position, Span};
+use crate::source::Span;
 
 /// Which point. An index into [`Model::points`](super::Model::points).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -13,10 +13,8 @@ pub struct Point {
     pub kind: PointKind,
     /// The text beside it, if there is one.
     pub name: Option<String>,
-    /// Where it is.
+    /// Where it is; [`Model::position`](super::Model::position) has the line and column.
     pub span: Span,
-    /// Where it begins.
-    pub position: Position,
 }
 
 /// What happens at a point.

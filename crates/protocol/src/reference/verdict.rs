@@ -97,7 +97,10 @@ impl Verdict {
                 let point = &model.points[point.0 as usize];
                 match &point.name {
                     Some(name) => format!("cover never true: {name}"),
-                    None => format!("cover never true: line {}", point.position.line),
+                    None => {
+                        let line = model.position(point.span).line;
+                        format!("cover never true: line {line}")
+                    }
                 }
             }
             Verdict::Incomplete(bound) => match bound {

@@ -99,7 +99,7 @@ impl<'s> Resolver<'s, '_> {
             return Ok(Argument::Undefined);
         }
         match self.operand(tree)? {
-            Operand::Place(place) if self.types.same(place.type_id, wanted) => {
+            Operand::Place(place) if self.is_passed_by_reference(place.type_id, wanted) => {
                 Ok(Argument::Reference(place))
             }
             Operand::Place(place) => {
@@ -107,6 +107,16 @@ impl<'s> Resolver<'s, '_> {
                 Ok(Argument::Value(self.coerce(expr, ValueType::Of(wanted))?))
             }
             Operand::Value(expr) => Ok(Argument::Value(self.coerce(expr, ValueType::Of(wanted))?)),
+        }
+    }
+
+    /// In CMurphi every type that is written is one of its own, so a variable of a range without
+    /// a name is passed as a value. Records and arrays cannot be, and are compared by what is in
+    /// them.
+    fn is_passed_by_reference(&self, found: TypeId, wanted: TypeId) -> bool {
+        match self.types[wanted].is_simple() {
+            true => found == wanted && self.types[wanted].name.is_some(),
+            false => self.types.same(found, wanted),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Which types go together, and how values get from one to the other.
 
+use std::sync::Arc;
+
 use super::{Noted, Resolved, Resolver};
 use crate::model::code::{Expr, ExprKind, ValueType};
 use crate::model::types::{TypeId, TypeKind, UnionMember};
@@ -11,7 +13,7 @@ pub(super) enum Conversion {
     /// As it is.
     None,
     /// By a table.
-    Table(Vec<i64>),
+    Table(Arc<[i64]>),
 }
 
 impl Resolver<'_, '_> {
@@ -48,7 +50,7 @@ impl Resolver<'_, '_> {
     /// How values of one type become values of the other, if they can. Integers of all ranges go
     /// together, a union goes with its members and with unions that share some, and everything
     /// else only with itself.
-    pub(super) fn conversion(&self, from: ValueType, to: ValueType) -> Option<Conversion> {
+    pub(super) fn conversion(&mut self, from: ValueType, to: ValueType) -> Option<Conversion> {
         if self.is_integer(from) && self.is_integer(to) {
             return Some(Conversion::None);
         }
@@ -58,12 +60,34 @@ impl Resolver<'_, '_> {
         if self.types.same(from, to) {
             return Some(Conversion::None);
         }
+        if let Some(known) = self.conversions.get(&(from, to)) {
+            return known.clone().map(Conversion::Table);
+        }
+        let table = self.table(from, to);
+        self.conversions.insert((from, to), table.clone());
+        table.map(Conversion::Table)
+    }
+
+    /// What becomes of each value of an enum, scalarset or union.
+    fn table(&mut self, from: TypeId, to: TypeId) -> Option<Arc<[i64]>> {
         let (sources, targets) = (self.members(from), self.members(to));
+        let size = self.types[from].cardinality().unwrap_or(0);
+        let size = u64::try_from(size).unwrap_or(u64::MAX);
+        if !sources
+            .iter()
+            .any(|s| targets.iter().any(|t| t.type_id == s.type_id))
+        {
+            return None;
+        }
+        self.converted_values = self.converted_values.saturating_add(size);
+        if self.converted_values > self.limits.cells {
+            let span = self.types[from].span;
+            self.note(Problem::limit("values to convert", self.limits.cells), span);
+            return None;
+        }
         let mut table = Vec::new();
-        let mut any = false;
         for source in sources {
             let target = targets.iter().find(|t| t.type_id == source.type_id);
-            any |= target.is_some();
             for offset in 0..source.size {
                 table.push(match target {
                     Some(target) => target.first + offset,
@@ -71,7 +95,7 @@ impl Resolver<'_, '_> {
                 });
             }
         }
-        any.then_some(Conversion::Table(table))
+        Some(table.into())
     }
 
     /// The expression as a value of the wanted type.
@@ -88,7 +112,7 @@ impl Resolver<'_, '_> {
 
     /// Two values made comparable, or their types.
     pub(super) fn unify(
-        &self,
+        &mut self,
         left: Expr,
         right: Expr,
     ) -> Result<(Expr, Expr), (ValueType, ValueType)> {
@@ -97,8 +121,9 @@ impl Resolver<'_, '_> {
             ValueType::Of(id) => matches!(self.types[id].kind, TypeKind::Union(_)),
             _ => false,
         };
+        let keeps_left = is_union(left.value_type) || !is_union(right.value_type);
         // A member becomes a value of the union, so that no value is lost.
-        if is_union(left.value_type) || !is_union(right.value_type) {
+        if keeps_left {
             match self.conversion(right.value_type, left.value_type) {
                 Some(Conversion::None) => Ok((left, right)),
                 Some(Conversion::Table(table)) => {
@@ -120,7 +145,7 @@ impl Resolver<'_, '_> {
     }
 }
 
-fn converted(expr: Expr, table: Vec<i64>, value_type: ValueType) -> Expr {
+fn converted(expr: Expr, table: Arc<[i64]>, value_type: ValueType) -> Expr {
     let span = expr.span;
     let kind = match expr.kind {
         ExprKind::Constant(value) if (0..table.len() as i64).contains(&value) => {

@@ -1,5 +1,8 @@
 //! Constants, types and variables.
 
+use hashbrown::{HashMap, HashSet};
+use rustc_hash::FxBuildHasher;
+
 use super::scopes::Symbol;
 use super::{Noted, Resolved, Resolver};
 use crate::excerpt::quoted;
@@ -8,7 +11,7 @@ use crate::model::code::{SlotKind, ValueType};
 use crate::model::types::{Field, TypeId, TypeKind, Types, UnionMember};
 use crate::model::{Constant, Global, GlobalId};
 use crate::problem::Problem;
-use crate::source::Span;
+use crate::source::{Position, Span};
 use crate::suggest::nearest;
 use crate::syntax::tree::{Declaration, Expr, File, Name, TypeTree, TypeTreeKind};
 
@@ -60,6 +63,7 @@ impl<'s> Resolver<'s, '_> {
                     for name in names {
                         let symbol = match type_id {
                             Ok(id) => {
+                                self.count_local(id, name.span);
                                 let kind = SlotKind::Variable(id);
                                 Symbol::Slot(self.slot(name.text, kind, true))
                             }
@@ -71,6 +75,15 @@ impl<'s> Resolver<'s, '_> {
                 Declaration::Constant(names, tree) => self.constant(names, tree, false),
                 Declaration::Type(names, tree) => self.named_type(names, tree),
             }
+        }
+    }
+
+    fn count_local(&mut self, id: TypeId, span: Span) {
+        let cells = self.types[id].cells;
+        self.local_cells = self.local_cells.saturating_add(cells);
+        if self.local_cells > self.limits.cells {
+            let problem = Problem::limit("cells in local variables", self.limits.cells);
+            self.note(problem, span);
         }
     }
 
@@ -189,7 +202,7 @@ impl<'s> Resolver<'s, '_> {
             TypeTreeKind::Named(name) => return self.type_named(name, tree.span),
             TypeTreeKind::Range(low, high) => return self.range(low, high, tree.span),
             TypeTreeKind::Enum(members) => return Ok(self.enum_type(members, tree.span)),
-            TypeTreeKind::Record(fields) => self.record(fields)?,
+            TypeTreeKind::Record(fields) => return self.record(fields, tree.span),
             TypeTreeKind::Array(index, element) => {
                 let index_id = self.type_id(index);
                 let element = self.type_id(element)?;
@@ -210,16 +223,21 @@ impl<'s> Resolver<'s, '_> {
             }
             TypeTreeKind::Union(members) => self.union(members)?,
         };
-        let id = self.types.add(kind, tree.span);
+        self.sized(kind, tree.span)
+    }
+
+    /// Adds a type, unless it is too large.
+    fn sized(&mut self, kind: TypeKind, span: Span) -> Resolved<TypeId> {
+        let id = self.types.add(kind, span);
         let (cells, depth) = (self.types[id].cells, usize::from(self.types[id].depth));
         if cells > self.limits.cells {
             let problem = Problem::limit("cells in a variable", self.limits.cells);
-            return Err(self.note(problem, tree.span));
+            return Err(self.note(problem, span));
         }
         let nesting = self.limits.nesting.min(Limits::DEEPEST_NESTING);
         if depth > nesting {
             let problem = Problem::limit("levels of nesting", nesting as u64);
-            return Err(self.note(problem, tree.span));
+            return Err(self.note(problem, span));
         }
         Ok(id)
     }
@@ -269,9 +287,9 @@ impl<'s> Resolver<'s, '_> {
         id
     }
 
-    fn record(&mut self, groups: &[(Vec<Name<'s>>, TypeTree<'s>)]) -> Resolved<TypeKind> {
+    fn record(&mut self, groups: &[(Vec<Name<'s>>, TypeTree<'s>)], span: Span) -> Resolved<TypeId> {
         let mut fields: Vec<Field> = Vec::new();
-        let mut spans: Vec<Span> = Vec::new();
+        let mut names_before: HashMap<&'s str, (u32, Span), FxBuildHasher> = HashMap::default();
         let mut failed = false;
         for (names, tree) in groups {
             let Ok(type_id) = self.type_id(tree) else {
@@ -279,31 +297,37 @@ impl<'s> Resolver<'s, '_> {
                 continue;
             };
             for name in names {
-                if let Some(before) = fields.iter().position(|f| f.name == name.text) {
-                    let before = crate::Position::of(self.source, spans[before].start);
-                    let problem = Problem::Duplicate {
-                        name: quoted(name.text),
-                        before: Some(before),
-                    };
-                    self.note(problem, name.span);
+                let number = fields.len() as u32;
+                if let Some((_, before)) = names_before.insert(name.text, (number, name.span)) {
                     failed = true;
+                    if !self.is_full() {
+                        let problem = Problem::Duplicate {
+                            name: quoted(name.text),
+                            before: Some(Position::of(self.source, before.start)),
+                        };
+                        self.note(problem, name.span);
+                    }
                     continue;
                 }
                 fields.push(Field {
                     name: name.text.into(),
                     type_id,
                 });
-                spans.push(name.span);
             }
         }
-        match failed {
-            true => Err(Noted),
-            false => Ok(TypeKind::Record(fields)),
+        if failed {
+            return Err(Noted);
         }
+        let id = self.sized(TypeKind::Record(fields), span)?;
+        for (name, (number, _)) in names_before {
+            self.fields.insert((id, name), number);
+        }
+        Ok(id)
     }
 
     fn union(&mut self, trees: &[TypeTree<'s>]) -> Resolved<TypeKind> {
         let mut ids: Vec<TypeId> = Vec::new();
+        let mut known: HashSet<TypeId, FxBuildHasher> = HashSet::default();
         for tree in trees {
             let id = self.type_id(tree)?;
             let found = self.types.describe(id);
@@ -313,7 +337,7 @@ impl<'s> Resolver<'s, '_> {
                 _ => return Err(self.note(Problem::BadUnionMember { found }, tree.span)),
             };
             for part in parts {
-                if ids.contains(&part) {
+                if !known.insert(part) {
                     return Err(self.note(Problem::UnionMemberTwice { found }, tree.span));
                 }
                 ids.push(part);

@@ -18,6 +18,8 @@ mod routines;
 mod scopes;
 mod statements;
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -28,7 +30,7 @@ use crate::model::points::{Point, PointId, PointKind};
 use crate::model::types::{TypeId, Types};
 use crate::model::{Constant, FunctionId, Global, Model};
 use crate::problem::Problem;
-use crate::source::{Position, Span};
+use crate::source::Span;
 use crate::syntax::tree::File;
 use calls::Signature;
 use scopes::Scopes;
@@ -55,6 +57,11 @@ struct Resolver<'s, 'm> {
     types: Types,
     /// Ranges without a name, so that equal ones are one type.
     ranges: HashMap<(i64, i64), TypeId, FxBuildHasher>,
+    /// The numbers of the fields of records.
+    fields: HashMap<(TypeId, &'s str), u32, FxBuildHasher>,
+    /// The conversions that were asked for, and how long their tables are together.
+    conversions: HashMap<(TypeId, TypeId), Option<Arc<[i64]>>, FxBuildHasher>,
+    converted_values: u64,
     scopes: Scopes<'s>,
     constants: Vec<Constant>,
     globals: Vec<Global>,
@@ -64,6 +71,8 @@ struct Resolver<'s, 'm> {
     frame: Frame,
     /// Which of them can be assigned.
     writable: Vec<bool>,
+    /// How many cells its local variables have.
+    local_cells: u64,
     returns: Returns,
     saw_return: bool,
     /// The calls that the routine at hand makes.
@@ -88,6 +97,9 @@ pub(crate) fn resolve(
         given,
         types: Types::new(),
         ranges: HashMap::default(),
+        fields: HashMap::default(),
+        conversions: HashMap::default(),
+        converted_values: 0,
         scopes: Scopes::new(),
         constants: Vec::new(),
         globals: Vec::new(),
@@ -95,6 +107,7 @@ pub(crate) fn resolve(
         points: Vec::new(),
         frame: Frame::default(),
         writable: Vec::new(),
+        local_cells: 0,
         returns: Returns::Nothing,
         saw_return: false,
         calls: Vec::new(),
@@ -134,6 +147,16 @@ impl<'s> Resolver<'s, '_> {
         Noted
     }
 
+    /// Whether more mistakes would not be shown. Then nothing is worked out for them.
+    fn is_full(&self) -> bool {
+        self.mistakes.len() >= ModelError::MOST
+    }
+
+    /// Whether a limit was reached: going on might take for ever.
+    fn gave_up(&self) -> bool {
+        self.is_full() || self.mistakes.iter().any(|m| m.problem.is_limit())
+    }
+
     /// Notes what is legal, and likely to be a mistake, once.
     fn warn(&mut self, problem: Problem, span: Span) {
         let same = |m: &Misread| m.span == span && *m.problem == problem;
@@ -148,7 +171,6 @@ impl<'s> Resolver<'s, '_> {
             kind,
             name: name.map(Into::into),
             span,
-            position: Position::of(self.source, span.start),
         });
         id
     }

@@ -96,12 +96,13 @@ impl<'s> Resolver<'s, '_> {
             let found = self.types.describe(place.type_id);
             return Err(self.note(Problem::NotARecord { found }, field.span));
         };
-        match fields.iter().position(|f| f.name == field.text) {
-            Some(number) => {
-                place.type_id = fields[number].type_id;
-                place.steps.push(Step::Field(number as u32));
+        match self.fields.get(&(place.type_id, field.text)) {
+            Some(&number) => {
+                place.type_id = fields[number as usize].type_id;
+                place.steps.push(Step::Field(number));
                 Ok(place)
             }
+            None if self.is_full() => Err(Noted),
             None => {
                 let problem = Problem::NoField {
                     found: quoted(field.text),

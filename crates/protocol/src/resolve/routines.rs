@@ -29,6 +29,8 @@ pub(super) struct Parts {
     pub rules: Vec<Rule>,
     pub properties: Vec<Property>,
     instances: u64,
+    /// How many parameters and aliases rules have together.
+    bindings: u64,
 }
 
 impl<'s> Resolver<'s, '_> {
@@ -120,6 +122,7 @@ impl<'s> Resolver<'s, '_> {
     fn begin_routine(&mut self) {
         self.frame = Frame::default();
         self.writable.clear();
+        self.local_cells = 0;
         self.returns = Returns::Nothing;
         self.saw_return = false;
     }
@@ -155,6 +158,9 @@ impl<'s> Resolver<'s, '_> {
         parts: &mut Parts,
     ) {
         for tree in trees {
+            if self.gave_up() {
+                return;
+            }
             let (enclosure, inner) = match tree {
                 RuleTree::Ruleset(quantifiers, rules) => (Enclosure::Ruleset(quantifiers), rules),
                 RuleTree::Alias(aliases, rules) => (Enclosure::Alias(aliases), rules),
@@ -306,6 +312,11 @@ impl<'s> Resolver<'s, '_> {
         self.scopes.merge(enclosures.len());
         if failed {
             return Err(Noted);
+        }
+        parts.bindings += bindings.len() as u64;
+        if parts.bindings > self.limits.cells {
+            let problem = Problem::limit("parameters and aliases of rules", self.limits.cells);
+            return Err(self.note(problem, span));
         }
         self.count_instances(&bindings, span, parts)?;
         Ok(bindings)

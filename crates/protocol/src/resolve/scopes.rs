@@ -122,7 +122,9 @@ impl<'s> Scopes<'s> {
 impl<'s> Resolver<'s, '_> {
     /// Gives a name a meaning in the innermost scope.
     pub(super) fn declare(&mut self, name: Name<'s>, symbol: Symbol) {
-        if let Err(before) = self.scopes.declare(name, symbol) {
+        if let Err(before) = self.scopes.declare(name, symbol)
+            && !self.is_full()
+        {
             let problem = Problem::Duplicate {
                 name: quoted(name.text),
                 before: before.map(|span| Position::of(self.source, span.start)),
@@ -141,6 +143,7 @@ impl<'s> Resolver<'s, '_> {
         match self.scopes.look_up(name) {
             Some(Symbol::Broken) => Err(Noted),
             Some(symbol) => Ok(symbol),
+            None if self.is_full() => Err(Noted),
             None => {
                 let problem = Problem::UnknownName {
                     found: quoted(name),

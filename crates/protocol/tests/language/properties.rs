@@ -117,7 +117,7 @@ invariant \"not vacuous\" s = busy -> x > 0;
         .points
         .iter()
         .zip(&report.hits)
-        .map(|(point, hits)| (point.kind, point.position.line, *hits))
+        .map(|(point, hits)| (point.kind, model.position(point.span).line, *hits))
         .collect();
     assert_eq!(
         hits,

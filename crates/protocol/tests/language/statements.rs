@@ -122,11 +122,14 @@ fn a_function_can_have_side_effects_and_be_declared_later() {
 
 #[test]
 fn a_parameter_that_is_not_var_refers_to_what_was_passed() {
-    let declarations = "var x: 0..9; y: 0..9;
-        procedure p(v: 0..9); begin x := 7; y := v; end;";
+    let declarations = "type T: 0..9; R: record v: T; end; var x: T; y: 0..9; z: 0..9; r: R;
+        procedure p(v: T); begin x := 7; z := 7; y := v; end;
+        procedure q(v: R); begin r.v := 8; y := v.v; end;";
     holds(declarations, "x := 1; p(x);", "y = 7");
-    // A value of another type is passed as a value.
+    holds(declarations, "r.v := 1; q(r);", "y = 8");
+    // What is of another type, or no variable, is passed as a value.
     holds(declarations, "x := 1; p(x + 0);", "y = 1");
+    holds(declarations, "z := 1; p(z);", "y = 1 & z = 7");
 }
 
 #[test]
