@@ -1,7 +1,7 @@
 //! Murphi models: the language, and the search through all states.
 //!
 //! Read in this order: `syntax` (text to tree), [`model`] (what a model is when every name is
-//! resolved), `resolve` (tree to model), [`reference`] (what a model means, and a slow search that
+//! resolved), `resolve` (tree to model), [`mod@reference`] (what a model means, and a slow search that
 //! the fast one is compared with). `problem`, `mistake` and `help` are what is said about a model
 //! that cannot be read.
 //!

@@ -3,7 +3,7 @@
 //! Read in this order: [`value`] (states as trees), `fault` (what can go wrong in a state),
 //! `machine` with `evaluate` and `execute` (one rule in one state), `instances` (the rules that
 //! are enabled), `encode` (states as bytes, and symmetry), [`search`](search()) (all states),
-//! [`trace`] (how a state is reached).
+//! [`trace`] and `replay` (how a state is reached).
 //!
 //! The compiled search is compared with this one, so nothing here is shared with it but the
 //! model. Nothing is packed, cached or skipped. It is usable by itself for models of some hundred
@@ -26,6 +26,8 @@ mod execute;
 mod fault;
 mod instances;
 mod machine;
+mod options;
+mod replay;
 mod search;
 mod symmetry;
 pub mod trace;
@@ -33,5 +35,6 @@ pub mod value;
 mod verdict;
 
 pub use fault::{Fault, FaultKind};
-pub use search::{Deadlock, Options, Symmetry, search};
+pub use options::{Deadlock, Options, Symmetry};
+pub use search::search;
 pub use verdict::{Bound, Instance, Report, Verdict, Where};

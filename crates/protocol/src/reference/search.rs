@@ -1,7 +1,7 @@
 //! All states, breadth first.
 
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -9,60 +9,12 @@ use rustc_hash::FxBuildHasher;
 use super::encode::{decode, encode};
 use super::fault::Stop;
 use super::machine::Machine;
+use super::options::{Deadlock, Options, Symmetry};
 use super::symmetry::{Permutation, canonical};
-use super::trace::{Step, Trace};
 use super::value::Value;
 use super::verdict::{Bound, Instance, Report, Verdict, Where};
 use crate::model::points::PointKind;
 use crate::model::{Model, PropertyKind};
-
-/// How to search.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Options {
-    /// Which states are deadlocks.
-    pub deadlock: Deadlock,
-    /// Whether states that are permutations of each other are one.
-    pub symmetry: Symmetry,
-    /// How many states are looked at.
-    pub states: u64,
-    /// How long it may take.
-    pub time: Option<Duration>,
-    /// How many rounds a `while` may take; CMurphi allows 1000.
-    pub rounds: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            deadlock: Deadlock::Stuttering,
-            symmetry: Symmetry::Off,
-            states: u64::MAX,
-            time: None,
-            rounds: 1000,
-        }
-    }
-}
-
-/// Which states are deadlocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Deadlock {
-    /// States that no rule leaves: none is enabled, or those that are change nothing. As in
-    /// CMurphi.
-    Stuttering,
-    /// States in which no rule is enabled.
-    Stuck,
-    /// None.
-    Off,
-}
-
-/// Whether states that are permutations of each other are one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Symmetry {
-    /// They are different.
-    Off,
-    /// They are one: all permutations are tried.
-    Exhaustive,
-}
 
 /// More permutations than this are not tried.
 const MOST_PERMUTATIONS: u64 = 100_000;
@@ -130,17 +82,17 @@ fn search_here(model: &Model, options: &Options) -> Report {
 }
 
 /// A state that was found.
-struct Found {
-    bytes: Rc<[u8]>,
+pub(super) struct Found {
+    pub bytes: Rc<[u8]>,
     /// The state before it; nothing for start states.
-    before: Option<usize>,
+    pub before: Option<usize>,
     /// How it was made from that.
-    by: Instance,
+    pub by: Instance,
     depth: u64,
 }
 
 /// Why the search ended.
-struct Ending {
+pub(super) struct Ending {
     verdict: Verdict,
     /// The last state of the trace.
     at: Option<usize>,
@@ -148,7 +100,7 @@ struct Ending {
 }
 
 /// Boxed, since it comes once, and what it is the alternative to comes often.
-type Searched<T> = Result<T, Box<Ending>>;
+pub(super) type Searched<T> = Result<T, Box<Ending>>;
 
 impl Ending {
     fn bound(bound: Bound) -> Box<Ending> {
@@ -176,13 +128,13 @@ impl Ending {
     }
 }
 
-struct Search<'m> {
-    model: &'m Model,
+pub(super) struct Search<'m> {
+    pub model: &'m Model,
     options: &'m Options,
     machine: Machine<'m>,
-    permutations: Vec<Permutation>,
+    pub permutations: Vec<Permutation>,
     seen: HashMap<Rc<[u8]>, usize, FxBuildHasher>,
-    found: Vec<Found>,
+    pub found: Vec<Found>,
     rules_fired: u64,
 }
 
@@ -235,7 +187,7 @@ impl Search<'_> {
     }
 
     /// The start state of an instance, unless an assumption is false in it.
-    fn start(&mut self, instance: &Instance) -> Searched<Option<Vec<Value>>> {
+    pub fn start(&mut self, instance: &Instance) -> Searched<Option<Vec<Value>>> {
         let startstate = &self.model.startstates[instance.index];
         self.machine.reset();
         self.machine.state = Value::blank_state(self.model);
@@ -252,7 +204,11 @@ impl Search<'_> {
     }
 
     /// The state after a rule, unless an assumption is false in it.
-    fn fire(&mut self, state: &[Value], instance: &Instance) -> Result<Option<Vec<Value>>, Stop> {
+    pub fn fire(
+        &mut self,
+        state: &[Value],
+        instance: &Instance,
+    ) -> Result<Option<Vec<Value>>, Stop> {
         let rule = &self.model.rules[instance.index];
         self.machine.reset();
         self.machine.state = state.to_vec();
@@ -268,7 +224,7 @@ impl Search<'_> {
     }
 
     /// The enabled rules, or the rule in whose guard something went wrong.
-    fn enabled(&mut self, state: &[Value]) -> Result<Vec<Instance>, (Stop, usize)> {
+    pub fn enabled(&mut self, state: &[Value]) -> Result<Vec<Instance>, (Stop, usize)> {
         let mut enabled = Vec::new();
         self.machine.state = state.to_vec();
         for (index, rule) in self.model.rules.iter().enumerate() {
@@ -444,53 +400,5 @@ impl Search<'_> {
             hits,
             trace,
         }
-    }
-
-    /// The way to a state, with states as they really follow each other: with symmetry, what was
-    /// kept is one of each class only.
-    fn trace(&mut self, at: usize, failed: Option<Instance>) -> Option<Trace> {
-        let mut path = vec![at];
-        while let Some(before) = self.found[path[path.len() - 1]].before {
-            path.push(before);
-        }
-        path.reverse();
-        let start = self.found[path[0]].by.clone();
-        let first = self.start(&start).ok()??;
-        let mut state = first.clone();
-        let mut steps = Vec::new();
-        for &next in &path[1..] {
-            let target = Rc::clone(&self.found[next].bytes);
-            let step = self.step_to(&state, &target)?;
-            state.clone_from(&step.state);
-            steps.push(step);
-        }
-        let failed = match failed {
-            Some(_) => Some(self.failing(&state)?),
-            None => None,
-        };
-        Some(Trace {
-            start,
-            first,
-            steps,
-            failed,
-        })
-    }
-
-    fn step_to(&mut self, state: &[Value], target: &[u8]) -> Option<Step> {
-        for rule in self.enabled(state).ok()? {
-            let Ok(Some(next)) = self.fire(state, &rule) else {
-                continue;
-            };
-            if canonical(self.model, &next, &self.permutations) == target {
-                return Some(Step { rule, state: next });
-            }
-        }
-        None
-    }
-
-    /// The first rule that fails in a state.
-    fn failing(&mut self, state: &[Value]) -> Option<Instance> {
-        let mut enabled = self.enabled(state).ok()?.into_iter();
-        enabled.find(|rule| matches!(self.fire(state, rule), Err(Stop::Fault(_))))
     }
 }

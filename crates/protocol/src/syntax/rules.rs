@@ -213,9 +213,6 @@ impl<'s> Parser<'s, '_> {
             true => Some(self.type_tree()?),
             false => None,
         };
-        if is_function && result.is_none() {
-            return Err(self.unexpected("`:` and the type of the result"));
-        }
         self.take_semicolons();
         let body = self.body();
         let block = match is_function {

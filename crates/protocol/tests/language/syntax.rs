@@ -120,6 +120,19 @@ fn several_names_can_share_a_declaration() {
 }
 
 #[test]
+fn a_function_without_a_result_is_a_procedure() {
+    counts(
+        "var x: 0..1;
+         function set(v: 0..1); begin x := v; end;
+         procedure get(): 0..1; begin return x; end;
+         startstate set(0); end;
+         rule set(1 - get()); end;",
+        2,
+        2,
+    );
+}
+
+#[test]
 fn an_empty_body_is_one() {
     counts(
         "var x: 0..1; startstate end; rule end; rule isundefined(x) ==> end;",

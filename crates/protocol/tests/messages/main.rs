@@ -2,6 +2,7 @@
 
 mod given;
 mod names;
+mod statements;
 mod syntax;
 mod types;
 mod warnings;
