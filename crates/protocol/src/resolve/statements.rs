@@ -4,7 +4,8 @@ use super::places::Operand;
 use super::scopes::Symbol;
 use super::{Noted, Resolved, Resolver, Returns};
 use crate::model::code::{
-    Alias, Arm, Branch, Expr, Meaning, Place, SlotKind, Source, Statement, StatementKind, ValueType,
+    Alias, Arm, Branch, Expr, ExprKind, Meaning, Place, SlotKind, Source, Statement, StatementKind,
+    ValueType,
 };
 use crate::model::points::PointKind;
 use crate::model::types::{TypeId, TypeKind};
@@ -310,6 +311,12 @@ impl<'s> Resolver<'s, '_> {
         let mut failed = false;
         for tree in trees {
             match self.operand(&tree.meaning) {
+                // A name for a constant is a constant, also in ranges.
+                Ok(Operand::Value(Expr {
+                    kind: ExprKind::Constant(value),
+                    value_type,
+                    ..
+                })) => self.declare(tree.name, Symbol::Constant(value, value_type)),
                 Ok(operand) => aliases.push(self.alias(tree, operand)),
                 Err(Noted) => {
                     self.declare(tree.name, Symbol::Broken);

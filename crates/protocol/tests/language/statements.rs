@@ -85,6 +85,18 @@ fn an_alias_is_bound_once() {
 }
 
 #[test]
+fn an_alias_of_a_constant_is_a_constant() {
+    counts(
+        "const N: 2; var x: 0..N; startstate x := 0; end;
+         alias last: N - 1 do
+           ruleset i: 0..last do rule x := i; end; end;
+         end;",
+        2,
+        4,
+    );
+}
+
+#[test]
 fn functions_take_values_and_variables() {
     let declarations = "var x, y: 0..9; r: record a, b: 0..9; end;
         procedure swap(var a: 0..9; var b: 0..9); var t: 0..9; begin t := a; a := b; b := t; end;

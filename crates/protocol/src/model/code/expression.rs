@@ -28,7 +28,7 @@ pub enum ExprKind {
     /// What a place holds. If it is simple and undefined, that is an error, unless
     /// [`Type::reads_undefined`](crate::model::types::Type::reads_undefined).
     Read(Place),
-    /// What a slot of kind [`SlotKind::Value`] holds.
+    /// What a slot of kind [`SlotKind::Value`](super::SlotKind::Value) holds.
     Slot(SlotId),
     /// `!`.
     Not(Box<Expr>),

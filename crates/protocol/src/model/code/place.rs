@@ -43,7 +43,8 @@ pub enum SlotKind {
 pub enum ValueType {
     /// An integer without bounds other than those of 64 bits.
     Integer,
-    /// A value of a type. For ranges the bounds hold unless it is the result of a function.
+    /// A value of a type, within its bounds; only what was converted from another enum,
+    /// scalarset or union may be negative instead.
     Of(TypeId),
     /// The index of an element of a multiset of this type.
     Element(TypeId),
