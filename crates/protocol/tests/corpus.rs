@@ -136,7 +136,9 @@ fn verdicts_and_counts_are_those_of_the_tools() {
                 continue;
             }
             for row in rows {
-                if kind_of(&row.verdict) != found {
+                let other_name =
+                    row.tool == "cmurphi" && found == "invariant" && row.verdict != shown;
+                if kind_of(&row.verdict) != found || other_name {
                     println!("  {} says: {}", row.tool, row.verdict);
                     wrong.insert(file.clone());
                 }
