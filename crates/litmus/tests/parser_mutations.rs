@@ -3,8 +3,6 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
-
 use fencepost_litmus::code::Operation;
 use fencepost_litmus::test::{Observable, Proposition, Term, Test};
 use fencepost_litmus::{Limits, parse};
@@ -160,13 +158,8 @@ fn samples_are_tests() {
 #[test]
 fn mutated_files_are_read_or_refused() {
     let limits = Limits::default();
-    let start = Instant::now();
     let (mut read, mut refused) = (0, 0);
     for seed in 0..40_000_u64 {
-        // Slow machines do fewer.
-        if start.elapsed() > Duration::from_secs(20) {
-            break;
-        }
         let mut random = Random::new(seed);
         let sample = SAMPLES[random.below(SAMPLES.len() as u64) as usize];
         let mut bytes = sample.as_bytes().to_vec();

@@ -1,0 +1,30 @@
+//! Murphi models: the language, and the search through all states.
+//!
+//! Read in this order: `syntax` (text to tree), [`model`] (what a model is when every name is
+//! resolved), `resolve` (tree to model), [`mod@reference`] (what a model means, and a slow search that
+//! the fast one is compared with). `problem`, `mistake` and `help` are what is said about a model
+//! that cannot be read.
+//!
+//! The language is that of CMurphi 5 without its floating-point and probabilistic parts, and what
+//! Rumur adds to it. This crate does no I/O: it takes bytes and makes values. It knows nothing of
+//! memory models, which are models like any other here.
+
+mod excerpt;
+mod help;
+mod limits;
+mod mistake;
+pub mod model;
+mod problem;
+mod read;
+pub mod reference;
+mod resolve;
+mod source;
+mod suggest;
+mod syntax;
+
+pub use excerpt::Excerpt;
+pub use limits::Limits;
+pub use mistake::{Mistake, ModelError};
+pub use model::Model;
+pub use problem::Problem;
+pub use source::{Position, Span};

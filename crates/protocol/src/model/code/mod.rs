@@ -1,0 +1,14 @@
+//! What rules and functions do.
+//!
+//! Read in this order: `place` (slots, and variables with their parts), `expression` and
+//! `operator`, `statement`.
+
+mod expression;
+mod operator;
+mod place;
+mod statement;
+
+pub use expression::{Argument, Call, Domain, Expr, ExprKind};
+pub use operator::{Arithmetic, Comparison};
+pub use place::{Frame, Place, Root, Slot, SlotId, SlotKind, Step, ValueType};
+pub use statement::{Alias, Arm, Branch, Meaning, Source, Statement, StatementKind};

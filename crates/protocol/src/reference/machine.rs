@@ -1,0 +1,247 @@
+//! One state and the frames of what runs in it.
+
+use std::time::Instant;
+
+use super::fault::{FaultKind, Run, Stop};
+use super::value::Value;
+use crate::model::Model;
+use crate::model::code::{Frame, Place, Root, SlotId, SlotKind, Step};
+use crate::model::points::PointId;
+use crate::model::types::TypeId;
+use crate::source::Span;
+
+/// A part of a variable, found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Address {
+    base: Base,
+    path: Vec<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Base {
+    Global(usize),
+    Slot { frame: usize, slot: usize },
+}
+
+/// What a slot holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Held {
+    Nothing,
+    Value(Value),
+    Reference(Address),
+}
+
+pub(super) struct Machine<'m> {
+    pub model: &'m Model,
+    pub state: Vec<Value>,
+    frames: Vec<Vec<Held>>,
+    /// Whether the state was changed.
+    pub is_changed: bool,
+    /// How often each point was reached.
+    pub hits: Vec<u64>,
+    pub rounds_allowed: u64,
+    deadline: Option<Instant>,
+    steps: u64,
+}
+
+impl<'m> Machine<'m> {
+    pub fn new(model: &'m Model, rounds_allowed: u64, deadline: Option<Instant>) -> Self {
+        Machine {
+            model,
+            state: Value::blank_state(model),
+            frames: Vec::new(),
+            is_changed: false,
+            hits: vec![0; model.points.len()],
+            rounds_allowed,
+            deadline,
+            steps: 0,
+        }
+    }
+
+    pub fn hit(&mut self, point: PointId) {
+        self.hits[point.0 as usize] += 1;
+    }
+
+    /// Counts a step, and stops if there is no time left.
+    pub fn step(&mut self) -> Run<()> {
+        self.steps += 1;
+        let looks = self.steps.is_multiple_of(1 << 14);
+        match self.deadline {
+            Some(deadline) if looks && Instant::now() >= deadline => Err(Stop::Exhausted),
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens a frame; local variables are undefined.
+    pub fn enter(&mut self, frame: &Frame) {
+        let slots = frame.slots.iter().map(|slot| match slot.kind {
+            SlotKind::Variable(id) => Held::Value(Value::undefined(&self.model.types, id)),
+            _ => Held::Nothing,
+        });
+        self.frames.push(slots.collect());
+    }
+
+    pub fn leave(&mut self) {
+        self.frames.pop();
+    }
+
+    /// Forgets what ran, also after a fault.
+    pub fn reset(&mut self) {
+        self.frames.clear();
+        self.is_changed = false;
+    }
+
+    fn frame(&self) -> &[Held] {
+        self.frames.last().map_or(&[], Vec::as_slice)
+    }
+
+    pub fn hold(&mut self, slot: SlotId, held: Held) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame[slot.0 as usize] = held;
+        }
+    }
+
+    pub fn hold_value(&mut self, slot: SlotId, value: i64) {
+        self.hold(slot, Held::Value(Value::Simple(value)));
+    }
+
+    /// The value in a slot that has one.
+    pub fn held(&self, slot: SlotId) -> Value {
+        match &self.frame()[slot.0 as usize] {
+            Held::Value(value) => value.clone(),
+            Held::Reference(address) => self.load(address).clone(),
+            Held::Nothing => Value::Undefined,
+        }
+    }
+
+    /// The index of an element in a slot.
+    pub fn held_index(&self, slot: SlotId) -> usize {
+        match self.held(slot) {
+            Value::Simple(index) => index as usize,
+            _ => usize::MAX,
+        }
+    }
+
+    /// Finds a place.
+    pub fn address(&mut self, place: &Place) -> Run<Address> {
+        let mut address = match place.root {
+            Root::Global(id) => Address {
+                base: Base::Global(id.0 as usize),
+                path: Vec::new(),
+            },
+            Root::Slot(slot) => match &self.frame()[slot.0 as usize] {
+                Held::Reference(address) => address.clone(),
+                _ => Address {
+                    base: Base::Slot {
+                        frame: self.frames.len() - 1,
+                        slot: slot.0 as usize,
+                    },
+                    path: Vec::new(),
+                },
+            },
+        };
+        self.check(&address, place.span)?;
+        for step in &place.steps {
+            let part = match step {
+                Step::Field(number) => *number as usize,
+                Step::Index { index, low, high } => {
+                    let (low, high) = (*low, *high);
+                    match self.evaluate(index)? {
+                        Value::Simple(value) if (low..=high).contains(&value) => {
+                            (value - low) as usize
+                        }
+                        Value::Simple(value) => {
+                            let index_kind = FaultKind::IndexOutside {
+                                index: value,
+                                low,
+                                high,
+                            };
+                            return Err(index_kind.at(index.span));
+                        }
+                        _ => return Err(FaultKind::UndefinedIndex.at(index.span)),
+                    }
+                }
+                Step::Element(slot) => self.held_index(*slot),
+            };
+            address.path.push(part);
+            self.check(&address, place.span)?;
+        }
+        Ok(address)
+    }
+
+    /// An element of a multiset may have gone since it was found.
+    fn check(&self, address: &Address, span: Span) -> Run<()> {
+        match self.find(address) {
+            Some(_) => Ok(()),
+            None => Err(FaultKind::ElementGone.at(span)),
+        }
+    }
+
+    fn find(&self, address: &Address) -> Option<&Value> {
+        let mut value = match address.base {
+            Base::Global(id) => &self.state[id],
+            Base::Slot { frame, slot } => match &self.frames[frame][slot] {
+                Held::Value(value) => value,
+                _ => return None,
+            },
+        };
+        for &part in &address.path {
+            value = match value {
+                Value::Parts(parts) => parts.get(part)?,
+                Value::Elements(elements) => elements.get(part)?.as_ref()?,
+                _ => return None,
+            };
+        }
+        Some(value)
+    }
+
+    /// What is there.
+    pub fn load(&self, address: &Address) -> &Value {
+        self.find(address).unwrap_or(&Value::Undefined)
+    }
+
+    /// What is there, to be changed.
+    pub fn load_mut(&mut self, address: &Address) -> Option<&mut Value> {
+        let mut value = match address.base {
+            Base::Global(id) => {
+                self.is_changed = true;
+                &mut self.state[id]
+            }
+            Base::Slot { frame, slot } => match &mut self.frames[frame][slot] {
+                Held::Value(value) => value,
+                _ => return None,
+            },
+        };
+        for &part in &address.path {
+            value = match value {
+                Value::Parts(parts) => parts.get_mut(part)?,
+                Value::Elements(elements) => elements.get_mut(part)?.as_mut()?,
+                _ => return None,
+            };
+        }
+        Some(value)
+    }
+
+    /// Assigns a value that fits. `span` is what is assigned to.
+    pub fn store(&mut self, address: &Address, id: TypeId, value: Value, span: Span) -> Run<()> {
+        self.check_bounds(id, &value, span)?;
+        match self.load_mut(address) {
+            Some(target) => {
+                *target = value;
+                Ok(())
+            }
+            None => Err(FaultKind::ElementGone.at(span)),
+        }
+    }
+
+    /// Whether a simple value is one of the type.
+    pub fn check_bounds(&self, id: TypeId, value: &Value, span: Span) -> Run<()> {
+        match (value, self.model.types[id].bounds()) {
+            (Value::Simple(value), Some((low, high))) if !(low..=high).contains(value) => {
+                let value = *value;
+                Err(FaultKind::OutOfRange { value, low, high }.at(span))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! All states, breadth first.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::encode::{decode, encode};
+use super::fault::Stop;
+use super::machine::Machine;
+use super::options::{Deadlock, Options, Symmetry};
+use super::symmetry::{Permutation, canonical};
+use super::value::Value;
+use super::verdict::{Bound, Instance, Report, Verdict, Where};
+use crate::model::points::PointKind;
+use crate::model::{Model, PropertyKind};
+
+/// More permutations than this are not tried.
+const MOST_PERMUTATIONS: u64 = 100_000;
+
+/// Evaluation is recursive, and functions add up.
+const STACK_BYTES: usize = 256 << 20;
+
+/// Searches all states of a model.
+///
+/// ```
+/// use fencepost_protocol::reference::{Options, Verdict, search};
+/// use fencepost_protocol::{Limits, Model};
+///
+/// let text = b"var x: 0..3;
+///              startstate x := 0; end;
+///              rule \"step\" x < 3 ==> x := x + 1; end;
+///              rule \"back\" x := 0; end;";
+/// let model = Model::read(text, &[], &Limits::default()).unwrap();
+/// let report = search(&model, &Options::default());
+/// assert_eq!(report.verdict, Verdict::NoError);
+/// assert_eq!((report.states, report.rules_fired, report.depth), (4, 7, 3));
+/// ```
+pub fn search(model: &Model, options: &Options) -> Report {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+        match builder.spawn_scoped(scope, || search_here(model, options)) {
+            Ok(thread) => match thread.join() {
+                Ok(report) => report,
+                Err(panic) => std::panic::resume_unwind(panic),
+            },
+            // The system has no room for another stack: this one is large enough for all but
+            // the deepest models.
+            Err(_) => search_here(model, options),
+        }
+    })
+}
+
+fn search_here(model: &Model, options: &Options) -> Report {
+    let permutations = match options.symmetry {
+        Symmetry::Off => Some(vec![Permutation::default()]),
+        Symmetry::Exhaustive => Permutation::all(&model.types, MOST_PERMUTATIONS),
+    };
+    let deadline = options.time.map(|time| Instant::now() + time);
+    let mut search = Search {
+        model,
+        options,
+        machine: Machine::new(model, options.rounds, deadline),
+        permutations: permutations.clone().unwrap_or_default(),
+        seen: HashMap::default(),
+        found: Vec::new(),
+        rules_fired: 0,
+    };
+    let ending = match permutations {
+        Some(_) => match search.run() {
+            Err(ending) => ending,
+            Ok(()) => Box::new(Ending {
+                verdict: search.missed_cover().unwrap_or(Verdict::NoError),
+                at: None,
+                failed: None,
+            }),
+        },
+        None => Ending::bound(Bound::Permutations),
+    };
+    search.report(*ending)
+}
+
+/// A state that was found.
+pub(super) struct Found {
+    pub bytes: Rc<[u8]>,
+    /// The state before it; nothing for start states.
+    pub before: Option<usize>,
+    /// How it was made from that.
+    pub by: Instance,
+    depth: u64,
+}
+
+/// Why the search ended.
+pub(super) struct Ending {
+    verdict: Verdict,
+    /// The last state of the trace.
+    at: Option<usize>,
+    failed: Option<Instance>,
+}
+
+/// Boxed, since it comes once, and what it is the alternative to comes often.
+pub(super) type Searched<T> = Result<T, Box<Ending>>;
+
+impl Ending {
+    fn bound(bound: Bound) -> Box<Ending> {
+        Box::new(Ending {
+            verdict: Verdict::Incomplete(bound),
+            at: None,
+            failed: None,
+        })
+    }
+
+    fn of(stop: Stop, place: Where, at: Option<usize>) -> Box<Ending> {
+        let failed = match &place {
+            Where::Rule(instance) => Some(instance.clone()),
+            _ => None,
+        };
+        match stop {
+            Stop::Fault(fault) => Box::new(Ending {
+                verdict: Verdict::Fault { fault, at: place },
+                at,
+                failed,
+            }),
+            // An assumption ends a rule, never a guard or a property.
+            Stop::Assumption | Stop::Exhausted => Ending::bound(Bound::Time),
+        }
+    }
+}
+
+pub(super) struct Search<'m> {
+    pub model: &'m Model,
+    options: &'m Options,
+    machine: Machine<'m>,
+    pub permutations: Vec<Permutation>,
+    seen: HashMap<Rc<[u8]>, usize, FxBuildHasher>,
+    pub found: Vec<Found>,
+    rules_fired: u64,
+}
+
+impl Search<'_> {
+    fn run(&mut self) -> Searched<()> {
+        for instance in self.startstates()? {
+            let Some(state) = self.start(&instance)? else {
+                continue;
+            };
+            let startstate = &self.model.startstates[instance.index];
+            self.machine.hit(startstate.point);
+            self.add(state, None, instance)?;
+        }
+        let mut next = 0;
+        while next < self.found.len() {
+            self.expand(next)?;
+            next += 1;
+        }
+        Ok(())
+    }
+
+    fn startstates(&mut self) -> Searched<Vec<Instance>> {
+        let mut instances = Vec::new();
+        for (index, startstate) in self.model.startstates.iter().enumerate() {
+            self.machine.reset();
+            self.machine.state = Value::blank_state(self.model);
+            // Aliases are evaluated when the state is made; here only parameters matter.
+            let bindings: Vec<_> = startstate.bindings.clone();
+            let quantified: Vec<_> = bindings
+                .into_iter()
+                .filter(|b| !matches!(b, crate::model::Binding::Alias(_)))
+                .collect();
+            let all =
+                self.machine
+                    .each_instance(&startstate.frame, &quantified, &mut |_, parameters| {
+                        let parameters = parameters.to_vec();
+                        instances.push(Instance { index, parameters });
+                        Ok(())
+                    });
+            all.map_err(|stop| {
+                let parameters = Vec::new();
+                Ending::of(
+                    stop,
+                    Where::Startstate(Instance { index, parameters }),
+                    None,
+                )
+            })?;
+        }
+        Ok(instances)
+    }
+
+    /// The start state of an instance, unless an assumption is false in it.
+    pub fn start(&mut self, instance: &Instance) -> Searched<Option<Vec<Value>>> {
+        let startstate = &self.model.startstates[instance.index];
+        self.machine.reset();
+        self.machine.state = Value::blank_state(self.model);
+        let (frame, bindings) = (&startstate.frame, &startstate.bindings);
+        let run = self
+            .machine
+            .enter_instance(frame, bindings, &instance.parameters)
+            .and_then(|()| self.machine.execute(&startstate.body));
+        match run {
+            Ok(_) => Ok(Some(self.machine.state.clone())),
+            Err(Stop::Assumption) => Ok(None),
+            Err(stop) => Err(Ending::of(stop, Where::Startstate(instance.clone()), None)),
+        }
+    }
+
+    /// The state after a rule, unless an assumption is false in it.
+    pub fn fire(
+        &mut self,
+        state: &[Value],
+        instance: &Instance,
+    ) -> Result<Option<Vec<Value>>, Stop> {
+        let rule = &self.model.rules[instance.index];
+        self.machine.reset();
+        self.machine.state = state.to_vec();
+        let machine = &mut self.machine;
+        let run = machine
+            .enter_instance(&rule.frame, &rule.bindings, &instance.parameters)
+            .and_then(|()| machine.execute(&rule.body));
+        match run {
+            Ok(_) => Ok(Some(std::mem::take(&mut self.machine.state))),
+            Err(Stop::Assumption) => Ok(None),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// The enabled rules, or the rule in whose guard something went wrong.
+    pub fn enabled(&mut self, state: &[Value]) -> Result<Vec<Instance>, (Stop, usize)> {
+        let mut enabled = Vec::new();
+        self.machine.state = state.to_vec();
+        for (index, rule) in self.model.rules.iter().enumerate() {
+            self.machine.reset();
+            let run = self.machine.each_instance(
+                &rule.frame,
+                &rule.bindings,
+                &mut |machine, parameters| {
+                    let is_enabled = match &rule.guard {
+                        Some(guard) => machine.is_true(guard)?,
+                        None => true,
+                    };
+                    if machine.is_changed {
+                        // A function in the guard has side effects.
+                        machine.is_changed = false;
+                        machine.state = state.to_vec();
+                    }
+                    if is_enabled {
+                        let parameters = parameters.to_vec();
+                        enabled.push(Instance { index, parameters });
+                    }
+                    Ok(())
+                },
+            );
+            run.map_err(|stop| (stop, index))?;
+        }
+        let priority = |instance: &Instance| self.model.rules[instance.index].priority;
+        let least = enabled.iter().map(priority).min();
+        enabled.retain(|instance| Some(priority(instance)) == least);
+        Ok(enabled)
+    }
+
+    /// All states after one.
+    fn expand(&mut self, at: usize) -> Searched<()> {
+        let bytes = Rc::clone(&self.found[at].bytes);
+        let state = decode(self.model, &bytes);
+        let enabled = self
+            .enabled(&state)
+            .map_err(|(stop, rule)| Ending::of(stop, Where::Guard(rule), Some(at)))?;
+        let mut is_left = false;
+        let mut is_stuck = true;
+        for instance in enabled {
+            let next = self
+                .fire(&state, &instance)
+                .map_err(|stop| Ending::of(stop, Where::Rule(instance.clone()), Some(at)))?;
+            let Some(next) = next else {
+                continue;
+            };
+            is_stuck = false;
+            self.rules_fired += 1;
+            let point = self.model.rules[instance.index].point;
+            self.machine.hit(point);
+            let unpermuted = encode(self.model, &next, &Permutation::default());
+            if *unpermuted != *bytes {
+                is_left = true;
+                self.add(next, Some(at), instance)?;
+            }
+        }
+        let is_deadlock = match self.options.deadlock {
+            Deadlock::Stuttering => !is_left,
+            Deadlock::Stuck => is_stuck,
+            Deadlock::Off => false,
+        };
+        match is_deadlock {
+            true => Err(Box::new(Ending {
+                verdict: Verdict::Deadlock,
+                at: Some(at),
+                failed: None,
+            })),
+            false => Ok(()),
+        }
+    }
+
+    /// Keeps a state if it is new, and checks it.
+    fn add(&mut self, state: Vec<Value>, before: Option<usize>, by: Instance) -> Searched<()> {
+        let bytes: Rc<[u8]> = canonical(self.model, &state, &self.permutations).into();
+        if self.seen.contains_key(&bytes) {
+            return Ok(());
+        }
+        let at = self.found.len();
+        self.machine.state.clone_from(&state);
+        if !self.assumed(at)? {
+            return Ok(());
+        }
+        self.machine.state = state;
+        if at as u64 >= self.options.states {
+            return Err(Ending::bound(Bound::States));
+        }
+        let depth = before.map_or(0, |before| self.found[before].depth + 1);
+        self.seen.insert(Rc::clone(&bytes), at);
+        self.found.push(Found {
+            bytes,
+            before,
+            by,
+            depth,
+        });
+        self.check(at)
+    }
+
+    /// Whether all assumptions hold in the machine's state.
+    fn assumed(&mut self, at: usize) -> Searched<bool> {
+        for (index, property) in self.model.properties.iter().enumerate() {
+            let is_assumption = property.kind == PropertyKind::Assumption;
+            if is_assumption && self.first_false(index, at)?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Checks invariants and covers in the machine's state.
+    fn check(&mut self, at: usize) -> Searched<()> {
+        let state = self.machine.state.clone();
+        for (index, property) in self.model.properties.iter().enumerate() {
+            if property.kind == PropertyKind::Assumption {
+                continue;
+            }
+            let first_false = self.first_false(index, at)?;
+            if self.machine.is_changed {
+                // A function in the property has side effects.
+                self.machine.state.clone_from(&state);
+            }
+            if let (PropertyKind::Invariant, Some(parameters)) = (property.kind, first_false) {
+                return Err(Box::new(Ending {
+                    verdict: Verdict::InvariantFailed(Instance { index, parameters }),
+                    at: Some(at),
+                    failed: None,
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// The first instance for which a property is false.
+    fn first_false(&mut self, index: usize, at: usize) -> Searched<Option<Vec<i64>>> {
+        let property = &self.model.properties[index];
+        let mut first_false = None;
+        self.machine.reset();
+        let run = self.machine.each_instance(
+            &property.frame,
+            &property.bindings,
+            &mut |machine, parameters| {
+                match machine.is_true(&property.condition)? {
+                    true => machine.hit(property.point),
+                    false if first_false.is_none() => first_false = Some(parameters.to_vec()),
+                    false => {}
+                }
+                Ok(())
+            },
+        );
+        let at = (at < self.found.len()).then_some(at);
+        run.map_err(|stop| Ending::of(stop, Where::Property(index), at))?;
+        Ok(first_false)
+    }
+
+    /// The first cover that was never true.
+    fn missed_cover(&self) -> Option<Verdict> {
+        let covers = self.model.points.iter().zip(&self.machine.hits);
+        let missed = covers
+            .enumerate()
+            .find(|(_, (point, hits))| point.kind == PointKind::Cover && **hits == 0);
+        missed.map(|(id, _)| Verdict::CoverMissed(crate::model::points::PointId(id as u32)))
+    }
+
+    fn report(mut self, ending: Ending) -> Report {
+        let hits = self.machine.hits.clone();
+        let trace = ending.at.and_then(|at| self.trace(at, ending.failed));
+        Report {
+            verdict: ending.verdict,
+            states: self.found.len() as u64,
+            rules_fired: self.rules_fired,
+            depth: self.found.last().map_or(0, |found| found.depth),
+            hits,
+            trace,
+        }
+    }
+}

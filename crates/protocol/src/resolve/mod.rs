@@ -1,0 +1,185 @@
+//! From a tree to a typed model.
+//!
+//! Read in this order: `scopes` (what names mean), `declarations` (constants, types, variables),
+//! `convert` (which types go together), `places`, `operators` and `expressions`, `calls`,
+//! `statements`, `routines` (functions, rules, properties), `flow` (returns and recursion).
+//!
+//! A part that cannot be resolved is noted and left out; the rest is still looked at, so that one
+//! run shows several mistakes.
+
+mod calls;
+mod convert;
+mod declarations;
+mod expressions;
+mod flow;
+mod operators;
+mod places;
+mod routines;
+mod scopes;
+mod statements;
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use crate::limits::Limits;
+use crate::mistake::{Misread, ModelError};
+use crate::model::code::{Frame, Slot, SlotId, SlotKind};
+use crate::model::points::{Point, PointId, PointKind};
+use crate::model::types::{TypeId, Types};
+use crate::model::{Constant, FunctionId, Global, Model};
+use crate::problem::Problem;
+use crate::source::Span;
+use crate::syntax::tree::File;
+use calls::Signature;
+use scopes::Scopes;
+
+/// The mistake is noted, and what it is in is left out.
+#[derive(Clone, Copy, Debug)]
+struct Noted;
+
+type Resolved<T> = Result<T, Noted>;
+
+/// What a routine may return.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Returns {
+    Nothing,
+    Value(TypeId),
+}
+
+struct Resolver<'s, 'm> {
+    source: &'s str,
+    limits: &'m Limits,
+    mistakes: &'m mut Vec<Misread>,
+    warnings: Vec<Misread>,
+    given: &'m [(String, i64)],
+    types: Types,
+    /// Ranges without a name, so that equal ones are one type.
+    ranges: HashMap<(i64, i64), TypeId, FxBuildHasher>,
+    /// The numbers of the fields of records.
+    fields: HashMap<(TypeId, &'s str), u32, FxBuildHasher>,
+    /// The conversions that were asked for, and how long their tables are together.
+    conversions: HashMap<(TypeId, TypeId), Option<Arc<[i64]>>, FxBuildHasher>,
+    converted_values: u64,
+    scopes: Scopes<'s>,
+    constants: Vec<Constant>,
+    globals: Vec<Global>,
+    signatures: Vec<Signature<'s>>,
+    points: Vec<Point>,
+    /// The slots of the routine at hand.
+    frame: Frame,
+    /// Which of them can be assigned.
+    writable: Vec<bool>,
+    /// How many cells its local variables have.
+    local_cells: u64,
+    returns: Returns,
+    saw_return: bool,
+    /// The calls that the routine at hand makes.
+    calls: Vec<(FunctionId, Span)>,
+    /// Whether implications are counted: in properties and assertions.
+    counts_antecedents: bool,
+}
+
+/// The model, unless there are mistakes.
+pub(crate) fn resolve(
+    source: &str,
+    file: &File<'_>,
+    given: &[(String, i64)],
+    limits: &Limits,
+    mistakes: &mut Vec<Misread>,
+) -> Option<Model> {
+    let mut resolver = Resolver {
+        source,
+        limits,
+        mistakes,
+        warnings: Vec::new(),
+        given,
+        types: Types::new(),
+        ranges: HashMap::default(),
+        fields: HashMap::default(),
+        conversions: HashMap::default(),
+        converted_values: 0,
+        scopes: Scopes::new(),
+        constants: Vec::new(),
+        globals: Vec::new(),
+        signatures: Vec::new(),
+        points: Vec::new(),
+        frame: Frame::default(),
+        writable: Vec::new(),
+        local_cells: 0,
+        returns: Returns::Nothing,
+        saw_return: false,
+        calls: Vec::new(),
+        counts_antecedents: false,
+    };
+    resolver.globals(file);
+    resolver.check_given();
+    let functions = resolver.functions(file);
+    let parts = resolver.rules(file);
+    if !resolver.mistakes.is_empty() {
+        return None;
+    }
+    let mut warnings = resolver.warnings;
+    warnings.sort_by_key(|warning| warning.span);
+    warnings.truncate(ModelError::MOST);
+    Some(Model {
+        source: source.into(),
+        types: resolver.types,
+        constants: resolver.constants,
+        globals: resolver.globals,
+        functions,
+        startstates: parts.startstates,
+        rules: parts.rules,
+        properties: parts.properties,
+        points: resolver.points,
+        warnings: warnings.into_iter().map(|w| w.shown(source)).collect(),
+    })
+}
+
+impl<'s> Resolver<'s, '_> {
+    /// Notes a mistake, once.
+    fn note(&mut self, problem: Problem, span: Span) -> Noted {
+        let same = |m: &Misread| m.span == span && *m.problem == problem;
+        if self.mistakes.len() < ModelError::MOST && !self.mistakes.iter().any(same) {
+            self.mistakes.push(problem.at(span));
+        }
+        Noted
+    }
+
+    /// Whether more mistakes would not be shown. Then nothing is worked out for them.
+    fn is_full(&self) -> bool {
+        self.mistakes.len() >= ModelError::MOST
+    }
+
+    /// Whether a limit was reached: going on might take for ever.
+    fn gave_up(&self) -> bool {
+        self.is_full() || self.mistakes.iter().any(|m| m.problem.is_limit())
+    }
+
+    /// Notes what is legal, and likely to be a mistake, once.
+    fn warn(&mut self, problem: Problem, span: Span) {
+        let same = |m: &Misread| m.span == span && *m.problem == problem;
+        if self.warnings.len() < ModelError::MOST && !self.warnings.iter().any(same) {
+            self.warnings.push(problem.at(span));
+        }
+    }
+
+    fn point(&mut self, kind: PointKind, name: Option<&str>, span: Span) -> PointId {
+        let id = PointId(self.points.len() as u32);
+        self.points.push(Point {
+            kind,
+            name: name.map(Into::into),
+            span,
+        });
+        id
+    }
+
+    fn slot(&mut self, name: &str, kind: SlotKind, writable: bool) -> SlotId {
+        let id = SlotId(self.frame.slots.len() as u32);
+        let name = name.into();
+        self.frame.slots.push(Slot { name, kind });
+        self.writable.push(writable);
+        id
+    }
+}

@@ -1,0 +1,250 @@
+//! Variables and their parts.
+
+use super::scopes::Symbol;
+use super::{Noted, Resolved, Resolver};
+use crate::excerpt::quoted;
+use crate::model::code::{Expr, ExprKind, Place, Root, SlotId, SlotKind, Step, ValueType};
+use crate::model::types::{TypeId, TypeKind};
+use crate::problem::Problem;
+use crate::source::Span;
+use crate::suggest::nearest;
+use crate::syntax::tree;
+
+/// What a name with its selections is.
+pub(super) enum Operand {
+    Place(Place),
+    Value(Expr),
+}
+
+impl<'s> Resolver<'s, '_> {
+    /// A place if it is one, a value otherwise.
+    pub(super) fn operand(&mut self, tree: &tree::Expr<'s>) -> Resolved<Operand> {
+        match &tree.kind {
+            tree::ExprKind::Name(name) => self.name(name, tree.span),
+            tree::ExprKind::Field(whole, field) => {
+                let place = self.part_of(whole, tree.span)?;
+                Ok(Operand::Place(self.field(place, *field)?))
+            }
+            tree::ExprKind::Index(whole, index) => {
+                let place = self.part_of(whole, tree.span)?;
+                Ok(Operand::Place(self.element(place, index)?))
+            }
+            _ => Ok(Operand::Value(self.value(tree)?)),
+        }
+    }
+
+    /// What a part is selected from, with the span of the selection.
+    fn part_of(&mut self, whole: &tree::Expr<'s>, span: Span) -> Resolved<Place> {
+        match self.operand(whole)? {
+            Operand::Place(place) => Ok(Place { span, ..place }),
+            Operand::Value(value) => {
+                let found = self.describe(value.value_type);
+                let problem = match self.is_composite(value.value_type) {
+                    true => Problem::NotAVariable {
+                        used_for: "select from",
+                    },
+                    false => Problem::NotARecord { found },
+                };
+                Err(self.note(problem, whole.span))
+            }
+        }
+    }
+
+    fn is_composite(&self, value_type: ValueType) -> bool {
+        matches!(value_type, ValueType::Of(id) if !self.types[id].is_simple())
+    }
+
+    fn name(&mut self, name: &str, span: Span) -> Resolved<Operand> {
+        let is_undefined = name.eq_ignore_ascii_case("undefined");
+        if is_undefined && self.scopes.look_up(name).is_none() {
+            return Err(self.note(Problem::UndefinedValue, span));
+        }
+        let place = |root, type_id| {
+            Operand::Place(Place {
+                root,
+                steps: Vec::new(),
+                type_id,
+                span,
+            })
+        };
+        match self.look_up(name, span, "name")? {
+            Symbol::Constant(value, value_type) => Ok(Operand::Value(Expr {
+                kind: ExprKind::Constant(value),
+                value_type,
+                span,
+            })),
+            Symbol::Global(id) => {
+                let type_id = self.globals[id.0 as usize].type_id;
+                Ok(place(Root::Global(id), type_id))
+            }
+            Symbol::Slot(slot) => match self.frame.slots[slot.0 as usize].kind {
+                SlotKind::Variable(type_id)
+                | SlotKind::Parameter(type_id)
+                | SlotKind::Reference(type_id) => Ok(place(Root::Slot(slot), type_id)),
+                SlotKind::Value(value_type) => Ok(Operand::Value(Expr {
+                    kind: ExprKind::Slot(slot),
+                    value_type,
+                    span,
+                })),
+            },
+            other => Err(self.other_kind(name, span, other, "a variable or a constant")),
+        }
+    }
+
+    fn field(&mut self, mut place: Place, field: tree::Name<'s>) -> Resolved<Place> {
+        let TypeKind::Record(fields) = &self.types[place.type_id].kind else {
+            let found = self.types.describe(place.type_id);
+            return Err(self.note(Problem::NotARecord { found }, field.span));
+        };
+        match self.fields.get(&(place.type_id, field.text)) {
+            Some(&number) => {
+                place.type_id = fields[number as usize].type_id;
+                place.steps.push(Step::Field(number));
+                Ok(place)
+            }
+            None if self.is_full() => Err(Noted),
+            None => {
+                let problem = Problem::NoField {
+                    found: quoted(field.text),
+                    meant: nearest(field.text, fields.iter().map(|f| f.name.as_str())),
+                };
+                Err(self.note(problem, field.span))
+            }
+        }
+    }
+
+    fn element(&mut self, mut place: Place, tree: &tree::Expr<'s>) -> Resolved<Place> {
+        match self.types[place.type_id].kind {
+            TypeKind::Array { index, element } => {
+                let expr = self.expr(tree)?;
+                let found = expr.value_type;
+                if self.conversion(found, ValueType::Of(index)).is_none() {
+                    let problem = Problem::WrongIndex {
+                        found: self.describe(found),
+                        wanted: self.types.describe(index),
+                    };
+                    return Err(self.note(problem, tree.span));
+                }
+                let expr = self.coerce(expr, ValueType::Of(index))?;
+                let (low, high) = self.types[index].bounds().unwrap_or((0, 0));
+                if let ExprKind::Constant(found) = expr.kind
+                    && !(low..=high).contains(&found)
+                {
+                    self.warn(Problem::IndexOutside { found, low, high }, tree.span);
+                }
+                place.steps.push(Step::Index {
+                    index: expr,
+                    low,
+                    high,
+                });
+                place.type_id = element;
+                Ok(place)
+            }
+            TypeKind::Multiset { element, .. } => {
+                let slot = self.multiset_index(tree, place.type_id)?;
+                place.steps.push(Step::Element(slot));
+                place.type_id = element;
+                Ok(place)
+            }
+            _ => {
+                let found = self.types.describe(place.type_id);
+                Err(self.note(Problem::NotAnArray { found }, place.span))
+            }
+        }
+    }
+
+    /// The slot of a name that stands for an element of a multiset of this type.
+    pub(super) fn multiset_index(
+        &mut self,
+        tree: &tree::Expr<'s>,
+        multiset: TypeId,
+    ) -> Resolved<SlotId> {
+        let expr = self.expr(tree)?;
+        match (expr.kind, expr.value_type) {
+            (ExprKind::Slot(slot), ValueType::Element(of)) if self.types.same(of, multiset) => {
+                Ok(slot)
+            }
+            (ExprKind::Slot(slot), ValueType::Element(_)) => {
+                let name = self.frame.slots[slot.0 as usize].name.clone();
+                Err(self.note(Problem::OtherMultiset { name }, tree.span))
+            }
+            (_, found) => {
+                let wanted = format!("an element of {}", self.types.describe(multiset));
+                Err(self.mismatch(found, wanted, tree.span))
+            }
+        }
+    }
+
+    /// A place, whether or not it can be assigned.
+    pub(super) fn place(
+        &mut self,
+        tree: &tree::Expr<'s>,
+        used_for: &'static str,
+    ) -> Resolved<Place> {
+        match self.operand(tree)? {
+            Operand::Place(place) => Ok(place),
+            Operand::Value(_) => Err(self.note(Problem::NotAVariable { used_for }, tree.span)),
+        }
+    }
+
+    /// Whether a place can be assigned.
+    pub(super) fn is_writable(&self, place: &Place) -> bool {
+        match place.root {
+            Root::Global(_) => true,
+            Root::Slot(slot) => self.writable[slot.0 as usize],
+        }
+    }
+
+    /// A place that can be assigned.
+    pub(super) fn target(
+        &mut self,
+        tree: &tree::Expr<'s>,
+        used_for: &'static str,
+    ) -> Resolved<Place> {
+        let place = match self.operand(tree)? {
+            Operand::Place(place) => place,
+            Operand::Value(value) => return Err(self.fixed_value(tree, &value, used_for)),
+        };
+        match place.root {
+            Root::Slot(slot) if !self.writable[slot.0 as usize] => {
+                let name = &self.frame.slots[slot.0 as usize].name;
+                let is_parameter = matches!(
+                    self.frame.slots[slot.0 as usize].kind,
+                    SlotKind::Parameter(_)
+                );
+                let (what, instead) = match is_parameter {
+                    true => (
+                        format!("parameter `{name}`"),
+                        "declare it as a `var` parameter, or copy it to a local variable",
+                    ),
+                    false => (
+                        format!("`{name}`"),
+                        "it stands for a part of a parameter that is not `var`",
+                    ),
+                };
+                Err(self.note(Problem::ReadOnly { what, instead }, tree.span))
+            }
+            _ => Ok(place),
+        }
+    }
+
+    fn fixed_value(
+        &mut self,
+        tree: &tree::Expr<'s>,
+        value: &Expr,
+        used_for: &'static str,
+    ) -> Noted {
+        let problem = match (&tree.kind, &value.kind) {
+            (tree::ExprKind::Name(name), ExprKind::Constant(_)) => Problem::ReadOnly {
+                what: format!("constant `{}`", quoted(name)),
+                instead: "declare it in a `var` section if it changes",
+            },
+            (tree::ExprKind::Name(name), ExprKind::Slot(_)) => Problem::ReadOnly {
+                what: format!("`{}`", quoted(name)),
+                instead: "parameters of rules, loop variables and names of values are fixed",
+            },
+            _ => Problem::NotAVariable { used_for },
+        };
+        self.note(problem, tree.span)
+    }
+}

@@ -1,0 +1,181 @@
+//! What names mean where.
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::{Noted, Resolved, Resolver};
+use crate::excerpt::quoted;
+use crate::model::code::{SlotId, ValueType};
+use crate::model::types::{TypeId, Types};
+use crate::model::{FunctionId, GlobalId};
+use crate::problem::Problem;
+use crate::source::{Position, Span};
+use crate::suggest::nearest;
+use crate::syntax::tree::Name;
+
+/// What a name means.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Symbol {
+    Constant(i64, ValueType),
+    Type(TypeId),
+    Global(GlobalId),
+    Slot(SlotId),
+    Function(FunctionId),
+    /// Its declaration has a mistake, which is noted already.
+    Broken,
+}
+
+impl Symbol {
+    /// What it is, for messages.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Symbol::Constant(..) => "a constant",
+            Symbol::Type(_) => "a type",
+            Symbol::Global(_) | Symbol::Slot(_) => "a variable",
+            Symbol::Function(_) => "a function",
+            Symbol::Broken => "wrong",
+        }
+    }
+}
+
+type Scope<'s> = HashMap<&'s str, (Symbol, Option<Span>), FxBuildHasher>;
+
+/// The scopes that are open, from the outside to the inside.
+#[derive(Debug)]
+pub(super) struct Scopes<'s> {
+    open: Vec<Scope<'s>>,
+}
+
+impl<'s> Scopes<'s> {
+    /// The outermost scope, with what is built in.
+    pub fn new() -> Self {
+        let mut outermost = Scope::default();
+        let boolean = ValueType::Of(Types::BOOLEAN);
+        outermost.insert("boolean", (Symbol::Type(Types::BOOLEAN), None));
+        outermost.insert("false", (Symbol::Constant(0, boolean), None));
+        outermost.insert("true", (Symbol::Constant(1, boolean), None));
+        Scopes {
+            open: vec![outermost],
+        }
+    }
+
+    pub fn enter(&mut self) {
+        self.open.push(Scope::default());
+    }
+
+    pub fn leave(&mut self) {
+        self.open.pop();
+    }
+
+    /// Makes one scope of the innermost ones and the one around them; inner names hide outer ones.
+    pub fn merge(&mut self, innermost: usize) {
+        for _ in 0..innermost {
+            let inner = self.open.pop().unwrap_or_default();
+            if let Some(outer) = self.open.last_mut() {
+                outer.extend(inner);
+            }
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<Symbol> {
+        let innermost_first = self.open.iter().rev();
+        let mut found = innermost_first.filter_map(|scope| scope.get(name));
+        found.next().map(|(symbol, _)| *symbol)
+    }
+
+    /// The meaning of a name. What is built in is found whatever its case.
+    pub fn look_up(&self, name: &str) -> Option<Symbol> {
+        self.find(name).or_else(|| {
+            let built_in = ["boolean", "false", "true"];
+            let built_in = built_in
+                .into_iter()
+                .find(|b| b.eq_ignore_ascii_case(name))?;
+            self.find(built_in)
+        })
+    }
+
+    /// The name that is most like this one.
+    pub fn nearest(&self, name: &str) -> Option<String> {
+        let names = self.open.iter().rev().flat_map(|scope| scope.keys());
+        let mut names: Vec<&str> = names.copied().collect();
+        names.sort_unstable();
+        nearest(name, names)
+    }
+
+    fn declare(&mut self, name: Name<'s>, symbol: Symbol) -> Result<(), Option<Span>> {
+        let built_in = ["boolean", "false", "true"];
+        if built_in.iter().any(|b| b.eq_ignore_ascii_case(name.text)) {
+            return Err(None);
+        }
+        let innermost = self.open.last_mut();
+        let innermost = innermost.expect("the outermost scope is always open");
+        match innermost.get(name.text) {
+            Some((_, before)) => Err(*before),
+            None => {
+                innermost.insert(name.text, (symbol, Some(name.span)));
+                Ok(())
+            }
+        }
+    }
+}
+
+impl<'s> Resolver<'s, '_> {
+    /// Gives a name a meaning in the innermost scope.
+    pub(super) fn declare(&mut self, name: Name<'s>, symbol: Symbol) {
+        if let Err(before) = self.scopes.declare(name, symbol)
+            && !self.is_full()
+        {
+            let problem = Problem::Duplicate {
+                name: quoted(name.text),
+                before: before.map(|span| Position::of(self.source, span.start)),
+            };
+            self.note(problem, name.span);
+        }
+    }
+
+    /// The meaning of a name that must have one.
+    pub(super) fn look_up(
+        &mut self,
+        name: &str,
+        span: Span,
+        what: &'static str,
+    ) -> Resolved<Symbol> {
+        match self.scopes.look_up(name) {
+            Some(Symbol::Broken) => Err(Noted),
+            Some(symbol) => Ok(symbol),
+            None if self.is_full() => Err(Noted),
+            None => {
+                let problem = Problem::UnknownName {
+                    found: quoted(name),
+                    what,
+                    meant: self.scopes.nearest(name),
+                };
+                Err(self.note(problem, span))
+            }
+        }
+    }
+
+    /// A name of another kind than wanted.
+    pub(super) fn other_kind(
+        &mut self,
+        name: &str,
+        span: Span,
+        symbol: Symbol,
+        wanted: &'static str,
+    ) -> Noted {
+        let problem = Problem::OtherKind {
+            name: quoted(name),
+            found: symbol.kind(),
+            wanted,
+        };
+        self.note(problem, span)
+    }
+
+    /// Runs in a scope of its own.
+    pub(super) fn scoped<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        self.scopes.enter();
+        let result = run(self);
+        self.scopes.leave();
+        result
+    }
+}

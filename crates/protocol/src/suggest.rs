@@ -1,0 +1,64 @@
+//! What a word that is not known may have been meant to be.
+
+/// Longer words are not compared: no name of ours is as long.
+const LONGEST: usize = 24;
+
+/// The candidate that is nearest to `word` by letters added, left out, changed and swapped, if one
+/// is near. Case does not count. The first of equally near ones.
+pub(crate) fn nearest<'c>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<String> {
+    let word: Vec<u8> = word.bytes().map(|byte| byte.to_ascii_lowercase()).collect();
+    if word.len() > LONGEST {
+        return None;
+    }
+    let near = if word.len() <= 3 { 1 } else { 2 };
+    candidates
+        .into_iter()
+        .filter(|candidate| candidate.len() <= LONGEST)
+        .map(|candidate| (distance(&word, candidate), candidate))
+        .filter(|(distance, _)| *distance <= near)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate.to_owned())
+}
+
+/// Optimal string alignment: Levenshtein's distance with neighbours swapped as one change.
+fn distance(left: &[u8], right: &str) -> usize {
+    let right: Vec<u8> = right
+        .bytes()
+        .map(|byte| byte.to_ascii_lowercase())
+        .collect();
+    let mut before_last = vec![0; right.len() + 1];
+    let mut last: Vec<usize> = (0..=right.len()).collect();
+    for i in 1..=left.len() {
+        let mut row = vec![i; right.len() + 1];
+        for j in 1..=right.len() {
+            let changed = usize::from(left[i - 1] != right[j - 1]);
+            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + changed);
+            let swapped =
+                i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1];
+            if swapped {
+                row[j] = row[j].min(before_last[j - 2] + 1);
+            }
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn near_words_are_found() {
+        let known = ["MFENCE", "SFENCE", "MOV", "XCHG"];
+        assert_eq!(nearest("MFENC", known).as_deref(), Some("MFENCE"));
+        assert_eq!(nearest("mefnce", known).as_deref(), Some("MFENCE"));
+        assert_eq!(nearest("mvo", known).as_deref(), Some("MOV"));
+        assert_eq!(nearest("XCGH", known).as_deref(), Some("XCHG"));
+        assert_eq!(nearest("CPUID", known), None);
+        assert_eq!(nearest(&"M".repeat(1000), known), None);
+    }
+}

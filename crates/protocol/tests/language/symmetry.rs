@@ -1,0 +1,107 @@
+//! States that are permutations of each other.
+
+use fencepost_protocol::reference::{Bound, Options, Symmetry, Verdict};
+
+use crate::{NO_DEADLOCK, run};
+
+#[track_caller]
+fn classes(text: &str, states: u64, symmetric: u64) {
+    let report = run(text, &NO_DEADLOCK);
+    assert_eq!((report.verdict, report.states), (Verdict::NoError, states));
+    let options = Options {
+        symmetry: Symmetry::Exhaustive,
+        ..NO_DEADLOCK
+    };
+    let report = run(text, &options);
+    assert_eq!(
+        (report.verdict, report.states),
+        (Verdict::NoError, symmetric)
+    );
+}
+
+#[test]
+fn flags_of_processes_are_a_number() {
+    // Sets of 4 processes: 16, or 5 by how many are in.
+    classes(
+        "type P: scalarset(4); var a: array [P] of boolean;
+         startstate for p: P do a[p] := false; end; end;
+         ruleset p: P do rule a[p] := !a[p]; end; end;",
+        16,
+        5,
+    );
+}
+
+#[test]
+fn pointers_between_processes_are_graphs() {
+    // Functions from 3 elements to themselves or to undefined: 4^3. Up to renaming, these are the
+    // partial functions on 3 unlabelled points.
+    classes(
+        "type P: scalarset(3); var next: array [P] of P;
+         startstate undefine next; end;
+         ruleset p: P; q: P do rule next[p] := q; end; end;",
+        64,
+        16,
+    );
+}
+
+#[test]
+fn two_scalarsets_are_permuted_each_by_itself() {
+    // 2 by 2 matrices of booleans: 16, up to swapping rows and columns 7.
+    classes(
+        "type R: scalarset(2); C: scalarset(2);
+         var m: array [R] of array [C] of boolean;
+         startstate for r: R; c: C do m[r][c] := false; end; end;
+         ruleset r: R; c: C do rule m[r][c] := !m[r][c]; end; end;",
+        16,
+        7,
+    );
+}
+
+#[test]
+fn unions_and_multisets_are_permuted_too() {
+    // Multisets of at most 2 values of {home, P1, P2, P3}: 1 + 4 + 10. Up to renaming: none; home,
+    // P; home twice, home and P, P twice, two different P.
+    classes(
+        "type P: scalarset(3); N: union {enum {home}, P}; var m: multiset [2] of N;
+         startstate undefine m; end;
+         ruleset n: N do rule MultiSetCount(i: m, true) < 2 ==> MultiSetAdd(n, m); end; end;",
+        15,
+        7,
+    );
+    // Arrays over the union: home is not permuted.
+    classes(
+        "type P: scalarset(2); N: union {enum {home}, P}; var a: array [N] of boolean;
+         startstate for n: N do a[n] := false; end; end;
+         ruleset n: N do rule a[n] := !a[n]; end; end;",
+        8,
+        6,
+    );
+}
+
+#[test]
+fn a_state_is_left_also_for_a_permutation_of_it() {
+    let text = "type P: scalarset(2); var p: P;
+                startstate for q: P do p := q; end; end;
+                ruleset q: P do rule p := q; end; end;";
+    let options = Options {
+        symmetry: Symmetry::Exhaustive,
+        ..Options::default()
+    };
+    let report = run(text, &options);
+    assert_eq!(report.verdict, Verdict::NoError, "no deadlock");
+    assert_eq!((report.states, report.rules_fired), (1, 2));
+}
+
+#[test]
+fn too_many_permutations_are_said() {
+    let text = "type P: scalarset(12); var p: P; startstate undefine p; end;
+                ruleset q: P do rule p := q; end; end;";
+    let options = Options {
+        symmetry: Symmetry::Exhaustive,
+        ..NO_DEADLOCK
+    };
+    assert_eq!(
+        run(text, &options).verdict,
+        Verdict::Incomplete(Bound::Permutations)
+    );
+}

@@ -1,0 +1,69 @@
+//! How an error is reached.
+
+use fencepost_protocol::reference::{Options, Symmetry, search};
+
+use crate::model;
+
+#[test]
+fn a_trace_is_shortest_and_shows_what_changes() {
+    let model = model(
+        "type P: scalarset(2); S: enum {idle, busy};
+var s: array [P] of S; n: 0..9; m: multiset [2] of P;
+startstate \"all idle\" for p: P do s[p] := idle; end; n := 0; end;
+rule \"slow\" n < 9 ==> n := n + 1; end;
+ruleset p: P do
+  rule \"start\" s[p] = idle ==> s[p] := busy; MultiSetAdd(p, m); end;
+  rule \"stop\" s[p] = busy & MultiSetCount(i: m, true) = 2 ==>
+    s[p] := idle; MultiSetRemovePred(i: m, m[i] = p); assert n < 1; n := 9; end;
+end;
+invariant \"not all busy\" n < 9 | exists p: P do s[p] = idle end;
+",
+    );
+    let report = search(&model, &Options::default());
+    let trace = report.trace.expect("a trace");
+    assert_eq!(
+        trace.render(&model),
+        "start: all idle
+  s[P_1]: idle
+  s[P_2]: idle
+  n: 0
+rule: slow
+  n: 1
+rule: start, p:P_1
+  s[P_1]: busy
+  m{0}: P_1
+rule: start, p:P_2
+  s[P_2]: busy
+  m{1}: P_2
+rule: stop, p:P_1
+"
+    );
+    assert_eq!(
+        report.verdict.describe(&model),
+        "line 8, column 55: assertion failed"
+    );
+    let symmetric = Options {
+        symmetry: Symmetry::Exhaustive,
+        ..Options::default()
+    };
+    let report = search(&model, &symmetric);
+    let trace = report.trace.expect("a trace");
+    assert_eq!(trace.steps.len(), 3, "{}", trace.render(&model));
+    assert!(trace.failed.is_some());
+}
+
+#[test]
+fn elements_that_are_gone_are_said() {
+    let model = model(
+        "var m: multiset [2] of 0..1;
+startstate \"one\" MultiSetAdd(1, m); end;
+choose i: m do rule \"take\" MultiSetRemove(i, m); end; end;
+",
+    );
+    let report = search(&model, &Options::default());
+    assert_eq!(report.verdict.describe(&model), "deadlock");
+    assert_eq!(
+        report.trace.expect("a trace").render(&model),
+        "start: one\n  m{0}: 1\nrule: take, i:0\n  m{0} is gone\n"
+    );
+}

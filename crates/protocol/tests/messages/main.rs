@@ -1,0 +1,20 @@
+//! Each mistake and what is said about it: the line, where in it, what was expected, and a hint.
+
+mod given;
+mod names;
+mod statements;
+mod syntax;
+mod types;
+mod warnings;
+
+use fencepost_protocol::{Limits, Model};
+
+/// The model is refused with exactly this message.
+#[track_caller]
+fn refused(model: &str, message: &str) {
+    let error = match Model::read(model.as_bytes(), &[], &Limits::default()) {
+        Ok(_) => panic!("the model is accepted"),
+        Err(error) => error,
+    };
+    assert_eq!(error.render("model.m"), message.trim_matches('\n'));
+}
