@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod fences;
+#[cfg(feature = "litmus")]
 pub mod litmus;
 
 use std::collections::BTreeMap;

@@ -15,9 +15,11 @@
 pub mod check;
 pub mod columns;
 pub mod json;
+#[cfg(feature = "litmus")]
 pub mod litmus;
 pub mod names;
 pub mod repair;
+#[cfg(feature = "litmus")]
 pub mod safety;
 mod selection;
 pub mod source;
