@@ -19,7 +19,7 @@ use crate::thread::Fault;
 pub const CHECKED_WITNESSES: usize = 1_000;
 
 /// How many executions the axioms look at before they give up; some tens of seconds.
-const MOST_EXECUTIONS: u64 = 2_000_000;
+pub const MOST_EXECUTIONS: u64 = 2_000_000;
 
 /// How to answer.
 pub struct Options<'a> {
@@ -98,6 +98,8 @@ pub struct Answer<'a> {
     pub checked: usize,
     /// Whether the axioms came to the same states, both to the end.
     pub is_cross_checked: bool,
+    /// Whether it was stopped while witnesses were checked; states without a checked one are left out.
+    was_stopped: bool,
 }
 
 /// Why there is no answer.
@@ -158,6 +160,9 @@ pub fn answer<'a>(
         })
         .collect();
     states.sort_by(|one, two| one.contents.cmp(&two.contents));
+    // What only the filter observes is not shown, and does not tell states apart.
+    let shown = test.observed.len();
+    states.dedup_by(|one, two| one.contents[..shown] == two.contents[..shown]);
     let mut answer = Answer {
         test,
         model: *model,
@@ -165,13 +170,14 @@ pub fn answer<'a>(
         states,
         checked: 0,
         is_cross_checked: false,
+        was_stopped: false,
     };
     let most = if options.cross_check {
         usize::MAX
     } else {
         CHECKED_WITNESSES
     };
-    answer.check_witnesses(most)?;
+    answer.check_witnesses(most, options.limits.stop)?;
     if options.cross_check {
         answer.compare_with_axioms(options)?;
     }
@@ -181,10 +187,15 @@ pub fn answer<'a>(
 impl Answer<'_> {
     /// Checks up to so many witnesses, and in any case one for which the condition holds and one for which
     /// it does not.
-    fn check_witnesses(&mut self, most: usize) -> Result<(), AnswerError> {
+    fn check_witnesses(&mut self, most: usize, stop: &dyn Fn() -> bool) -> Result<(), AnswerError> {
         let first = |holds| self.states.iter().position(|state| state.holds == holds);
         let needed = [first(true), first(false)];
         for number in 0..self.states.len() {
+            if stop() {
+                self.was_stopped = true;
+                self.states.truncate(number);
+                return Ok(());
+            }
             if number < most || needed.contains(&Some(number)) {
                 let run = self.run(number);
                 let execution = run.execution();
@@ -208,6 +219,9 @@ impl Answer<'_> {
         };
         let found = axioms::explore(self.test, &self.model, &limits);
         let found = found.map_err(AnswerError::Axioms)?;
+        if let Some(fault) = found.summary.faults.first() {
+            return Err(AnswerError::Fault(*fault));
+        }
         let machine: BTreeSet<Vec<u64>> = self.exploration.final_states().collect();
         let axioms: BTreeSet<Vec<u64>> = found.states.into_iter().collect();
         let machine_is_whole = self.exploration.cut().is_none();
@@ -243,7 +257,8 @@ impl Answer<'_> {
 
     /// Why the final states may not be all, if so.
     pub fn cut(&self) -> Option<Cut> {
-        self.exploration.cut()
+        let stopped = self.was_stopped.then_some(Cut::Stopped);
+        self.exploration.cut().or(stopped)
     }
 
     /// How many states of the machine were kept on the way.

@@ -20,8 +20,12 @@ pub(super) enum Front {
     Ended,
     /// It is before a load of this cell, and lets another thread write the cell first.
     Waiting(CellId),
-    /// It waits for its own buffer.
-    Blocked,
+    /// It waits until its own buffer is empty.
+    BlockedByAll,
+    /// It waits until its own buffer lets a locked instruction on this cell pass.
+    BlockedBy(CellId),
+    /// It waits until there is room in its own buffer.
+    BlockedByLength,
     /// It can write this cell, by a locked instruction or directly.
     Ready(CellId),
 }
@@ -49,8 +53,8 @@ pub(super) enum Choice {
 
 /// What the choice asks about buffers.
 pub(super) trait Buffers {
-    /// The store that must reach memory first for a store to this cell to reach it: an index into
-    /// the thread's buffer.
+    /// A store that must reach memory before a store to this cell does, or a locked instruction on it can be
+    /// performed: an index into the thread's buffer.
     fn first_towards(&self, thread: usize, cell: CellId) -> usize;
 
     /// The cell of a buffered store.
@@ -123,7 +127,16 @@ impl Chooser {
                 Choice::Front(thread) => match threads[thread].front {
                     Front::Ready(cell) => in_the_way(thread, cell, threads, buffers, &mut add),
                     Front::Waiting(cell) => writers(thread, cell, threads, buffers, &mut add),
-                    Front::Blocked => add(Choice::Commit(thread, 0)),
+                    Front::BlockedByAll => add(Choice::Commit(thread, 0)),
+                    Front::BlockedBy(cell) => {
+                        add(Choice::Commit(thread, buffers.first_towards(thread, cell)));
+                    }
+                    // Any store that leaves makes room, so all that can leave are needed.
+                    Front::BlockedByLength => {
+                        let mut ready = Vec::new();
+                        buffers.ready(thread, &mut ready);
+                        ready.into_iter().for_each(add);
+                    }
                     Front::Ended => {}
                 },
             }

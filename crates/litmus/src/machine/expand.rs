@@ -87,9 +87,9 @@ const LONGEST_CHAIN: usize = 64;
 /// How many loads on such a chain may have waited before the state is kept.
 const MOST_FORKS: usize = 8;
 
-/// How many loads a thread may perform without waiting, besides one for each of its operations. A loop that
-/// reads more often than this with ever new registers is cut.
-const MOST_LOADS: u32 = 1 << 12;
+/// How many loads, stores and fences a thread may perform without waiting, besides one for each of its
+/// operations. A loop that takes more with ever new registers is cut.
+const MOST_TURNS: u32 = 1 << 12;
 
 /// Expands states of one test under one model.
 pub(super) struct Expander<'a, R> {
@@ -312,8 +312,8 @@ impl<'a, R: Record> Expander<'a, R> {
 
     /// Lets a thread run by itself until it rests.
     fn run(&mut self, task: &mut Task, thread: usize) -> Result<Ran, Fault> {
-        let mut loads = 0u32;
-        let most_loads = MOST_LOADS + self.test.threads[thread].operations.len() as u32;
+        let mut turns = 0u32;
+        let most_turns = MOST_TURNS + self.test.threads[thread].operations.len() as u32;
         let mut earlier = Earlier::default();
         loop {
             let pending = match self.runner(&mut task.state, thread).advance() {
@@ -327,6 +327,15 @@ impl<'a, R: Record> Expander<'a, R> {
                 other => other?,
             };
             let position = task.state.positions[thread];
+            turns += 1;
+            if turns > most_turns {
+                self.cut = Some(Cut::LongLoop);
+                return Ok(Ran::Nowhere);
+            }
+            if earlier.comes_again(turns, &task.state, thread, &self.facts.threads[thread]) {
+                // It does the same for ever; that its loads wait was left for later.
+                return Ok(Ran::Nowhere);
+            }
             match pending {
                 Pending::Ended | Pending::BeginLocked => return Ok(Ran::ToRest),
                 Pending::EndLocked => unreachable!("a locked instruction is one step"),
@@ -335,9 +344,11 @@ impl<'a, R: Record> Expander<'a, R> {
                     if fence == Fence::Full && waits && !task.state.buffers[thread].is_empty() {
                         return Ok(Ran::ToRest);
                     }
+                    // One barrier after another adds nothing.
+                    let last = task.state.buffers[thread].last();
                     let separates = fence == Fence::Store
                         && self.facts.buffering == Buffering::PerAddress
-                        && !task.state.buffers[thread].is_empty();
+                        && last.is_some_and(|entry| *entry != Entry::BARRIER);
                     if separates {
                         task.state.buffers[thread].push(Entry::BARRIER);
                     }
@@ -357,16 +368,6 @@ impl<'a, R: Record> Expander<'a, R> {
                     self.runner(&mut task.state, thread).passed();
                 }
                 Pending::Load(cell) => {
-                    loads += 1;
-                    if loads > most_loads {
-                        self.cut = Some(Cut::LongLoop);
-                        return Ok(Ran::Nowhere);
-                    }
-                    if earlier.comes_again(loads, &task.state, thread, &self.facts.threads[thread])
-                    {
-                        // It reads the same for ever; that it waits was left for later.
-                        return Ok(Ran::Nowhere);
-                    }
                     if self.may_be_written(&task.state, thread, cell) {
                         task.forks += usize::from(task.chain > 0);
                         if let Some(trail) = &mut self.to_follow {
@@ -439,10 +440,15 @@ impl<'a, R: Record> Expander<'a, R> {
                         Some(Pending::Load(cell)) if self.may_lock(buffer, cell) => {
                             Front::Ready(cell)
                         }
-                        _ => Front::Blocked,
+                        Some(Pending::Load(cell)) => match self.model.locked_drains() {
+                            LockedDrains::Everything => Front::BlockedByAll,
+                            LockedDrains::OwnAddress => Front::BlockedBy(cell),
+                        },
+                        _ => unreachable!("a locked instruction begins with its load"),
                     }
                 }
-                _ => Front::Blocked,
+                Pending::Store(..) => Front::BlockedByLength,
+                Pending::Fence(_) | Pending::EndLocked => Front::BlockedByAll,
             };
             let buffered = buffer.iter().filter_map(|entry| entry.cell());
             self.at_rest.push(AtRest {
@@ -625,8 +631,8 @@ impl Buffers for BuffersOf<'_> {
     }
 }
 
-/// Notices a thread that comes back to where it was, by Brent's method: the state at one load is kept
-/// and compared with those after it, a newer one being kept each time the number of loads has doubled.
+/// Notices a thread that comes back to where it was, by Brent's method: the state at one turn is kept
+/// and compared with those after it, a newer one being kept each time the number of turns has doubled.
 #[derive(Default)]
 struct Earlier {
     position: u32,
@@ -637,27 +643,27 @@ struct Earlier {
 impl Earlier {
     fn comes_again(
         &mut self,
-        loads: u32,
+        turns: u32,
         state: &State,
         thread: usize,
         facts: &super::facts::ThreadFacts,
     ) -> bool {
         // Straight-line code never does, and is not to pay for it.
-        if loads < 4 {
+        if turns < 4 {
             return false;
         }
         let position = state.positions[thread];
         let live = facts.live[position as usize].iter();
         let registers =
             live.map(|&register| state.registers[facts.first_register + register as usize]);
-        if loads > 4
+        if turns > 4
             && position == self.position
             && registers.clone().eq(self.registers.iter().copied())
             && state.buffers[thread] == self.buffer
         {
             return true;
         }
-        if loads.is_power_of_two() {
+        if turns.is_power_of_two() {
             self.position = position;
             self.registers.clear();
             self.registers.extend(registers);

@@ -15,26 +15,30 @@ use fencepost_memory::{LocationId, LockedDrains, MemoryModel};
 use fencepost_monitor::Violation;
 
 use crate::test::{Instruction, Test};
+use crate::thread::FaultKind;
 
 use program::LitmusProgram;
 
 /// Where the search ends early.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
+#[derive(Clone, Copy)]
+pub struct Limits<'a> {
     /// The most executions.
     pub max_executions: u64,
     /// The most steps in one execution, besides one for each operation of the test: only loops have more.
     pub max_steps: u64,
     /// The most time.
     pub max_time: Option<Duration>,
+    /// Asked now and then; `true` ends the search.
+    pub stop: &'a dyn Fn() -> bool,
 }
 
-impl Default for Limits {
+impl Default for Limits<'_> {
     fn default() -> Self {
         Limits {
             max_executions: 10_000_000,
             max_steps: 1_000,
             max_time: None,
+            stop: &|| false,
         }
     }
 }
@@ -117,7 +121,7 @@ fn watched(model: &MemoryModel) -> Watched {
 }
 
 /// Decides whether a test is store-buffer safe under a model.
-pub fn check(test: &Test, model: &MemoryModel, limits: &Limits) -> Safety {
+pub fn check(test: &Test, model: &MemoryModel, limits: &Limits<'_>) -> Safety {
     let operations: usize = test
         .threads
         .iter()
@@ -134,7 +138,10 @@ pub fn check(test: &Test, model: &MemoryModel, limits: &Limits) -> Safety {
     };
     let run = |settings: &Settings| {
         let program = || LitmusProgram::new(test);
-        explore(program, settings, &mut |_| ControlFlow::Continue(()))
+        explore(program, settings, &mut |_| match (limits.stop)() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
     };
     let mut report = run(&settings);
     let first_fault = report
@@ -172,6 +179,9 @@ pub fn check(test: &Test, model: &MemoryModel, limits: &Limits) -> Safety {
             }
             // Threads that wait for ever end an execution that has been seen as far as it goes.
             Problem::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => {}
+            Problem::Fault(Fault::Program(fault)) if fault.kind == FaultKind::SilentLoop => {
+                unfinished = Some(Unfinished::TooLong);
+            }
             Problem::Fault(Fault::Program(fault)) => unfinished = Some(Unfinished::Fault(*fault)),
             Problem::Fault(Fault::StepLimit { .. }) => unfinished = Some(Unfinished::TooLong),
             Problem::Fault(_) => unfinished = Some(Unfinished::Budget),

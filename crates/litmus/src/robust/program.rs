@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::code::{Computation, Fence, Operand, Operation};
 use crate::test::{CellId, Test};
-use crate::thread::{Fault, Layout, Pending, Runner, View};
+use crate::thread::{Fault, FaultKind, Layout, Pending, Runner, View};
 
 /// A thread of the running test.
 #[derive(Clone, Default)]
@@ -90,7 +90,8 @@ impl<'a> LitmusProgram<'a> {
 
     /// Runs a thread to its next access, through computations and fences.
     fn run_on(&mut self, thread: usize, performed: &mut Performed) -> Result<(), Fault> {
-        loop {
+        // More fences without an access than there are operations: they are in a loop that has no access.
+        for _ in 0..=self.test.threads[thread].operations.len() {
             let fence = match self.runner(thread).advance()? {
                 Pending::Fence(fence) => fence,
                 Pending::Load(_) | Pending::BeginLocked => {
@@ -109,6 +110,13 @@ impl<'a> LitmusProgram<'a> {
                 .extend(operation.map(|o| self.access(thread, o, None)));
             self.runner(thread).passed();
         }
+        let position = self.threads[thread].position as usize;
+        let instruction = self.test.threads[thread].instruction_of[position] as usize;
+        Err(Fault {
+            thread,
+            instruction,
+            kind: FaultKind::SilentLoop,
+        })
     }
 
     fn arrive(&mut self, thread: usize) {

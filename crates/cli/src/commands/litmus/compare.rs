@@ -1,6 +1,6 @@
 //! Comparing with an earlier log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::path::Path;
 
@@ -17,8 +17,8 @@ const LARGEST_LOG: u64 = 1 << 30;
 /// An earlier log, and how the results differ from it so far.
 pub struct Comparison {
     path: String,
-    /// By test, and by model where the log names one.
-    entries: BTreeMap<(String, Option<String>), LogEntry>,
+    /// By test, and by model where the log names one; tests may share a name, and are then compared in turn.
+    entries: BTreeMap<(String, Option<String>), VecDeque<LogEntry>>,
     compared: usize,
     different: usize,
     not_in_log: usize,
@@ -58,11 +58,14 @@ impl Comparison {
                     .into(),
             ));
         }
-        let keyed = entries.into_iter();
-        let keyed = keyed.map(|entry| ((entry.test.clone(), entry.model.clone()), entry));
+        let mut keyed: BTreeMap<_, VecDeque<_>> = BTreeMap::new();
+        for entry in entries {
+            let key = (entry.test.clone(), entry.model.clone());
+            keyed.entry(key).or_default().push_back(entry);
+        }
         Ok(Comparison {
             path: path.display().to_string(),
-            entries: keyed.collect(),
+            entries: keyed,
             compared: 0,
             different: 0,
             not_in_log: 0,
@@ -76,17 +79,18 @@ impl Comparison {
         for here in result.lines.iter().filter_map(|line| line.entry.as_ref()) {
             let with_model = (here.test.clone(), here.model.clone());
             let without = (here.test.clone(), None);
-            let there = self
-                .entries
-                .get(&with_model)
-                .or_else(|| self.entries.get(&without));
-            let Some(there) = there else {
+            let key = if self.entries.contains_key(&with_model) {
+                with_model
+            } else {
+                without
+            };
+            let Some(there) = self.entries.get_mut(&key).and_then(next_of) else {
                 self.not_in_log += 1;
                 continue;
             };
             self.met.insert(here.test.clone());
             self.compared += 1;
-            if let Some(difference) = Difference::between(here, there) {
+            if let Some(difference) = Difference::between(here, &there) {
                 is_different = true;
                 self.different += 1;
                 print(here, &difference, &self.path, output)?;
@@ -105,6 +109,14 @@ impl Comparison {
             self.compared, self.path, self.different, self.not_in_log, not_run
         )?;
         Ok(self.compared == 0)
+    }
+}
+
+/// The next of the tests with a name. The last one stays, for those who run a test more often than the log has it.
+fn next_of(entries: &mut VecDeque<LogEntry>) -> Option<LogEntry> {
+    match entries.len() {
+        0 | 1 => entries.front().cloned(),
+        _ => entries.pop_front(),
     }
 }
 

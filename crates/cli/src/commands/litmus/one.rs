@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fencepost_litmus::answer::{AnswerError, Options, Verdict, answer};
+use fencepost_litmus::answer::{AnswerError, MOST_EXECUTIONS, Options, Verdict, answer};
 use fencepost_litmus::log::{self, LogEntry};
 use fencepost_litmus::robust::{self, Safety};
 use fencepost_litmus::test::Test;
@@ -253,7 +253,7 @@ fn fail(subject: Subject<'_>, model: &MemoryModel, error: &AnswerError, result: 
     let path = path.display().to_string();
     match error {
         AnswerError::Fault(fault) => {
-            result.error = fault.render(test, source, &path);
+            result.error += &fault.render(test, source, &path);
             result.is_bad = true;
         }
         AnswerError::Axioms(error) => {
@@ -278,6 +278,7 @@ fn decide(subject: Subject<'_>, inputs: &Inputs<'_>, result: &mut FileResult) {
     let models = [MemoryModel::TSO, pso];
     let decided = models.map(|model| {
         let limits = robust::Limits {
+            stop: &interrupt::was_requested,
             max_time: arguments
                 .timeout
                 .and_then(|s| Duration::try_from_secs_f64(s).ok()),
@@ -300,7 +301,7 @@ fn decide(subject: Subject<'_>, inputs: &Inputs<'_>, result: &mut FileResult) {
             match reason {
                 robust::Unfinished::Fault(fault) => {
                     result.is_bad = true;
-                    result.error = fault.render(test, source, &path);
+                    result.error += &fault.render(test, source, &path);
                 }
                 _ => {
                     result.is_limited = true;
@@ -337,11 +338,27 @@ fn compare_with_all_executions(
     };
     let limits = axioms::Limits {
         should_stop: &is_late,
+        executions: MOST_EXECUTIONS,
         ..axioms::Limits::default()
     };
-    let Ok((cyclic, summary)) = axioms::find_cyclic_trace(test, model, &limits) else {
-        return;
+    let (cyclic, summary) = match axioms::find_cyclic_trace(test, model, &limits) {
+        Ok(found) => found,
+        Err(error) => {
+            let _ = writeln!(result.error, "error: {}: {error}", path.display());
+            result.is_bad = true;
+            return;
+        }
     };
+    if summary.cut.is_some() && cyclic.is_none() {
+        result.is_limited = true;
+        let _ = writeln!(
+            result.error,
+            "warning: {}: not all executions of {} under {} were enumerated; none that were contradict the answer",
+            path.display(),
+            test.name,
+            model.name()
+        );
+    }
     let differs = match (safety, cyclic) {
         (Safety::Safe, Some(_)) => true,
         (Safety::Unsafe { .. }, None) => summary.cut.is_none(),

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// How far workers may run ahead of the result that is waited for, so that results do not pile up.
-const FARTHEST_AHEAD: usize = 4096;
+/// How many results may lie between the workers and this thread.
+const MOST_WAITING: usize = 4096;
 
 /// Applies `work` to each index below `count` with `jobs` threads, and `take` to each result, in
 /// order, on this thread. `take` may end it.
@@ -27,12 +26,12 @@ pub fn in_order<T: Send, E>(
     }
     let next = AtomicUsize::new(0);
     let is_over = AtomicBool::new(false);
-    let (sender, receiver) = mpsc::sync_channel(FARTHEST_AHEAD);
-    let sender = Mutex::new(sender);
+    let (sender, receiver) = mpsc::sync_channel(MOST_WAITING);
     std::thread::scope(|scope| {
         for _ in 0..jobs.min(count) {
-            scope.spawn(|| {
-                let sender = sender.lock().expect("no worker panics with it").clone();
+            let sender = sender.clone();
+            let (next, is_over, work) = (&next, &is_over, &work);
+            scope.spawn(move || {
                 while !is_over.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     if index >= count || sender.send((index, work(index))).is_err() {
@@ -41,6 +40,8 @@ pub fn in_order<T: Send, E>(
                 }
             });
         }
+        // Only workers send: when one has panicked and the others are through, there is nothing to wait for.
+        drop(sender);
         let result = take_in_order(count, &receiver, &mut take);
         is_over.store(true, Ordering::Relaxed);
         // Workers that wait to hand over a result are let go.
