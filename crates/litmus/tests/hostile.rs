@@ -1,29 +1,39 @@
 //! Files that are no tests, or that want too much: an error, soon, with memory in proportion to the file.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
 
 use fencepost_litmus::{Limits, ParseError, Problem, parse};
 
-/// Counts what is allocated.
+/// Counts what a thread has allocated: the other tests run beside it.
 struct Counting;
 
-static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
-static HIGHEST: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
+    static HIGHEST: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count(allocated: impl FnOnce(usize) -> usize) {
+    // A thread that ends may free something when its counters are gone already.
+    let _ = ALLOCATED.try_with(|counter| {
+        let now = allocated(counter.get());
+        counter.set(now);
+        let _ = HIGHEST.try_with(|highest| highest.set(highest.get().max(now)));
+    });
+}
 
 #[allow(unsafe_code, reason = "an allocator that counts is unsafe to write")]
 // SAFETY: all is left to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = ALLOCATED.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        HIGHEST.fetch_max(now, Ordering::Relaxed);
+        count(|allocated| allocated + layout.size());
         // SAFETY: as the caller says.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        ALLOCATED.fetch_sub(layout.size(), Ordering::Relaxed);
+        // What another thread has allocated was not counted here.
+        count(|allocated| allocated.saturating_sub(layout.size()));
         // SAFETY: as the caller says.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -31,9 +41,6 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// The tests of this file measure, so they run one after the other.
-static ALONE: Mutex<()> = Mutex::new(());
 
 /// No limit but those that are fixed.
 fn without_limits() -> Limits {
@@ -49,13 +56,10 @@ fn without_limits() -> Limits {
 
 /// Reads bytes, and checks how much memory that takes.
 fn measured(bytes: &[u8], limits: &Limits, times: usize) -> Result<(), ParseError> {
-    let _alone = ALONE
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    let before = ALLOCATED.load(Ordering::Relaxed);
-    HIGHEST.store(before, Ordering::Relaxed);
+    let before = ALLOCATED.get();
+    HIGHEST.set(before);
     let result = parse(bytes, limits);
-    let used = HIGHEST.load(Ordering::Relaxed).saturating_sub(before);
+    let used = HIGHEST.get() - before;
     let allowed = 100_000 + times * bytes.len();
     assert!(used < allowed, "{used} bytes for {}", bytes.len());
     if let Err(error) = &result {
