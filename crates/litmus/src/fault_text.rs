@@ -1,8 +1,8 @@
 //! A fault as compilers show mistakes: with its line.
 
-use crate::excerpt::Excerpt;
 use crate::test::{Position, Test};
 use crate::thread::{Fault, FaultKind};
+use fencepost_mistake::{Excerpt, Shown};
 
 impl Fault {
     /// The fault with the instruction's line and a caret below it. `source` is what the test was
@@ -17,24 +17,17 @@ impl Fault {
         let start = offset(source, instruction.position);
         let length = source[start..].find(['|', ';', '\n']).unwrap_or(0);
         let length = source[start..start + length].trim_end().len();
-        let Excerpt {
-            text,
-            caret_at,
-            caret_width,
-        } = Excerpt::around(source, start, start + length);
-        let (indent, caret) = (" ".repeat(caret_at), "^".repeat(caret_width));
-        let line_number = line.to_string();
-        let gutter = " ".repeat(line_number.len());
         let (what, help) = self.words(test);
-        format!(
-            "error: {what}\n\
-             {gutter}--> {path}:{line}:{column}\n\
-             {gutter} |\n\
-             {line_number} | {text}\n\
-             {gutter} | {indent}{caret} in an execution of P{number}\n\
-             {gutter} |\n\
-             {gutter} = help: {help}"
-        )
+        let shown = Shown {
+            severity: "error",
+            what: &what,
+            line: line.into(),
+            column: column.into(),
+            excerpt: &Excerpt::around(source, start, start + length),
+            label: &format!("in an execution of P{number}"),
+            help,
+        };
+        shown.render(path)
     }
 
     fn words(&self, test: &Test) -> (String, &'static str) {

@@ -12,14 +12,7 @@ pub enum Architecture {
     X86_64,
 }
 
-/// A place in the source text, both from 1. Columns count characters.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Position {
-    /// The line.
-    pub line: u32,
-    /// The column.
-    pub column: u32,
-}
+pub use fencepost_mistake::Position;
 
 /// A cell of memory: a location, or an element of an array. Numbered densely from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -9,7 +9,6 @@
 //! Rumur adds to it. This crate does no I/O: it takes bytes and makes values. It knows nothing of
 //! memory models, which are models like any other here.
 
-mod excerpt;
 mod help;
 mod limits;
 mod mistake;
@@ -19,12 +18,11 @@ mod read;
 pub mod reference;
 mod resolve;
 mod source;
-mod suggest;
 mod syntax;
 
-pub use excerpt::Excerpt;
+pub use fencepost_mistake::{Excerpt, Position};
 pub use limits::Limits;
 pub use mistake::{Mistake, ModelError};
 pub use model::Model;
 pub use problem::Problem;
-pub use source::{Position, Span};
+pub use source::Span;

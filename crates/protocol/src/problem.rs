@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::source::Position;
+use fencepost_mistake::Position;
 
 /// What is wrong in a model.
 ///

@@ -17,7 +17,7 @@ pub(crate) fn read(
     let allowed = limits.bytes.min(Limits::LARGEST_FILE);
     if bytes.len() > allowed {
         let misread = Problem::limit("bytes of a file", allowed as u64).at(Span::default());
-        return Err(ModelError::collect(vec![misread], ""));
+        return Err(crate::mistake::collect(vec![misread], ""));
     }
     let source = match std::str::from_utf8(bytes) {
         Ok(source) => source,
@@ -31,7 +31,7 @@ pub(crate) fn read(
     {
         return Ok(model);
     }
-    Err(ModelError::collect(mistakes, source))
+    Err(crate::mistake::collect(mistakes, source))
 }
 
 /// The line is shown with what is wrong replaced.
@@ -42,5 +42,5 @@ fn not_utf8(bytes: &[u8], at: usize) -> ModelError {
     let problem = Problem::NotUtf8 { byte: bytes[at] };
     let wide = shown[at..].chars().next().map_or(0, char::len_utf8);
     let misread = problem.at(Span::new(at, at + wide));
-    ModelError::collect(vec![misread], &shown)
+    crate::mistake::collect(vec![misread], &shown)
 }

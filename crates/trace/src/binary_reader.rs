@@ -4,6 +4,7 @@
 //! long, so nothing in a file decides how much memory is taken.
 
 use fencepost_memory::{Access, Address, LocationId, ThreadId};
+use fencepost_mistake::quoted;
 
 use crate::binary::{
     BINARY_MAGIC, BINARY_VERSION, BLOCK_HEADER_BYTES, MAX_PAYLOAD_BYTES, block, checksum,
@@ -14,7 +15,6 @@ use crate::error::ReadError;
 use crate::limits::{Limit, LimitReached, Position};
 use crate::names::{NameError, Names};
 use crate::source::Source;
-use crate::text_error::quoted;
 use crate::values::{LastValues, ValueError};
 use crate::varint::{self, VarintError};
 

@@ -36,6 +36,7 @@ pub use binary::{BINARY_MAGIC, BINARY_VERSION, MAX_PAYLOAD_BYTES};
 pub use binary_error::BinaryError;
 pub use binary_writer::BinaryWriter;
 pub use error::{ReadError, WriteError};
+pub use fencepost_mistake::Excerpt;
 pub use generate::{GenerateError, GenerateOptions, Generator, Shape};
 pub use limits::{
     Limit, LimitReached, Limits, MAX_ADDRESS_BYTES, MAX_ADDRESSES, MAX_LOCATION_BYTES,
@@ -46,7 +47,7 @@ pub use names::{NameError, NameProblem, Names};
 pub use reader::{BATCH_LENGTH, Format, TraceReader};
 pub use source::{Compression, CompressionError};
 pub use stat::TraceStatistics;
-pub use text_error::{Excerpt, TextError, TextProblem};
+pub use text_error::{TextError, TextProblem};
 pub use text_reader::{MAX_LINE_BYTES, TEXT_VERSION};
 pub use text_writer::TextWriter;
 pub use writer::{OutputFormat, TraceWriter};

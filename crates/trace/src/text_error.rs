@@ -3,6 +3,7 @@
 use std::fmt;
 
 use fencepost_memory::OperationKind;
+use fencepost_mistake::{Excerpt, Shown};
 use thiserror::Error;
 
 use crate::names::NameProblem;
@@ -278,92 +279,15 @@ impl std::error::Error for TextError {}
 impl TextError {
     /// The error with the offending line and a caret below it, as compilers show it.
     pub fn render(&self, path: &str) -> String {
-        let number = self.line.to_string();
-        let gutter = " ".repeat(number.len());
-        let Excerpt {
-            text,
-            caret_at,
-            caret_width,
-        } = &self.excerpt;
-        let (line, column, problem) = (self.line, self.column, &self.problem);
-        let (indent, caret) = (" ".repeat(*caret_at), "^".repeat(*caret_width));
-        let (expected, hint) = (problem.expected(), problem.hint());
-        format!(
-            "error: {problem}\n\
-             {gutter}--> {path}:{line}:{column}\n\
-             {gutter} |\n\
-             {number} | {text}\n\
-             {gutter} | {indent}{caret} expected {expected}\n\
-             {gutter} |\n\
-             {gutter} = help: {hint}"
-        )
-    }
-}
-
-/// Part of a line, fit for a terminal, and where in it the mistake is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Excerpt {
-    /// The text; control characters are replaced, and `…` stands for what is left out.
-    pub text: String,
-    /// How many characters precede the mistake.
-    pub caret_at: usize,
-    /// How many characters the mistake is wide, at least 1.
-    pub caret_width: usize,
-}
-
-const CHARACTERS_BEFORE: usize = 40;
-const CHARACTERS_IN_ALL: usize = 100;
-
-impl Excerpt {
-    /// The surroundings of the `length` bytes from byte `at` of `line`, and the
-    /// column of the first of them.
-    pub(crate) fn around(line: &[u8], at: usize, length: usize) -> (Excerpt, usize) {
-        let at = at.min(line.len());
-        let marked = &line[at..(at + length).min(line.len())];
-        let column = String::from_utf8_lossy(&line[..at]).chars().count();
-        let width = String::from_utf8_lossy(marked).chars().count();
-
-        let all = String::from_utf8_lossy(line);
-        let skipped = match column > CHARACTERS_IN_ALL - 20 {
-            true => column - CHARACTERS_BEFORE,
-            false => 0,
+        let shown = Shown {
+            severity: "error",
+            what: &self.problem,
+            line: self.line,
+            column: self.column as u64,
+            excerpt: &self.excerpt,
+            label: &format!("expected {}", self.problem.expected()),
+            help: &self.problem.hint(),
         };
-        let mut text = String::new();
-        let mut caret_at = column - skipped;
-        if skipped > 0 {
-            text.push('…');
-            caret_at += 1;
-        }
-        let mut rest = all.chars().skip(skipped);
-        text.extend(rest.by_ref().take(CHARACTERS_IN_ALL).map(printable));
-        if rest.next().is_some() {
-            text.push('…');
-        }
-        let visible = text.chars().count().saturating_sub(caret_at);
-        let excerpt = Excerpt {
-            text,
-            caret_at,
-            caret_width: width.min(visible).max(1),
-        };
-        (excerpt, column + 1)
+        shown.render(path)
     }
-}
-
-fn printable(character: char) -> char {
-    match character {
-        '\t' => ' ',
-        _ if character.is_control() => char::REPLACEMENT_CHARACTER,
-        _ => character,
-    }
-}
-
-/// `word`, shortened and without control characters, for a message.
-pub(crate) fn quoted(word: &str) -> String {
-    const LONGEST: usize = 40;
-    let mut characters = word.chars().map(printable);
-    let mut short: String = characters.by_ref().take(LONGEST).collect();
-    if characters.next().is_some() {
-        short.push('…');
-    }
-    short
 }

@@ -4,12 +4,13 @@
 //! only if it is of a sensible length.
 
 use fencepost_memory::{Access, Address, OperationKind, ThreadId};
+use fencepost_mistake::{Excerpt, quoted};
 
 use crate::error::ReadError;
 use crate::limits::{Limit, LimitReached, Position};
 use crate::names::{NameError, NameProblem, Names};
 use crate::source::Source;
-use crate::text_error::{Excerpt, TextError, TextProblem, quoted};
+use crate::text_error::{TextError, TextProblem};
 use crate::values::{LastValues, ValueError, ValueMismatch};
 
 /// The longest line of a text trace, in bytes, without its end.
@@ -163,7 +164,7 @@ impl Fault {
                 return LimitReached { limit, position }.into();
             }
         };
-        let (excerpt, column) = Excerpt::around(line, self.at, self.length);
+        let (excerpt, column) = Excerpt::in_line(line, self.at, self.length);
         Box::new(TextError {
             line: number,
             column,

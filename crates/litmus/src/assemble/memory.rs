@@ -16,7 +16,6 @@
 use std::collections::BTreeMap;
 
 use crate::code::Width;
-use crate::excerpt::quoted;
 use crate::limits::Limits;
 use crate::parse_error::Misread;
 use crate::problem::Problem;
@@ -28,6 +27,7 @@ use crate::syntax::tree::{
 use crate::test::{Architecture, Cell, CellId};
 use crate::x86::instruction::WrittenInstruction;
 use crate::x86::operands::Operand;
+use fencepost_mistake::quoted;
 
 /// Locations begin at multiples of this, so that no test is about sharing a cache line.
 const SEPARATION: u64 = 64;

@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use crate::code::Part;
-use crate::excerpt::quoted;
 use crate::limits::Limits;
 use crate::parse_error::Misread;
 use crate::problem::Problem;
@@ -22,6 +21,7 @@ use crate::test::{Architecture, Instruction, RegisterInfo, Test, Thread};
 use crate::x86::lowering::lower_thread;
 use crate::x86::register_file::RegisterFile;
 use crate::x86::registers::{self, Which, WrittenRegister};
+use fencepost_mistake::quoted;
 
 use memory::MemoryMap;
 

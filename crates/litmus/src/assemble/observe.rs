@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use rustc_hash::FxHashSet;
 
 use crate::code::{Part, Width};
-use crate::excerpt::quoted;
 use crate::parse_error::Misread;
 use crate::problem::Problem;
 use crate::syntax::tree::{Claim, Compared, File, Place, RegisterPlace, Target, Value};
 use crate::test::{CellId, Observable, Proposition, Quantifier, Term};
+use fencepost_mistake::quoted;
 
 use super::memory::MemoryMap;
 use super::{InitialRegisters, RegisterNames, ThreadTable};

@@ -1,10 +1,10 @@
 //! The beginning of a file, up to the initial state: architecture, name, documentation and
 //! `Key=value` lines.
 
-use crate::excerpt::quoted;
 use crate::parse_error::Misread;
 use crate::problem::{Problem, Unterminated};
 use crate::test::Architecture;
+use fencepost_mistake::quoted;
 
 use super::lexer::{Lexer, Span};
 

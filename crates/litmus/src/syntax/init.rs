@@ -1,11 +1,11 @@
 //! The initial state: `{ x=1; int y; uint64_t 0:rax=2; 0:rbx=x; int z[2]={1,2}; }`.
 
 use crate::code::Width;
-use crate::excerpt::quoted;
 use crate::limits::Limits;
 use crate::parse_error::Misread;
 use crate::problem::{Problem, Unterminated};
 use crate::test::Architecture;
+use fencepost_mistake::quoted;
 
 use super::lexer::{Lexer, Span, Token};
 use super::place::{number, target, value, values};

@@ -3,10 +3,10 @@
 //! Nothing is collected: the lexer is a place in the source, and copying it is how one looks
 //! ahead.
 
-use crate::excerpt::quoted;
 use crate::parse_error::Misread;
 use crate::problem::{Problem, Section, Unterminated};
 use crate::test::Position;
+use fencepost_mistake::quoted;
 
 /// A part of the source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

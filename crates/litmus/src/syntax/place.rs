@@ -1,9 +1,9 @@
 //! Numbers, registers, locations and values: what the initial state, `locations`, the filter and
 //! the condition are made of.
 
-use crate::excerpt::quoted;
 use crate::parse_error::Misread;
 use crate::problem::Problem;
+use fencepost_mistake::quoted;
 
 use super::lexer::{Lexer, Span, Token};
 use super::tree::{Number, Place, RegisterPlace, Target, Value};

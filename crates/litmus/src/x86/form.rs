@@ -1,11 +1,11 @@
 //! Whether an instruction has operands of the right number, kinds and widths, and which is what.
 
 use crate::code::{Part, Width};
-use crate::excerpt::quoted;
 use crate::parse_error::Misread;
 use crate::problem::Problem;
 use crate::syntax::lexer::Span;
 use crate::test::Architecture;
+use fencepost_mistake::quoted;
 
 use super::instruction::WrittenInstruction;
 use super::mnemonics::Mnemonic;

@@ -1,12 +1,12 @@
 //! Instructions as they are written: which they are, and which operand is what.
 
 use crate::code::Width;
-use crate::excerpt::quoted;
 use crate::parse_error::Misread;
 use crate::problem::Problem;
 use crate::syntax::lexer::{Lexer, Span, Token};
 use crate::syntax::tree::Column;
 use crate::test::Architecture;
+use fencepost_mistake::quoted;
 
 use super::form::Form;
 use super::mnemonics::{self, Mnemonic};

@@ -11,14 +11,13 @@ use crate::assemble::memory::MemoryMap;
 use crate::code::{
     AddressOperand, Computation, Operand as Input, Operation, Part, Register, Width,
 };
-use crate::excerpt::quoted;
 use crate::parse_error::Misread;
 use crate::problem::Problem;
-use crate::suggest;
 use crate::syntax::MOST_MISTAKES;
 use crate::syntax::lexer::Span;
 use crate::syntax::tree::{Column, Number};
 use crate::test::Architecture;
+use fencepost_mistake::quoted;
 
 use super::instruction::WrittenInstruction;
 use super::mnemonics::Mnemonic;
@@ -159,7 +158,10 @@ impl<'s> Lowering<'_, 's> {
         let Some(target) = labels.get(label) else {
             let problem = Problem::UnknownLabel {
                 found: quoted(label),
-                meant: suggest::nearest(label, self.labels.iter().map(|(name, ..)| *name)),
+                meant: fencepost_mistake::nearest(
+                    label,
+                    self.labels.iter().map(|(name, ..)| *name),
+                ),
             };
             return Err(problem.at(span));
         };

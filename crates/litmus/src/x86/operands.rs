@@ -1,12 +1,12 @@
 //! Operands: registers, constants and memory.
 
-use crate::excerpt::quoted;
 use crate::parse_error::Misread;
 use crate::problem::Problem;
 use crate::syntax::lexer::{Lexer, Span, Token};
 use crate::syntax::place::number;
 use crate::syntax::tree::{Number, Place};
 use crate::test::Architecture;
+use fencepost_mistake::quoted;
 
 use super::registers::{self, Which, WrittenRegister};
 

@@ -1,7 +1,6 @@
 //! The names of registers and of their parts.
 
 use crate::code::{Part, Width};
-use crate::suggest;
 use crate::test::Architecture;
 
 const QUAD: Part = Part::Low(Width::Quad);
@@ -107,7 +106,7 @@ pub(crate) fn after_percent(
     let near = |known: &&str| known.len() >= 3;
     let known = names(architecture).iter().map(|(known, ..)| *known);
     if name.len() >= 3
-        && let Some(meant) = suggest::nearest(name, known.filter(near))
+        && let Some(meant) = fencepost_mistake::nearest(name, known.filter(near))
         && is_one_apart(name, &meant)
     {
         return Err(Some(meant));
@@ -137,7 +136,7 @@ fn is_not_modelled(name: &str) -> bool {
 /// The name that is nearest to `name`.
 pub(crate) fn nearest(name: &str, architecture: Architecture) -> Option<String> {
     let known = names(architecture).iter().map(|(known, ..)| *known);
-    suggest::nearest(name, known).map(|meant| spelled(&meant, architecture))
+    fencepost_mistake::nearest(name, known).map(|meant| spelled(&meant, architecture))
 }
 
 fn spelled(name: &str, architecture: Architecture) -> String {

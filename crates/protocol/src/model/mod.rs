@@ -19,10 +19,11 @@ pub mod types;
 
 use std::sync::Arc;
 
-use crate::excerpt::Excerpt;
 use crate::limits::Limits;
 use crate::mistake::{Mistake, ModelError};
-use crate::source::{Position, Span};
+use crate::source::Span;
+use fencepost_mistake::Excerpt;
+use fencepost_mistake::Position;
 
 use code::{Alias, Argument, Domain, Expr, Frame, Place, SlotId, Statement};
 use points::{Point, PointId};
@@ -233,7 +234,7 @@ impl Model {
 
     /// The line and column where a part begins.
     pub fn position(&self, span: Span) -> Position {
-        Position::of(&self.source, span.start)
+        Position::of(&self.source, span.start as usize)
     }
 
     /// The line of a part, fit for a terminal.

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::model::Model;
-use crate::source::{Position, Span};
+use crate::source::Span;
+use fencepost_mistake::Position;
 
 /// An error of the model that shows when it runs.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,13 +3,13 @@
 use super::places::Operand;
 use super::scopes::Symbol;
 use super::{Noted, Resolved, Resolver};
-use crate::excerpt::quoted;
 use crate::model::FunctionId;
 use crate::model::code::{Argument, Call, ExprKind, ValueType};
 use crate::model::types::TypeId;
 use crate::problem::Problem;
 use crate::source::Span;
 use crate::syntax::tree::{self, Name};
+use fencepost_mistake::quoted;
 
 /// What a call must know of a function.
 pub(super) struct Signature<'s> {

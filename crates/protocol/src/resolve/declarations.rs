@@ -5,15 +5,16 @@ use rustc_hash::FxBuildHasher;
 
 use super::scopes::Symbol;
 use super::{Noted, Resolved, Resolver};
-use crate::excerpt::quoted;
 use crate::limits::Limits;
 use crate::model::code::{SlotKind, ValueType};
 use crate::model::types::{Field, TypeId, TypeKind, Types, UnionMember};
 use crate::model::{Constant, Global, GlobalId};
 use crate::problem::Problem;
-use crate::source::{Position, Span};
-use crate::suggest::nearest;
+use crate::source::Span;
 use crate::syntax::tree::{Declaration, Expr, File, Name, TypeTree, TypeTreeKind};
+use fencepost_mistake::Position;
+use fencepost_mistake::nearest;
+use fencepost_mistake::quoted;
 
 impl<'s> Resolver<'s, '_> {
     /// The declarations at the outermost level.
@@ -303,7 +304,7 @@ impl<'s> Resolver<'s, '_> {
                     if !self.is_full() {
                         let problem = Problem::Duplicate {
                             name: quoted(name.text),
-                            before: Some(Position::of(self.source, before.start)),
+                            before: Some(Position::of(self.source, before.start as usize)),
                         };
                         self.note(problem, name.span);
                     }

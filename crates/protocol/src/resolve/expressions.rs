@@ -3,12 +3,12 @@
 use super::places::Operand;
 use super::scopes::Symbol;
 use super::{Noted, Resolved, Resolver};
-use crate::excerpt::quoted;
 use crate::model::code::{Domain, Expr, ExprKind, Place, SlotId, SlotKind, ValueType};
 use crate::model::types::{TypeKind, Types};
 use crate::problem::Problem;
 use crate::source::Span;
 use crate::syntax::tree::{self, DomainTree, Name, Quantifier};
+use fencepost_mistake::quoted;
 
 const BOOLEAN: ValueType = ValueType::Of(Types::BOOLEAN);
 

@@ -1,12 +1,12 @@
 //! Functions that end without a value, and functions that call themselves.
 
 use super::Resolver;
-use crate::excerpt::quoted;
 use crate::model::FunctionId;
 use crate::model::code::{ExprKind, Statement, StatementKind, ValueType};
 use crate::model::types::Types;
 use crate::problem::Problem;
 use crate::source::Span;
+use fencepost_mistake::quoted;
 
 /// Whether the end of the statements may be reached, as far as can be seen.
 pub(super) fn falls_through(types: &Types, statements: &[Statement]) -> bool {

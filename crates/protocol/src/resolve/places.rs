@@ -2,13 +2,13 @@
 
 use super::scopes::Symbol;
 use super::{Noted, Resolved, Resolver};
-use crate::excerpt::quoted;
 use crate::model::code::{Expr, ExprKind, Place, Root, SlotId, SlotKind, Step, ValueType};
 use crate::model::types::{TypeId, TypeKind};
 use crate::problem::Problem;
 use crate::source::Span;
-use crate::suggest::nearest;
 use crate::syntax::tree;
+use fencepost_mistake::nearest;
+use fencepost_mistake::quoted;
 
 /// What a name with its selections is.
 pub(super) enum Operand {

@@ -4,14 +4,15 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::{Noted, Resolved, Resolver};
-use crate::excerpt::quoted;
 use crate::model::code::{SlotId, ValueType};
 use crate::model::types::{TypeId, Types};
 use crate::model::{FunctionId, GlobalId};
 use crate::problem::Problem;
-use crate::source::{Position, Span};
-use crate::suggest::nearest;
+use crate::source::Span;
 use crate::syntax::tree::Name;
+use fencepost_mistake::Position;
+use fencepost_mistake::nearest;
+use fencepost_mistake::quoted;
 
 /// What a name means.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +128,7 @@ impl<'s> Resolver<'s, '_> {
         {
             let problem = Problem::Duplicate {
                 name: quoted(name.text),
-                before: before.map(|span| Position::of(self.source, span.start)),
+                before: before.map(|span| Position::of(self.source, span.start as usize)),
             };
             self.note(problem, name.span);
         }

@@ -4,13 +4,14 @@
 //! rules) note it, skip to where the next part begins, and go on. So one run shows several
 //! mistakes, and a mistake within a statement does not make others of what follows it.
 
-use crate::excerpt::quoted;
 use crate::mistake::{Misread, ModelError};
 use crate::problem::Problem;
-use crate::source::{Position, Span};
+use crate::source::Span;
 use crate::syntax::keywords::{Block, Keyword};
 use crate::syntax::lexer::{Placed, Token};
 use crate::syntax::tree::{Expr, ExprKind, Name};
+use fencepost_mistake::Position;
+use fencepost_mistake::quoted;
 
 /// What was read, or why not.
 pub(crate) type Parse<T> = Result<T, Misread>;
@@ -180,7 +181,7 @@ impl<'s, 'm> Parser<'s, 'm> {
                 let problem = Problem::WrongEnd {
                     found: self.text(span).into(),
                     opened: name,
-                    at: Position::of(self.source, opened.start),
+                    at: Position::of(self.source, opened.start as usize),
                     wanted,
                 };
                 self.note(problem.at(span));

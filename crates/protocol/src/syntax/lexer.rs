@@ -2,12 +2,12 @@
 //!
 //! All tokens are made at once: the parser looks far ahead to see whether a rule has a guard.
 
-use crate::excerpt::quoted;
 use crate::limits::Limits;
 use crate::mistake::{Misread, ModelError};
 use crate::problem::Problem;
 use crate::source::Span;
 use crate::syntax::keywords::Keyword;
+use fencepost_mistake::quoted;
 
 /// What a token is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

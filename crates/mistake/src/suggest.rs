@@ -5,10 +5,7 @@ const LONGEST: usize = 24;
 
 /// The candidate that is nearest to `word` by letters added, left out, changed and swapped, if one
 /// is near. Case does not count. The first of equally near ones.
-pub(crate) fn nearest<'c>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> Option<String> {
+pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
     let word: Vec<u8> = word.bytes().map(|byte| byte.to_ascii_lowercase()).collect();
     if word.len() > LONGEST {
         return None;

@@ -17,7 +17,7 @@ const CHARACTERS_IN_ALL: usize = 100;
 impl Excerpt {
     /// The line around the bytes from `start` to `end` of `source`. The line may be as long as the
     /// file; only what is shown of it is copied.
-    pub(crate) fn around(source: &str, start: usize, end: usize) -> Excerpt {
+    pub fn around(source: &str, start: usize, end: usize) -> Excerpt {
         let line_start = source[..start].rfind('\n').map_or(0, |feed| feed + 1);
         let line_end = source[start..]
             .find('\n')
@@ -27,8 +27,24 @@ impl Excerpt {
         let marked = source[start..end.clamp(start, start + after.len())]
             .chars()
             .count();
+        let line = before.chars().chain(after.chars());
+        Excerpt::cut(line, before.chars().count(), marked)
+    }
 
-        let column = before.chars().count();
+    /// The surroundings of the `length` bytes from byte `at` of `line`, which need not be UTF-8, and the
+    /// column of the first of them.
+    pub fn in_line(line: &[u8], at: usize, length: usize) -> (Excerpt, usize) {
+        let at = at.min(line.len());
+        let marked = &line[at..(at + length).min(line.len())];
+        let characters = |bytes| String::from_utf8_lossy(bytes).chars().count();
+        let column = characters(&line[..at]);
+        let all = String::from_utf8_lossy(line);
+        let excerpt = Excerpt::cut(all.chars(), column, characters(marked));
+        (excerpt, column + 1)
+    }
+
+    /// What is shown of a line with `marked` characters marked after the first `column`.
+    fn cut(line: impl Iterator<Item = char>, column: usize, marked: usize) -> Excerpt {
         let skipped = match column > CHARACTERS_IN_ALL - 20 {
             true => column - CHARACTERS_BEFORE,
             false => 0,
@@ -39,7 +55,7 @@ impl Excerpt {
             text.push('…');
             caret_at += 1;
         }
-        let mut rest = before.chars().skip(skipped).chain(after.chars());
+        let mut rest = line.skip(skipped);
         text.extend(rest.by_ref().take(CHARACTERS_IN_ALL).map(printable));
         if rest.next().is_some() {
             text.push('…');
@@ -62,7 +78,7 @@ fn printable(character: char) -> char {
 }
 
 /// `word`, shortened and without control characters, for a message.
-pub(crate) fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     const LONGEST: usize = 40;
     let mut characters = word.chars().map(printable);
     let mut short: String = characters.by_ref().take(LONGEST).collect();
