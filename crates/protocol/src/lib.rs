@@ -17,6 +17,7 @@ mod problem;
 mod read;
 pub mod reference;
 mod resolve;
+pub mod search;
 mod source;
 mod syntax;
 

@@ -56,6 +56,14 @@ pub enum Bound {
     States,
     /// It took too long.
     Time,
+    /// States farther away were not looked at.
+    Depth,
+    /// There was no memory left.
+    Memory,
+    /// It was told to end.
+    Stopped,
+    /// Random walks were all that was asked for.
+    Walks,
     /// There are too many permutations of scalarsets to try them all.
     Permutations,
 }
@@ -106,6 +114,10 @@ impl Verdict {
             Verdict::Incomplete(bound) => match bound {
                 Bound::States => "incomplete: too many states".into(),
                 Bound::Time => "incomplete: out of time".into(),
+                Bound::Depth => "incomplete: farther states were not looked at".into(),
+                Bound::Memory => "incomplete: out of memory".into(),
+                Bound::Stopped => "incomplete: stopped".into(),
+                Bound::Walks => "incomplete: random walks only".into(),
                 Bound::Permutations => "incomplete: too many permutations".into(),
             },
         }

@@ -1,0 +1,74 @@
+//! What a search says, while it runs and at its end.
+
+use std::time::Duration;
+
+use crate::reference::Verdict;
+use crate::reference::trace::Trace;
+use crate::source::Span;
+
+/// Whoever waits for a search.
+pub trait Watch: Sync {
+    /// Called some times a second.
+    fn progress(&self, progress: &Progress) {
+        let _ = progress;
+    }
+
+    /// Whether the search should end now.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody waits.
+impl Watch for () {}
+
+/// How far a search is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Progress {
+    /// How many states were found.
+    pub states: u64,
+    /// How often a rule was fired.
+    pub rules_fired: u64,
+    /// How many states are still to be looked at.
+    pub queue: u64,
+    /// How many rules away from the start states they are.
+    pub depth: u64,
+    /// How many bytes states take, with what finds them.
+    pub memory: u64,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// The result of a search.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What is known.
+    pub verdict: Verdict,
+    /// How many states were found, start states included.
+    pub states: u64,
+    /// How often an enabled rule was fired.
+    pub rules_fired: u64,
+    /// How many rules the farthest state is away from a start state.
+    pub depth: u64,
+    /// How many threads searched.
+    pub workers: usize,
+    /// How many bytes states took at most, with what finds them.
+    pub memory: u64,
+    /// An upper bound for the probability that states were missed, if only fingerprints were kept.
+    pub omission: Option<f64>,
+    /// How often each point of the model was reached. See
+    /// [`Options::coverage`](super::Options::coverage).
+    pub hits: Vec<u64>,
+    /// How the error is reached, made anew by the reference interpreter.
+    pub trace: Option<Trace>,
+}
+
+/// Why a model that can be read cannot be searched.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// What is wrong, and what to do.
+    pub message: String,
+    /// Where, if it is in the model.
+    pub span: Option<Span>,
+}
