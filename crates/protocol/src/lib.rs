@@ -20,6 +20,7 @@ pub mod reference;
 mod resolve;
 pub mod search;
 mod source;
+mod state;
 mod syntax;
 
 pub use fencepost_mistake::{Excerpt, Position};

@@ -100,6 +100,19 @@ impl Context {
         self.words[field::END as usize / 8] = start + 8 * self.enabled.len() as u64;
     }
 
+    /// What scans found, with how much of it there is, for as long as rules are fired; then it is
+    /// put back.
+    pub fn take_enabled(&mut self) -> (Vec<i64>, usize) {
+        let used = self.enabled().len();
+        (std::mem::take(&mut self.enabled), used)
+    }
+
+    /// Gives back what was taken.
+    pub fn put_back(&mut self, enabled: Vec<i64>) {
+        self.enabled = enabled;
+        self.forget();
+    }
+
     /// What scans found since it was last forgotten.
     pub fn enabled(&self) -> &[i64] {
         let start = self.enabled.as_ptr() as u64;

@@ -80,14 +80,10 @@ impl Unit<'_> {
 
 impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
     fn function(&mut self, function: &Function, in_element: &[bool]) {
-        let entry = self.b.current_block();
-        let passed = match entry {
-            Some(entry) => self.b.block_params(entry)[2..].to_vec(),
-            None => Vec::new(),
-        };
+        let passed = std::mem::take(&mut self.passed);
         self.result = Some(match function.result {
             None => Returned::Nothing,
-            Some(id) if self.unit.model.types[id].is_simple() => Returned::Simple(id),
+            Some(id) if self.unit.model.types[id].is_simple() => Returned::Simple,
             Some(id) => Returned::Memory(id, self.unit.reserve(id)),
         });
         self.open(&function.frame, Some(in_element));
@@ -117,9 +113,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
 
     /// Binds the parameters of an instance.
     fn take_parameters(&mut self, bindings: &[Binding]) {
-        let entry = self.b.func.layout.entry_block();
-        let Some(entry) = entry else { return };
-        let parameters = self.b.block_params(entry)[2];
+        let parameters = self.passed[0];
         let mut offset = 0;
         for binding in bindings {
             let (slot, known) = match binding {

@@ -127,6 +127,9 @@ impl Routine<'_, '_, '_> {
                 last,
             } => {
                 let (value, _) = self.simple(operand);
+                if first > last {
+                    return (self.int(0), BOOLEAN);
+                }
                 let number = self.add(value, first.wrapping_neg());
                 let most = last.wrapping_sub(*first);
                 let is_within = self.compare(IntCC::UnsignedLessThanOrEqual, number, most);

@@ -126,6 +126,8 @@ pub(super) struct Routine<'u, 'm, 'f> {
     pub b: FunctionBuilder<'f>,
     pub state: Value,
     pub context: Value,
+    /// The other parameters.
+    pub passed: Vec<Value>,
     pub slots: Vec<Home>,
     pub known: Vec<Known>,
     /// The type of each slot, if it has one.
@@ -142,7 +144,7 @@ pub(super) struct Routine<'u, 'm, 'f> {
 #[derive(Clone, Copy)]
 pub(super) enum Returned {
     Nothing,
-    Simple(TypeId),
+    Simple,
     /// A record, array or multiset, which is put at this place of the context.
     Memory(TypeId, i32),
 }
@@ -157,13 +159,14 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
-        let parameters = b.block_params(entry);
+        let parameters = b.block_params(entry).to_vec();
         let (state, context) = (parameters[0], parameters[1]);
         Routine {
             unit,
             b,
             state,
             context,
+            passed: parameters[2..].to_vec(),
             slots: Vec::new(),
             known: Vec::new(),
             slot_types: Vec::new(),

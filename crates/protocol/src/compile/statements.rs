@@ -8,7 +8,7 @@ use super::analysis::Analysis;
 use super::context::status;
 use super::routine::{Address, Known, Returned, Routine, UNDEFINED, Wrong};
 use crate::model::code::{
-    Alias, Argument, Arm, Branch, Call, Expr, ExprKind, Meaning, Place, Source, Statement,
+    Alias, Argument, Arm, Branch, Call, Expr, Meaning, Place, Source, Statement,
     StatementKind,
 };
 use crate::model::points::PointId;
@@ -355,8 +355,8 @@ impl Routine<'_, '_, '_> {
     fn give_back(&mut self, source: Option<&Source>) {
         let given = source.map(|source| self.given(source));
         let value = match (self.result, given) {
-            (Some(Returned::Simple(_)), Some(Given::Simple(value, _))) => Some(value),
-            (Some(Returned::Simple(_)), _) => Some(self.int(UNDEFINED)),
+            (Some(Returned::Simple), Some(Given::Simple(value, _))) => Some(value),
+            (Some(Returned::Simple), _) => Some(self.int(UNDEFINED)),
             (Some(Returned::Memory(id, room)), given) => {
                 let given = given.unwrap_or(Given::Undefined);
                 let to = self.in_context(room);
