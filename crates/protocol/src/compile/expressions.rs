@@ -217,15 +217,14 @@ impl Routine<'_, '_, '_> {
                 slot,
                 domain,
                 body,
-                ..
+                point,
             } => {
-                let point = None;
                 let cost = Analysis::cost(self.unit.model, expr);
                 let decided = match every {
                     true => no,
                     false => yes,
                 };
-                self.each_value(domain, *slot, cost, point, &mut |routine, next| match every {
+                self.each_value(domain, *slot, cost, *point, &mut |routine, next| match every {
                     true => routine.branch(body, next, decided),
                     false => routine.branch(body, decided, next),
                 });

@@ -185,7 +185,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
             slot,
             multiset,
             condition,
-            ..
+            point,
         } = &expr.kind
         else {
             return (self.int(0), Known::within(0, 0));
@@ -193,8 +193,22 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         let count = self.b.declare_var(I64);
         let zero = self.int(0);
         self.b.def_var(count, zero);
+        let is_first = self.b.declare_var(I64);
+        let one = self.int(1);
+        self.b.def_var(is_first, one);
         let is_fixed = Analysis::calls(condition);
         self.each_element(multiset, *slot, is_fixed, &mut |routine, next| {
+            if let Some(point) = point {
+                let (first, on) = (routine.block(), routine.block());
+                let is_now_first = routine.b.use_var(is_first);
+                routine.choose(is_now_first, first, on);
+                routine.at(first);
+                routine.hit(*point);
+                let zero = routine.int(0);
+                routine.b.def_var(is_first, zero);
+                routine.go(on);
+                routine.at(on);
+            }
             let yes = routine.block();
             routine.branch(condition, yes, next);
             routine.at(yes);
