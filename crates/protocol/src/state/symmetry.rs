@@ -19,6 +19,7 @@ use super::multisets::sort;
 use super::{bytes_of, bytes_of_mut};
 use crate::compile::Layout;
 use crate::model::Model;
+use colours::NO_VALUE;
 use shape::{Node, Part, Shapes};
 
 /// How well symmetric states are recognised.
@@ -43,11 +44,20 @@ pub(crate) struct Canonical {
     signs: Vec<u64>,
     /// Whether a value is held anywhere.
     is_held: Vec<bool>,
+    /// For each kind and each value that can be stored: its colour, or a hash of it.
+    of_stored: Vec<u64>,
+    /// For each kind and each value that can be stored: its number among those of all scalarsets.
+    number_of: Vec<u32>,
+    /// For each kind and each value that can be stored: what is stored for its new number.
+    new_stored: Vec<u8>,
     /// The new number of each value.
     image: Vec<u32>,
     best: Vec<u64>,
     tried: Vec<u64>,
     order: Vec<u32>,
+    /// Where values of scalarsets are in the tables for what can be stored: the place, the number
+    /// of the value, that of the first one of its scalarset, and what is stored for that.
+    held_stored: Vec<(usize, usize, usize, usize)>,
 }
 
 impl Canonical {
@@ -55,7 +65,22 @@ impl Canonical {
     pub fn new(model: &Model, layout: &Layout, effort: Effort) -> Option<Canonical> {
         let shapes = Shapes::new(model, layout)?;
         let values = shapes.values;
+        let stored = shapes.kinds.last().map_or(0, |kind| kind.at + kind.size);
+        let mut number_of = vec![NO_VALUE; stored];
+        let mut of_stored = vec![0; stored];
+        for kind in &shapes.kinds {
+            for stored in 0..kind.size {
+                of_stored[kind.at + stored] = stored as u64;
+                if let Some((number, ..)) = kind.value(stored) {
+                    number_of[kind.at + stored] = number as u32;
+                }
+            }
+        }
         Some(Canonical {
+            of_stored,
+            number_of,
+            new_stored: (0..stored).map(|at| at as u8).collect(),
+            held_stored: shapes.held_stored(),
             shapes,
             effort,
             colours: vec![0; values],
@@ -160,18 +185,30 @@ impl Canonical {
     fn refine(&mut self, state: &[u64]) {
         let bytes = bytes_of(state);
         let mut told_apart = self.count_colours();
+        let mut is_first = true;
         loop {
             self.signs.fill(0);
-            self.is_held.fill(false);
+            for &(at, number, ..) in &self.held_stored {
+                self.of_stored[at] = self.colours[number];
+            }
+            if is_first {
+                self.is_held.fill(false);
+            }
             let mut signs = colours::Signs {
                 bytes,
                 colours: &self.colours,
+                of_stored: &self.of_stored,
+                number_of: &self.number_of,
                 signs: &mut self.signs,
                 is_held: &mut self.is_held,
             };
             for (number, part) in self.shapes.parts.iter().enumerate() {
-                signs.add(&part.node, part.at as usize, colours::mix(number as u64, 0x70));
+                // What does not depend on colours is said once.
+                if is_first || part.node.is_deep_below() {
+                    signs.add(&part.node, part.at as usize, colours::mix(number as u64, 0x70));
+                }
             }
+            is_first = false;
             for (colour, sign) in self.colours.iter_mut().zip(&self.signs) {
                 *colour = colours::mix(*colour, *sign);
             }
@@ -218,9 +255,13 @@ impl Canonical {
     /// Makes the state with the values of scalarsets renumbered.
     fn permute(&mut self, state: &[u64]) {
         self.tried.copy_from_slice(state);
+        for &(at, number, _, first) in &self.held_stored {
+            self.new_stored[at] = (first + self.image[number] as usize) as u8;
+        }
         let permutation = Permutation {
             from: bytes_of(state),
             image: &self.image,
+            new_stored: &self.new_stored,
         };
         let to = bytes_of_mut(&mut self.tried);
         for Part { at, node } in &self.shapes.parts {
@@ -232,22 +273,25 @@ impl Canonical {
 struct Permutation<'a> {
     from: &'a [u8],
     image: &'a [u32],
+    new_stored: &'a [u8],
 }
 
 impl Permutation<'_> {
     fn apply(&self, node: &Node, from: usize, at: usize, to: &mut [u8]) {
         match node {
+            Node::Run(1) => to[at] = self.from[from],
             Node::Run(bytes) => to[at..at + bytes].copy_from_slice(&self.from[from..from + bytes]),
-            Node::Value(value) => {
-                let stored = value.read(self.from, from);
-                let stored = match value.member(stored) {
+            Node::Byte(kind) => to[at] = self.new_stored[kind + usize::from(self.from[from])],
+            Node::Wide(wide) => {
+                let stored = wide.read(self.from, from);
+                let stored = match wide.member(stored) {
                     Some((first, base)) => {
                         let number = stored - 1 - first;
                         u64::from(self.image[base + number as usize]) + first + 1
                     }
                     None => stored,
                 };
-                value.write(to, at, stored);
+                wide.write(to, at, stored);
             }
             Node::Record(parts) => {
                 for Part { at: offset, node } in parts {
@@ -256,23 +300,32 @@ impl Permutation<'_> {
                 }
             }
             Node::Array(array) => {
+                let stride = array.stride;
                 for number in 0..array.length {
                     let place = match array.set {
                         Some(base) => self.image[base + number] as usize,
                         None => number,
                     };
-                    let (source, target) = (number * array.stride, place * array.stride);
-                    self.apply(&array.element, from + source, at + target, to);
+                    let (source, target) = (from + number * stride, at + place * stride);
+                    let element = &self.from[source..source + stride];
+                    if stride > 1 && array.is_only_bytes(element) {
+                        to[target..target + stride].copy_from_slice(element);
+                    } else {
+                        self.apply(&array.element, source, target, to);
+                    }
                 }
             }
             Node::Multiset(array) => {
-                for number in 0..array.length {
-                    let offset = number * array.stride;
-                    to[at + offset] = self.from[from + offset];
-                    self.apply(&array.element, from + offset + 1, at + offset + 1, to);
+                let mut many = 0;
+                while many < array.length && self.from[from + many * array.stride] != 0 {
+                    let offset = many * array.stride + 1;
+                    self.apply(&array.element, from + offset, at + offset, to);
+                    to[at + offset - 1] = 1;
+                    many += 1;
                 }
                 let end = at + array.length * array.stride;
-                sort(&mut to[at..end], array.stride);
+                to[at + many * array.stride..end].fill(0);
+                sort(&mut to[at..at + many * array.stride], array.stride);
             }
         }
     }

@@ -29,8 +29,11 @@ impl Set {
 pub(super) enum Node {
     /// Bytes that have nothing to do with scalarsets.
     Run(usize),
-    /// A value of a scalarset, or of a union with one.
-    Value(Value),
+    /// A value of a scalarset, or of a union with one, in one byte: where it is in tables that have
+    /// something for each value that can be stored.
+    Byte(usize),
+    /// The same in several bytes.
+    Wide(Wide),
     Record(Vec<Part>),
     Array(Array),
     Multiset(Array),
@@ -52,43 +55,121 @@ pub(super) struct Array {
     pub element: Box<Node>,
     /// Whether values of scalarsets are held in elements, or are indices within them.
     pub is_deep: bool,
+    /// The bytes of an element in which values of scalarsets can be. Nothing if scalarsets are
+    /// indices within elements.
+    pub holders: Option<Box<[u8]>>,
 }
 
-/// A simple place that may hold a value of a scalarset.
+impl Array {
+    /// Whether an element holds no values of scalarsets, so that it is only bytes.
+    pub fn is_only_bytes(&self, element: &[u8]) -> bool {
+        let Some(holders) = &self.holders else {
+            return false;
+        };
+        let (words, rest) = element.as_chunks::<8>();
+        let (masks, last_masks) = holders.as_chunks::<8>();
+        let held = words.iter().zip(masks).fold(0, |held, (word, mask)| {
+            held | u64::from_le_bytes(*word) & u64::from_le_bytes(*mask)
+        });
+        let last = rest.iter().zip(last_masks);
+        held == 0 && last.fold(0, |held, (byte, mask)| held | byte & mask) == 0
+    }
+}
+
+/// Marks the bytes in which values of scalarsets can be; whether scalarsets are no indices.
+fn mark_holders(node: &Node, holders: &mut [u8]) -> bool {
+    match node {
+        Node::Run(_) => true,
+        Node::Byte(_) => {
+            holders[0] = u8::MAX;
+            true
+        }
+        Node::Wide(wide) => {
+            holders[..wide.bytes].fill(u8::MAX);
+            true
+        }
+        Node::Record(parts) => parts
+            .iter()
+            .all(|part| mark_holders(&part.node, &mut holders[part.at as usize..])),
+        Node::Array(array) => {
+            array.set.is_none()
+                && (0..array.length).all(|number| {
+                    mark_holders(&array.element, &mut holders[number * array.stride..])
+                })
+        }
+        // The elements of multisets are sorted besides.
+        Node::Multiset(_) => false,
+    }
+}
+
+fn holders(node: &Node, bytes: usize) -> Option<Box<[u8]>> {
+    let mut holders = vec![0; bytes].into_boxed_slice();
+    mark_holders(node, &mut holders).then_some(holders)
+}
+
+/// A scalarset within a type: its first value there, the value after its last, and the number of
+/// its first value among those of all scalarsets.
+type Member = (u64, u64, usize);
+
+/// A type whose values take one byte, some of which are of scalarsets.
 #[derive(Clone, Debug)]
-pub(super) struct Value {
-    pub bytes: usize,
-    /// For each scalarset: its first value here, the value after its last, and the number of its
-    /// first value among those of all scalarsets.
-    members: Vec<(u64, u64, usize)>,
+pub(super) struct Kind {
+    /// Where it begins in tables that have something for each value that can be stored.
+    pub at: usize,
+    /// How many values can be stored, undefined included.
+    pub size: usize,
+    members: Vec<Member>,
 }
 
-impl Value {
+impl Kind {
+    /// The number of a value among those of all scalarsets, with the number of the first one and
+    /// what is stored for that.
+    pub fn value(&self, stored: usize) -> Option<(usize, usize, usize)> {
+        let (first, base) = member(&self.members, stored as u64)?;
+        let first = first as usize;
+        Some((base + stored - 1 - first, base, first + 1))
+    }
+}
+
+/// A simple place of several bytes that may hold a value of a scalarset.
+#[derive(Clone, Debug)]
+pub(super) struct Wide {
+    pub bytes: usize,
+    members: Vec<Member>,
+}
+
+/// The first value of the scalarset that what is stored belongs to, and the number of that among
+/// those of all scalarsets.
+fn member(members: &[Member], stored: u64) -> Option<(u64, usize)> {
+    let value = stored.checked_sub(1)?;
+    let within = |(first, end, _): &&Member| (*first..*end).contains(&value);
+    let member = members.iter().find(within)?;
+    Some((member.0, member.2))
+}
+
+impl Wide {
     /// What is stored there.
     pub fn read(&self, bytes: &[u8], at: usize) -> u64 {
-        match self.bytes {
-            1 => bytes[at].into(),
-            2 => u16::from_le_bytes([bytes[at], bytes[at + 1]]).into(),
-            wide => {
-                let mut stored = [0; 8];
-                stored[..wide].copy_from_slice(&bytes[at..at + wide]);
-                u64::from_le_bytes(stored)
-            }
-        }
+        let mut stored = [0; 8];
+        stored[..self.bytes].copy_from_slice(&bytes[at..at + self.bytes]);
+        u64::from_le_bytes(stored)
     }
 
     pub fn write(&self, bytes: &mut [u8], at: usize, stored: u64) {
         bytes[at..at + self.bytes].copy_from_slice(&stored.to_le_bytes()[..self.bytes]);
     }
 
-    /// The first value of the scalarset that what is stored belongs to, and the number of that
-    /// among those of all scalarsets.
+    /// See [`member`].
     pub fn member(&self, stored: u64) -> Option<(u64, usize)> {
-        let value = stored.checked_sub(1)?;
-        let within = |(first, end, _): &&(u64, u64, usize)| (*first..*end).contains(&value);
-        let member = self.members.iter().find(within)?;
-        Some((member.0, member.2))
+        member(&self.members, stored)
     }
+}
+
+/// Whether bytes are all zero. What is undefined throughout is the same in all permutations, so it
+/// need not be looked at.
+pub(super) fn is_zero(bytes: &[u8]) -> bool {
+    let (words, rest) = bytes.as_chunks::<8>();
+    words.iter().all(|word| *word == [0; 8]) && rest.iter().all(|byte| *byte == 0)
 }
 
 /// Where values of scalarsets are in a state.
@@ -99,6 +180,7 @@ pub(super) struct Shapes {
     pub values: usize,
     /// What has to do with scalarsets or multisets.
     pub parts: Vec<Part>,
+    pub kinds: Vec<Kind>,
 }
 
 impl Shapes {
@@ -118,10 +200,11 @@ impl Shapes {
         if sets.is_empty() {
             return None;
         }
-        let builder = Builder {
+        let mut builder = Builder {
             types: &model.types,
             layout,
             first_of,
+            kinds: Vec::new(),
         };
         let mut parts = Vec::new();
         for (global, &at) in model.globals.iter().zip(&layout.globals) {
@@ -134,6 +217,7 @@ impl Shapes {
             sets,
             values: values as usize,
             parts,
+            kinds: builder.kinds,
         };
         let parts = std::mem::take(&mut shapes.parts);
         parts.iter().for_each(|part| shapes.find_deep(&part.node, false));
@@ -145,7 +229,7 @@ impl Shapes {
     /// of a multiset.
     fn find_deep(&mut self, node: &Node, is_under: bool) {
         match node {
-            Node::Run(_) | Node::Value(_) => {}
+            Node::Run(_) | Node::Byte(_) | Node::Wide(_) => {}
             Node::Record(parts) => {
                 parts.iter().for_each(|part| self.find_deep(&part.node, is_under));
             }
@@ -166,38 +250,71 @@ impl Shapes {
     }
 }
 
+impl Shapes {
+    /// See [`Canonical`](super::Canonical).
+    pub fn held_stored(&self) -> Vec<(usize, usize, usize, usize)> {
+        let mut all = Vec::new();
+        for kind in &self.kinds {
+            for stored in 0..kind.size {
+                if let Some((number, base, first)) = kind.value(stored) {
+                    all.push((kind.at + stored, number, base, first));
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Node {
+    /// Whether what it says about values depends on the colours of others.
+    pub fn is_deep_below(&self) -> bool {
+        match self {
+            // A value that is held in a place of its own is told of the place only.
+            Node::Run(_) | Node::Byte(_) | Node::Wide(_) => false,
+            Node::Record(parts) => parts.iter().any(|part| part.node.is_deep_below()),
+            Node::Array(array) => match array.set {
+                Some(_) => array.is_deep,
+                None => array.element.is_deep_below(),
+            },
+            Node::Multiset(array) => array.is_deep,
+        }
+    }
+}
+
 struct Builder<'m> {
     types: &'m Types,
     layout: &'m Layout,
     first_of: Vec<Option<usize>>,
+    kinds: Vec<Kind>,
 }
 
 /// Whether values of scalarsets are held in it, or are indices within it.
 fn is_deep(node: &Node) -> bool {
     match node {
         Node::Run(_) => false,
-        Node::Value(_) => true,
+        Node::Byte(_) | Node::Wide(_) => true,
         Node::Record(parts) => parts.iter().any(|part| is_deep(&part.node)),
         Node::Array(array) | Node::Multiset(array) => array.set.is_some() || array.is_deep,
     }
 }
 
 impl Builder<'_> {
-    fn node(&self, id: TypeId) -> Node {
-        let shape = self.layout.shape(id);
-        let node = match &self.types[id].kind {
-            TypeKind::Scalarset(size) => self.value(shape.bytes, &[(0, i64::from(*size), id)]),
+    fn node(&mut self, id: TypeId) -> Node {
+        let (types, layout) = (self.types, self.layout);
+        let shape = layout.shape(id);
+        let node = match &types[id].kind {
+            TypeKind::Scalarset(size) => self.value(id, &[(0, i64::from(*size), id)]),
             TypeKind::Union(members) => {
                 let members: Vec<_> = members.iter().map(|m| (m.first, m.size, m.type_id)).collect();
-                self.value(shape.bytes, &members)
+                self.value(id, &members)
             }
             TypeKind::Record(fields) => {
-                let parts = fields.iter().zip(&shape.fields);
-                let parts = parts.map(|(field, &at)| Part {
-                    at,
-                    node: self.node(field.type_id),
-                });
-                Node::Record(joined(parts.collect()))
+                let mut parts = Vec::new();
+                for (field, &at) in fields.iter().zip(&shape.fields) {
+                    let node = self.node(field.type_id);
+                    parts.push(Part { at, node });
+                }
+                Node::Record(joined(parts))
             }
             TypeKind::Array { index, element } => self.array(*index, *element, shape.stride),
             TypeKind::Multiset { capacity, element } => {
@@ -207,6 +324,7 @@ impl Builder<'_> {
                     length: *capacity as usize,
                     stride: shape.stride as usize,
                     is_deep: is_deep(&element),
+                    holders: holders(&element, shape.stride as usize - 1),
                     element: Box::new(element),
                 })
             }
@@ -226,34 +344,50 @@ impl Builder<'_> {
         }
     }
 
-    fn value(&self, bytes: u32, members: &[(i64, i64, TypeId)]) -> Node {
-        let members: Vec<_> = members
+    fn value(&mut self, id: TypeId, members: &[(i64, i64, TypeId)]) -> Node {
+        let members: Vec<Member> = members
             .iter()
             .filter_map(|&(first, size, id)| {
                 let base = self.first_of[id.0 as usize]?;
                 Some((first as u64, (first + size) as u64, base))
             })
             .collect();
-        let bytes = bytes as usize;
-        match members.is_empty() {
-            true => Node::Run(bytes),
-            false => Node::Value(Value { bytes, members }),
+        let bytes = self.layout.shape(id).bytes as usize;
+        if members.is_empty() {
+            return Node::Run(bytes);
         }
+        if bytes > 1 {
+            return Node::Wide(Wide { bytes, members });
+        }
+        if let Some(kind) = self.kinds.iter().find(|kind| kind.members == members) {
+            return Node::Byte(kind.at);
+        }
+        let at = self.kinds.last().map_or(0, |kind| kind.at + kind.size);
+        let values = self.types[id].cardinality().unwrap_or(0);
+        self.kinds.push(Kind {
+            at,
+            // Types with the same scalarsets may have more values.
+            size: (values as usize + 1).max(256),
+            members,
+        });
+        Node::Byte(at)
     }
 
     /// An array whose index is a union is one array after the other.
-    fn array(&self, index: TypeId, element: TypeId, stride: u32) -> Node {
+    fn array(&mut self, index: TypeId, element: TypeId, stride: u32) -> Node {
         let element = self.node(element);
+        let types = self.types;
         let one = |set: Option<usize>, length: i64| {
             Node::Array(Array {
                 set,
                 length: length as usize,
                 stride: stride as usize,
                 is_deep: is_deep(&element),
+                holders: holders(&element, stride as usize),
                 element: Box::new(element.clone()),
             })
         };
-        match &self.types[index].kind {
+        match &types[index].kind {
             TypeKind::Union(members) => {
                 let parts = members.iter().map(|member| Part {
                     at: member.first as u32 * stride,
