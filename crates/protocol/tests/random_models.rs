@@ -54,7 +54,7 @@ fn both_engines_agree_on_random_models() {
         }
     }
     println!("{kinds:?}");
-    assert!(kinds.len() > 2, "{kinds:?}");
+    assert!(kinds["no error"] > 10 && kinds["error"] > 10, "{kinds:?}");
 }
 
 #[test]
