@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `syntax` (text to tree), [`model`] (what a model is when every name is
 //! resolved), `resolve` (tree to model), [`mod@reference`] (what a model means, and a slow search that
-//! the fast one is compared with). `problem`, `mistake` and `help` are what is said about a model
+//! the fast one is compared with), [`vacuity`] (what a search never saw). `problem`, `mistake` and `help` are what is said about a model
 //! that cannot be read.
 //!
 //! The language is that of CMurphi 5 without its floating-point and probabilistic parts, and what
@@ -20,6 +20,7 @@ mod resolve;
 pub mod search;
 mod source;
 mod syntax;
+pub mod vacuity;
 
 pub use fencepost_mistake::{Excerpt, Position};
 pub use limits::Limits;

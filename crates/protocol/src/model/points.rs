@@ -33,6 +33,10 @@ pub enum PointKind {
     /// The left side of an implication in a property or assertion was true. An invariant whose
     /// antecedent never holds says nothing.
     Antecedent,
+    /// The values that a quantifier in a property or assertion goes through, or the elements that
+    /// `MultiSetCount` looks at there, were at least one. Only where there may be none: a
+    /// condition on all of nothing says nothing.
+    Quantifier,
     /// An assertion was evaluated.
     Assertion,
     /// An `assume` was evaluated within a rule.

@@ -83,10 +83,14 @@ impl Machine<'_> {
                 slot,
                 domain,
                 body,
+                point,
             } => {
                 let mut decided = false;
-                for value in self.values(domain)? {
+                for (round, value) in self.values(domain)?.enumerate() {
                     self.step()?;
+                    if let (0, Some(point)) = (round, point) {
+                        self.hit(*point);
+                    }
                     self.hold_value(*slot, value);
                     if self.is_true(body)? != *every {
                         decided = true;
@@ -112,9 +116,14 @@ impl Machine<'_> {
                 slot,
                 multiset,
                 condition,
+                point,
             } => {
                 let mut count = 0;
-                for index in self.elements(multiset)? {
+                let elements = self.elements(multiset)?;
+                if let (Some(_), Some(point)) = (elements.first(), point) {
+                    self.hit(*point);
+                }
+                for index in elements {
                     self.hold_value(*slot, index as i64);
                     count += i64::from(self.is_true(condition)?);
                 }

@@ -4,6 +4,7 @@ use super::places::Operand;
 use super::scopes::Symbol;
 use super::{Noted, Resolved, Resolver};
 use crate::model::code::{Domain, Expr, ExprKind, Place, SlotId, SlotKind, ValueType};
+use crate::model::points::{PointId, PointKind};
 use crate::model::types::{TypeKind, Types};
 use crate::problem::Problem;
 use crate::source::Span;
@@ -62,12 +63,14 @@ impl<'s> Resolver<'s, '_> {
                 multiset,
                 condition,
             } => {
+                let point = self.quantifier_point(span);
                 let (slot, multiset, condition) =
                     self.multiset_condition(*binder, multiset, condition)?;
                 let kind = ExprKind::MultisetCount {
                     slot,
                     multiset: Box::new(multiset),
                     condition: Box::new(condition),
+                    point,
                 };
                 (kind, ValueType::Integer)
             }
@@ -126,16 +129,22 @@ impl<'s> Resolver<'s, '_> {
     ) -> Resolved<Expr> {
         let mut bound = Vec::new();
         for quantifier in quantifiers {
-            bound.push(self.quantifier(quantifier));
+            let resolved = self.quantifier(quantifier);
+            let point = match &resolved {
+                Ok((_, domain)) if !domain.is_never_empty() => self.quantifier_point(span),
+                _ => None,
+            };
+            bound.push((resolved, point));
         }
         let mut expr = self.condition(body)?;
-        for quantifier in bound.into_iter().rev() {
-            let (slot, domain) = quantifier?;
+        for (resolved, point) in bound.into_iter().rev() {
+            let (slot, domain) = resolved?;
             let kind = ExprKind::Quantified {
                 every,
                 slot,
                 domain: Box::new(domain),
                 body: Box::new(expr),
+                point,
             };
             expr = Expr {
                 kind,
@@ -144,6 +153,11 @@ impl<'s> Resolver<'s, '_> {
             };
         }
         Ok(expr)
+    }
+
+    fn quantifier_point(&mut self, span: Span) -> Option<PointId> {
+        self.counts_vacuity
+            .then(|| self.point(PointKind::Quantifier, None, span))
     }
 
     /// A quantifier, whose name is declared in the innermost scope.

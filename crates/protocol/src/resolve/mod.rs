@@ -77,8 +77,8 @@ struct Resolver<'s, 'm> {
     saw_return: bool,
     /// The calls that the routine at hand makes.
     calls: Vec<(FunctionId, Span)>,
-    /// Whether implications are counted: in properties and assertions.
-    counts_antecedents: bool,
+    /// Whether implications and quantifiers are counted: in properties and assertions.
+    counts_vacuity: bool,
 }
 
 /// The model, unless there are mistakes.
@@ -111,7 +111,7 @@ pub(crate) fn resolve(
         returns: Returns::Nothing,
         saw_return: false,
         calls: Vec::new(),
-        counts_antecedents: false,
+        counts_vacuity: false,
     };
     resolver.globals(file);
     resolver.check_given();

@@ -129,13 +129,14 @@ impl<'s> Resolver<'s, '_> {
         span: Span,
     ) -> Resolved<Expr> {
         let antecedent = self.condition(left);
-        let point = match self.counts_antecedents {
+        let point = match self.counts_vacuity {
             true => Some(self.point(PointKind::Antecedent, None, left.span)),
             false => None,
         };
         let consequent = self.condition(right)?;
         let antecedent = antecedent?;
-        if let (Some(a), Some(b)) = (constant(&antecedent), constant(&consequent)) {
+        // What is counted must be evaluated, or a true antecedent would seem never to hold.
+        if let (Some(a), Some(b), None) = (constant(&antecedent), constant(&consequent), point) {
             return Ok(known(a == 0 || b != 0, span));
         }
         let kind = ExprKind::Implies {

@@ -253,9 +253,9 @@ impl<'s> Resolver<'s, '_> {
                     tree::PropertyKind::Cover => (PropertyKind::Cover, PointKind::Cover),
                 };
                 let point = self.point(point, *name, *span);
-                self.counts_antecedents = kind == PropertyKind::Invariant;
+                self.counts_vacuity = kind == PropertyKind::Invariant;
                 let condition = self.condition(condition);
-                self.counts_antecedents = false;
+                self.counts_vacuity = false;
                 let bindings = bindings?;
                 self.refuse_choose(&bindings, "a property", *span)?;
                 parts.properties.push(Property {

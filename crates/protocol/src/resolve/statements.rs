@@ -290,9 +290,9 @@ impl<'s> Resolver<'s, '_> {
             PropertyKind::Cover => PointKind::Cover,
         };
         let point = self.point(point, name, span);
-        let before = std::mem::replace(&mut self.counts_antecedents, kind != PropertyKind::Cover);
+        let before = std::mem::replace(&mut self.counts_vacuity, kind != PropertyKind::Cover);
         let condition = self.condition(tree);
-        self.counts_antecedents = before;
+        self.counts_vacuity = before;
         let condition = condition?;
         Ok(match kind {
             PropertyKind::Invariant => StatementKind::Assert {

@@ -143,6 +143,34 @@ invariant \"not vacuous\" s = busy -> x > 0;
 }
 
 #[test]
+fn quantifiers_are_counted_where_they_may_be_empty() {
+    let model = model(
+        "var x: 0..2; m: multiset [3] of boolean;
+startstate x := 0; end;
+rule x < 2 ==>
+  x := x + 1; MultiSetAdd(true, m);
+  assert exists i := 1 to x do i = x end;
+end;
+rule exists i := 1 to x do x = 2 end ==> x := 0; undefine m; end;
+invariant forall i := 1 to x; j := i + 1 to x do i < j end;
+invariant forall b: boolean do b | !b end;
+invariant MultiSetCount(e: m, m[e]) = x;
+",
+    );
+    let report = search(&model, &Options::default());
+    assert_eq!(report.verdict, Verdict::NoError);
+    assert_eq!(report.states, 3);
+    let points = model.points.iter().zip(&report.hits);
+    let hits: Vec<(u32, u64)> = points
+        .filter(|(point, _)| point.kind == PointKind::Quantifier)
+        .map(|(point, hits)| (model.position(point.span).line, *hits))
+        .collect();
+    // Guards are not counted, nor are quantifiers over types. For x = 2, `j` has a value for the
+    // first `i` only.
+    assert_eq!(hits, [(5, 2), (8, 2), (8, 1), (10, 2)]);
+}
+
+#[test]
 fn sizes_of_types_are_known() {
     let model = model(
         "type E: enum {idle, busy, gone}; P: scalarset(4); U: union {E, P};

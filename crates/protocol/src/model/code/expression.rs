@@ -108,6 +108,9 @@ pub enum ExprKind {
         domain: Box<Domain>,
         /// The condition.
         body: Box<Expr>,
+        /// Counts how often there was a value, once for all of them, before the condition is
+        /// evaluated; only within properties and assertions, and if there may be none.
+        point: Option<PointId>,
     },
     /// A call of a function.
     Call(Call),
@@ -130,6 +133,9 @@ pub enum ExprKind {
         multiset: Box<Place>,
         /// The condition.
         condition: Box<Expr>,
+        /// Counts how often there was an element, once for all of them; only within properties
+        /// and assertions.
+        point: Option<PointId>,
     },
     /// A value of another enum, scalarset or union: `table[value]`. What has no counterpart
     /// becomes negative, and so different from all values; undefined stays undefined.
@@ -165,6 +171,20 @@ pub enum Domain {
         /// The step.
         by: Expr,
     },
+}
+
+impl Domain {
+    /// Whether it is known that there is a value.
+    pub fn is_never_empty(&self) -> bool {
+        match self {
+            Domain::Type(_) => true,
+            Domain::Steps { from, to, by } => match *by > 0 {
+                true => from <= to,
+                false => from >= to,
+            },
+            Domain::Computed { .. } => false,
+        }
+    }
 }
 
 /// A call.
