@@ -63,7 +63,7 @@ pub enum Command {
     #[command(after_help = format!("{LITMUS_HELP}\n\n{}", exit::HELP))]
     Litmus(LitmusArguments),
 
-    /// Does anything go wrong in a Murphi model? All states, and the shortest way to an error
+    /// Does anything go wrong in a Murphi model? All states, shortest traces
     #[command(after_help = format!("{}\n\n{}", protocol::HELP, exit::HELP))]
     Protocol(ProtocolArguments),
 

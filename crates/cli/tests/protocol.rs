@@ -258,7 +258,7 @@ fn the_replay_command_has_what_matters() {
     let output = protocol("replay", WRONG, &arguments);
     let last = stdout(&output).lines().last().expect("lines").to_owned();
     assert!(
-        last.ends_with("model.m --symmetry off --deadlock off --while-rounds 9"),
+        last.ends_with("model.m --symmetry off --deadlock off --while-rounds 9 --workers 1"),
         "{last}"
     );
 }

@@ -13,6 +13,6 @@ fn every_console_block_prints_what_it_says() {
 fn the_pictures_are_what_the_command_draws() {
     check_picture(
         "docs/protocols/pictures/late-data.svg",
-        "fencepost protocol --quiet --output {} docs/protocols/models/directory-race.m",
+        "fencepost protocol --quiet --workers 1 --output {} docs/protocols/models/directory-race.m",
     );
 }

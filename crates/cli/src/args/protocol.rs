@@ -240,6 +240,9 @@ impl ProtocolArguments {
         if self.while_rounds != 1000 {
             chosen("--while-rounds", &self.while_rounds);
         }
+        if let Some(workers) = self.workers {
+            chosen("--workers", &workers);
+        }
         if self.compact {
             words.push("--compact".into());
         }

@@ -84,12 +84,22 @@ pub fn run(command: &str) -> Vec<String> {
 }
 
 fn line_matches(expected: &str, actual: &str) -> bool {
-    let Some((before, after)) = expected.split_once("[..]") else {
-        return expected == actual;
+    let mut parts = expected.split("[..]");
+    let first = parts.next().unwrap_or("");
+    let Some(mut rest) = actual.strip_prefix(first) else {
+        return false;
     };
-    actual.len() >= before.len() + after.len()
-        && actual.starts_with(before)
-        && actual.ends_with(after)
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
 }
 
 fn matches(expected: &[String], actual: &[String]) -> bool {
