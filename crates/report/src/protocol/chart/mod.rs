@@ -11,6 +11,8 @@
 mod draw;
 mod flow;
 mod layout;
+#[cfg(test)]
+mod layout_tests;
 mod nodes;
 mod senders;
 mod sites;
