@@ -316,3 +316,65 @@ fn models_of_the_guide_have_their_verdicts() {
         }
     }
 }
+
+/// A counter with as many states as it is told.
+const COUNTER: &str = "const N: 1000; var x: 0..N; startstate x := 0; end;
+rule \"up\" x < N ==> x := x + 1; end; rule \"again\" x = N ==> x := 0; end;";
+
+#[test]
+#[ignore = "needs a search that knows orders and bounds"]
+fn searches_that_are_not_complete_never_exit_with_0() {
+    for (name, arguments, limit) in [
+        ("depth", &["--max-depth", "10"][..], "max-depth"),
+        ("memory", &["--max-memory", "1K"], "max-memory"),
+        ("walks", &["--simulate", "--walks", "3"], "walks"),
+    ] {
+        let all = [arguments, &["--json"]].concat();
+        let output = protocol(&format!("incomplete-{name}"), COUNTER, &all);
+        assert_eq!(code(&output), 3, "{name}");
+        assert_eq!(last_object(&output)["limit"], limit);
+        assert_eq!(last_object(&output)["complete"], false);
+    }
+}
+
+#[test]
+#[ignore = "needs a search that knows orders and bounds"]
+fn orders_find_the_same_and_walks_repeat() {
+    let wrong = format!("{COUNTER} invariant \"small\" x < 500;");
+    for arguments in [&["--dfs"][..], &["--compact"], &["--workers", "2"]] {
+        let output = protocol("orders", &wrong, &[arguments, &["--json"]].concat());
+        assert_eq!(code(&output), 1, "{arguments:?}");
+        assert_eq!(last_object(&output)["verdict"], "invariant failed: small");
+    }
+    let walk = [
+        "--simulate",
+        "--seed",
+        "7",
+        "--walks",
+        "5",
+        "--workers",
+        "1",
+        "--trace",
+        "json",
+    ];
+    let (one, other) = (
+        protocol("walk", &wrong, &walk),
+        protocol("walk", &wrong, &walk),
+    );
+    assert_eq!(code(&one), 1);
+    assert_eq!(stdout(&one), stdout(&other));
+}
+
+#[test]
+#[ignore = "needs a search that knows orders and bounds"]
+fn compaction_says_what_may_be_missed() {
+    let output = protocol("compact", COUNTER, &["--compact", "--json"]);
+    assert_eq!(code(&output), 0);
+    assert!(
+        last_object(&output)["omission"]
+            .as_f64()
+            .is_some_and(|p| p < 1e-6)
+    );
+    let output = protocol("compact-text", COUNTER, &["--compact"]);
+    assert!(stdout(&output).contains("states were missed with a probability of at most"));
+}

@@ -8,7 +8,13 @@ use support::expect;
 use support::markup::{Element, elements};
 use support::protocol::Searched;
 
-const MODELS: [&str; 4] = ["channels.m", "queues.m", "addresses.m", "plain.m"];
+const MODELS: [&str; 5] = [
+    "channels.m",
+    "queues.m",
+    "addresses.m",
+    "virtual-channels.m",
+    "plain.m",
+];
 
 fn flow_of(name: &str) -> Flow {
     let searched = Searched::file(name);
@@ -78,6 +84,20 @@ fn a_queue_may_move_its_messages_and_its_index_is_the_receiver() {
         ]
     );
     assert!(flow.has_shared_column);
+}
+
+#[test]
+fn a_multiset_per_receiver_needs_no_field_for_it() {
+    let flow = flow_of("virtual-channels.m");
+    assert_eq!(columns(&flow), ["HomeNode", "Proc_1"]);
+    assert_eq!(
+        messages(&flow),
+        ["Proc_1 Get HomeNode: 1 → 2", "HomeNode Give Proc_1: 2 → 3"]
+    );
+    assert_eq!(flow.messages[0].details, "vc: 1");
+    // The only record of a node needs no name, and the parameter of a `choose` is an arrow.
+    assert_eq!(flow.rows[1].notes[0].lines, ["asked: false → true"]);
+    assert_eq!(flow.rows[2].name, "serve (n: HomeNode)");
 }
 
 #[test]
@@ -230,7 +250,7 @@ fn pictures_are_well_formed_and_no_text_is_over_another() {
             found.expect("a size").1.parse::<f64>().expect("a number")
         };
         let texts = texts(&picture);
-        assert!(texts.len() > 5);
+        assert!(texts.len() > 5, "{name}");
         for (number, (one, content)) in texts.iter().enumerate() {
             assert!(
                 one[0] >= 0.0
