@@ -1,11 +1,15 @@
 //! The command line: one definition for parsing, `--help`, completions and the man page.
 
+mod protocol;
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fencepost_memory::{LockedDrains, MemoryModel};
 use fencepost_trace::{Mix, Shape};
+
+pub use protocol::{ProtocolArguments, TraceFormat};
 
 use crate::exit;
 
@@ -58,6 +62,10 @@ pub enum Command {
     /// What does a memory model allow? All final states of litmus tests
     #[command(after_help = format!("{LITMUS_HELP}\n\n{}", exit::HELP))]
     Litmus(LitmusArguments),
+
+    /// Does anything go wrong in a Murphi model? All states, shortest traces
+    #[command(after_help = format!("{}\n\n{}", protocol::HELP, exit::HELP))]
+    Protocol(ProtocolArguments),
 
     /// Measure the tables of the papers again, next to the papers' figures
     #[command(subcommand)]

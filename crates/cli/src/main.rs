@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Trace(trace) => commands::trace::run(&trace, arguments.output.quiet),
         Command::Example(example) => commands::example::run(&example, arguments.output.quiet),
         Command::Litmus(litmus) => commands::litmus::run(&litmus, arguments.output.quiet),
+        Command::Protocol(protocol) => commands::protocol::run(&protocol, arguments.output.quiet),
         Command::Reproduce(table) => commands::reproduce::run(&table, arguments.output.quiet),
         Command::Completions { shell } => commands::shell::completions(shell),
         Command::Man { command } => commands::shell::manual(&command),

@@ -2,10 +2,15 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use fencepost_protocol::search::{Progress as SearchState, Watch};
+use fencepost_report::protocol::bytes;
 use fencepost_report::text::grouped;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::interrupt;
 
 /// How often a plain line is printed.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -162,6 +167,93 @@ impl Drop for TestProgress {
     }
 }
 
+/// The progress of a search through the states of a model.
+pub struct SearchProgress {
+    bar: Option<ProgressBar>,
+    quiet: bool,
+    next: Mutex<Instant>,
+}
+
+impl SearchProgress {
+    /// Progress of a search; none if `quiet`.
+    pub fn new(quiet: bool) -> Self {
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::new_spinner().with_style(style("{spinner} {msg}, {elapsed}"));
+            bar.set_message("0 states");
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+            bar
+        });
+        SearchProgress {
+            bar,
+            quiet,
+            next: Mutex::new(Instant::now() + PLAIN_INTERVAL),
+        }
+    }
+}
+
+impl Watch for SearchProgress {
+    fn progress(&self, progress: &SearchState) {
+        if self.quiet {
+            return;
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_message(search_message(progress));
+            bar.tick();
+            return;
+        }
+        let now = Instant::now();
+        // If another thread has it, that one prints.
+        if let Ok(mut next) = self.next.try_lock()
+            && now >= *next
+        {
+            let _ = writeln!(std::io::stderr(), "{}", search_message(progress));
+            *next = now + PLAIN_INTERVAL;
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        interrupt::was_requested()
+    }
+}
+
+impl Drop for SearchProgress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn search_message(progress: &SearchState) -> String {
+    let seconds = progress.elapsed.as_secs_f64().max(0.001);
+    let rate = grouped((progress.states as f64 / seconds) as u64);
+    let states = grouped(progress.states);
+    let queue = grouped(progress.queue);
+    let (depth, memory) = (grouped(progress.depth), bytes(progress.memory));
+    format!("{states} states, {rate}/s, {queue} in the queue, depth {depth}, {memory}")
+}
+
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the templates are fixed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_says_how_far_it_is() {
+        let progress = SearchState {
+            states: 1_500_000,
+            rules_fired: 4_000_000,
+            queue: 20_000,
+            depth: 17,
+            memory: 64_000_000,
+            elapsed: Duration::from_secs(3),
+        };
+        assert_eq!(
+            search_message(&progress),
+            "1,500,000 states, 500,000/s, 20,000 in the queue, depth 17, 64 MB"
+        );
+    }
 }

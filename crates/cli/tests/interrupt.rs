@@ -58,3 +58,25 @@ fn an_interrupted_conversion_leaves_nothing_behind() {
     assert!(!Path::new(&target).exists());
     assert!(!Path::new(&format!("{target}.partial")).exists());
 }
+
+#[test]
+#[ignore = "needs a search that listens while it runs"]
+fn an_interrupted_search_says_what_it_has_covered() {
+    let model = "var x: array [0..19] of 0..9;
+startstate for i := 0 to 19 do x[i] := 0; end; end;
+ruleset i: 0..19 do rule \"up\" x[i] := (x[i] + 1) % 10; end; end;";
+    let mut child = spawn(&["protocol", "-", "--json"]);
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(model.as_bytes()).expect("it reads");
+    drop(stdin);
+    // The handler is set before the model is read; the search runs until it is told to stop.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    interrupt(&child);
+    let output = child.wait_with_output().expect("the command ends");
+    assert_eq!(code(&output), 3);
+    let last = stdout(&output).lines().last().expect("a summary");
+    let summary: serde_json::Value = serde_json::from_str(last).expect("JSON");
+    assert_eq!(summary["limit"], "interrupt");
+    assert_eq!(summary["complete"], false);
+    assert!(summary["states"].as_u64() > Some(0));
+}

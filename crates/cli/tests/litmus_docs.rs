@@ -1,151 +1,19 @@
 //! Every `console` block of `docs/litmus` is run and compared, and the pictures there are what the command draws.
 //!
 //! As `docs.rs`, but with a comparison of our own: trycmd takes the `/\` of a condition for a path of Windows, and would
-//! have it printed as `//`. In a block, `[..]` stands for anything in a line, `...` alone for any lines, and `? 1` is
-//! the exit code. `TRYCMD=overwrite` writes what the commands print now into the files.
+//! have it printed as `//`.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod support;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// A block: its command, and what is to come of it.
-struct Block {
-    /// The lines of the file between the command and the end of the block.
-    lines: std::ops::Range<usize>,
-    command: String,
-    expected: Vec<String>,
-}
-
-fn blocks(text: &str) -> Vec<Block> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut blocks = Vec::new();
-    let mut at = 0;
-    while at < lines.len() {
-        if lines[at] == "```console" {
-            let length = lines[at..]
-                .iter()
-                .position(|line| *line == "```")
-                .expect("its end");
-            if let Some(command) = lines[at + 1].strip_prefix("$ fencepost ") {
-                blocks.push(Block {
-                    lines: at + 2..at + length,
-                    command: command.to_owned(),
-                    expected: lines[at + 2..at + length]
-                        .iter()
-                        .map(|l| l.to_string())
-                        .collect(),
-                });
-            }
-            at += length;
-        }
-        at += 1;
-    }
-    blocks
-}
-
-/// Splits as a shell would, as far as the guide goes: at spaces, but not within quotes.
-fn words(command: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for (index, part) in command.split('"').enumerate() {
-        match index % 2 {
-            0 => words.extend(part.split_whitespace().map(str::to_owned)),
-            _ => words.push(part.to_owned()),
-        }
-    }
-    words
-}
-
-fn run(command: &str) -> Vec<String> {
-    let output = Command::new(env!("CARGO_BIN_EXE_fencepost"))
-        .args(words(command))
-        .current_dir(root())
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "100")
-        .output()
-        .expect("the command");
-    let mut lines = Vec::new();
-    match output.status.code() {
-        Some(0) => {}
-        code => lines.push(format!("? {}", code.expect("an exit code"))),
-    }
-    for text in [output.stdout, output.stderr] {
-        let text = String::from_utf8(text).expect("text");
-        lines.extend(text.lines().map(|line| line.trim_end().to_owned()));
-    }
-    while lines.last().is_some_and(String::is_empty) {
-        lines.pop();
-    }
-    lines
-}
-
-fn line_matches(expected: &str, actual: &str) -> bool {
-    let Some((before, after)) = expected.split_once("[..]") else {
-        return expected == actual;
-    };
-    actual.len() >= before.len() + after.len()
-        && actual.starts_with(before)
-        && actual.ends_with(after)
-}
-
-fn matches(expected: &[String], actual: &[String]) -> bool {
-    match expected.first() {
-        None => actual.is_empty(),
-        Some(line) if line == "..." => {
-            (0..=actual.len()).any(|skipped| matches(&expected[1..], &actual[skipped..]))
-        }
-        Some(line) => {
-            actual
-                .first()
-                .is_some_and(|first| line_matches(line, first))
-                && matches(&expected[1..], &actual[1..])
-        }
-    }
-}
+use support::console::{check_pages, check_picture};
 
 #[test]
 fn every_console_block_prints_what_it_says() {
-    let is_overwriting = std::env::var("TRYCMD").is_ok_and(|value| value == "overwrite");
-    let directory = root().join("docs/litmus");
-    let mut wrong = Vec::new();
-    let mut count = 0;
-    for entry in std::fs::read_dir(directory).expect("the guide") {
-        let path = entry.expect("a file").path();
-        if path.extension().is_none_or(|extension| extension != "md") {
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).expect("text");
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        for block in blocks(&text).into_iter().rev() {
-            count += 1;
-            let actual = run(&block.command);
-            let mut expected = block.expected;
-            while expected.last().is_some_and(String::is_empty) {
-                expected.pop();
-            }
-            if !matches(&expected, &actual) {
-                wrong.push(format!(
-                    "{}: {}\n{}",
-                    path.display(),
-                    block.command,
-                    actual.join("\n")
-                ));
-                lines.splice(block.lines, actual);
-            }
-        }
-        if is_overwriting {
-            std::fs::write(&path, lines.join("\n") + "\n").expect("the guide can be written");
-        }
-    }
-    assert!(count >= 9, "only {count} blocks");
-    assert!(is_overwriting || wrong.is_empty(), "{}", wrong.join("\n\n"));
+    check_pages("docs/litmus", 9);
 }
 
 #[test]
 fn the_pictures_are_what_the_command_draws() {
-    let is_overwriting = std::env::var("TRYCMD").is_ok_and(|value| value == "overwrite");
     for (picture, arguments) in [
         ("SB.svg", "litmus/basic/SB.litmus"),
         ("n6.svg", "litmus/x86-tso/n6.litmus"),
@@ -155,19 +23,9 @@ fn the_pictures_are_what_the_command_draws() {
         ),
         ("peterson.svg", "litmus/basic/peterson.litmus"),
     ] {
-        let kept = root().join("docs/litmus/pictures").join(picture);
-        let drawn =
-            std::env::temp_dir().join(format!("fencepost-{}-{picture}", std::process::id()));
-        run(&format!(
-            "litmus --quiet --svg \"{}\" {arguments}",
-            drawn.display()
-        ));
-        let bytes = std::fs::read(&drawn).expect("it was drawn");
-        std::fs::remove_file(&drawn).expect("it was drawn");
-        if is_overwriting {
-            std::fs::write(&kept, &bytes).expect("the guide can be written");
-        }
-        let kept = std::fs::read(&kept).expect("a picture of the guide");
-        assert!(kept == bytes, "{picture} is drawn differently now");
+        check_picture(
+            &format!("docs/litmus/pictures/{picture}"),
+            &format!("fencepost litmus --quiet --svg {{}} {arguments}"),
+        );
     }
 }

@@ -7,6 +7,8 @@ pub mod check;
 pub mod fences;
 #[cfg(feature = "litmus")]
 pub mod litmus;
+#[cfg(feature = "protocol")]
+pub mod protocol;
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,8 @@
 //! [`check`] is the report of checking a program: its findings of every kind, shown in the
 //! program's [`source`].
 //!
-//! [`litmus`] has pictures of executions of litmus tests.
+//! [`litmus`] has pictures of executions of litmus tests. [`protocol`] is the report of searching a
+//! Murphi model: its verdict, what was never seen, the way to an error as text and as a picture.
 //!
 //! This crate does not know how findings are made or where events come from.
 
@@ -17,7 +18,11 @@ pub mod columns;
 pub mod json;
 #[cfg(feature = "litmus")]
 pub mod litmus;
+#[cfg(any(feature = "litmus", feature = "protocol"))]
+mod markup;
 pub mod names;
+#[cfg(feature = "protocol")]
+pub mod protocol;
 pub mod repair;
 #[cfg(feature = "litmus")]
 pub mod safety;

@@ -10,6 +10,7 @@ pub mod demo;
 pub mod example;
 pub mod litmus;
 pub mod monitor;
+pub mod protocol;
 pub mod reproduce;
 pub mod shell;
 pub mod trace;

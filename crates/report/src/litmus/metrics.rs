@@ -2,6 +2,8 @@
 
 use unicode_width::UnicodeWidthStr;
 
+pub use crate::markup::wrapped;
+
 /// What a text is, which decides how it looks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TextStyle {
@@ -76,44 +78,5 @@ impl TextStyle {
             (false, false) => 0.59,
         };
         text.width() as f64 * self.size() * letter
-    }
-}
-
-/// A text as lines of at most `most` columns. Lines end after a space or a comma, if there is one.
-pub fn wrapped(text: &str, most: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for piece in text.split_inclusive([' ', ',']) {
-        if !line.is_empty() && line.width() + piece.trim_end().width() > most {
-            lines.push(std::mem::take(&mut line));
-        }
-        for letter in piece.chars() {
-            line.push(letter);
-            if line.trim_end().width() > most {
-                line.pop();
-                lines.push(std::mem::take(&mut line));
-                line.push(letter);
-            }
-        }
-    }
-    lines.push(line);
-    for line in &mut lines {
-        line.truncate(line.trim_end().len());
-    }
-    lines.retain(|line| !line.is_empty());
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wrapped;
-
-    #[test]
-    fn long_texts_break_at_spaces_and_commas_or_where_they_must() {
-        assert_eq!(wrapped("MOV [x],$1", 20), ["MOV [x],$1"]);
-        assert_eq!(wrapped("MOV [x],$1", 9), ["MOV [x],", "$1"]);
-        assert_eq!(wrapped("abcdefgh", 3), ["abc", "def", "gh"]);
-        assert_eq!(wrapped("変変変", 4), ["変変", "変"]);
-        assert!(wrapped("", 4).is_empty());
     }
 }

@@ -18,6 +18,7 @@ use super::graph::{EventGraph, Relation};
 use super::layout::geometry::{Path, Piece, Point};
 use super::layout::{Arrow, Layout, NodeBox, lay_out};
 use super::metrics::{TextStyle, wrapped};
+use crate::markup::{escaped, number};
 
 const MARGIN: f64 = 24.0;
 /// The frame's texts have at least this width.
@@ -327,33 +328,6 @@ fn sides(rectangle: &super::layout::geometry::Rectangle) -> String {
         number(rectangle.width),
         number(rectangle.height)
     )
-}
-
-/// A coordinate with at most one digit after the point.
-fn number(value: f64) -> String {
-    let tenths = (value * 10.0).round() as i64;
-    match tenths % 10 {
-        0 => (tenths / 10).to_string(),
-        _ => format!("{}", tenths as f64 / 10.0),
-    }
-}
-
-/// Text as XML has it. What XML cannot have becomes a replacement character.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\t' | '\n' => out.push(letter),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            letter if letter.is_control() => out.push('\u{fffd}'),
-            letter => out.push(letter),
-        }
-    }
-    out
 }
 
 /// What the colours of a scheme are for: paper, band, box, border, text, faint text, halo of boxes, and one for each

@@ -3,6 +3,7 @@
 
 pub mod litmus;
 pub mod markup;
+pub mod protocol;
 pub mod random_runs;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,60 @@
+//! Reading a model.
+
+use std::io::Read;
+use std::path::Path;
+
+use fencepost_protocol::{Limits, Model};
+
+use crate::args::ProtocolArguments;
+use crate::exit::Failure;
+
+/// The model that is asked for.
+pub fn model(arguments: &ProtocolArguments) -> Result<Model, Failure> {
+    let path = &arguments.file;
+    let file = path.display().to_string();
+    check_constants(&arguments.constants)?;
+    if path.is_dir() {
+        let message = format!(
+            "error: cannot read {file}: it is a directory\n  = help: name one model, such as {}",
+            path.join("model.m").display()
+        );
+        return Err(Failure::BadInput(message));
+    }
+    let limits = Limits::default();
+    let bytes = read(path, limits.bytes as u64)
+        .map_err(|error| Failure::BadInput(format!("error: cannot read {file}: {error}")))?;
+    Model::read(&bytes, &arguments.constants, &limits).map_err(|error| {
+        let message = error.render(&file);
+        match error.is_limit() {
+            true => Failure::Limit(message),
+            false => Failure::BadInput(message),
+        }
+    })
+}
+
+/// Two values for one constant are a mistake.
+fn check_constants(constants: &[(String, i64)]) -> Result<(), Failure> {
+    for (number, (name, value)) in constants.iter().enumerate() {
+        let before = constants[..number].iter().find(|(other, _)| other == name);
+        if let Some((_, other)) = before
+            && other != value
+        {
+            let message = format!("error: --const gives {name} two values, {other} and {value}");
+            return Err(Failure::BadInput(message));
+        }
+    }
+    Ok(())
+}
+
+/// Reads a file, or standard input, but not more than a byte beyond the limit.
+fn read(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().take(limit + 1).read_to_end(&mut bytes)?;
+    } else {
+        std::fs::File::open(path)?
+            .take(limit + 1)
+            .read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,92 @@
+//! `fencepost protocol`: all states of a Murphi model.
+//!
+//! `input` reads the model, `memory` says how much there is, and `show` writes what came of the search.
+
+mod input;
+mod memory;
+mod show;
+
+use std::io::Write;
+use std::time::Instant;
+
+use fencepost_protocol::Model;
+use fencepost_protocol::reference::Verdict;
+use fencepost_protocol::search::{Refusal, search};
+use fencepost_report::json;
+use fencepost_report::protocol::Checked;
+
+use crate::args::ProtocolArguments;
+use crate::exit::{self, Failure};
+use crate::progress::SearchProgress;
+
+/// Searches the model. With `--json`, also a failure is an object.
+pub fn run(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
+    let result = check(arguments, is_quiet);
+    if let (true, Err(failure)) = (arguments.json, &result)
+        && !matches!(failure, Failure::ClosedOutput(_))
+    {
+        let object = json::ErrorObject {
+            schema: json::protocol::PROTOCOL_SCHEMA,
+            kind: "error",
+            exit_code: failure.exit_code(),
+            message: failure.to_string(),
+        };
+        // If nobody reads it, the failure itself still counts.
+        let _ = writeln!(std::io::stdout(), "{}", json::line(&object));
+    }
+    result
+}
+
+fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
+    show::check_arguments(arguments)?;
+    let file = arguments.file.display().to_string();
+    let model = input::model(arguments)?;
+    for warning in &model.warnings {
+        // Where standard error is closed, the exit code has to do.
+        let _ = writeln!(anstream::stderr(), "{}\n", warning.render_warning(&file));
+    }
+    let options = arguments.options(memory::default_bound());
+    let progress = SearchProgress::new(is_quiet);
+    let started = Instant::now();
+    let report = search(&model, &options, &progress);
+    let seconds = started.elapsed().as_secs_f64();
+    drop(progress);
+    let report = report.map_err(|refusal| refused(&model, &refusal, &file))?;
+    let replay = arguments.replay();
+    let checked = Checked {
+        model: &model,
+        report: &report,
+        file: &file,
+        seconds,
+        replay: &replay,
+    };
+    let code = exit_code(&report.verdict);
+    show::show(&checked, arguments).map_err(|failure| match failure {
+        Failure::ClosedOutput(_) => Failure::ClosedOutput(code),
+        other => other,
+    })?;
+    Ok(code)
+}
+
+fn exit_code(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::NoError => exit::NO_VIOLATION,
+        Verdict::Incomplete(_) => exit::LIMIT,
+        Verdict::InvariantFailed(_)
+        | Verdict::Fault { .. }
+        | Verdict::Deadlock
+        | Verdict::CoverMissed(_) => exit::VIOLATION,
+    }
+}
+
+/// A model that can be read and not be searched.
+fn refused(model: &Model, refusal: &Refusal, file: &str) -> Failure {
+    let place = match refusal.span {
+        Some(span) => {
+            let position = model.position(span);
+            format!("{file}:{}:{}", position.line, position.column)
+        }
+        None => file.to_owned(),
+    };
+    Failure::BadInput(format!("error: {}\n --> {place}", refusal.message))
+}

@@ -1,0 +1,167 @@
+//! How text looks, and how large it is. Fonts differ; these widths are enough for the wide ones.
+
+use unicode_width::UnicodeWidthStr;
+
+/// What a text is, which decides how it looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TextStyle {
+    /// The file, and what failed.
+    Title,
+    /// The name of a node.
+    Node,
+    /// The number of a step.
+    Number,
+    /// The rule of a step.
+    Rule,
+    /// The kind of a message.
+    Message,
+    /// What else a message says.
+    Details,
+    /// What changed.
+    Note,
+    /// What failed, at the end.
+    Verdict,
+    /// The legend.
+    Legend,
+}
+
+impl TextStyle {
+    pub(super) const ALL: [TextStyle; 9] = [
+        TextStyle::Title,
+        TextStyle::Node,
+        TextStyle::Number,
+        TextStyle::Rule,
+        TextStyle::Message,
+        TextStyle::Details,
+        TextStyle::Note,
+        TextStyle::Verdict,
+        TextStyle::Legend,
+    ];
+
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            TextStyle::Title => "title",
+            TextStyle::Node => "node",
+            TextStyle::Number => "number",
+            TextStyle::Rule => "rule",
+            TextStyle::Message => "message",
+            TextStyle::Details => "details",
+            TextStyle::Note => "note",
+            TextStyle::Verdict => "verdict",
+            TextStyle::Legend => "legend",
+        }
+    }
+
+    pub(super) fn size(self) -> f64 {
+        match self {
+            TextStyle::Title => 18.0,
+            TextStyle::Node | TextStyle::Verdict => 14.0,
+            TextStyle::Message | TextStyle::Rule => 13.0,
+            TextStyle::Number | TextStyle::Note | TextStyle::Legend => 12.0,
+            TextStyle::Details => 11.0,
+        }
+    }
+
+    pub(super) fn line_height(self) -> f64 {
+        (self.size() * 1.3).round()
+    }
+
+    /// From the top of a line to the feet of its letters.
+    pub(super) fn baseline(self) -> f64 {
+        (self.line_height() * 0.76).round()
+    }
+
+    fn is_monospace(self) -> bool {
+        matches!(
+            self,
+            TextStyle::Note | TextStyle::Details | TextStyle::Message
+        )
+    }
+
+    fn is_bold(self) -> bool {
+        matches!(
+            self,
+            TextStyle::Title | TextStyle::Node | TextStyle::Message | TextStyle::Verdict
+        )
+    }
+
+    /// How wide a text is, at most.
+    pub(super) fn width(self, text: &str) -> f64 {
+        let letter = match (self.is_monospace(), self.is_bold()) {
+            (true, _) => 0.62,
+            (false, true) => 0.68,
+            (false, false) => 0.6,
+        };
+        text.width() as f64 * self.size() * letter
+    }
+
+    /// How many columns fit a width.
+    pub(super) fn columns_in(self, width: f64) -> usize {
+        (width / self.width("m")).floor().max(8.0) as usize
+    }
+}
+
+/// The fonts and colours. They follow the reader's scheme; a viewer that does not know of schemes shows the light one.
+pub(super) fn style_sheet() -> String {
+    use crate::markup::number;
+    let mut css = String::new();
+    for style in TextStyle::ALL {
+        let family = match style.is_monospace() {
+            true => "ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace",
+            false => "system-ui,'DejaVu Sans','Segoe UI',Helvetica,Arial,sans-serif",
+        };
+        let weight = if style.is_bold() { "600" } else { "400" };
+        css += &format!(
+            ".fencepost-chart .{}{{font:{weight} {}px {family}}}\n",
+            style.class(),
+            number(style.size())
+        );
+    }
+    css += ".fencepost-chart .life{stroke-width:1.2;stroke-dasharray:2 4}\n\
+            .fencepost-chart .arrow{fill:none;stroke-width:1.7;stroke-linejoin:round}\n\
+            .fencepost-chart .lost{stroke-dasharray:6 4}\n\
+            .fencepost-chart .box,.fencepost-chart .head-box,.fencepost-chart .failed{stroke-width:1.2}\n";
+    css += &colours(&LIGHT);
+    css += "@media (prefers-color-scheme:dark){\n";
+    css += &colours(&DARK);
+    css += "}\n";
+    css
+}
+
+/// Paper, band, box, border, text, faint text, messages, errors, behind errors.
+const LIGHT: [&str; 9] = [
+    "#ffffff", "#f5f6f9", "#fffdf2", "#8a919e", "#16191f", "#5d6470", "#1560bd", "#b3151f",
+    "#fdecec",
+];
+const DARK: [&str; 9] = [
+    "#15181d", "#1b1f26", "#2a2b26", "#7d8593", "#eceff4", "#a3abb8", "#7ab7ff", "#ff8a86",
+    "#3a1d20",
+];
+
+fn colours(scheme: &[&str; 9]) -> String {
+    let [
+        paper,
+        band,
+        node,
+        border,
+        text,
+        faint,
+        message,
+        error,
+        behind,
+    ] = *scheme;
+    format!(
+        ".fencepost-chart .paper,.fencepost-chart .plate{{fill:{paper}}}\n\
+         .fencepost-chart .band,.fencepost-chart .band-plate{{fill:{band}}}\n\
+         .fencepost-chart .life{{stroke:{border}}}\n\
+         .fencepost-chart .box{{fill:{node};stroke:{border}}}\n\
+         .fencepost-chart .head-box{{fill:{paper};stroke:{text}}}\n\
+         .fencepost-chart .failed{{fill:{behind};stroke:{error}}}\n\
+         .fencepost-chart text{{fill:{text}}}\n\
+         .fencepost-chart .number,.fencepost-chart .legend,.fencepost-chart .details{{fill:{faint}}}\n\
+         .fencepost-chart .arrow{{stroke:{message}}}\n\
+         .fencepost-chart .head,.fencepost-chart .message{{fill:{message}}}\n\
+         .fencepost-chart .ring{{fill:{paper};stroke:{message}}}\n\
+         .fencepost-chart .verdict{{fill:{error}}}\n"
+    )
+}

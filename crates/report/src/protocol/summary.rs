@@ -1,0 +1,73 @@
+//! The numbers of a search.
+
+use super::Checked;
+use crate::columns::aligned;
+use crate::style::{HEADING, Styled};
+use crate::text::grouped;
+
+/// The numbers: states, rules fired, depth, workers, time and rate, memory, and what may have been missed.
+pub fn summary(checked: &Checked<'_>) -> String {
+    let report = checked.report;
+    let mut rows = Vec::new();
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    row("states", grouped(report.states));
+    row("rules fired", grouped(report.rules_fired));
+    row("depth", grouped(report.depth));
+    row("workers", report.workers.to_string());
+    row("time", time(report.states, checked.seconds));
+    if report.memory > 0 {
+        let each = report.memory as f64 / report.states.max(1) as f64;
+        let value = format!("{}, {each:.0} bytes per state", bytes(report.memory));
+        row("memory", value);
+    }
+    if let Some(omission) = report.omission {
+        let value = format!("states were missed with a probability of at most {omission:.1e}");
+        row("compaction", value);
+    }
+    let mut text = format!("{}\n", Styled(HEADING, "summary"));
+    for line in aligned(&rows, "  ") {
+        text += &line;
+        text.push('\n');
+    }
+    text
+}
+
+fn time(states: u64, seconds: f64) -> String {
+    // A rate from a few milliseconds is noise.
+    match seconds >= 0.1 {
+        true => {
+            let rate = grouped((states as f64 / seconds) as u64);
+            format!("{seconds:.1} s, {rate} states per second")
+        }
+        false => format!("{seconds:.2} s"),
+    }
+}
+
+/// A number of bytes for people: `12 MB`.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
+    let mut value = count as f64;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    match unit > 0 && value < 10.0 {
+        true => format!("{value:.1} {}", UNITS[unit]),
+        false => format!("{value:.0} {}", UNITS[unit]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn bytes_have_a_unit() {
+        assert_eq!(bytes(0), "0 bytes");
+        assert_eq!(bytes(999), "999 bytes");
+        assert_eq!(bytes(1_500), "1.5 kB");
+        assert_eq!(bytes(64_000_000), "64 MB");
+        assert_eq!(bytes(u64::MAX), "18446744 TB");
+    }
+}

@@ -1,0 +1,207 @@
+//! What is known about a model, and the lines of it that an error is about.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use fencepost_protocol::Span;
+use fencepost_protocol::model::PropertyKind;
+use fencepost_protocol::reference::{Bound, FaultKind, Verdict, Where};
+
+use super::Checked;
+use super::instances::{in_parentheses, property_parameters};
+use crate::style::{GOOD, Styled, WARNING};
+use crate::text::grouped;
+
+/// What failed, for scripts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failed {
+    /// `invariant`, `assertion`, `error`, `deadlock`, `cover` or `fault`.
+    pub kind: &'static str,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Where it is; a deadlock is nowhere.
+    pub span: Option<Span>,
+}
+
+/// What failed, if something did.
+pub fn failed(checked: &Checked<'_>) -> Option<Failed> {
+    let model = checked.model;
+    Some(match &checked.report.verdict {
+        Verdict::NoError | Verdict::Incomplete(_) => return None,
+        Verdict::InvariantFailed(instance) => Failed {
+            kind: "invariant",
+            name: Some(model.property_name(instance.index)),
+            span: Some(model.properties[instance.index].span),
+        },
+        Verdict::Fault { fault, .. } => {
+            let (kind, name) = match &fault.kind {
+                FaultKind::Assertion(name) => ("assertion", name.clone()),
+                FaultKind::Error(message) => ("error", Some(message.clone())),
+                _ => ("fault", None),
+            };
+            Failed {
+                kind,
+                name,
+                span: Some(fault.span),
+            }
+        }
+        Verdict::Deadlock => Failed {
+            kind: "deadlock",
+            name: None,
+            span: None,
+        },
+        Verdict::CoverMissed(point) => {
+            let point = &model.points[point.0 as usize];
+            Failed {
+                kind: "cover",
+                name: point.name.clone(),
+                span: Some(point.span),
+            }
+        }
+    })
+}
+
+/// What is wrong in one line, or that nothing is.
+pub fn headline(checked: &Checked<'_>) -> String {
+    let model = checked.model;
+    match &checked.report.verdict {
+        Verdict::InvariantFailed(instance) => {
+            let parameters = in_parentheses(&property_parameters(model, instance));
+            let name = model.property_name(instance.index);
+            format!("invariant failed: {name}{parameters}")
+        }
+        Verdict::Fault { fault, .. } => fault.kind.to_string(),
+        Verdict::Deadlock => {
+            "deadlock: no rule leads from the last state to another state".to_owned()
+        }
+        other => other.describe(model),
+    }
+}
+
+/// The verdict with the lines that it is about.
+pub fn verdict(checked: &Checked<'_>, width: usize) -> String {
+    let model = checked.model;
+    match &checked.report.verdict {
+        Verdict::NoError => format!("{}: all states were looked at\n", Styled(GOOD, "no error")),
+        Verdict::Incomplete(bound) => incomplete(checked, *bound),
+        Verdict::InvariantFailed(instance) => {
+            let span = model.properties[instance.index].span;
+            let label = "does not hold in the last state of the trace";
+            excerpt(checked, &[(span, label, true)], None, width)
+        }
+        Verdict::Fault { fault, at } => {
+            let mut marks = vec![(fault.span, "", true)];
+            let (around, label) = match at {
+                Where::Startstate(instance) => (
+                    model.startstates[instance.index].span,
+                    "in this start state",
+                ),
+                Where::Guard(index) => (model.rules[*index].span, "in the guard of this rule"),
+                Where::Rule(instance) => (model.rules[instance.index].span, "in this rule"),
+                Where::Property(index) => {
+                    let property = &model.properties[*index];
+                    let label = match property.kind {
+                        PropertyKind::Invariant => "while this invariant is checked",
+                        PropertyKind::Assumption => "while this assumption is checked",
+                        PropertyKind::Cover => "while this cover is checked",
+                    };
+                    (property.span, label)
+                }
+            };
+            let is_within = around.start <= fault.span.start && fault.span.end <= around.end;
+            match is_within {
+                true => marks[0].1 = label,
+                false => marks.push((around, label, false)),
+            }
+            excerpt(checked, &marks, fault_help(&fault.kind), width)
+        }
+        Verdict::Deadlock => {
+            let help = "if the model may end there, --deadlock off looks for other errors";
+            excerpt(checked, &[], Some(help), width)
+        }
+        Verdict::CoverMissed(point) => {
+            let span = model.points[point.0 as usize].span;
+            let label = "all states were looked at, and this was never true";
+            excerpt(checked, &[(span, label, true)], None, width)
+        }
+    }
+}
+
+fn fault_help(kind: &FaultKind) -> Option<&'static str> {
+    match kind {
+        FaultKind::Undefined | FaultKind::UndefinedIndex => {
+            Some("variables are undefined until they are assigned, and after `undefine`")
+        }
+        FaultKind::LoopTooLong { .. } => Some("--while-rounds allows more rounds"),
+        FaultKind::MultisetFull { .. } => {
+            Some("declare the multiset larger, or send only if there is room")
+        }
+        _ => None,
+    }
+}
+
+/// An error and its lines in the model. The marks are places, what to say about them, and whether the error is there.
+fn excerpt(
+    checked: &Checked<'_>,
+    marks: &[(Span, &str, bool)],
+    help: Option<&str>,
+    width: usize,
+) -> String {
+    let title = headline(checked);
+    let mut group = Group::with_title(Level::ERROR.primary_title(&title));
+    if !marks.is_empty() {
+        let source: &str = &checked.model.source;
+        let annotations = marks.iter().map(|(span, label, is_primary)| {
+            let kind = match is_primary {
+                true => AnnotationKind::Primary,
+                false => AnnotationKind::Context,
+            };
+            let annotation = kind.span(span.start as usize..span.end as usize);
+            match label.is_empty() {
+                true => annotation,
+                false => annotation.label(*label),
+            }
+        });
+        let snippet = Snippet::source(source).path(checked.file);
+        group = group.element(snippet.annotations(annotations));
+    }
+    if let Some(help) = help {
+        group = group.element(Level::HELP.message(help));
+    }
+    let mut text = Renderer::styled().term_width(width).render(&[group]);
+    text.push('\n');
+    text
+}
+
+fn incomplete(checked: &Checked<'_>, bound: Bound) -> String {
+    let states = grouped(checked.report.states);
+    let (why, help) = match bound {
+        Bound::States => (
+            "there are more states than --max-states allows",
+            "raise --max-states to look at more",
+        ),
+        Bound::Time => ("--max-time was reached", "raise --max-time to look at more"),
+        Bound::Depth => (
+            "states farther away than --max-depth were not looked at",
+            "raise --max-depth to look at more",
+        ),
+        Bound::Memory => (
+            "there was no memory left for more states",
+            "raise --max-memory, keep less of each state with --compact, or try smaller constants with --const",
+        ),
+        Bound::Stopped => (
+            "the search was interrupted",
+            "start it again to look at all",
+        ),
+        Bound::Walks => (
+            "random walks do not look at all states",
+            "--check looks at all states; another --seed, or more --walks, look at others",
+        ),
+        Bound::Permutations => (
+            "there are too many permutations of scalarsets to try them all",
+            "use --symmetry fast or --symmetry off",
+        ),
+    };
+    let incomplete = Styled(WARNING, "incomplete");
+    format!(
+        "{incomplete}: {why}\nNo error in the {states} states that were looked at.\n  = help: {help}\n"
+    )
+}
