@@ -116,6 +116,41 @@ impl Layout {
         }
     }
 
+    /// Whether every simple place of a state has a value of its type.
+    pub fn is_valid(&self, model: &Model, state: &[u64]) -> bool {
+        let bytes: &[u8] = bytemuck::cast_slice(state);
+        let mut globals = model.globals.iter().zip(&self.globals);
+        globals.all(|(global, &at)| {
+            self.is_valid_part(&model.types, global.type_id, &bytes[at as usize..])
+        })
+    }
+
+    fn is_valid_part(&self, types: &Types, id: TypeId, bytes: &[u8]) -> bool {
+        let shape = self.shape(id);
+        match &types[id].kind {
+            TypeKind::Record(fields) => {
+                let mut fields = fields.iter().zip(&shape.fields);
+                fields.all(|(field, &at)| {
+                    self.is_valid_part(types, field.type_id, &bytes[at as usize..])
+                })
+            }
+            TypeKind::Array { element, .. } | TypeKind::Multiset { element, .. } => {
+                let flag = shape.stride as usize - self.shape(*element).bytes as usize;
+                (0..shape.length as usize).all(|number| {
+                    let element_bytes = &bytes[number * shape.stride as usize + flag..];
+                    self.is_valid_part(types, *element, element_bytes)
+                })
+            }
+            _ => {
+                let mut stored = [0; 8];
+                let wide = shape.bytes as usize;
+                stored[..wide].copy_from_slice(&bytes[..wide]);
+                let most = shape.high.wrapping_sub(shape.low) as u64 + 1;
+                u64::from_le_bytes(stored) <= most
+            }
+        }
+    }
+
     /// A variable with the least value everywhere and empty multisets.
     pub fn clear(&self, types: &Types, id: TypeId, bytes: &mut [u8]) {
         let shape = self.shape(id);

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::checkpoint::Saved;
 use super::control::Control;
 use super::worker::{Plan, Trouble, Worker};
 use crate::state::Store;
@@ -33,8 +34,19 @@ pub(super) struct Ended {
     pub depth: u64,
     pub rules_fired: u64,
     pub hits: Vec<u64>,
-    /// What is still to be looked at: at this distance, and at the next.
-    pub rest: [Vec<Chunk>; 2],
+}
+
+/// How far a search is.
+#[derive(Default)]
+pub(super) struct Stage {
+    /// The states that are still to be looked at, at this distance and at the next.
+    pub level: Vec<Chunk>,
+    pub more: Vec<Chunk>,
+    /// The distance.
+    pub depth: u64,
+    /// How many rules were fired, and points reached, before the workers began.
+    pub rules_fired: u64,
+    pub hits: Vec<u64>,
 }
 
 pub(super) struct Breadth<'p, 'm> {
@@ -46,62 +58,96 @@ pub(super) struct Breadth<'p, 'm> {
 
 impl Breadth<'_, '_> {
     pub fn run(&self, starts: &[(usize, Vec<i64>)]) -> Ended {
-        let mut workers: Vec<Worker<'_, '_>> = (0..self.plan.workers)
-            .map(|_| Worker::new(self.plan, self.store, self.control.stop_flag()))
-            .collect();
-        let mut trouble = None;
+        let mut workers = self.workers();
         for (index, parameters) in starts {
-            if let Err(found) = workers[0].start(*index, parameters) {
-                trouble = Some(found);
-                break;
+            if let Err(trouble) = workers[0].start(*index, parameters) {
+                return self.ended(&workers, &Stage::default(), Some(trouble));
             }
         }
-        let level = self.collect(&mut workers);
-        self.go_on(&mut workers, [level, Vec::new()], 0, trouble)
+        let stage = Stage {
+            level: self.collect(&mut workers),
+            ..Stage::default()
+        };
+        self.go_on(&mut workers, stage)
+    }
+
+    /// Goes on with a search that was saved.
+    pub fn resume(&self, stage: Stage) -> Ended {
+        self.go_on(&mut self.workers(), stage)
+    }
+
+    fn workers(&self) -> Vec<Worker<'_, '_>> {
+        (0..self.plan.workers)
+            .map(|_| Worker::new(self.plan, self.store, self.control.stop_flag()))
+            .collect()
     }
 
     /// Looks at all states from a distance on.
-    fn go_on(
-        &self,
-        workers: &mut [Worker<'_, '_>],
-        [mut level, mut more]: [Vec<Chunk>; 2],
-        mut depth: u64,
-        mut trouble: Option<Trouble>,
-    ) -> Ended {
-        while trouble.is_none() && !level.is_empty() {
-            if depth >= self.depth_allowed {
-                trouble = Some(Trouble::Depth);
-                break;
+    fn go_on(&self, workers: &mut [Worker<'_, '_>], mut stage: Stage) -> Ended {
+        loop {
+            if stage.level.is_empty() {
+                stage.level = std::mem::take(&mut stage.more);
+                if stage.level.is_empty() {
+                    return self.ended(workers, &stage, None);
+                }
+                stage.depth += 1;
             }
-            let queue: usize = level.iter().map(|chunk| chunk.numbers.len()).sum();
-            self.control.at(depth, queue as u64);
-            let (found, rest) = self.level(workers, &level);
-            trouble = found;
-            more.extend(self.collect(workers));
-            if trouble.is_some() {
-                level = rest;
-                break;
+            if stage.depth >= self.depth_allowed {
+                self.save(workers, &stage);
+                return self.ended(workers, &stage, Some(Trouble::Depth));
             }
-            level = std::mem::take(&mut more);
-            if !level.is_empty() {
-                depth += 1;
+            let queue: usize = stage.level.iter().map(|chunk| chunk.numbers.len()).sum();
+            self.control.at(stage.depth, queue as u64);
+            let (trouble, rest) = self.level(workers, &stage.level);
+            stage.more.extend(self.collect(workers));
+            stage.level = rest;
+            match trouble {
+                None => {}
+                Some(Trouble::Stopped) if self.control.take_pause() => self.save(workers, &stage),
+                Some(trouble) => {
+                    if !matches!(trouble, Trouble::At(_)) {
+                        self.save(workers, &stage);
+                    }
+                    return self.ended(workers, &stage, Some(trouble));
+                }
             }
         }
-        if !more.is_empty() && trouble.is_some() {
-            depth += 1;
-        }
-        let mut hits = vec![0; self.plan.model.points.len()];
-        for worker in workers.iter() {
+    }
+
+    fn totals(&self, workers: &[Worker<'_, '_>], stage: &Stage) -> (u64, Vec<u64>) {
+        let fired: u64 = workers.iter().map(|worker| worker.rules_fired).sum();
+        let mut hits = stage.hits.clone();
+        hits.resize(self.plan.model.points.len(), 0);
+        for worker in workers {
             for (total, hits) in hits.iter_mut().zip(worker.hits()) {
                 *total += hits;
             }
         }
+        (stage.rules_fired + fired, hits)
+    }
+
+    fn save(&self, workers: &[Worker<'_, '_>], stage: &Stage) {
+        let (rules_fired, hits) = self.totals(workers, stage);
+        self.control.save(&Saved {
+            plan: self.plan,
+            store: self.store,
+            level: &stage.level,
+            more: &stage.more,
+            depth: stage.depth,
+            rules_fired,
+            hits: &hits,
+        });
+    }
+
+    fn ended(&self, workers: &[Worker<'_, '_>], stage: &Stage, trouble: Option<Trouble>) -> Ended {
+        let (rules_fired, hits) = self.totals(workers, stage);
+        // States at the next distance were found.
+        let is_farther = trouble.is_some() && !stage.more.is_empty();
         Ended {
             trouble,
-            depth,
-            rules_fired: workers.iter().map(|worker| worker.rules_fired).sum(),
+            depth: stage.depth + u64::from(is_farther),
+            rules_fired,
             hits,
-            rest: [level, more],
         }
     }
 

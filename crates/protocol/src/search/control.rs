@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::checkpoint::Saved;
 use super::report::{Progress, Watch};
 use crate::reference::Bound;
 use crate::state::Store;
@@ -23,10 +24,18 @@ pub(super) struct Control<'w> {
     rules_fired: AtomicU64,
     depth: AtomicU64,
     queue: AtomicU64,
+    walked: AtomicU64,
+    /// How often the search is saved.
+    saved_every: Option<Duration>,
+    is_paused: AtomicBool,
 }
 
 impl<'w> Control<'w> {
-    pub fn new(watch: &'w dyn Watch, time: Option<Duration>) -> Self {
+    pub fn new(
+        watch: &'w dyn Watch,
+        time: Option<Duration>,
+        saved_every: Option<Duration>,
+    ) -> Self {
         let begin = Instant::now();
         Control {
             watch,
@@ -38,6 +47,9 @@ impl<'w> Control<'w> {
             rules_fired: AtomicU64::new(0),
             depth: AtomicU64::new(0),
             queue: AtomicU64::new(0),
+            walked: AtomicU64::new(0),
+            saved_every,
+            is_paused: AtomicBool::new(false),
         }
     }
 
@@ -71,6 +83,25 @@ impl<'w> Control<'w> {
         let _ = self.queue.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
+    /// Random walks looked at so many more states, and fired so many rules, by this thread so far.
+    pub fn walked(&self, states: u64, rules_fired: u64) {
+        self.walked.fetch_max(states, Ordering::Relaxed);
+        self.rules_fired.fetch_max(rules_fired, Ordering::Relaxed);
+    }
+
+    /// Whether the search is to be saved and go on; then it may.
+    pub fn take_pause(&self) -> bool {
+        let is_pause = self.is_paused.swap(false, Ordering::Relaxed);
+        if is_pause {
+            self.stop.store(false, Ordering::Relaxed);
+        }
+        is_pause
+    }
+
+    pub fn save(&self, saved: &Saved<'_>) {
+        self.watch.save(saved);
+    }
+
     /// Runs a search, with a thread beside it that watches.
     pub fn watched<T>(&self, store: &Store, run: impl FnOnce() -> T) -> T {
         std::thread::scope(|scope| {
@@ -83,6 +114,7 @@ impl<'w> Control<'w> {
     }
 
     fn keep_watching(&self, store: &Store) {
+        let mut saved = Instant::now();
         while !self.is_done.load(Ordering::Relaxed) {
             let now = Instant::now();
             if self.deadline.is_some_and(|deadline| now >= deadline) {
@@ -90,9 +122,13 @@ impl<'w> Control<'w> {
                 self.stop.store(true, Ordering::Relaxed);
             } else if self.watch.is_stopped() {
                 self.stop.store(true, Ordering::Relaxed);
+            } else if self.saved_every.is_some_and(|every| now - saved >= every) {
+                saved = now;
+                self.is_paused.store(true, Ordering::Relaxed);
+                self.stop.store(true, Ordering::Relaxed);
             }
             self.watch.progress(&Progress {
-                states: store.count(),
+                states: store.count().max(self.walked.load(Ordering::Relaxed)),
                 rules_fired: self.rules_fired.load(Ordering::Relaxed),
                 queue: self.queue.load(Ordering::Relaxed),
                 depth: self.depth.load(Ordering::Relaxed),

@@ -1,26 +1,35 @@
 //! The search through all states of a model.
 //!
 //! Read in this order: [`Options`], [`Watch`], [`Report`], then `worker` (one thread: a state, its
-//! rules, what is new), `breadth` (nearest states first), `control` (time, progress, being told to
-//! end), `retrace` (the way to an error), and [`search`](search()).
+//! rules, what is new), `breadth` (nearest states first), `depth` and `walks` (other orders),
+//! `control` (time, progress, being told to end), `checkpoint` (searches in files), `retrace` (the
+//! way to an error), and [`search`](search()).
 //!
 //! Whatever is reported was found twice: compiled code found it, and the reference interpreter
 //! found it again. Only "no error" rests on compiled code alone, which tests compare with the
 //! reference.
 
 mod breadth;
+mod checkpoint;
 mod control;
+mod depth;
 mod options;
 mod report;
 pub(crate) mod retrace;
+mod walks;
 mod worker;
 
+pub use checkpoint::Saved;
 pub use options::{Options, Order, Symmetry};
 pub use report::{Progress, Refusal, Report, Watch};
 
+use std::io::Read;
+
 use breadth::{Breadth, Ended};
 use control::Control;
-use retrace::Retrace;
+use depth::Depth;
+use retrace::{Retrace, Retraced};
+use walks::Walks;
 use worker::{Plan, Trouble};
 
 use crate::compile::Program;
@@ -47,9 +56,34 @@ use crate::state::store::Full;
 /// assert_eq!((report.states, report.rules_fired, report.depth), (4, 7, 3));
 /// ```
 pub fn search(model: &Model, options: &Options, watch: &dyn Watch) -> Result<Report, Refusal> {
+    search_from(model, options, watch, None)
+}
+
+/// Goes on with a breadth-first search that [`Watch::save`] saved.
+pub fn resume(
+    model: &Model,
+    options: &Options,
+    watch: &dyn Watch,
+    saved: &mut (dyn Read + Send),
+) -> Result<Report, Refusal> {
+    match options.order {
+        Order::BreadthFirst => search_from(model, options, watch, Some(saved)),
+        _ => Err(Refusal {
+            message: "only breadth-first searches can be saved and go on later".into(),
+            span: None,
+        }),
+    }
+}
+
+fn search_from(
+    model: &Model,
+    options: &Options,
+    watch: &dyn Watch,
+    saved: Option<&mut (dyn Read + Send)>,
+) -> Result<Report, Refusal> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(breadth::STACK_BYTES);
-        let thread = builder.spawn_scoped(scope, || search_here(model, options, watch));
+        let thread = builder.spawn_scoped(scope, || search_here(model, options, watch, saved));
         match thread.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(report)) => report,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
@@ -61,8 +95,15 @@ pub fn search(model: &Model, options: &Options, watch: &dyn Watch) -> Result<Rep
     })
 }
 
-fn search_here(model: &Model, options: &Options, watch: &dyn Watch) -> Result<Report, Refusal> {
-    let control = Control::new(watch, options.time);
+fn search_here(
+    model: &Model,
+    options: &Options,
+    watch: &dyn Watch,
+    saved: Option<&mut (dyn Read + Send)>,
+) -> Result<Report, Refusal> {
+    let is_breadth_first = options.order == Order::BreadthFirst;
+    let saved_every = options.saved_every.filter(|_| is_breadth_first);
+    let control = Control::new(watch, options.time, saved_every);
     let program = Program::new(model, options.coverage, options.rounds)?;
     let plan = Plan::new(model, program, options);
     let store = Store::new(plan.width());
@@ -80,29 +121,60 @@ fn search_here(model: &Model, options: &Options, watch: &dyn Watch) -> Result<Re
         .iter()
         .map(|start| (start.index, start.parameters.clone()))
         .collect();
+    if let Order::Random { seed, walks, steps } = options.order {
+        let walks = Walks {
+            plan: &plan,
+            control: &control,
+            seed,
+            walks,
+            steps,
+        };
+        let walked = control.watched(&store, || walks.run(&numbered));
+        let mut retrace = Retrace::new(&plan, &store, stepper).of_states_themselves();
+        let (verdict, trace) = match (&walked.way, &walked.trouble) {
+            (Some(way), _) => retrace.along(way, &starts)?,
+            (None, Some(trouble)) => judged(trouble, &control, &mut retrace, &starts)?,
+            (None, None) => (Verdict::Incomplete(Bound::Walks), None),
+        };
+        return Ok(Report {
+            verdict,
+            states: walked.states,
+            rules_fired: walked.rules_fired,
+            depth: walked.depth,
+            workers: plan.workers,
+            memory: 0,
+            omission: None,
+            hits: walked.hits,
+            trace,
+        });
+    }
     let breadth = Breadth {
         plan: &plan,
         store: &store,
         control: &control,
         depth_allowed: options.depth,
     };
-    let ended = control.watched(&store, || breadth.run(&numbered));
+    let stage = match saved {
+        Some(saved) => Some(checkpoint::load(&plan, &store, saved)?),
+        None => None,
+    };
+    let ended = control.watched(&store, || match (options.order, stage) {
+        (Order::DepthFirst, _) => Depth {
+            plan: &plan,
+            store: &store,
+            control: &control,
+            depth_allowed: options.depth,
+        }
+        .run(&numbered),
+        (_, Some(stage)) => breadth.resume(stage),
+        _ => breadth.run(&numbered),
+    });
     let (verdict, trace) = match &ended.trouble {
         None => (no_error(model, &ended.hits), None),
-        Some(trouble) => match bound(trouble, &control) {
-            Some(bound) => (Verdict::Incomplete(bound), None),
-            None => {
-                let mut retrace = Retrace::new(&plan, &store, stepper);
-                match trouble {
-                    Trouble::Start { index, parameters } => retrace.start(&Instance {
-                        index: *index,
-                        parameters: parameters.clone(),
-                    })?,
-                    Trouble::At(number) => retrace.to(*number, &starts)?,
-                    _ => (Verdict::Incomplete(Bound::Stopped), None),
-                }
-            }
-        },
+        Some(trouble) => {
+            let mut retrace = Retrace::new(&plan, &store, stepper);
+            judged(trouble, &control, &mut retrace, &starts)?
+        }
     };
     let Ended {
         depth,
@@ -115,7 +187,10 @@ fn search_here(model: &Model, options: &Options, watch: &dyn Watch) -> Result<Re
         states: store.count(),
         rules_fired,
         depth,
-        workers: plan.workers,
+        workers: match options.order {
+            Order::DepthFirst => 1,
+            _ => plan.workers,
+        },
         memory: store.most_bytes(),
         omission: options.compact.then(|| omission(store.count())),
         hits,
@@ -123,14 +198,30 @@ fn search_here(model: &Model, options: &Options, watch: &dyn Watch) -> Result<Re
     })
 }
 
-/// The bound that was reached, unless it is an error of the model.
-fn bound(trouble: &Trouble, control: &Control<'_>) -> Option<Bound> {
+/// What the reference says about trouble.
+fn judged(
+    trouble: &Trouble,
+    control: &Control<'_>,
+    retrace: &mut Retrace<'_, '_>,
+    starts: &[Instance],
+) -> Retraced {
     match trouble {
-        Trouble::At(_) | Trouble::Start { .. } => None,
-        Trouble::Stopped => Some(control.reason()),
-        Trouble::Full(Full::Memory) => Some(Bound::Memory),
-        Trouble::Full(Full::Numbers) | Trouble::States => Some(Bound::States),
-        Trouble::Depth => Some(Bound::Depth),
+        Trouble::Start { index, parameters } => retrace.start(&Instance {
+            index: *index,
+            parameters: parameters.clone(),
+        }),
+        Trouble::At(number) => retrace.to(*number, starts),
+        other => Ok((Verdict::Incomplete(bound(other, control)), None)),
+    }
+}
+
+/// The bound that was reached.
+fn bound(trouble: &Trouble, control: &Control<'_>) -> Bound {
+    match trouble {
+        Trouble::Full(Full::Memory) => Bound::Memory,
+        Trouble::Full(Full::Numbers) | Trouble::States => Bound::States,
+        Trouble::Depth => Bound::Depth,
+        _ => control.reason(),
     }
 }
 

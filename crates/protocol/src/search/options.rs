@@ -28,6 +28,8 @@ pub struct Options {
     /// Whether only fingerprints of states are kept. Then states may be missed, with a
     /// probability that the report has.
     pub compact: bool,
+    /// How often a breadth-first search is saved: see [`Watch::save`](super::Watch::save).
+    pub saved_every: Option<Duration>,
     /// Whether all points are counted. Otherwise [`Report::hits`](super::Report::hits) of branches
     /// and arms are 0, and those of other points but rules say only whether there were any.
     pub coverage: bool,
@@ -75,6 +77,7 @@ impl Default for Options {
             memory: None,
             rounds: 1000,
             compact: false,
+            saved_every: None,
             coverage: false,
         }
     }

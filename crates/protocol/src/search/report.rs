@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::checkpoint::Saved;
 use crate::reference::Verdict;
 use crate::reference::trace::Trace;
 use crate::source::Span;
@@ -16,6 +17,12 @@ pub trait Watch: Sync {
     /// Whether the search should end now.
     fn is_stopped(&self) -> bool {
         false
+    }
+
+    /// Called as often as [`Options::saved_every`](super::Options::saved_every) says, and when a
+    /// search that could go on ends early. The search waits meanwhile.
+    fn save(&self, saved: &Saved<'_>) {
+        let _ = saved;
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) struct Retrace<'p, 'm> {
     store: &'p Store,
     stepper: Stepper<'m>,
     canonical: Option<Canonical>,
+    is_compact: bool,
 }
 
 /// The two engines do not agree, which is a mistake of ours.
@@ -42,7 +43,15 @@ impl<'p, 'm> Retrace<'p, 'm> {
             store,
             stepper,
             canonical: plan.canonical(),
+            is_compact: plan.is_compact,
         }
+    }
+
+    /// States are neither permuted nor replaced by fingerprints.
+    pub fn of_states_themselves(mut self) -> Self {
+        self.canonical = None;
+        self.is_compact = false;
+        self
     }
 
     /// What is wrong with a start state that could not be made.
@@ -61,16 +70,29 @@ impl<'p, 'm> Retrace<'p, 'm> {
 
     /// The way to a state, and what is wrong there.
     pub fn to(&mut self, last: Number, starts: &[Instance]) -> Retraced {
-        let mut path = vec![last];
-        while let Some(before) = self.store.parent(path[path.len() - 1]) {
-            path.push(before);
+        let mut way = vec![self.stored(last)];
+        let mut number = last;
+        while let Some(before) = self.store.parent(number) {
+            number = before;
+            way.push(self.stored(number));
+            if way.len() as u64 > self.store.count() {
+                return Err(disagreement("the way to a state goes round in circles"));
+            }
         }
-        path.reverse();
-        let (start, first) = self.find_start(path[0], starts)?;
+        way.reverse();
+        self.along(&way, starts)
+    }
+
+    /// Goes through states as they are stored, and says what is wrong with the last one.
+    pub fn along(&mut self, way: &[Vec<u64>], starts: &[Instance]) -> Retraced {
+        let Some((first, rest)) = way.split_first() else {
+            return Err(disagreement("there is no way"));
+        };
+        let (start, first) = self.find_start(first, starts)?;
         let mut state = first.clone();
         let mut steps = Vec::new();
-        for &number in &path[1..] {
-            let step = self.find_step(&state, number)?;
+        for wanted in rest {
+            let step = self.find_step(&state, wanted)?;
             state.clone_from(&step.state);
             steps.push(step);
         }
@@ -94,8 +116,11 @@ impl<'p, 'm> Retrace<'p, 'm> {
         words
     }
 
-    fn find_start(&mut self, number: Number, starts: &[Instance]) -> Result<(Instance, Vec<Value>), Refusal> {
-        let wanted = self.stored(number);
+    fn find_start(
+        &mut self,
+        wanted: &[u64],
+        starts: &[Instance],
+    ) -> Result<(Instance, Vec<Value>), Refusal> {
         for start in starts {
             if let Ok(Some(state)) = self.stepper.start(start)
                 && self.key(&state) == wanted
@@ -106,8 +131,7 @@ impl<'p, 'm> Retrace<'p, 'm> {
         Err(disagreement("a start state cannot be made again"))
     }
 
-    fn find_step(&mut self, state: &[Value], number: Number) -> Result<Step, Refusal> {
-        let wanted = self.stored(number);
+    fn find_step(&mut self, state: &[Value], wanted: &[u64]) -> Result<Step, Refusal> {
         for rule in self.stepper.enabled(state) {
             if let Some(next) = self.stepper.fire(state, &rule)
                 && self.key(&next) == wanted
@@ -129,7 +153,7 @@ impl<'p, 'm> Retrace<'p, 'm> {
         }
         let mut packed = vec![0; self.plan.packer.words()];
         self.plan.packer.pack(&words, &mut packed);
-        match self.plan.is_compact {
+        match self.is_compact {
             true => fingerprint(&packed).to_vec(),
             false => packed,
         }

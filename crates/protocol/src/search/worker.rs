@@ -44,6 +44,10 @@ pub(super) struct Plan<'m> {
     /// Whether only fingerprints are kept.
     pub is_compact: bool,
     pub states: u64,
+    /// How many rounds a `while` may take.
+    pub rounds: u64,
+    /// Whether all points are counted.
+    pub coverage: bool,
     /// How many bytes the store may take.
     pub memory: u64,
     /// How many threads there are.
@@ -75,12 +79,29 @@ impl<'m> Plan<'m> {
             deadlock: options.deadlock,
             is_compact: options.compact,
             states: options.states,
+            rounds: options.rounds,
+            coverage: options.coverage,
             memory: options.memory.unwrap_or(u64::MAX),
             workers: options.workers.max(1),
             assumptions: of_kind(true),
             checks: of_kind(false),
             has_priorities: model.rules.iter().any(|rule| rule.priority != first),
         }
+    }
+
+    /// The enabled instances with the least priority, of what a scan found.
+    pub fn instances(&self, enabled: &[i64]) -> Vec<(usize, Vec<i64>)> {
+        let mut all = Vec::new();
+        let mut rest = enabled;
+        while let Some((&rule, after)) = rest.split_first() {
+            let (parameters, after) = after.split_at(self.program.rules[rule as usize].parameters);
+            all.push((rule as usize, parameters.to_vec()));
+            rest = after;
+        }
+        let priority = |(rule, _): &(usize, Vec<i64>)| self.model.rules[*rule].priority;
+        let least = all.iter().map(priority).min();
+        all.retain(|instance| Some(priority(instance)) == least);
+        all
     }
 
     pub fn canonical(&self) -> Option<Canonical> {
@@ -162,11 +183,6 @@ impl<'p, 'm> Worker<'p, 'm> {
 
     pub fn hits(&self) -> &[u64] {
         self.context.hits()
-    }
-
-    /// Counts from here on.
-    pub fn set_hits(&mut self, hits: &[u64]) {
-        self.context.hits_mut().copy_from_slice(hits);
     }
 
     /// Adds a start state, unless an assumption is false in it.

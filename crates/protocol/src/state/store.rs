@@ -214,6 +214,33 @@ impl Store {
         Ok(())
     }
 
+    /// Writes a state where the next one is added.
+    fn write(&self, words: &[u64], writer: &mut Writer) -> Result<(), Full> {
+        if writer.next == writer.end {
+            self.open_block(writer)?;
+        }
+        let block = self.block(writer.next);
+        let within = self.within_block(writer.next);
+        let start = within * self.width;
+        for (stored, &word) in block.words[start..].iter().zip(words) {
+            stored.store(word, Ordering::Relaxed);
+        }
+        block.parents[within].store(writer.parent, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Adds the state that was written.
+    fn keep(&self, writer: &mut Writer) {
+        let block = self.block(writer.next);
+        let used = self.within_block(writer.next) as u32 + 1;
+        block.used.store(used, Ordering::Release);
+        writer.next += 1;
+        if let Some(range) = writer.added.last_mut() {
+            range.end = writer.next;
+        }
+        writer.uncounted += 1;
+    }
+
     /// The words of a state.
     pub fn read(&self, number: Number, words: &mut [u64]) {
         let block = self.block(number);
@@ -301,6 +328,48 @@ impl Store {
             });
             work();
         });
+    }
+
+    /// Makes the table anew of all states.
+    pub fn rebuild(&self, threads: usize) {
+        let table = match self.table.write() {
+            Ok(table) => table,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        table.iter().for_each(|entry| entry.store(0, Ordering::Relaxed));
+        self.refill(&table, threads);
+    }
+
+    /// How many states a block has.
+    pub fn block_states(&self) -> usize {
+        1 << self.block_bits
+    }
+
+    /// Leaves a block unused.
+    pub fn skip_block(&self) -> Result<(), Full> {
+        self.open_block(&mut self.writer())
+    }
+
+    /// Adds a state without looking whether it is there. The table does not know it.
+    pub fn append(&self, words: &[u64], writer: &mut Writer) -> Result<(), Full> {
+        self.write(words, writer)?;
+        self.keep(writer);
+        self.settle(writer);
+        Ok(())
+    }
+
+    /// Whether a number is that of a state.
+    pub fn has(&self, number: Number) -> bool {
+        let block = number >> self.block_bits;
+        block < self.next_block.load(Ordering::Relaxed)
+            && (self.within_block(number) as u32)
+                < self.block(number).used.load(Ordering::Relaxed)
+    }
+
+    /// Whether all states that states were reached from are there.
+    pub fn parents_are_there(&self) -> bool {
+        let mut numbers = self.numbers().flatten();
+        numbers.all(|number| self.parent(number).is_none_or(|parent| self.has(parent)))
     }
 
     /// All states, in blocks of numbers.
@@ -405,7 +474,7 @@ impl Seen<'_> {
             let mut found = self.table[at].load(Ordering::Acquire);
             if found == 0 {
                 if !is_written {
-                    self.write(words, writer)?;
+                    self.store.write(words, writer)?;
                     is_written = true;
                 }
                 let number = writer.next;
@@ -416,7 +485,7 @@ impl Seen<'_> {
                     Ordering::Acquire,
                 ) {
                     Ok(_) => {
-                        self.keep(writer);
+                        self.store.keep(writer);
                         return Ok(Some(number));
                     }
                     Err(other) => found = other,
@@ -428,30 +497,5 @@ impl Seen<'_> {
             }
             at = (at + 1) & (self.table.len() - 1);
         }
-    }
-
-    fn write(&self, words: &[u64], writer: &mut Writer) -> Result<(), Full> {
-        if writer.next == writer.end {
-            self.store.open_block(writer)?;
-        }
-        let block = self.store.block(writer.next);
-        let within = self.store.within_block(writer.next);
-        let start = within * self.store.width;
-        for (stored, &word) in block.words[start..].iter().zip(words) {
-            stored.store(word, Ordering::Relaxed);
-        }
-        block.parents[within].store(writer.parent, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn keep(&self, writer: &mut Writer) {
-        let block = self.store.block(writer.next);
-        let used = self.store.within_block(writer.next) as u32 + 1;
-        block.used.store(used, Ordering::Release);
-        writer.next += 1;
-        if let Some(range) = writer.added.last_mut() {
-            range.end = writer.next;
-        }
-        writer.uncounted += 1;
     }
 }

@@ -1,0 +1,291 @@
+//! Ways to search, bounds, and searches that are saved and go on.
+
+mod both;
+mod generate;
+
+use std::io::Cursor;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use both::model;
+use fencepost_protocol::Model;
+use fencepost_protocol::reference::{Bound, Deadlock, Verdict};
+use fencepost_protocol::search::{
+    Options, Order, Progress, Report, Saved, Symmetry, Watch, resume, search,
+};
+use generate::Generator;
+
+/// 4^8 states, each of 8 counters one step away from the next: 8 rules in each, depth 24.
+const COUNTERS: &str = "type I: 0..7; var c: array [I] of 0..3; on: boolean;
+    startstate for i: I do c[i] := 0; end; on := true; end;
+    ruleset i: I do rule \"step\" on ==> c[i] := (c[i] + 1) % 4; end; end;
+    invariant \"small\" forall i: I do c[i] < 4 end;";
+
+fn run(model: &Model, options: &Options) -> Report {
+    match search(model, options, &()) {
+        Ok(report) => report,
+        Err(refusal) => panic!("{refusal}"),
+    }
+}
+
+fn counts(report: &Report) -> (Verdict, u64, u64) {
+    (report.verdict.clone(), report.states, report.rules_fired)
+}
+
+#[test]
+fn every_order_finds_all_states() {
+    let model = model(COUNTERS);
+    let all = (Verdict::NoError, 1 << 16, 8 << 16);
+    let base = Options::default();
+    let first = run(&model, &base);
+    assert_eq!(counts(&first), all);
+    assert_eq!(first.depth, 24);
+    for (workers, compact, order) in [
+        (2, false, Order::BreadthFirst),
+        (5, false, Order::BreadthFirst),
+        (1, true, Order::BreadthFirst),
+        (2, true, Order::BreadthFirst),
+        (1, false, Order::DepthFirst),
+        (1, true, Order::DepthFirst),
+    ] {
+        let options = Options {
+            workers,
+            compact,
+            order,
+            ..base.clone()
+        };
+        let report = run(&model, &options);
+        assert_eq!(counts(&report), all, "{options:?}");
+        assert_eq!(report.omission.is_some(), compact);
+        if order == Order::BreadthFirst {
+            assert_eq!(report.depth, 24, "{options:?}");
+        }
+    }
+}
+
+#[test]
+fn every_order_agrees_on_random_models() {
+    for seed in 0..60 {
+        let model = model(&Generator::new(seed, true).model());
+        let options = |order, compact, symmetry| Options {
+            order,
+            compact,
+            symmetry,
+            states: 2000,
+            rounds: 20,
+            deadlock: Deadlock::Off,
+            ..Options::default()
+        };
+        let plain = run(&model, &options(Order::BreadthFirst, false, Symmetry::Off));
+        for (order, compact) in [
+            (Order::BreadthFirst, true),
+            (Order::DepthFirst, false),
+            (Order::DepthFirst, true),
+        ] {
+            let other = run(&model, &options(order, compact, Symmetry::Off));
+            match plain.verdict {
+                Verdict::NoError => assert_eq!(counts(&other), counts(&plain), "{}", model.source),
+                Verdict::Incomplete(_) => {}
+                // Which error is found first depends on the order.
+                _ => assert!(other.trace.is_some() || plain.trace.is_none(), "{}", model.source),
+            }
+        }
+        let fast = run(&model, &options(Order::BreadthFirst, false, Symmetry::Fast));
+        let full = run(&model, &options(Order::BreadthFirst, false, Symmetry::Full));
+        if plain.verdict == Verdict::NoError {
+            assert_eq!((fast.verdict, full.verdict), (Verdict::NoError, Verdict::NoError));
+            assert!(full.states <= fast.states && fast.states <= plain.states);
+        }
+    }
+}
+
+#[test]
+fn bounds_are_said() {
+    let model = model(COUNTERS);
+    let bounded = |change: &dyn Fn(&mut Options)| {
+        let mut options = Options::default();
+        change(&mut options);
+        run(&model, &options)
+    };
+    let states = bounded(&|options| options.states = 1000);
+    assert_eq!(states.verdict, Verdict::Incomplete(Bound::States));
+    assert_eq!(states.states, 1000);
+    let depth = bounded(&|options| options.depth = 2);
+    assert_eq!(depth.verdict, Verdict::Incomplete(Bound::Depth));
+    // 1 start state, 8 after one step, 8 + 28 after two.
+    assert_eq!((depth.states, depth.depth), (1 + 8 + 36, 2));
+    let enough = bounded(&|options| options.depth = 25);
+    assert_eq!(enough.verdict, Verdict::NoError);
+    let deep = bounded(&|options| {
+        options.depth = 2;
+        options.order = Order::DepthFirst;
+    });
+    assert_eq!(deep.verdict, Verdict::Incomplete(Bound::Depth));
+    let memory = bounded(&|options| options.memory = Some(300_000));
+    assert_eq!(memory.verdict, Verdict::Incomplete(Bound::Memory));
+    assert!(memory.states > 1000 && memory.states < 1 << 16);
+}
+
+#[test]
+fn loops_in_compiled_code_can_be_stopped() {
+    for body in [
+        "for i: 0..9999999999 do for j: 0..9999999999 do x := 1; end; end;",
+        "while true do x := 1 - x; end;",
+        "x := exists i: 0..9999999999 do i < 0 end ? 0 : 1;",
+    ] {
+        let text = format!("var x: 0..1; startstate x := 0; end; rule {body} end;");
+        let options = Options {
+            time: Some(Duration::from_millis(200)),
+            rounds: u64::MAX,
+            ..Options::default()
+        };
+        let report = run(&model(&text), &options);
+        assert_eq!(report.verdict, Verdict::Incomplete(Bound::Time), "{body}");
+    }
+}
+
+#[test]
+fn random_walks_find_an_error_and_the_way_to_it() {
+    let text = COUNTERS.replace("c[i] < 4", "c[i] < 3");
+    let model = model(&text);
+    let mut found = Vec::new();
+    for workers in [1, 3] {
+        let options = Options {
+            workers,
+            order: Order::Random {
+                seed: 7,
+                walks: 50,
+                steps: 200,
+            },
+            ..Options::default()
+        };
+        let report = run(&model, &options);
+        assert!(matches!(report.verdict, Verdict::InvariantFailed(_)));
+        found.push(report.trace);
+    }
+    assert_eq!(found[0], found[1], "the first walk that fails counts");
+    let calm = Options {
+        order: Order::Random {
+            seed: 7,
+            walks: 20,
+            steps: 30,
+        },
+        ..Options::default()
+    };
+    let report = run(&both::model(COUNTERS), &calm);
+    assert_eq!(report.verdict, Verdict::Incomplete(Bound::Walks));
+    assert_eq!((report.rules_fired, report.depth), (20 * 30, 30));
+}
+
+/// Keeps the last search that was saved, and stops at the first one if asked to.
+#[derive(Default)]
+struct Keeper {
+    saved: Mutex<Vec<u8>>,
+    stops: bool,
+    is_saved: AtomicBool,
+    times: Mutex<u32>,
+}
+
+impl Watch for Keeper {
+    fn is_stopped(&self) -> bool {
+        self.stops && self.is_saved.load(Ordering::Relaxed)
+    }
+
+    fn progress(&self, progress: &Progress) {
+        assert!(progress.states <= 1 << 16);
+    }
+
+    fn save(&self, saved: &Saved<'_>) {
+        let mut bytes = Vec::new();
+        saved.write_to(&mut bytes).expect("memory takes everything");
+        *self.saved.lock().expect("no panic") = bytes;
+        *self.times.lock().expect("no panic") += 1;
+        self.is_saved.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_search_goes_on_where_it_was_saved() {
+    let model = model(COUNTERS);
+    for (compact, workers) in [(false, 1), (true, 1), (false, 2), (true, 2)] {
+        let options = Options {
+            compact,
+            workers,
+            coverage: true,
+            ..Options::default()
+        };
+        let all = run(&model, &options);
+        let mut states = 100;
+        let mut saved: Option<Vec<u8>> = None;
+        let mut parts = 0;
+        let last = loop {
+            let keeper = Keeper::default();
+            let bounded = Options {
+                states,
+                ..options.clone()
+            };
+            let report = match &saved {
+                None => search(&model, &bounded, &keeper),
+                Some(saved) => resume(&model, &bounded, &keeper, &mut Cursor::new(saved)),
+            };
+            let report = report.unwrap_or_else(|refusal| panic!("{refusal}"));
+            if report.verdict != Verdict::Incomplete(Bound::States) {
+                break report;
+            }
+            saved = Some(keeper.saved.into_inner().expect("no panic"));
+            states *= 7;
+            parts += 1;
+        };
+        assert!(parts > 2);
+        assert_eq!(last.states, all.states);
+        assert_eq!(last.verdict, all.verdict);
+        // A state that was cut short is looked at again, but its rules count once.
+        assert_eq!(last.rules_fired, all.rules_fired);
+        assert_eq!(last.depth, all.depth);
+    }
+}
+
+#[test]
+fn a_long_search_is_saved_while_it_runs() {
+    let model = model(COUNTERS);
+    let keeper = Keeper::default();
+    let options = Options {
+        saved_every: Some(Duration::from_nanos(1)),
+        workers: 2,
+        ..Options::default()
+    };
+    let report = search(&model, &options, &keeper).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert_eq!(counts(&report), (Verdict::NoError, 1 << 16, 8 << 16));
+}
+
+#[test]
+fn damaged_files_are_refused() {
+    let model = model(COUNTERS);
+    let keeper = Keeper::default();
+    let options = Options {
+        states: 500,
+        ..Options::default()
+    };
+    search(&model, &options, &keeper).unwrap_or_else(|refusal| panic!("{refusal}"));
+    let saved = keeper.saved.into_inner().expect("no panic");
+    let load = |bytes: &[u8], options: &Options| {
+        resume(&model, options, &(), &mut Cursor::new(bytes)).map(|report| report.states)
+    };
+    assert!(load(&saved, &Options::default()).is_ok());
+    let other = Options {
+        deadlock: Deadlock::Off,
+        ..Options::default()
+    };
+    let refusal = load(&saved, &other).expect_err("another search");
+    assert!(refusal.message.contains("other"), "{refusal}");
+    for length in [0, 7, 8, 100, saved.len() / 2, saved.len() - 1] {
+        let refusal = load(&saved[..length], &Options::default()).expect_err("too short");
+        assert!(refusal.message.contains("too early"), "{refusal}");
+    }
+    for at in (0..saved.len()).step_by(61) {
+        let mut damaged = saved.clone();
+        damaged[at] ^= 0x55;
+        assert!(load(&damaged, &Options::default()).is_err(), "byte {at}");
+    }
+}
