@@ -21,10 +21,13 @@ mod places;
 mod program;
 mod routine;
 mod statements;
+#[cfg(test)]
+mod tests;
 mod unit;
 mod walk;
 
 pub(crate) use context::{Context, status};
 pub(crate) use layout::Layout;
 pub(crate) use program::Program;
+#[cfg(test)]
 pub(crate) use routine::Wrong;

@@ -13,6 +13,7 @@ use super::unit::Unit;
 use crate::model::code::{Frame, SlotId, SlotKind, ValueType};
 use crate::model::points::{PointId, PointKind};
 use crate::model::types::TypeId;
+#[cfg(test)]
 use crate::reference::FaultKind;
 use crate::source::Span;
 
@@ -45,6 +46,7 @@ impl Wrong {
         (self as u64) << 32 | u64::from(span.start)
     }
 
+    #[cfg(test)]
     pub(crate) fn of(kind: &FaultKind) -> Wrong {
         match kind {
             FaultKind::Error(_) => Wrong::Error,

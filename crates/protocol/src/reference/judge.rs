@@ -3,6 +3,8 @@
 use std::time::Instant;
 
 use super::encode::encode;
+#[cfg(test)]
+use super::fault::Fault;
 use super::fault::Stop;
 use super::machine::Machine;
 use super::options::{Deadlock, Options};
@@ -72,6 +74,42 @@ impl<'m> Stepper<'m> {
     pub fn judge_assumptions(&mut self, state: &[Value]) -> Result<(), Judgement> {
         self.search.machine.state = state.to_vec();
         self.search.assumed(0).map(|_| ()).map_err(Judgement::from)
+    }
+}
+
+/// For tests that compare single steps.
+#[cfg(test)]
+impl Stepper<'_> {
+    /// The enabled instances of a rule, or what is wrong with its guard.
+    pub fn enabled_of(&mut self, state: &[Value], rule: usize) -> Result<Vec<Instance>, Fault> {
+        let enabled = self.search.enabled_among(state, rule..rule + 1);
+        enabled.map_err(|(stop, _)| fault_of(stop))
+    }
+
+    /// The state after a rule, unless an assumption is false, or what is wrong.
+    pub fn try_fire(&mut self, state: &[Value], rule: &Instance) -> Result<Option<Vec<Value>>, Fault> {
+        self.search.fire(state, rule).map_err(fault_of)
+    }
+
+    /// Whether a property holds, or what is wrong with it.
+    pub fn holds(&mut self, state: &[Value], property: usize) -> Result<bool, Fault> {
+        self.search.machine.reset();
+        self.search.machine.state = state.to_vec();
+        match self.search.first_false(property, 0) {
+            Ok(first_false) => Ok(first_false.is_none()),
+            Err(ending) => match ending.verdict {
+                Verdict::Fault { fault, .. } => Err(fault),
+                other => unreachable!("{other:?}"),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+fn fault_of(stop: Stop) -> Fault {
+    match stop {
+        Stop::Fault(fault) => fault,
+        other => unreachable!("{other:?}"),
     }
 }
 

@@ -244,9 +244,23 @@ impl<'m> Search<'m> {
 
     /// The enabled rules, or the rule in whose guard something went wrong.
     pub fn enabled(&mut self, state: &[Value]) -> Result<Vec<Instance>, (Stop, usize)> {
+        let mut enabled = self.enabled_among(state, 0..self.model.rules.len())?;
+        let priority = |instance: &Instance| self.model.rules[instance.index].priority;
+        let least = enabled.iter().map(priority).min();
+        enabled.retain(|instance| Some(priority(instance)) == least);
+        Ok(enabled)
+    }
+
+    /// The instances of some rules whose guards are true.
+    pub fn enabled_among(
+        &mut self,
+        state: &[Value],
+        rules: std::ops::Range<usize>,
+    ) -> Result<Vec<Instance>, (Stop, usize)> {
         let mut enabled = Vec::new();
         self.machine.state = state.to_vec();
-        for (index, rule) in self.model.rules.iter().enumerate() {
+        for index in rules {
+            let rule = &self.model.rules[index];
             self.machine.reset();
             let run = self.machine.each_instance(
                 &rule.frame,
@@ -270,9 +284,6 @@ impl<'m> Search<'m> {
             );
             run.map_err(|stop| (stop, index))?;
         }
-        let priority = |instance: &Instance| self.model.rules[instance.index].priority;
-        let least = enabled.iter().map(priority).min();
-        enabled.retain(|instance| Some(priority(instance)) == least);
         Ok(enabled)
     }
 
@@ -378,7 +389,7 @@ impl<'m> Search<'m> {
     }
 
     /// The first instance for which a property is false.
-    fn first_false(&mut self, index: usize, at: usize) -> Searched<Option<Vec<i64>>> {
+    pub fn first_false(&mut self, index: usize, at: usize) -> Searched<Option<Vec<i64>>> {
         let property = &self.model.properties[index];
         let mut first_false = None;
         self.machine.reset();
