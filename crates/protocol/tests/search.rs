@@ -1,6 +1,5 @@
 //! Ways to search, bounds, and searches that are saved and go on.
 
-mod both;
 mod generate;
 
 use std::io::Cursor;
@@ -8,12 +7,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use both::model;
-use fencepost_protocol::Model;
 use fencepost_protocol::reference::{Bound, Deadlock, Verdict};
 use fencepost_protocol::search::{
     Options, Order, Progress, Report, Saved, Symmetry, Watch, resume, search,
 };
+use fencepost_protocol::{Limits, Model};
 use generate::Generator;
 
 /// 4^8 states, each of 8 counters one step away from the next: 8 rules in each, depth 24.
@@ -21,6 +19,14 @@ const COUNTERS: &str = "type I: 0..7; var c: array [I] of 0..3; on: boolean;
     startstate for i: I do c[i] := 0; end; on := true; end;
     ruleset i: I do rule \"step\" on ==> c[i] := (c[i] + 1) % 4; end; end;
     invariant \"small\" forall i: I do c[i] < 4 end;";
+
+#[track_caller]
+fn model(text: &str) -> Model {
+    match Model::read(text.as_bytes(), &[], &Limits::default()) {
+        Ok(model) => model,
+        Err(error) => panic!("{}", error.render("model.m")),
+    }
+}
 
 fn run(model: &Model, options: &Options) -> Report {
     match search(model, options, &()) {
@@ -88,13 +94,20 @@ fn every_order_agrees_on_random_models() {
                 Verdict::NoError => assert_eq!(counts(&other), counts(&plain), "{}", model.source),
                 Verdict::Incomplete(_) => {}
                 // Which error is found first depends on the order.
-                _ => assert!(other.trace.is_some() || plain.trace.is_none(), "{}", model.source),
+                _ => assert!(
+                    other.trace.is_some() || plain.trace.is_none(),
+                    "{}",
+                    model.source
+                ),
             }
         }
         let fast = run(&model, &options(Order::BreadthFirst, false, Symmetry::Fast));
         let full = run(&model, &options(Order::BreadthFirst, false, Symmetry::Full));
         if plain.verdict == Verdict::NoError {
-            assert_eq!((fast.verdict, full.verdict), (Verdict::NoError, Verdict::NoError));
+            assert_eq!(
+                (fast.verdict, full.verdict),
+                (Verdict::NoError, Verdict::NoError)
+            );
             assert!(full.states <= fast.states && fast.states <= plain.states);
         }
     }
@@ -173,7 +186,7 @@ fn random_walks_find_an_error_and_the_way_to_it() {
         },
         ..Options::default()
     };
-    let report = run(&both::model(COUNTERS), &calm);
+    let report = run(&self::model(COUNTERS), &calm);
     assert_eq!(report.verdict, Verdict::Incomplete(Bound::Walks));
     assert_eq!((report.rules_fired, report.depth), (20 * 30, 30));
 }

@@ -230,7 +230,11 @@ pub(super) fn is_in_element(place: &Place, of_slots: &[bool]) -> bool {
         Root::Global(_) => false,
         Root::Slot(slot) => of_slots[slot.0 as usize],
     };
-    of_root || place.steps.iter().any(|step| matches!(step, Step::Element(_)))
+    of_root
+        || place
+            .steps
+            .iter()
+            .any(|step| matches!(step, Step::Element(_)))
 }
 
 impl Visitor for Passed<'_> {
@@ -279,7 +283,10 @@ impl<'m> Cost<'m> {
     fn times(&mut self, times: u64, run: impl FnOnce(&mut Self)) {
         let before = std::mem::take(&mut self.total);
         run(self);
-        self.total = self.total.saturating_mul(times.max(1)).saturating_add(before);
+        self.total = self
+            .total
+            .saturating_mul(times.max(1))
+            .saturating_add(before);
     }
 
     fn evaluated(&mut self, expr: &Expr) {

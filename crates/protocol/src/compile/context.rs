@@ -6,8 +6,8 @@
 
 #![allow(unsafe_code)] // Compiled code calls back with the address of the context.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::layout::Layout;
 use crate::model::types::{TypeId, TypeKind, Types};
@@ -54,7 +54,12 @@ pub(crate) struct Context {
 
 impl Context {
     /// `bytes` is the size that the program says.
-    pub fn new(bytes: usize, state_words: usize, points: usize, stop: Arc<AtomicBool>) -> Box<Self> {
+    pub fn new(
+        bytes: usize,
+        state_words: usize,
+        points: usize,
+        stop: Arc<AtomicBool>,
+    ) -> Box<Self> {
         let mut context = Box::new(Context {
             words: vec![0; bytes.div_ceil(8)].into(),
             enabled: vec![0; 1024],
@@ -178,7 +183,9 @@ pub(super) unsafe extern "C" fn zero(to: *mut u8, bytes: usize) {
 pub(super) unsafe extern "C" fn first_free(at: *const u8, length: usize, stride: usize) -> usize {
     // SAFETY: compiled code passes a multiset with these sizes.
     let flag = |number: usize| unsafe { *at.add(number * stride) };
-    (0..length).find(|&number| flag(number) == 0).unwrap_or(length)
+    (0..length)
+        .find(|&number| flag(number) == 0)
+        .unwrap_or(length)
 }
 
 /// What comparing types with multisets needs.
@@ -242,7 +249,9 @@ impl Comparer {
                     }
                     many += 1;
                 }
-                many == (0..shape.length).filter(|&number| is_there(right, number)).count()
+                many == (0..shape.length)
+                    .filter(|&number| is_there(right, number))
+                    .count()
             }
             _ => left[..bytes] == right[..bytes],
         }

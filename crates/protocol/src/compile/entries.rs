@@ -178,12 +178,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
 
     /// Tests what can be tested now, binds one more parameter, and goes on; ends by going to
     /// `next`.
-    fn scan_level(
-        &mut self,
-        scan: &Scan<'_>,
-        level: usize,
-        next: cranelift_codegen::ir::Block,
-    ) {
+    fn scan_level(&mut self, scan: &Scan<'_>, level: usize, next: cranelift_codegen::ir::Block) {
         let is_innermost = level == scan.rule.bindings.len();
         let refused = match scan.writes && is_innermost {
             true => self.block(),

@@ -224,10 +224,16 @@ impl Routine<'_, '_, '_> {
                     true => no,
                     false => yes,
                 };
-                self.each_value(domain, *slot, cost, *point, &mut |routine, next| match every {
-                    true => routine.branch(body, next, decided),
-                    false => routine.branch(body, decided, next),
-                });
+                self.each_value(
+                    domain,
+                    *slot,
+                    cost,
+                    *point,
+                    &mut |routine, next| match every {
+                        true => routine.branch(body, next, decided),
+                        false => routine.branch(body, decided, next),
+                    },
+                );
                 self.go(match every {
                     true => yes,
                     false => no,
@@ -448,7 +454,7 @@ impl Routine<'_, '_, '_> {
             false => self.composite(left),
         };
         let right = self.composite(right);
-        let comparer = Box::new(Comparer {
+        let comparer = Arc::new(Comparer {
             sizes: self.unit.sizes(),
             id,
         });

@@ -83,7 +83,10 @@ impl Layout {
 
     /// How many bits of a state can be 1.
     pub fn bits(&self) -> usize {
-        self.masks.iter().map(|mask| mask.count_ones() as usize).sum()
+        self.masks
+            .iter()
+            .map(|mask| mask.count_ones() as usize)
+            .sum()
     }
 
     /// Sets the bits that can be 1.

@@ -120,7 +120,10 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
 
     fn is_within(&mut self, value: Value, last: Value, is_up: Value) -> Value {
         let below = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, value, last);
-        let above = self.b.ins().icmp(IntCC::SignedGreaterThanOrEqual, value, last);
+        let above = self
+            .b
+            .ins()
+            .icmp(IntCC::SignedGreaterThanOrEqual, value, last);
         self.b.ins().select(is_up, below, above)
     }
 

@@ -82,11 +82,8 @@ impl Routine<'_, '_, '_> {
             (Step::Element(slot), TypeKind::Multiset { element, .. }) => {
                 *type_id = *element;
                 let number = self.value_of(*slot);
-                let is_outside = self.compare(
-                    IntCC::UnsignedGreaterThanOrEqual,
-                    number,
-                    i64::from(length),
-                );
+                let is_outside =
+                    self.compare(IntCC::UnsignedGreaterThanOrEqual, number, i64::from(length));
                 self.fault_if(is_outside, Wrong::ElementGone, span);
                 let element = self.scaled(number, stride);
                 let start = self.pointer(at);
@@ -104,7 +101,14 @@ impl Routine<'_, '_, '_> {
         at
     }
 
-    fn indexed(&mut self, mut at: Address, index: &Expr, low: i64, high: i64, stride: u32) -> Address {
+    fn indexed(
+        &mut self,
+        mut at: Address,
+        index: &Expr,
+        low: i64,
+        high: i64,
+        stride: u32,
+    ) -> Address {
         if let ExprKind::Constant(value) = index.kind
             && (low..=high).contains(&value)
         {

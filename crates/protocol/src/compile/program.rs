@@ -87,10 +87,12 @@ impl Program {
             property_writes.push(writes);
         }
         unit.check_size()?;
-        unit.module.finalize_definitions().map_err(|error| Refusal {
-            message: format!("the model cannot be compiled: {error}"),
-            span: None,
-        })?;
+        unit.module
+            .finalize_definitions()
+            .map_err(|error| Refusal {
+                message: format!("the model cannot be compiled: {error}"),
+                span: None,
+            })?;
         let (module, kept, context_bytes) = (unit.module, unit.kept, unit.frame_end as usize + 64);
         let entry = |id: FuncId| {
             let code = module.get_finalized_function(id);
@@ -124,7 +126,13 @@ impl Program {
         Context::new(self.context_bytes, words, self.points, stop)
     }
 
-    fn run(&self, entry: Entry, state: &mut [u64], context: &mut Context, parameters: &[i64]) -> i64 {
+    fn run(
+        &self,
+        entry: Entry,
+        state: &mut [u64],
+        context: &mut Context,
+        parameters: &[i64],
+    ) -> i64 {
         assert_eq!(state.len(), self.layout.masks.len());
         // SAFETY: the state is as long as the layout says, the context was made for this program,
         // and callers pass as many parameters as the entry takes. Compiled code checks every
@@ -138,13 +146,25 @@ impl Program {
     }
 
     /// Fires a rule.
-    pub fn fire(&self, rule: usize, state: &mut [u64], context: &mut Context, parameters: &[i64]) -> i64 {
+    pub fn fire(
+        &self,
+        rule: usize,
+        state: &mut [u64],
+        context: &mut Context,
+        parameters: &[i64],
+    ) -> i64 {
         assert_eq!(parameters.len(), self.rules[rule].parameters);
         self.run(self.rules[rule].fire, state, context, parameters)
     }
 
     /// Makes a start state of an undefined one.
-    pub fn start(&self, index: usize, state: &mut [u64], context: &mut Context, parameters: &[i64]) -> i64 {
+    pub fn start(
+        &self,
+        index: usize,
+        state: &mut [u64],
+        context: &mut Context,
+        parameters: &[i64],
+    ) -> i64 {
         self.run(self.startstates[index], state, context, parameters)
     }
 

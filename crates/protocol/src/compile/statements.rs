@@ -8,8 +8,7 @@ use super::analysis::Analysis;
 use super::context::status;
 use super::routine::{Address, Known, Returned, Routine, UNDEFINED, Wrong};
 use crate::model::code::{
-    Alias, Argument, Arm, Branch, Call, Expr, Meaning, Place, Source, Statement,
-    StatementKind,
+    Alias, Argument, Arm, Branch, Call, Expr, Meaning, Place, Source, Statement, StatementKind,
 };
 use crate::model::points::PointId;
 use crate::model::types::TypeId;
@@ -145,7 +144,9 @@ impl Routine<'_, '_, '_> {
 
     fn given(&mut self, source: &Source) -> Given {
         match source {
-            Source::Value(expr) if self.is_composite(expr) => Given::Composite(self.composite(expr)),
+            Source::Value(expr) if self.is_composite(expr) => {
+                Given::Composite(self.composite(expr))
+            }
             Source::Value(expr) => {
                 let (value, known) = self.simple(expr);
                 Given::Simple(value, known)
@@ -226,7 +227,9 @@ impl Routine<'_, '_, '_> {
             return;
         }
         let mut template = vec![0; bytes as usize].into_boxed_slice();
-        self.unit.layout.clear(&self.unit.model.types, id, &mut template);
+        self.unit
+            .layout
+            .clear(&self.unit.model.types, id, &mut template);
         let base = template.as_ptr() as i64;
         self.unit.kept.templates.push(template);
         let base = self.int(base);
@@ -506,5 +509,4 @@ impl Routine<'_, '_, '_> {
         };
         self.zero(element, stride);
     }
-
 }

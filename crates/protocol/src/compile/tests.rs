@@ -79,7 +79,9 @@ fn compare(text: &str, random: &mut Random, states: u64) -> (u64, u64) {
     let (mut steps, mut faults) = (0, 0);
     for _ in 0..states {
         let globals = model.globals.iter();
-        let state: Vec<Value> = globals.map(|g| random.value(&model.types, g.type_id)).collect();
+        let state: Vec<Value> = globals
+            .map(|g| random.value(&model.types, g.type_id))
+            .collect();
         let before = words(&program, &model, &state);
         for (index, rule) in model.rules.iter().enumerate() {
             let mut scanned = before.clone();
@@ -97,14 +99,24 @@ fn compare(text: &str, random: &mut Random, states: u64) -> (u64, u64) {
                 }
                 Ok(enabled) => enabled,
             };
-            assert_eq!(found, status::DONE, "{}\n{state:?}\n{text}", model.rule_name(index));
+            assert_eq!(
+                found,
+                status::DONE,
+                "{}\n{state:?}\n{text}",
+                model.rule_name(index)
+            );
             let flat: Vec<i64> = enabled
                 .iter()
                 .flat_map(|each| {
                     std::iter::once(index as i64).chain(each.parameters.iter().copied())
                 })
                 .collect();
-            assert_eq!(context.enabled(), flat, "{}\n{state:?}\n{text}", model.rule_name(index));
+            assert_eq!(
+                context.enabled(),
+                flat,
+                "{}\n{state:?}\n{text}",
+                model.rule_name(index)
+            );
             for instance in enabled {
                 steps += 1;
                 let mut after = before.clone();
@@ -153,7 +165,10 @@ fn single_steps_agree_on_random_models() {
         steps += compared.0;
         faults += compared.1;
     }
-    assert!(steps > 1000 && faults > 1000, "{steps} steps, {faults} faults");
+    assert!(
+        steps > 1000 && faults > 1000,
+        "{steps} steps, {faults} faults"
+    );
 }
 
 /// What random models have not, or seldom.
@@ -220,5 +235,8 @@ fn single_steps_agree_on_chosen_models() {
         steps += compared.0;
         faults += compared.1;
     }
-    assert!(steps > 1000 && faults > 1000, "{steps} steps, {faults} faults");
+    assert!(
+        steps > 1000 && faults > 1000,
+        "{steps} steps, {faults} faults"
+    );
 }

@@ -57,7 +57,7 @@ pub(super) struct Unit<'m> {
 pub(super) struct Kept {
     pub tables: Vec<Box<[i64]>>,
     pub templates: Vec<Box<[u8]>>,
-    pub comparers: Vec<Box<Comparer>>,
+    pub comparers: Vec<Arc<Comparer>>,
     sizes: Option<Arc<(Types, Layout)>>,
 }
 
@@ -85,7 +85,14 @@ impl<'m> Unit<'m> {
             ("use_colocated_libcalls", "false"),
             ("is_pic", "false"),
             ("opt_level", level),
-            ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
+            (
+                "enable_verifier",
+                if cfg!(debug_assertions) {
+                    "true"
+                } else {
+                    "false"
+                },
+            ),
         ] {
             flags.set(name, value).map_err(internal)?;
         }
@@ -139,9 +146,10 @@ impl<'m> Unit<'m> {
 
     /// What comparing variables needs, for compiled code to keep.
     pub fn sizes(&mut self) -> Arc<(Types, Layout)> {
-        let sizes = self.kept.sizes.get_or_insert_with(|| {
-            Arc::new((self.model.types.clone(), self.layout.clone()))
-        });
+        let sizes = self
+            .kept
+            .sizes
+            .get_or_insert_with(|| Arc::new((self.model.types.clone(), self.layout.clone())));
         Arc::clone(sizes)
     }
 

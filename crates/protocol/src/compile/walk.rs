@@ -122,7 +122,10 @@ pub(super) fn statements(all: &[Statement], visitor: &mut dyn Visitor) {
 fn statement(of: &Statement, visitor: &mut dyn Visitor) {
     visitor.statement(of);
     match &of.kind {
-        StatementKind::Assign { target, source: from } => {
+        StatementKind::Assign {
+            target,
+            source: from,
+        } => {
             visitor.written(target);
             place(target, visitor);
             source(from, visitor);

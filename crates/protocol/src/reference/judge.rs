@@ -87,7 +87,11 @@ impl Stepper<'_> {
     }
 
     /// The state after a rule, unless an assumption is false, or what is wrong.
-    pub fn try_fire(&mut self, state: &[Value], rule: &Instance) -> Result<Option<Vec<Value>>, Fault> {
+    pub fn try_fire(
+        &mut self,
+        state: &[Value],
+        rule: &Instance,
+    ) -> Result<Option<Vec<Value>>, Fault> {
         self.search.fire(state, rule).map_err(fault_of)
     }
 

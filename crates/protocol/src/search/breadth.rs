@@ -174,7 +174,11 @@ impl Breadth<'_, '_> {
     }
 
     /// Looks at all states of a distance. If there is trouble, also what was not looked at.
-    fn level(&self, workers: &mut [Worker<'_, '_>], level: &[Chunk]) -> (Option<Trouble>, Vec<Chunk>) {
+    fn level(
+        &self,
+        workers: &mut [Worker<'_, '_>],
+        level: &[Chunk],
+    ) -> (Option<Trouble>, Vec<Chunk>) {
         let next = AtomicUsize::new(0);
         let is_over = AtomicBool::new(false);
         let states: usize = level.iter().map(|chunk| chunk.numbers.len()).sum();
@@ -273,7 +277,8 @@ impl Breadth<'_, '_> {
                     return (Some(trouble), vec![rest]);
                 }
             }
-            self.control.count(worker.take_new_fired(), chunk.numbers.len() as u64);
+            self.control
+                .count(worker.take_new_fired(), chunk.numbers.len() as u64);
         }
     }
 }

@@ -247,7 +247,11 @@ fn check(plan: &Plan<'_>, packed: &[u64], state: &mut [u64]) -> Result<(), Refus
     }
 }
 
-fn load_chunks(plan: &Plan<'_>, store: &Store, input: &mut Input<'_>) -> Result<Vec<Chunk>, Refusal> {
+fn load_chunks(
+    plan: &Plan<'_>,
+    store: &Store,
+    input: &mut Input<'_>,
+) -> Result<Vec<Chunk>, Refusal> {
     let many = input.word()?;
     let mut chunks = Vec::new();
     let mut state = vec![0; plan.program.layout.masks.len()];

@@ -80,7 +80,9 @@ impl<'w> Control<'w> {
         self.rules_fired.fetch_add(rules_fired, Ordering::Relaxed);
         // Another thread may count what is not in the queue any more.
         let less = |queue: u64| Some(queue.saturating_sub(states));
-        let _ = self.queue.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let _ = self
+            .queue
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     /// Random walks looked at so many more states, and fired so many rules, by this thread so far.

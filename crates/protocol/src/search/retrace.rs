@@ -164,7 +164,13 @@ impl<'p, 'm> Retrace<'p, 'm> {
 pub(crate) fn lay_out(model: &crate::Model, layout: &Layout, state: &[Value], words: &mut [u64]) {
     let bytes = bytes_of_mut(words);
     for ((value, global), &at) in state.iter().zip(&model.globals).zip(&layout.globals) {
-        write(&model.types, layout, global.type_id, value, &mut bytes[at as usize..]);
+        write(
+            &model.types,
+            layout,
+            global.type_id,
+            value,
+            &mut bytes[at as usize..],
+        );
     }
 }
 
@@ -173,7 +179,13 @@ fn write(types: &Types, layout: &Layout, id: TypeId, value: &Value, bytes: &mut 
     match (value, &types[id].kind) {
         (Value::Parts(parts), TypeKind::Record(fields)) => {
             for ((part, field), &at) in parts.iter().zip(fields).zip(&shape.fields) {
-                write(types, layout, field.type_id, part, &mut bytes[at as usize..]);
+                write(
+                    types,
+                    layout,
+                    field.type_id,
+                    part,
+                    &mut bytes[at as usize..],
+                );
             }
         }
         (Value::Parts(parts), TypeKind::Array { element, .. }) => {

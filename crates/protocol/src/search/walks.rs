@@ -1,7 +1,7 @@
 //! Random walks from the start states, which remember nothing but their own way.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::breadth::STACK_BYTES;
 use super::control::Control;
@@ -51,10 +51,12 @@ impl Walks<'_, '_> {
                     builder.spawn_scoped(scope, work)
                 })
                 .collect();
-            let results = threads.into_iter().filter_map(|thread| match thread.ok()?.join() {
-                Ok(result) => Some(result),
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
+            let results = threads
+                .into_iter()
+                .filter_map(|thread| match thread.ok()?.join() {
+                    Ok(result) => Some(result),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                });
             results.collect()
         });
         let mut walked = Walked {

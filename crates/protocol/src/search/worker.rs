@@ -194,7 +194,12 @@ impl<'p, 'm> Worker<'p, 'm> {
         let program = &self.plan.program;
         let words = program.layout.masks.len();
         self.next[..words].fill(0);
-        let started = program.start(index, &mut self.next[..words], &mut self.context, parameters);
+        let started = program.start(
+            index,
+            &mut self.next[..words],
+            &mut self.context,
+            parameters,
+        );
         match started {
             status::DONE => {}
             status::ASSUMPTION => return Ok(()),
@@ -413,7 +418,9 @@ impl<'p, 'm> Worker<'p, 'm> {
             };
         }
         self.writer.set_parent(parent);
-        let added = seen.add(key, hash, &mut self.writer).map_err(Trouble::Full)?;
+        let added = seen
+            .add(key, hash, &mut self.writer)
+            .map_err(Trouble::Full)?;
         let Some(new) = added else { return Ok(()) };
         if self.plan.is_compact {
             let words = self.plan.packer.words();

@@ -59,13 +59,17 @@ impl Packer {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "bmi2,popcnt")]
 fn pack_fast(masks: &[u64], state: &[u64], packed: &mut [u64]) {
-    pack(masks, state, packed, |word, mask| std::arch::x86_64::_pext_u64(word, mask));
+    pack(masks, state, packed, |word, mask| {
+        std::arch::x86_64::_pext_u64(word, mask)
+    });
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "bmi2,popcnt")]
 fn unpack_fast(masks: &[u64], packed: &[u64], state: &mut [u64]) {
-    unpack(masks, packed, state, |word, mask| std::arch::x86_64::_pdep_u64(word, mask));
+    unpack(masks, packed, state, |word, mask| {
+        std::arch::x86_64::_pdep_u64(word, mask)
+    });
 }
 
 #[inline(always)]

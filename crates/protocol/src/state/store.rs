@@ -122,7 +122,9 @@ impl Store {
         let mut store = Store {
             width,
             block_bits,
-            shelves: std::iter::repeat_with(OnceLock::new).take(shelves).collect(),
+            shelves: std::iter::repeat_with(OnceLock::new)
+                .take(shelves)
+                .collect(),
             next_block: AtomicU32::new(0),
             table: RwLock::new(Vec::new()),
             count: AtomicU64::new(0),
@@ -336,7 +338,9 @@ impl Store {
             Ok(table) => table,
             Err(poisoned) => poisoned.into_inner(),
         };
-        table.iter().for_each(|entry| entry.store(0, Ordering::Relaxed));
+        table
+            .iter()
+            .for_each(|entry| entry.store(0, Ordering::Relaxed));
         self.refill(&table, threads);
     }
 
@@ -362,8 +366,7 @@ impl Store {
     pub fn has(&self, number: Number) -> bool {
         let block = number >> self.block_bits;
         block < self.next_block.load(Ordering::Relaxed)
-            && (self.within_block(number) as u32)
-                < self.block(number).used.load(Ordering::Relaxed)
+            && (self.within_block(number) as u32) < self.block(number).used.load(Ordering::Relaxed)
     }
 
     /// Whether all states that states were reached from are there.
@@ -467,7 +470,12 @@ impl Seen<'_> {
     }
 
     /// Adds a state, unless it was found before. There must be room.
-    pub fn add(&self, words: &[u64], hash: u64, writer: &mut Writer) -> Result<Option<Number>, Full> {
+    pub fn add(
+        &self,
+        words: &[u64],
+        hash: u64,
+        writer: &mut Writer,
+    ) -> Result<Option<Number>, Full> {
         let mut at = (hash >> self.shift) as usize;
         let mut is_written = false;
         loop {

@@ -122,8 +122,11 @@ impl Canonical {
             self.order.clear();
             self.order.extend(set.first..set.first + set.size);
             let colours = &self.colours;
-            self.order.sort_unstable_by_key(|&value| colours[value as usize]);
-            let classes = self.order.chunk_by(|&a, &b| colours[a as usize] == colours[b as usize]);
+            self.order
+                .sort_unstable_by_key(|&value| colours[value as usize]);
+            let classes = self
+                .order
+                .chunk_by(|&a, &b| colours[a as usize] == colours[b as usize]);
             for class in classes.filter(|class| class.len() > 1) {
                 let is_free = set.is_plain && class.iter().all(|&v| !self.is_held[v as usize]);
                 if !is_free {
@@ -205,7 +208,11 @@ impl Canonical {
             for (number, part) in self.shapes.parts.iter().enumerate() {
                 // What does not depend on colours is said once.
                 if is_first || part.node.is_deep_below() {
-                    signs.add(&part.node, part.at as usize, colours::mix(number as u64, 0x70));
+                    signs.add(
+                        &part.node,
+                        part.at as usize,
+                        colours::mix(number as u64, 0x70),
+                    );
                 }
             }
             is_first = false;

@@ -35,7 +35,12 @@ pub fn search(model: &Model, options: &reference::Options) -> reference::Report 
     assert_eq!(found.verdict, expected.verdict, "{}", model.source);
     assert_eq!(found.states, expected.states, "{}", model.source);
     let length = |trace: &Option<reference::trace::Trace>| trace.as_ref().map(|t| t.steps.len());
-    assert_eq!(length(&found.trace), length(&expected.trace), "{}", model.source);
+    assert_eq!(
+        length(&found.trace),
+        length(&expected.trace),
+        "{}",
+        model.source
+    );
     if expected.verdict == reference::Verdict::NoError {
         let of_found = (found.rules_fired, found.depth, found.hits);
         let of_expected = (expected.rules_fired, expected.depth, expected.hits.clone());

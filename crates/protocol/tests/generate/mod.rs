@@ -139,7 +139,9 @@ impl Generator {
                 let rule = self.with(Kind::Scalar, &i, |generator| {
                     generator.with(Kind::Range, &format!("{r}.f"), inner)
                 });
-                format!("ruleset {i}: P do choose c{r}: bag do alias {r}: bag[c{r}] do {rule} end; end; end;\n")
+                format!(
+                    "ruleset {i}: P do choose c{r}: bag do alias {r}: bag[c{r}] do {rule} end; end; end;\n"
+                )
             }
             _ => {
                 let rule = self.with(Kind::Scalar, &i, inner);
@@ -148,7 +150,7 @@ impl Generator {
         }
     }
 
-    fn from_scope(&mut self, kind: Kind) -> Option<String> {
+    fn in_scope(&mut self, kind: Kind) -> Option<String> {
         let found: Vec<String> = self
             .scope
             .iter()
@@ -163,7 +165,7 @@ impl Generator {
 
     /// A place that holds a value of a kind.
     fn place(&mut self, kind: Kind) -> String {
-        let row = match self.from_scope(Kind::Scalar) {
+        let row = match self.in_scope(Kind::Scalar) {
             Some(index) if self.below(3) > 0 => format!("rows[{index}]"),
             _ if self.below(4) == 0 => "rows[p]".into(),
             _ => "rec".into(),
@@ -201,7 +203,7 @@ impl Generator {
             return format!("({test} ? {a} : {b})");
         }
         if self.below(3) == 0
-            && let Some(name) = self.from_scope(kind)
+            && let Some(name) = self.in_scope(kind)
         {
             return name;
         }
@@ -261,10 +263,19 @@ impl Generator {
                 let name = self.name();
                 let how = self.one(&["forall", "exists"]);
                 let body = self.with(Kind::Range, &name, |g| g.condition(less));
-                format!("{how} {name} := {} to {} do {body} end", self.below(3), self.one(&["2", "x"]))
+                format!(
+                    "{how} {name} := {} to {} do {body} end",
+                    self.below(3),
+                    self.one(&["2", "x"])
+                )
             }
             7 => "MultiSetCount(z: few, few[z] = p) = 1".into(),
-            _ => self.one(&["rec = rows[p]", "rec != rec", "isundefined(rec.f)", "x >= y"]),
+            _ => self.one(&[
+                "rec = rows[p]",
+                "rec != rec",
+                "isundefined(rec.f)",
+                "x >= y",
+            ]),
         }
     }
 
@@ -280,9 +291,11 @@ impl Generator {
                 }
             }
             4 => "if MultiSetCount(z: bag, true) < 3 then MultiSetAdd(rec, bag); endif; ".into(),
-            5 => match self.from_scope(Kind::Scalar) {
+            5 => match self.in_scope(Kind::Scalar) {
                 Some(index) => {
-                    format!("if MultiSetCount(z: few, true) < 2 then MultiSetAdd({index}, few); endif; ")
+                    format!(
+                        "if MultiSetCount(z: few, true) < 2 then MultiSetAdd({index}, few); endif; "
+                    )
                 }
                 None => "undefine few; ".into(),
             },
@@ -296,7 +309,11 @@ impl Generator {
                 "l := x; x := y; y := l; ",
             ]),
             8 | 9 => {
-                let (test, yes, no) = (self.condition(1), self.statement(less), self.statement(less));
+                let (test, yes, no) = (
+                    self.condition(1),
+                    self.statement(less),
+                    self.statement(less),
+                );
                 format!("if {test} then {yes} else {no} endif; ")
             }
             10 => {
@@ -316,7 +333,10 @@ impl Generator {
             12 | 13 => {
                 let name = self.name();
                 let body = self.with(Kind::Range, &name, |g| g.statement(less));
-                format!("for {name} := x to {} do {body} endfor; ", self.one(&["3", "y"]))
+                format!(
+                    "for {name} := x to {} do {body} endfor; ",
+                    self.one(&["3", "y"])
+                )
             }
             14 => format!("while x < {} do x := x + 1; endwhile; ", 1 + self.below(3)),
             _ => {

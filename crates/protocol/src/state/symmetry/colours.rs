@@ -161,9 +161,9 @@ impl Signs<'_> {
 
     fn hash_bytes(&self, at: usize, many: usize) -> u64 {
         let (words, rest) = self.bytes[at..at + many].as_chunks::<8>();
-        let hash = words.iter().fold(0x22, |hash, word| {
-            mix(hash, u64::from_le_bytes(*word))
-        });
+        let hash = words
+            .iter()
+            .fold(0x22, |hash, word| mix(hash, u64::from_le_bytes(*word)));
         if rest.is_empty() {
             return hash;
         }

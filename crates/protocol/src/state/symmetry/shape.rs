@@ -220,7 +220,9 @@ impl Shapes {
             kinds: builder.kinds,
         };
         let parts = std::mem::take(&mut shapes.parts);
-        parts.iter().for_each(|part| shapes.find_deep(&part.node, false));
+        parts
+            .iter()
+            .for_each(|part| shapes.find_deep(&part.node, false));
         shapes.parts = parts;
         Some(shapes)
     }
@@ -231,7 +233,9 @@ impl Shapes {
         match node {
             Node::Run(_) | Node::Byte(_) | Node::Wide(_) => {}
             Node::Record(parts) => {
-                parts.iter().for_each(|part| self.find_deep(&part.node, is_under));
+                parts
+                    .iter()
+                    .for_each(|part| self.find_deep(&part.node, is_under));
             }
             Node::Array(array) => {
                 if let Some(base) = array.set
@@ -305,7 +309,10 @@ impl Builder<'_> {
         let node = match &types[id].kind {
             TypeKind::Scalarset(size) => self.value(id, &[(0, i64::from(*size), id)]),
             TypeKind::Union(members) => {
-                let members: Vec<_> = members.iter().map(|m| (m.first, m.size, m.type_id)).collect();
+                let members: Vec<_> = members
+                    .iter()
+                    .map(|m| (m.first, m.size, m.type_id))
+                    .collect();
                 self.value(id, &members)
             }
             TypeKind::Record(fields) => {
@@ -333,7 +340,12 @@ impl Builder<'_> {
         match &node {
             Node::Record(parts) => match &parts[..] {
                 [] => Node::Run(0),
-                [Part { node: Node::Run(bytes), .. }] => Node::Run(*bytes),
+                [
+                    Part {
+                        node: Node::Run(bytes),
+                        ..
+                    },
+                ] => Node::Run(*bytes),
                 _ => node,
             },
             Node::Array(array) if array.set.is_none() => match *array.element {
