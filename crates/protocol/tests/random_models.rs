@@ -7,6 +7,7 @@ mod generate;
 
 use both::{compiled, model, search};
 use fencepost_protocol::reference::{Bound, Deadlock, Options, Symmetry, Verdict};
+use fencepost_protocol::{Limits, Model};
 use generate::Generator;
 
 fn number(name: &str, default: u64) -> u64 {
@@ -78,4 +79,49 @@ fn symmetric_states_are_counted_as_by_trying_all_permutations() {
     }
     println!("{reduced} were reduced");
     assert!(reduced > 10);
+}
+
+/// Whatever can be read runs alike in both engines, also if it makes no sense.
+#[test]
+fn both_engines_agree_on_models_with_exchanged_words() {
+    let seed = number("FENCEPOST_SEED", 1);
+    let (mut read, mut failed) = (0, 0);
+    for case in 0..number("FENCEPOST_MODELS", 1500) {
+        let mut random = seed.wrapping_mul(1 << 40).wrapping_add(case) | 1;
+        let mut below = |many: usize| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            (random >> 11) as usize % many
+        };
+        let text = Generator::new(case % 50, false).model();
+        let mut words: Vec<&str> = text.split_inclusive([' ', '\n', ';', '(', ')']).collect();
+        for _ in 0..1 + below(4) {
+            let (at, other) = (below(words.len()), below(words.len()));
+            match below(4) {
+                0 => words.swap(at, other),
+                1 => words[at] = words[other],
+                2 => {
+                    words[at] = ["0 ", "-1 ", "9223372036854775807 ", "x ", "u ", "rec "][below(6)]
+                }
+                _ => {
+                    words.remove(at);
+                }
+            }
+        }
+        let text: String = words.concat();
+        let Ok(model) = Model::read(text.as_bytes(), &[], &Limits::default()) else {
+            continue;
+        };
+        read += 1;
+        let options = Options {
+            states: 200,
+            time: Some(std::time::Duration::from_secs(5)),
+            ..options(Symmetry::Off, Deadlock::Stuttering)
+        };
+        let report = search(&model, &options);
+        failed += u32::from(kind(&report.verdict) == "error");
+    }
+    println!("{read} could be read, {failed} failed");
+    assert!(read > 50 && failed > 10);
 }

@@ -159,6 +159,23 @@ fn loops_in_compiled_code_can_be_stopped() {
 }
 
 #[test]
+fn calls_of_calls_can_be_stopped() {
+    let procedures: String = (1..60)
+        .map(|i| format!("procedure p{i}(); begin p{0}(); p{0}(); end;\n", i - 1))
+        .collect();
+    let text = format!(
+        "var x: 0..1; procedure p0(); begin x := 1; end; {procedures}
+         startstate x := 0; end; rule p59(); end;"
+    );
+    let options = Options {
+        time: Some(Duration::from_millis(200)),
+        ..Options::default()
+    };
+    let report = run(&model(&text), &options);
+    assert_eq!(report.verdict, Verdict::Incomplete(Bound::Time));
+}
+
+#[test]
 fn random_walks_find_an_error_and_the_way_to_it() {
     let text = COUNTERS.replace("c[i] < 4", "c[i] < 3");
     let model = model(&text);

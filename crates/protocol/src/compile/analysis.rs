@@ -85,14 +85,15 @@ impl Analysis {
 
     /// Whether an expression calls a function.
     pub fn calls(expr: &Expr) -> bool {
-        struct Calls(bool);
-        impl Visitor for Calls {
-            fn call(&mut self, _: &Call) {
-                self.0 = true;
-            }
-        }
         let mut calls = Calls(false);
         walk::expr(expr, &mut calls);
+        calls.0
+    }
+
+    /// Whether statements call a function.
+    pub fn has_calls(body: &[Statement]) -> bool {
+        let mut calls = Calls(false);
+        walk::statements(body, &mut calls);
         calls.0
     }
 
@@ -182,6 +183,14 @@ impl Analysis {
             }
             Domain::Computed { .. } => u64::MAX,
         }
+    }
+}
+
+struct Calls(bool);
+
+impl Visitor for Calls {
+    fn call(&mut self, _: &Call) {
+        self.0 = true;
     }
 }
 

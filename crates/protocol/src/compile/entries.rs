@@ -87,6 +87,10 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
             Some(id) => Returned::Memory(id, self.unit.reserve(id)),
         });
         self.open(&function.frame, Some(in_element));
+        if Analysis::has_calls(&function.body) {
+            // Calls of calls are as long as loops.
+            self.spend();
+        }
         let mut passed = passed.into_iter();
         for parameter in &function.parameters {
             if let Home::Reference(pointer, flag) = self.slots[parameter.slot.0 as usize] {
