@@ -20,7 +20,7 @@ use super::{bytes_of, bytes_of_mut};
 use crate::compile::Layout;
 use crate::model::Model;
 use colours::NO_VALUE;
-use shape::{Node, Part, Shapes};
+use shape::{Array, Node, Part, Shapes};
 
 /// How well symmetric states are recognised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -284,6 +284,25 @@ struct Permutation<'a> {
 }
 
 impl Permutation<'_> {
+    /// An array of single bytes.
+    fn apply_bytes(&self, array: &Array, from: usize, at: usize, to: &mut [u8]) {
+        let kind = match *array.element {
+            Node::Byte(kind) => Some(kind),
+            _ => None,
+        };
+        for number in 0..array.length {
+            let place = match array.set {
+                Some(base) => self.image[base + number] as usize,
+                None => number,
+            };
+            let byte = self.from[from + number];
+            to[at + place] = match kind {
+                Some(kind) => self.new_stored[kind + usize::from(byte)],
+                None => byte,
+            };
+        }
+    }
+
     fn apply(&self, node: &Node, from: usize, at: usize, to: &mut [u8]) {
         match node {
             Node::Run(1) => to[at] = self.from[from],
@@ -308,6 +327,9 @@ impl Permutation<'_> {
             }
             Node::Array(array) => {
                 let stride = array.stride;
+                if stride == 1 {
+                    return self.apply_bytes(array, from, at, to);
+                }
                 for number in 0..array.length {
                     let place = match array.set {
                         Some(base) => self.image[base + number] as usize,

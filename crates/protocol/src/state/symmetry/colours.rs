@@ -79,6 +79,24 @@ impl Signs<'_> {
             }
             return;
         };
+        // Arrays of single bytes are frequent, and short work.
+        if array.stride == 1 {
+            for number in 0..array.length {
+                let byte = usize::from(self.bytes[at + number]);
+                if byte == 0 {
+                    continue;
+                }
+                let mut hash = byte as u64;
+                if let Node::Byte(kind) = *array.element {
+                    hash = self.of_stored[kind + byte];
+                    let within = mix(context, self.colours[base + number]);
+                    self.held_byte(kind, at + number, within);
+                }
+                let sign = &mut self.signs[base + number];
+                *sign = sign.wrapping_add(mix(context, hash));
+            }
+            return;
+        }
         for number in 0..array.length {
             let element = at + number * array.stride;
             if self.is_empty(array, element) {
