@@ -9,6 +9,7 @@
 //! Rumur adds to it. This crate does no I/O: it takes bytes and makes values. It knows nothing of
 //! memory models, which are models like any other here.
 
+mod compile;
 mod help;
 mod limits;
 mod mistake;
@@ -19,6 +20,7 @@ pub mod reference;
 mod resolve;
 pub mod search;
 mod source;
+mod state;
 mod syntax;
 pub mod vacuity;
 

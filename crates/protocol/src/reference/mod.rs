@@ -3,7 +3,7 @@
 //! Read in this order: [`value`] (states as trees), `fault` (what can go wrong in a state),
 //! `machine` with `evaluate` and `execute` (one rule in one state), `instances` (the rules that
 //! are enabled), `encode` (states as bytes, and symmetry), [`search`](search()) (all states),
-//! [`trace`] and `replay` (how a state is reached).
+//! [`trace`] and `replay` (how a state is reached), `judge` (single steps).
 //!
 //! The compiled search is compared with this one, so nothing here is shared with it but the
 //! model. Nothing is packed, cached or skipped. It is usable by itself for models of some hundred
@@ -25,6 +25,7 @@ mod evaluate;
 mod execute;
 mod fault;
 mod instances;
+mod judge;
 mod machine;
 mod options;
 mod replay;
@@ -35,6 +36,7 @@ pub mod value;
 mod verdict;
 
 pub use fault::{Fault, FaultKind};
+pub(crate) use judge::{Judgement, Stepper};
 pub use options::{Deadlock, Options, Symmetry};
 pub use search::search;
 pub use verdict::{Bound, Instance, Report, Verdict, Where};

@@ -58,15 +58,9 @@ fn search_here(model: &Model, options: &Options) -> Report {
         Symmetry::Exhaustive => Permutation::all(&model.types, MOST_PERMUTATIONS),
     };
     let deadline = options.time.map(|time| Instant::now() + time);
-    let mut search = Search {
-        model,
-        options,
-        machine: Machine::new(model, options.rounds, deadline),
-        permutations: permutations.clone().unwrap_or_default(),
-        seen: HashMap::default(),
-        found: Vec::new(),
-        rules_fired: 0,
-    };
+    let machine = Machine::new(model, options.rounds, deadline);
+    let tried = permutations.clone().unwrap_or_default();
+    let mut search = Search::new(model, options, machine, tried);
     let ending = match permutations {
         Some(_) => match search.run() {
             Err(ending) => ending,
@@ -93,10 +87,10 @@ pub(super) struct Found {
 
 /// Why the search ended.
 pub(super) struct Ending {
-    verdict: Verdict,
+    pub verdict: Verdict,
     /// The last state of the trace.
     at: Option<usize>,
-    failed: Option<Instance>,
+    pub failed: Option<Instance>,
 }
 
 /// Boxed, since it comes once, and what it is the alternative to comes often.
@@ -111,7 +105,15 @@ impl Ending {
         })
     }
 
-    fn of(stop: Stop, place: Where, at: Option<usize>) -> Box<Ending> {
+    pub fn deadlock() -> Box<Ending> {
+        Box::new(Ending {
+            verdict: Verdict::Deadlock,
+            at: None,
+            failed: None,
+        })
+    }
+
+    pub fn of(stop: Stop, place: Where, at: Option<usize>) -> Box<Ending> {
         let failed = match &place {
             Where::Rule(instance) => Some(instance.clone()),
             _ => None,
@@ -130,15 +132,32 @@ impl Ending {
 
 pub(super) struct Search<'m> {
     pub model: &'m Model,
-    options: &'m Options,
-    machine: Machine<'m>,
+    pub options: &'m Options,
+    pub machine: Machine<'m>,
     pub permutations: Vec<Permutation>,
     seen: HashMap<Rc<[u8]>, usize, FxBuildHasher>,
     pub found: Vec<Found>,
     rules_fired: u64,
 }
 
-impl Search<'_> {
+impl<'m> Search<'m> {
+    pub fn new(
+        model: &'m Model,
+        options: &'m Options,
+        machine: Machine<'m>,
+        permutations: Vec<Permutation>,
+    ) -> Self {
+        Search {
+            model,
+            options,
+            machine,
+            permutations,
+            seen: HashMap::default(),
+            found: Vec::new(),
+            rules_fired: 0,
+        }
+    }
+
     fn run(&mut self) -> Searched<()> {
         for instance in self.startstates()? {
             let Some(state) = self.start(&instance)? else {
@@ -156,7 +175,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn startstates(&mut self) -> Searched<Vec<Instance>> {
+    pub fn startstates(&mut self) -> Searched<Vec<Instance>> {
         let mut instances = Vec::new();
         for (index, startstate) in self.model.startstates.iter().enumerate() {
             self.machine.reset();
@@ -325,7 +344,7 @@ impl Search<'_> {
     }
 
     /// Whether all assumptions hold in the machine's state.
-    fn assumed(&mut self, at: usize) -> Searched<bool> {
+    pub fn assumed(&mut self, at: usize) -> Searched<bool> {
         for (index, property) in self.model.properties.iter().enumerate() {
             let is_assumption = property.kind == PropertyKind::Assumption;
             if is_assumption && self.first_false(index, at)?.is_some() {
@@ -336,7 +355,7 @@ impl Search<'_> {
     }
 
     /// Checks invariants and covers in the machine's state.
-    fn check(&mut self, at: usize) -> Searched<()> {
+    pub fn check(&mut self, at: usize) -> Searched<()> {
         let state = self.machine.state.clone();
         for (index, property) in self.model.properties.iter().enumerate() {
             if property.kind == PropertyKind::Assumption {

@@ -1,5 +1,8 @@
-//! Small models, each with numbers that were worked out by hand.
+//! Small models, each with numbers that were worked out by hand. The reference and the compiled
+//! search both find them.
 
+#[path = "../both/mod.rs"]
+mod both;
 mod expressions;
 mod faults;
 mod multisets;
@@ -9,16 +12,8 @@ mod symmetry;
 mod syntax;
 mod traces;
 
-use fencepost_protocol::reference::{Deadlock, Options, Report, search};
-use fencepost_protocol::{Limits, Model};
-
-#[track_caller]
-fn model(text: &str) -> Model {
-    match Model::read(text.as_bytes(), &[], &Limits::default()) {
-        Ok(model) => model,
-        Err(error) => panic!("{}", error.render("model.m")),
-    }
-}
+use both::{model, search};
+use fencepost_protocol::reference::{Deadlock, Options, Report};
 
 fn run(text: &str, options: &Options) -> Report {
     search(&model(text), options)

@@ -1,0 +1,206 @@
+//! Going through everything within an expression or a statement.
+
+use crate::model::code::{
+    Alias, Argument, Call, Domain, Expr, ExprKind, Meaning, Place, Source, Statement,
+    StatementKind, Step,
+};
+
+/// What is done at each part. Each is visited before its own parts.
+pub(super) trait Visitor {
+    fn expr(&mut self, _expr: &Expr) {}
+    fn place(&mut self, _place: &Place) {}
+    fn statement(&mut self, _statement: &Statement) {}
+    fn call(&mut self, _call: &Call) {}
+    /// A place that is changed.
+    fn written(&mut self, _place: &Place) {}
+    fn alias(&mut self, _alias: &Alias) {}
+}
+
+pub(super) fn place(place: &Place, visitor: &mut dyn Visitor) {
+    visitor.place(place);
+    for step in &place.steps {
+        if let Step::Index { index, .. } = step {
+            expr(index, visitor);
+        }
+    }
+}
+
+pub(super) fn domain(domain: &Domain, visitor: &mut dyn Visitor) {
+    if let Domain::Computed { from, to, by } = domain {
+        for each in [to, from, by] {
+            expr(each, visitor);
+        }
+    }
+}
+
+pub(super) fn alias(alias: &Alias, visitor: &mut dyn Visitor) {
+    visitor.alias(alias);
+    match &alias.meaning {
+        Meaning::Place(of) => place(of, visitor),
+        Meaning::Value(of) => expr(of, visitor),
+    }
+}
+
+fn call(call: &Call, visitor: &mut dyn Visitor) {
+    visitor.call(call);
+    for argument in &call.arguments {
+        match argument {
+            Argument::Reference(of) => place(of, visitor),
+            Argument::Value(of) => expr(of, visitor),
+            Argument::Undefined => {}
+        }
+    }
+}
+
+fn source(source: &Source, visitor: &mut dyn Visitor) {
+    match source {
+        Source::Value(of) => expr(of, visitor),
+        Source::Copy { place: of, .. } => place(of, visitor),
+        Source::Undefined => {}
+    }
+}
+
+pub(super) fn expr(of: &Expr, visitor: &mut dyn Visitor) {
+    visitor.expr(of);
+    match &of.kind {
+        ExprKind::Constant(_) | ExprKind::Slot(_) => {}
+        ExprKind::Read(of) => place(of, visitor),
+        ExprKind::IsUndefined(of) => place(of, visitor),
+        ExprKind::Not(operand)
+        | ExprKind::Negate(operand)
+        | ExprKind::Complement(operand)
+        | ExprKind::IsMember { operand, .. }
+        | ExprKind::Convert { operand, .. } => expr(operand, visitor),
+        ExprKind::And(operands) | ExprKind::Or(operands) => {
+            operands.iter().for_each(|operand| expr(operand, visitor));
+        }
+        ExprKind::Implies {
+            antecedent: left,
+            consequent: right,
+            ..
+        }
+        | ExprKind::Equal { left, right, .. }
+        | ExprKind::Same { left, right, .. }
+        | ExprKind::Compare { left, right, .. }
+        | ExprKind::Arithmetic { left, right, .. } => {
+            expr(left, visitor);
+            expr(right, visitor);
+        }
+        ExprKind::Conditional {
+            test,
+            then,
+            otherwise,
+        } => {
+            for each in [test, then, otherwise] {
+                expr(each, visitor);
+            }
+        }
+        ExprKind::Quantified {
+            domain: values,
+            body,
+            ..
+        } => {
+            domain(values, visitor);
+            expr(body, visitor);
+        }
+        ExprKind::Call(of) => call(of, visitor),
+        ExprKind::MultisetCount {
+            multiset,
+            condition,
+            ..
+        } => {
+            place(multiset, visitor);
+            expr(condition, visitor);
+        }
+    }
+}
+
+pub(super) fn statements(all: &[Statement], visitor: &mut dyn Visitor) {
+    all.iter().for_each(|each| statement(each, visitor));
+}
+
+fn statement(of: &Statement, visitor: &mut dyn Visitor) {
+    visitor.statement(of);
+    match &of.kind {
+        StatementKind::Assign { target, source: from } => {
+            visitor.written(target);
+            place(target, visitor);
+            source(from, visitor);
+        }
+        StatementKind::If { branches } => {
+            for branch in branches {
+                if let Some(test) = &branch.test {
+                    expr(test, visitor);
+                }
+                statements(&branch.body, visitor);
+            }
+        }
+        StatementKind::Switch {
+            subject,
+            arms,
+            otherwise,
+        } => {
+            expr(subject, visitor);
+            for arm in arms {
+                arm.values.iter().for_each(|value| expr(value, visitor));
+                statements(&arm.body, visitor);
+            }
+            if let Some((_, body)) = otherwise {
+                statements(body, visitor);
+            }
+        }
+        StatementKind::For {
+            domain: values,
+            body,
+            ..
+        } => {
+            domain(values, visitor);
+            statements(body, visitor);
+        }
+        StatementKind::While { test, body } => {
+            expr(test, visitor);
+            statements(body, visitor);
+        }
+        StatementKind::Call(of) => call(of, visitor),
+        StatementKind::Clear(target) | StatementKind::Undefine(target) => {
+            visitor.written(target);
+            place(target, visitor);
+        }
+        StatementKind::Error(_) => {}
+        StatementKind::Assert { condition, .. }
+        | StatementKind::Assume { condition, .. }
+        | StatementKind::Cover { condition, .. } => expr(condition, visitor),
+        StatementKind::Put(value) => {
+            if let Some(value) = value {
+                expr(value, visitor);
+            }
+        }
+        StatementKind::Alias { aliases, body } => {
+            aliases.iter().for_each(|each| alias(each, visitor));
+            statements(body, visitor);
+        }
+        StatementKind::Return(value) => {
+            if let Some(value) = value {
+                source(value, visitor);
+            }
+        }
+        StatementKind::MultisetAdd { element, multiset } => {
+            visitor.written(multiset);
+            place(multiset, visitor);
+            source(element, visitor);
+        }
+        StatementKind::MultisetRemove { multiset, .. } => {
+            visitor.written(multiset);
+            place(multiset, visitor);
+        }
+        StatementKind::MultisetRemoveWhere {
+            multiset,
+            condition,
+            ..
+        } => {
+            visitor.written(multiset);
+            place(multiset, visitor);
+            expr(condition, visitor);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What a search listens to while it runs, and what it tells.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::report::{Progress, Watch};
+use crate::reference::Bound;
+use crate::state::Store;
+
+/// How often it is looked whether to end, and progress is told.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What all threads of a search look at.
+pub(super) struct Control<'w> {
+    watch: &'w dyn Watch,
+    stop: Arc<AtomicBool>,
+    is_done: AtomicBool,
+    /// Why it ends, if it does: whether there was no time left.
+    is_late: AtomicBool,
+    begin: Instant,
+    deadline: Option<Instant>,
+    rules_fired: AtomicU64,
+    depth: AtomicU64,
+    queue: AtomicU64,
+}
+
+impl<'w> Control<'w> {
+    pub fn new(watch: &'w dyn Watch, time: Option<Duration>) -> Self {
+        let begin = Instant::now();
+        Control {
+            watch,
+            stop: Arc::new(AtomicBool::new(false)),
+            is_done: AtomicBool::new(false),
+            is_late: AtomicBool::new(false),
+            begin,
+            deadline: time.and_then(|time| begin.checked_add(time)),
+            rules_fired: AtomicU64::new(0),
+            depth: AtomicU64::new(0),
+            queue: AtomicU64::new(0),
+        }
+    }
+
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Why the search was told to end.
+    pub fn reason(&self) -> Bound {
+        match self.is_late.load(Ordering::Relaxed) {
+            true => Bound::Time,
+            false => Bound::Stopped,
+        }
+    }
+
+    /// States at this distance are looked at next.
+    pub fn at(&self, depth: u64, queue: u64) {
+        self.depth.store(depth, Ordering::Relaxed);
+        self.queue.store(queue, Ordering::Relaxed);
+    }
+
+    /// So many rules were fired in so many states.
+    pub fn count(&self, rules_fired: u64, states: u64) {
+        self.rules_fired.fetch_add(rules_fired, Ordering::Relaxed);
+        // Another thread may count what is not in the queue any more.
+        let less = |queue: u64| Some(queue.saturating_sub(states));
+        let _ = self.queue.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+
+    /// Runs a search, with a thread beside it that watches.
+    pub fn watched<T>(&self, store: &Store, run: impl FnOnce() -> T) -> T {
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| self.keep_watching(store));
+            let result = run();
+            self.is_done.store(true, Ordering::Relaxed);
+            watcher.thread().unpark();
+            result
+        })
+    }
+
+    fn keep_watching(&self, store: &Store) {
+        while !self.is_done.load(Ordering::Relaxed) {
+            let now = Instant::now();
+            if self.deadline.is_some_and(|deadline| now >= deadline) {
+                self.is_late.store(true, Ordering::Relaxed);
+                self.stop.store(true, Ordering::Relaxed);
+            } else if self.watch.is_stopped() {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            self.watch.progress(&Progress {
+                states: store.count(),
+                rules_fired: self.rules_fired.load(Ordering::Relaxed),
+                queue: self.queue.load(Ordering::Relaxed),
+                depth: self.depth.load(Ordering::Relaxed),
+                memory: store.bytes(),
+                elapsed: self.begin.elapsed(),
+            });
+            let until = self.deadline.map_or(TICK, |deadline| {
+                deadline.saturating_duration_since(now).min(TICK)
+            });
+            std::thread::park_timeout(until.max(Duration::from_millis(1)));
+        }
+    }
+}

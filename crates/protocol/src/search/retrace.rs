@@ -1,0 +1,177 @@
+//! How an error is reached, made anew by the reference interpreter.
+//!
+//! The search knows which states lead to the error, one of each class of symmetric states. The
+//! reference goes the same way, and says what is wrong at its end. If it finds nothing wrong, or
+//! cannot go that way, the search is not believed.
+
+use super::Refusal;
+use super::worker::Plan;
+use crate::compile::Layout;
+use crate::model::types::{TypeId, TypeKind, Types};
+use crate::reference::trace::{Step, Trace};
+use crate::reference::value::Value;
+use crate::reference::{Instance, Judgement, Stepper, Verdict};
+use crate::state::store::{Number, fingerprint};
+use crate::state::{Canonical, Store, bytes_of_mut};
+
+/// What was found, and the way to it.
+pub(super) type Retraced = Result<(Verdict, Option<Trace>), Refusal>;
+
+pub(super) struct Retrace<'p, 'm> {
+    plan: &'p Plan<'m>,
+    store: &'p Store,
+    stepper: Stepper<'m>,
+    canonical: Option<Canonical>,
+}
+
+/// The two engines do not agree, which is a mistake of ours.
+fn disagreement(what: &str) -> Refusal {
+    Refusal {
+        message: format!(
+            "internal error: {what}. The compiled search and the reference interpreter disagree; \
+             please report it with the model"
+        ),
+        span: None,
+    }
+}
+
+impl<'p, 'm> Retrace<'p, 'm> {
+    pub fn new(plan: &'p Plan<'m>, store: &'p Store, stepper: Stepper<'m>) -> Self {
+        Retrace {
+            plan,
+            store,
+            stepper,
+            canonical: plan.canonical(),
+        }
+    }
+
+    /// What is wrong with a start state that could not be made.
+    pub fn start(&mut self, start: &Instance) -> Retraced {
+        let made = self.stepper.start(start);
+        let judged = match made {
+            Ok(Some(state)) => self.stepper.judge_assumptions(&state),
+            Ok(None) => Ok(()),
+            Err(judgement) => Err(judgement),
+        };
+        match judged {
+            Err(judgement) => Ok((judgement.verdict, None)),
+            Ok(()) => Err(disagreement("a start state that failed does not fail")),
+        }
+    }
+
+    /// The way to a state, and what is wrong there.
+    pub fn to(&mut self, last: Number, starts: &[Instance]) -> Retraced {
+        let mut path = vec![last];
+        while let Some(before) = self.store.parent(path[path.len() - 1]) {
+            path.push(before);
+        }
+        path.reverse();
+        let (start, first) = self.find_start(path[0], starts)?;
+        let mut state = first.clone();
+        let mut steps = Vec::new();
+        for &number in &path[1..] {
+            let step = self.find_step(&state, number)?;
+            state.clone_from(&step.state);
+            steps.push(step);
+        }
+        match self.stepper.judge(&state) {
+            Err(Judgement { verdict, failed }) => Ok((
+                verdict,
+                Some(Trace {
+                    start,
+                    first,
+                    steps,
+                    failed,
+                }),
+            )),
+            Ok(()) => Err(disagreement("nothing is wrong with a state that failed")),
+        }
+    }
+
+    fn stored(&self, number: Number) -> Vec<u64> {
+        let mut words = vec![0; self.store.width()];
+        self.store.read(number, &mut words);
+        words
+    }
+
+    fn find_start(&mut self, number: Number, starts: &[Instance]) -> Result<(Instance, Vec<Value>), Refusal> {
+        let wanted = self.stored(number);
+        for start in starts {
+            if let Ok(Some(state)) = self.stepper.start(start)
+                && self.key(&state) == wanted
+            {
+                return Ok((start.clone(), state));
+            }
+        }
+        Err(disagreement("a start state cannot be made again"))
+    }
+
+    fn find_step(&mut self, state: &[Value], number: Number) -> Result<Step, Refusal> {
+        let wanted = self.stored(number);
+        for rule in self.stepper.enabled(state) {
+            if let Some(next) = self.stepper.fire(state, &rule)
+                && self.key(&next) == wanted
+            {
+                return Ok(Step { rule, state: next });
+            }
+        }
+        Err(disagreement("a step cannot be made again"))
+    }
+
+    /// What is stored for a state.
+    fn key(&mut self, state: &[Value]) -> Vec<u64> {
+        let layout = &self.plan.program.layout;
+        let mut words = vec![0; layout.masks.len()];
+        lay_out(self.plan.model, layout, state, &mut words);
+        self.plan.multisets.sort(&mut words);
+        if let Some(canonical) = &mut self.canonical {
+            canonical.canonicalise(&mut words);
+        }
+        let mut packed = vec![0; self.plan.packer.words()];
+        self.plan.packer.pack(&words, &mut packed);
+        match self.plan.is_compact {
+            true => fingerprint(&packed).to_vec(),
+            false => packed,
+        }
+    }
+}
+
+/// Writes a state as compiled code has it.
+pub(crate) fn lay_out(model: &crate::Model, layout: &Layout, state: &[Value], words: &mut [u64]) {
+    let bytes = bytes_of_mut(words);
+    for ((value, global), &at) in state.iter().zip(&model.globals).zip(&layout.globals) {
+        write(&model.types, layout, global.type_id, value, &mut bytes[at as usize..]);
+    }
+}
+
+fn write(types: &Types, layout: &Layout, id: TypeId, value: &Value, bytes: &mut [u8]) {
+    let shape = layout.shape(id);
+    match (value, &types[id].kind) {
+        (Value::Parts(parts), TypeKind::Record(fields)) => {
+            for ((part, field), &at) in parts.iter().zip(fields).zip(&shape.fields) {
+                write(types, layout, field.type_id, part, &mut bytes[at as usize..]);
+            }
+        }
+        (Value::Parts(parts), TypeKind::Array { element, .. }) => {
+            for (number, part) in parts.iter().enumerate() {
+                let at = number * shape.stride as usize;
+                write(types, layout, *element, part, &mut bytes[at..]);
+            }
+        }
+        (Value::Elements(elements), TypeKind::Multiset { element, .. }) => {
+            for (number, each) in elements.iter().enumerate() {
+                if let Some(value) = each {
+                    let at = number * shape.stride as usize;
+                    bytes[at] = 1;
+                    write(types, layout, *element, value, &mut bytes[at + 1..]);
+                }
+            }
+        }
+        (Value::Simple(value), _) => {
+            let stored = (value.wrapping_sub(shape.low) as u64).wrapping_add(1);
+            let wide = shape.bytes as usize;
+            bytes[..wide].copy_from_slice(&stored.to_le_bytes()[..wide]);
+        }
+        _ => {}
+    }
+}

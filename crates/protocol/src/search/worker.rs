@@ -1,0 +1,448 @@
+//! One thread of a search: takes states, fires their rules, and adds what is new.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::options::Symmetry;
+use crate::compile::{Context, Program, status};
+use crate::model::{Model, PropertyKind};
+use crate::reference::Deadlock;
+use crate::state::store::{Full, NONE, Number, Seen, Store, Writer, fingerprint, hash};
+use crate::state::symmetry::Effort;
+use crate::state::{Canonical, Multisets, Packer};
+
+/// So many states wait to be looked up, so that their lookups wait for memory together.
+const BATCH: usize = 32;
+
+/// What went wrong at a state. The reference says what exactly.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Trouble {
+    /// A rule, a guard or a property of this state failed, or it is a deadlock.
+    At(Number),
+    /// A start state failed.
+    Start { index: usize, parameters: Vec<i64> },
+    /// The search was told to stop while the state was looked at.
+    Stopped,
+    /// There is no room for more.
+    Full(Full),
+    /// There may be no more states.
+    States,
+    /// States farther away are not looked at.
+    Depth,
+}
+
+type Worked<T> = Result<T, Trouble>;
+
+/// What all threads of a search share.
+pub(super) struct Plan<'m> {
+    pub model: &'m Model,
+    pub program: Program,
+    pub multisets: Multisets,
+    pub packer: Packer,
+    pub symmetry: Symmetry,
+    pub deadlock: Deadlock,
+    /// Whether only fingerprints are kept.
+    pub is_compact: bool,
+    pub states: u64,
+    /// How many bytes the store may take.
+    pub memory: u64,
+    /// How many threads there are.
+    pub workers: usize,
+    /// The properties that are assumed.
+    assumptions: Vec<usize>,
+    /// The properties that are checked.
+    checks: Vec<usize>,
+    has_priorities: bool,
+}
+
+impl<'m> Plan<'m> {
+    pub fn new(model: &'m Model, program: Program, options: &super::Options) -> Self {
+        let of_kind = |wanted: bool| {
+            let properties = model.properties.iter().enumerate();
+            let is_assumption = |p: &crate::model::Property| p.kind == PropertyKind::Assumption;
+            properties
+                .filter(|(_, property)| is_assumption(property) == wanted)
+                .map(|(index, _)| index)
+                .collect()
+        };
+        let first = model.rules.first().map_or(0, |rule| rule.priority);
+        Plan {
+            model,
+            multisets: Multisets::new(model, &program.layout),
+            packer: Packer::new(&program.layout),
+            program,
+            symmetry: options.symmetry,
+            deadlock: options.deadlock,
+            is_compact: options.compact,
+            states: options.states,
+            memory: options.memory.unwrap_or(u64::MAX),
+            workers: options.workers.max(1),
+            assumptions: of_kind(true),
+            checks: of_kind(false),
+            has_priorities: model.rules.iter().any(|rule| rule.priority != first),
+        }
+    }
+
+    pub fn canonical(&self) -> Option<Canonical> {
+        let effort = match self.symmetry {
+            Symmetry::Off => return None,
+            Symmetry::Fast => Effort::Fast,
+            Symmetry::Full => Effort::Full,
+        };
+        Canonical::new(self.model, &self.program.layout, effort)
+    }
+
+    /// Words of what is stored for a state.
+    pub fn width(&self) -> usize {
+        match self.is_compact {
+            true => 2,
+            false => self.packer.words(),
+        }
+    }
+}
+
+/// A state that waits to be looked up.
+#[derive(Clone, Copy)]
+struct Waiting {
+    hash: u64,
+    parent: Number,
+}
+
+/// One thread of a search.
+pub(super) struct Worker<'p, 'm> {
+    plan: &'p Plan<'m>,
+    store: &'p Store,
+    context: Box<Context>,
+    canonical: Option<Canonical>,
+    pub writer: Writer,
+    /// The state that is looked at.
+    state: Vec<u64>,
+    packed: Vec<u64>,
+    /// The states that wait, unpacked, and as they are stored.
+    next: Vec<u64>,
+    keys: Vec<u64>,
+    packed_next: Vec<u64>,
+    waiting: Vec<Waiting>,
+    scratch: Vec<u64>,
+    pub rules_fired: u64,
+    /// How many of them were told.
+    told: u64,
+    /// Packed states that were added, in order, if only fingerprints are stored.
+    pub queue: Vec<u64>,
+}
+
+impl<'p, 'm> Worker<'p, 'm> {
+    pub fn new(plan: &'p Plan<'m>, store: &'p Store, stop: Arc<AtomicBool>) -> Self {
+        let words = plan.program.layout.masks.len();
+        Worker {
+            plan,
+            store,
+            context: plan.program.context(stop),
+            canonical: plan.canonical(),
+            writer: store.writer(),
+            state: vec![0; words],
+            packed: vec![0; plan.packer.words()],
+            next: vec![0; words * BATCH],
+            keys: vec![0; plan.width() * BATCH],
+            packed_next: vec![0; plan.packer.words() * BATCH],
+            waiting: Vec::with_capacity(BATCH),
+            scratch: vec![0; words],
+            rules_fired: 0,
+            told: 0,
+            queue: Vec::new(),
+        }
+    }
+
+    /// How many rules were fired since this was last asked.
+    pub fn take_new_fired(&mut self) -> u64 {
+        let new = self.rules_fired.saturating_sub(self.told);
+        self.told = self.rules_fired;
+        new
+    }
+
+    pub fn hits(&self) -> &[u64] {
+        self.context.hits()
+    }
+
+    /// Counts from here on.
+    pub fn set_hits(&mut self, hits: &[u64]) {
+        self.context.hits_mut().copy_from_slice(hits);
+    }
+
+    /// Adds a start state, unless an assumption is false in it.
+    pub fn start(&mut self, index: usize, parameters: &[i64]) -> Worked<()> {
+        let trouble = || Trouble::Start {
+            index,
+            parameters: parameters.to_vec(),
+        };
+        let program = &self.plan.program;
+        let words = program.layout.masks.len();
+        self.next[..words].fill(0);
+        let started = program.start(index, &mut self.next[..words], &mut self.context, parameters);
+        match started {
+            status::DONE => {}
+            status::ASSUMPTION => return Ok(()),
+            status::FAULT => return Err(trouble()),
+            _ => return Err(Trouble::Stopped),
+        }
+        let point = self.plan.model.startstates[index].point.0 as usize;
+        self.context.hits_mut()[point] += 1;
+        self.settle_next();
+        self.wait(NONE);
+        // A fault in an assumption is told of how the state is made: it was not added.
+        match self.flush() {
+            Err(Trouble::At(NONE)) => Err(trouble()),
+            other => other,
+        }
+    }
+
+    /// Sorts the multisets of the state that was just made.
+    fn settle_next(&mut self) {
+        let words = self.plan.program.layout.masks.len();
+        let at = self.waiting.len() * words;
+        let next = &mut self.next[at..at + words];
+        if !self.plan.multisets.is_empty() {
+            self.plan.multisets.sort(next);
+        }
+    }
+
+    /// Puts the state that was just made among those that wait.
+    fn wait(&mut self, parent: Number) {
+        let words = self.plan.program.layout.masks.len();
+        let (number, width) = (self.waiting.len(), self.plan.width());
+        let next = &mut self.next[number * words..(number + 1) * words];
+        if let Some(canonical) = &mut self.canonical {
+            canonical.canonicalise(next);
+        }
+        let packed_words = self.plan.packer.words();
+        let key = &mut self.keys[number * width..(number + 1) * width];
+        if self.plan.is_compact {
+            let packed = &mut self.packed_next[number * packed_words..(number + 1) * packed_words];
+            self.plan.packer.pack(next, packed);
+            key.copy_from_slice(&fingerprint(packed));
+        } else {
+            self.plan.packer.pack(next, key);
+        }
+        let hash = hash(key);
+        self.waiting.push(Waiting { hash, parent });
+    }
+
+    /// Looks at a state: fires all its rules. What is new is added now or later: see
+    /// [`Worker::flush`]. If only fingerprints are stored, `packed` is the state itself.
+    pub fn expand(&mut self, number: Number, packed: Option<&[u64]>) -> Worked<()> {
+        match packed {
+            Some(packed) => self.packed.copy_from_slice(packed),
+            None => self.store.read(number, &mut self.packed),
+        }
+        self.plan.packer.unpack(&self.packed, &mut self.state);
+        let before = self.rules_fired;
+        let mut looked_at = self.scan();
+        if looked_at == status::DONE {
+            let (enabled, used) = self.context.take_enabled();
+            let fired = self.fire_all(number, &enabled[..used]);
+            self.context.put_back(enabled);
+            looked_at = fired?;
+        }
+        if looked_at == status::DONE {
+            return Ok(());
+        }
+        // What was found before comes first.
+        self.flush()?;
+        match looked_at {
+            status::FAULT => Err(Trouble::At(number)),
+            _ => {
+                // The state will be looked at again.
+                self.rules_fired = before;
+                Err(Trouble::Stopped)
+            }
+        }
+    }
+
+    /// Finds all enabled instances.
+    fn scan(&mut self) -> i64 {
+        let program = &self.plan.program;
+        if program.guards_write {
+            self.context.save(&self.state);
+        }
+        self.context.forget();
+        for rule in 0..program.rules.len() {
+            match program.scan(rule, &mut self.state, &mut self.context) {
+                status::DONE => {}
+                other => return other,
+            }
+        }
+        status::DONE
+    }
+
+    /// Fires all enabled instances with the least priority. A deadlock counts as a fault.
+    fn fire_all(&mut self, number: Number, enabled: &[i64]) -> Worked<i64> {
+        let plan = self.plan;
+        let program = &plan.program;
+        let words = program.layout.masks.len();
+        let least = match plan.has_priorities {
+            true => self.least_priority(enabled),
+            false => None,
+        };
+        let (mut is_left, mut is_stuck) = (false, true);
+        let mut rest = enabled;
+        while let Some((&rule, after)) = rest.split_first() {
+            let rule = rule as usize;
+            let (parameters, after) = after.split_at(program.rules[rule].parameters);
+            rest = after;
+            if least.is_some_and(|least| plan.model.rules[rule].priority != least) {
+                continue;
+            }
+            if self.waiting.len() == BATCH {
+                self.flush()?;
+            }
+            let at = self.waiting.len() * words;
+            let next = &mut self.next[at..at + words];
+            next.copy_from_slice(&self.state);
+            match program.fire(rule, next, &mut self.context, parameters) {
+                status::DONE => {}
+                status::ASSUMPTION => continue,
+                other => return Ok(other),
+            }
+            is_stuck = false;
+            self.rules_fired += 1;
+            let point = plan.model.rules[rule].point.0 as usize;
+            self.context.hits_mut()[point] += 1;
+            self.settle_next();
+            if self.next[at..at + words] != self.state[..] {
+                is_left = true;
+                self.wait(number);
+            }
+        }
+        let is_deadlock = match plan.deadlock {
+            Deadlock::Stuttering => !is_left,
+            Deadlock::Stuck => is_stuck,
+            Deadlock::Off => false,
+        };
+        Ok(match is_deadlock {
+            true => status::FAULT,
+            false => status::DONE,
+        })
+    }
+
+    fn least_priority(&self, enabled: &[i64]) -> Option<i64> {
+        let mut least = None;
+        let mut rest = enabled;
+        while let Some((&rule, after)) = rest.split_first() {
+            let priority = self.plan.model.rules[rule as usize].priority;
+            least = Some(least.map_or(priority, |least: i64| least.min(priority)));
+            rest = &after[self.plan.program.rules[rule as usize].parameters..];
+        }
+        least
+    }
+
+    /// Looks up the states that wait, and adds and checks those that are new.
+    pub fn flush(&mut self) -> Worked<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let store = self.store;
+        let room = BATCH * (self.plan.workers + 1);
+        let seen = loop {
+            let seen = store.seen();
+            if seen.has_room(room) {
+                break seen;
+            }
+            drop(seen);
+            let allowed = self.plan.memory;
+            store
+                .make_room(room, allowed, self.plan.workers)
+                .map_err(Trouble::Full)?;
+        };
+        // All entries are fetched before any is used, then all states that they may be for: the
+        // processor waits for many of them at a time.
+        let mut entries = [0; BATCH];
+        for (entry, waiting) in entries.iter_mut().zip(&self.waiting) {
+            *entry = seen.fetch(waiting.hash);
+        }
+        let fetched = entries.iter().zip(&self.waiting);
+        let fetched = fetched.fold(0, |fetched, (&entry, waiting)| {
+            fetched ^ seen.fetch_state(entry, waiting.hash)
+        });
+        std::hint::black_box(fetched);
+        let mut result = Ok(());
+        for number in 0..self.waiting.len() {
+            result = self.look_up(&seen, number);
+            if result.is_err() {
+                break;
+            }
+        }
+        self.waiting.clear();
+        store.settle(&mut self.writer);
+        if result.is_ok() && store.bytes() > self.plan.memory {
+            return Err(Trouble::Full(Full::Memory));
+        }
+        result
+    }
+
+    fn look_up(&mut self, seen: &Seen<'_>, number: usize) -> Worked<()> {
+        let width = self.plan.width();
+        let Waiting { hash, parent } = self.waiting[number];
+        let key = number * width..(number + 1) * width;
+        if !self.plan.assumptions.is_empty() {
+            let is_known = seen.find(&self.keys[key.clone()], hash).is_some();
+            if is_known || !self.is_assumed(number, parent)? {
+                return Ok(());
+            }
+        }
+        let key = &self.keys[key];
+        if self.store.count() + self.writer.uncounted() >= self.plan.states {
+            return match seen.find(key, hash) {
+                Some(_) => Ok(()),
+                None => Err(Trouble::States),
+            };
+        }
+        self.writer.set_parent(parent);
+        let added = seen.add(key, hash, &mut self.writer).map_err(Trouble::Full)?;
+        let Some(new) = added else { return Ok(()) };
+        if self.plan.is_compact {
+            let words = self.plan.packer.words();
+            let packed = &self.packed_next[number * words..(number + 1) * words];
+            self.queue.extend_from_slice(packed);
+        }
+        self.check(number, new)
+    }
+
+    /// Whether all assumptions hold in a state that waits.
+    fn is_assumed(&mut self, number: usize, parent: Number) -> Worked<bool> {
+        for &property in &self.plan.assumptions {
+            match self.property(property, number) {
+                status::TRUE => {}
+                status::DONE => return Ok(false),
+                status::FAULT => return Err(Trouble::At(parent)),
+                _ => return Err(Trouble::Stopped),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Checks a new state.
+    fn check(&mut self, number: usize, new: Number) -> Worked<()> {
+        for &property in &self.plan.checks {
+            let is_cover = self.plan.model.properties[property].kind == PropertyKind::Cover;
+            match self.property(property, number) {
+                status::TRUE => {}
+                status::DONE if is_cover => {}
+                status::DONE | status::FAULT => return Err(Trouble::At(new)),
+                _ => return Err(Trouble::Stopped),
+            }
+        }
+        Ok(())
+    }
+
+    /// Evaluates a property in a state that waits, which stays as it is.
+    fn property(&mut self, property: usize, number: usize) -> i64 {
+        let words = self.plan.program.layout.masks.len();
+        let state = &mut self.next[number * words..(number + 1) * words];
+        let program = &self.plan.program;
+        if !program.property_writes[property] {
+            return program.property(property, state, &mut self.context);
+        }
+        self.scratch.copy_from_slice(state);
+        program.property(property, &mut self.scratch, &mut self.context)
+    }
+}

@@ -1,0 +1,457 @@
+//! All states that were found: written once, compared often, by several threads at a time.
+//!
+//! States are written side by side in blocks, each of which belongs to one thread, and are never
+//! moved. A flat table finds them: each entry is the number of a state with 32 bits of its hash.
+//! Whoever wants to add a state writes it to its own block first and then tries to put its number
+//! into the table; if another thread was faster, the place in the block is used for the next one.
+//! The table grows when it is nearly full, while nobody uses it.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{OnceLock, RwLock, RwLockReadGuard};
+
+/// The number of a state.
+pub(crate) type Number = u32;
+
+/// No state.
+pub(crate) const NONE: Number = u32::MAX;
+
+/// A block takes about this many bytes.
+const BLOCK_BYTES: usize = 1 << 16;
+
+/// How many blocks are in a shelf.
+const SHELF: usize = 1 << 12;
+
+/// The table is at most this full, in tenths.
+const FULL_TENTHS: usize = 8;
+
+/// States of one thread.
+struct Block {
+    words: Box<[AtomicU64]>,
+    /// The state that each was reached from.
+    parents: Box<[AtomicU32]>,
+    used: AtomicU32,
+}
+
+type Shelf = Box<[OnceLock<Block>]>;
+
+/// All states that were found.
+pub(crate) struct Store {
+    /// Words of one state.
+    width: usize,
+    /// States of one block, as a power of 2.
+    block_bits: u32,
+    shelves: Box<[OnceLock<Shelf>]>,
+    next_block: AtomicU32,
+    table: RwLock<Vec<AtomicU64>>,
+    /// How many states there are.
+    count: AtomicU64,
+    bytes: AtomicU64,
+    most_bytes: AtomicU64,
+}
+
+/// Where a thread writes the states that it adds.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    next: Number,
+    end: Number,
+    /// The states that it added since it was last asked.
+    added: Vec<std::ops::Range<Number>>,
+    parent: Number,
+    /// How many of them are not counted yet.
+    uncounted: u64,
+}
+
+/// The table while it does not grow.
+pub(crate) struct Seen<'s> {
+    store: &'s Store,
+    table: RwLockReadGuard<'s, Vec<AtomicU64>>,
+    shift: u32,
+}
+
+/// There is no memory or no number left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Full {
+    Memory,
+    Numbers,
+}
+
+/// The hash of a packed state.
+pub(crate) fn hash(words: &[u64]) -> u64 {
+    const FACTORS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93];
+    let mut hash = 0x2545_f491_4f6c_dd1d_u64;
+    for &word in words {
+        hash = folded(hash ^ word, FACTORS[0]);
+    }
+    folded(hash, FACTORS[1])
+}
+
+/// Both halves of a product, mixed.
+fn folded(left: u64, right: u64) -> u64 {
+    let product = u128::from(left) * u128::from(right);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+/// 128 bits that stand for a state if only fingerprints are kept. Independent of [`hash`] enough:
+/// other factors, and each half with its own.
+pub(crate) fn fingerprint(words: &[u64]) -> [u64; 2] {
+    let mut halves = [0x6a09_e667_f3bc_c908_u64, 0xbb67_ae85_84ca_a73b];
+    for &word in words {
+        halves[0] = folded(halves[0] ^ word, 0xa076_1d64_78bd_642f).wrapping_add(halves[1]);
+        halves[1] = folded(halves[1].rotate_left(29) ^ word, 0xe703_7ed1_a0b4_28db) ^ halves[0];
+    }
+    [
+        folded(halves[0], 0x8ebc_6af0_9c88_c6e3),
+        folded(halves[1] ^ halves[0], 0x5899_65cc_7537_4cc3),
+    ]
+}
+
+fn zeros(many: usize) -> Result<Vec<AtomicU64>, Full> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(many).map_err(|_| Full::Memory)?;
+    all.resize_with(many, AtomicU64::default);
+    Ok(all)
+}
+
+impl Store {
+    /// A store for states of this many words.
+    pub fn new(width: usize) -> Store {
+        let states = (BLOCK_BYTES / (8 * width)).max(4);
+        let block_bits = states.ilog2();
+        let shelves = (1_usize << 32 >> block_bits).div_ceil(SHELF);
+        let table = 1 << 12;
+        let mut store = Store {
+            width,
+            block_bits,
+            shelves: std::iter::repeat_with(OnceLock::new).take(shelves).collect(),
+            next_block: AtomicU32::new(0),
+            table: RwLock::new(Vec::new()),
+            count: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            most_bytes: AtomicU64::new(0),
+        };
+        store.table = RwLock::new(zeros(table).unwrap_or_default());
+        store.charge(8 * table as u64);
+        store
+    }
+
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes it takes now.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes it took at most.
+    pub fn most_bytes(&self) -> u64 {
+        self.most_bytes.load(Ordering::Relaxed)
+    }
+
+    pub fn writer(&self) -> Writer {
+        Writer {
+            next: 0,
+            end: 0,
+            added: Vec::new(),
+            parent: NONE,
+            uncounted: 0,
+        }
+    }
+
+    /// Counts what a writer added.
+    pub fn settle(&self, writer: &mut Writer) {
+        let added = std::mem::take(&mut writer.uncounted);
+        if added > 0 {
+            self.count.fetch_add(added, Ordering::Relaxed);
+        }
+    }
+
+    fn charge(&self, bytes: u64) {
+        let now = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.most_bytes.fetch_max(now, Ordering::Relaxed);
+    }
+
+    fn block(&self, number: Number) -> &Block {
+        let block = (number >> self.block_bits) as usize;
+        let shelf = self.shelves[block / SHELF].get();
+        match shelf.and_then(|shelf| shelf[block % SHELF].get()) {
+            Some(block) => block,
+            None => unreachable!("state {number} was never added"),
+        }
+    }
+
+    fn within_block(&self, number: Number) -> usize {
+        (number & ((1 << self.block_bits) - 1)) as usize
+    }
+
+    /// A block of its own for a thread.
+    fn open_block(&self, writer: &mut Writer) -> Result<(), Full> {
+        let block = self.next_block.fetch_add(1, Ordering::Relaxed);
+        // The last block is not used, so that no state has the number that means none.
+        if u64::from(block) + 1 >= 1 << (32 - self.block_bits) {
+            self.next_block.fetch_sub(1, Ordering::Relaxed);
+            return Err(Full::Numbers);
+        }
+        let states = 1_usize << self.block_bits;
+        let made = Block {
+            words: zeros(states * self.width)?.into(),
+            parents: std::iter::repeat_with(|| AtomicU32::new(NONE))
+                .take(states)
+                .collect(),
+            used: AtomicU32::new(0),
+        };
+        self.charge((states * (8 * self.width + 4)) as u64);
+        let shelf = self.shelves[block as usize / SHELF]
+            .get_or_init(|| std::iter::repeat_with(OnceLock::new).take(SHELF).collect());
+        let _ = shelf[block as usize % SHELF].set(made);
+        writer.next = block << self.block_bits;
+        writer.end = (block + 1) << self.block_bits;
+        writer.added.push(writer.next..writer.next);
+        Ok(())
+    }
+
+    /// The words of a state.
+    pub fn read(&self, number: Number, words: &mut [u64]) {
+        let block = self.block(number);
+        let start = self.within_block(number) * self.width;
+        for (word, stored) in words.iter_mut().zip(&block.words[start..]) {
+            *word = stored.load(Ordering::Relaxed);
+        }
+    }
+
+    /// The state that a state was reached from first, if it is not a start state.
+    pub fn parent(&self, number: Number) -> Option<Number> {
+        let parent = self.block(number).parents[self.within_block(number)].load(Ordering::Relaxed);
+        (parent != NONE).then_some(parent)
+    }
+
+    /// The table, to find states and to add some.
+    pub fn seen(&self) -> Seen<'_> {
+        let table = match self.table.read() {
+            Ok(table) => table,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        let shift = 64 - table.len().ilog2();
+        Seen {
+            store: self,
+            table,
+            shift,
+        }
+    }
+
+    fn is_crowded(&self, entries: usize, more: usize) -> bool {
+        (self.count() as usize + more) * 10 >= entries * FULL_TENTHS
+    }
+
+    /// Makes the table larger if `more` states could make it too full. `allowed` is how many bytes
+    /// the store may take.
+    pub fn make_room(&self, more: usize, allowed: u64, threads: usize) -> Result<(), Full> {
+        let mut table = match self.table.write() {
+            Ok(table) => table,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        let mut entries = table.len();
+        while self.is_crowded(entries, more) {
+            entries *= 2;
+        }
+        if entries == table.len() {
+            return Ok(());
+        }
+        let (old, new) = (8 * table.len() as u64, 8 * entries as u64);
+        if self.bytes() + new > allowed {
+            return Err(Full::Memory);
+        }
+        let larger = zeros(entries)?;
+        self.charge(new);
+        self.refill(&larger, threads);
+        *table = larger;
+        self.bytes.fetch_sub(old, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Puts the numbers of all states into an empty table.
+    fn refill(&self, table: &[AtomicU64], threads: usize) {
+        let blocks = self.next_block.load(Ordering::Relaxed);
+        let next = AtomicU32::new(0);
+        let work = || {
+            let mut words = vec![0; self.width];
+            loop {
+                let block = next.fetch_add(1, Ordering::Relaxed);
+                if block >= blocks {
+                    return;
+                }
+                let first = block << self.block_bits;
+                let used = self.block(first).used.load(Ordering::Acquire);
+                for number in first..first + used {
+                    self.read(number, &mut words);
+                    place(table, hash(&words), number);
+                }
+            }
+        };
+        if threads < 2 || self.count() < 1 << 16 {
+            return work();
+        }
+        std::thread::scope(|scope| {
+            (1..threads).for_each(|_| {
+                scope.spawn(work);
+            });
+            work();
+        });
+    }
+
+    /// All states, in blocks of numbers.
+    pub fn numbers(&self) -> impl Iterator<Item = std::ops::Range<Number>> {
+        let blocks = self.next_block.load(Ordering::Relaxed);
+        (0..blocks).map(|block| {
+            let first = block << self.block_bits;
+            first..first + self.block(first).used.load(Ordering::Acquire)
+        })
+    }
+}
+
+fn entry(hash: u64, number: Number) -> u64 {
+    hash << 32 | (u64::from(number) + 1)
+}
+
+/// Puts a number into the first free entry.
+fn place(table: &[AtomicU64], hash: u64, number: Number) {
+    let entry = entry(hash, number);
+    let mut at = (hash >> (64 - table.len().ilog2())) as usize;
+    while table[at]
+        .compare_exchange(0, entry, Ordering::Relaxed, Ordering::Relaxed)
+        .is_err()
+    {
+        at = (at + 1) & (table.len() - 1);
+    }
+}
+
+impl Writer {
+    /// The states that were added since this was last asked, in order.
+    pub fn take_added(&mut self) -> Vec<std::ops::Range<Number>> {
+        let next = self.next;
+        let mut added = std::mem::take(&mut self.added);
+        added.retain(|range| !range.is_empty());
+        if self.next < self.end {
+            self.added.push(next..next);
+        }
+        added
+    }
+
+    /// How many it added since they were last counted.
+    pub fn uncounted(&self) -> u64 {
+        self.uncounted
+    }
+
+    /// The state that those added next are reached from.
+    pub fn set_parent(&mut self, parent: Number) {
+        self.parent = parent;
+    }
+}
+
+impl Seen<'_> {
+    /// Whether so many more states fit.
+    pub fn has_room(&self, more: usize) -> bool {
+        !self.store.is_crowded(self.table.len(), more)
+    }
+
+    /// The first entry for a hash, fetched early so that several wait for memory at once.
+    pub fn fetch(&self, hash: u64) -> u64 {
+        self.table[(hash >> self.shift) as usize].load(Ordering::Relaxed)
+    }
+
+    /// A word of the state that an entry may be for, fetched early.
+    pub fn fetch_state(&self, entry: u64, hash: u64) -> u64 {
+        if entry == 0 || (entry >> 32) as u32 != hash as u32 {
+            return 0;
+        }
+        let number = (entry as u32) - 1;
+        let block = self.store.block(number);
+        block.words[self.store.within_block(number) * self.store.width].load(Ordering::Relaxed)
+    }
+
+    fn is_state(&self, number: Number, words: &[u64]) -> bool {
+        let block = self.store.block(number);
+        let start = self.store.within_block(number) * self.store.width;
+        let stored = &block.words[start..start + words.len()];
+        let mut stored = stored.iter().zip(words);
+        stored.all(|(stored, &word)| stored.load(Ordering::Relaxed) == word)
+    }
+
+    /// The number of a state, if it was found before.
+    pub fn find(&self, words: &[u64], hash: u64) -> Option<Number> {
+        let mut at = (hash >> self.shift) as usize;
+        loop {
+            let entry = self.table[at].load(Ordering::Acquire);
+            if entry == 0 {
+                return None;
+            }
+            let number = (entry as u32).wrapping_sub(1);
+            if (entry >> 32) as u32 == hash as u32 && self.is_state(number, words) {
+                return Some(number);
+            }
+            at = (at + 1) & (self.table.len() - 1);
+        }
+    }
+
+    /// Adds a state, unless it was found before. There must be room.
+    pub fn add(&self, words: &[u64], hash: u64, writer: &mut Writer) -> Result<Option<Number>, Full> {
+        let mut at = (hash >> self.shift) as usize;
+        let mut is_written = false;
+        loop {
+            let mut found = self.table[at].load(Ordering::Acquire);
+            if found == 0 {
+                if !is_written {
+                    self.write(words, writer)?;
+                    is_written = true;
+                }
+                let number = writer.next;
+                match self.table[at].compare_exchange(
+                    0,
+                    entry(hash, number),
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                ) {
+                    Ok(_) => {
+                        self.keep(writer);
+                        return Ok(Some(number));
+                    }
+                    Err(other) => found = other,
+                }
+            }
+            let number = (found as u32).wrapping_sub(1);
+            if (found >> 32) as u32 == hash as u32 && self.is_state(number, words) {
+                return Ok(None);
+            }
+            at = (at + 1) & (self.table.len() - 1);
+        }
+    }
+
+    fn write(&self, words: &[u64], writer: &mut Writer) -> Result<(), Full> {
+        if writer.next == writer.end {
+            self.store.open_block(writer)?;
+        }
+        let block = self.store.block(writer.next);
+        let within = self.store.within_block(writer.next);
+        let start = within * self.store.width;
+        for (stored, &word) in block.words[start..].iter().zip(words) {
+            stored.store(word, Ordering::Relaxed);
+        }
+        block.parents[within].store(writer.parent, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn keep(&self, writer: &mut Writer) {
+        let block = self.store.block(writer.next);
+        let used = self.store.within_block(writer.next) as u32 + 1;
+        block.used.store(used, Ordering::Release);
+        writer.next += 1;
+        if let Some(range) = writer.added.last_mut() {
+            range.end = writer.next;
+        }
+        writer.uncounted += 1;
+    }
+}

@@ -1,0 +1,54 @@
+//! Both engines on the same model, which must agree.
+
+use fencepost_protocol::reference;
+use fencepost_protocol::search::{self, Symmetry};
+use fencepost_protocol::{Limits, Model};
+
+/// What the compiled search finds with the reference's options.
+#[track_caller]
+pub fn compiled(model: &Model, options: &reference::Options, workers: usize) -> search::Report {
+    let options = search::Options {
+        deadlock: options.deadlock,
+        symmetry: match options.symmetry {
+            reference::Symmetry::Off => Symmetry::Off,
+            reference::Symmetry::Exhaustive => Symmetry::Full,
+        },
+        states: options.states,
+        time: options.time,
+        rounds: options.rounds,
+        workers,
+        coverage: true,
+        ..search::Options::default()
+    };
+    match search::search(model, &options, &()) {
+        Ok(report) => report,
+        Err(refusal) => panic!("{refusal}\n{}", model.source),
+    }
+}
+
+/// What both find. One thread finds states in the same order, so that errors are the same; but
+/// it may have fired more rules when it sees one.
+#[track_caller]
+pub fn search(model: &Model, options: &reference::Options) -> reference::Report {
+    let expected = reference::search(model, options);
+    let found = compiled(model, options, 1);
+    assert_eq!(found.verdict, expected.verdict, "{}", model.source);
+    assert_eq!(found.states, expected.states, "{}", model.source);
+    let length = |trace: &Option<reference::trace::Trace>| trace.as_ref().map(|t| t.steps.len());
+    assert_eq!(length(&found.trace), length(&expected.trace), "{}", model.source);
+    if expected.verdict == reference::Verdict::NoError {
+        let of_found = (found.rules_fired, found.depth, found.hits);
+        let of_expected = (expected.rules_fired, expected.depth, expected.hits.clone());
+        assert_eq!(of_found, of_expected, "{}", model.source);
+    }
+    expected
+}
+
+/// Reads a model that has no mistakes.
+#[track_caller]
+pub fn model(text: &str) -> Model {
+    match Model::read(text.as_bytes(), &[], &Limits::default()) {
+        Ok(model) => model,
+        Err(error) => panic!("{}", error.render("model.m")),
+    }
+}

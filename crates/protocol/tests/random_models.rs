@@ -1,0 +1,81 @@
+//! Random models: the compiled search and the reference agree on everything they count.
+//!
+//! `FENCEPOST_SEED` and `FENCEPOST_MODELS` choose others and more.
+
+mod both;
+mod generate;
+
+use both::{compiled, model, search};
+use fencepost_protocol::reference::{Bound, Deadlock, Options, Symmetry, Verdict};
+use generate::Generator;
+
+fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(number) => number.parse().expect("a number"),
+        Err(_) => default,
+    }
+}
+
+fn options(symmetry: Symmetry, deadlock: Deadlock) -> Options {
+    Options {
+        symmetry,
+        deadlock,
+        states: 1500,
+        rounds: 20,
+        ..Options::default()
+    }
+}
+
+/// Whether a search said something that does not depend on the order in which it went.
+fn kind(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::NoError => "no error",
+        Verdict::Incomplete(Bound::States) => "many states",
+        Verdict::Incomplete(_) => "incomplete",
+        _ => "error",
+    }
+}
+
+#[test]
+fn both_engines_agree_on_random_models() {
+    let seed = number("FENCEPOST_SEED", 1);
+    let mut kinds = std::collections::BTreeMap::new();
+    for case in 0..number("FENCEPOST_MODELS", 400) {
+        let text = Generator::new(seed.wrapping_mul(1 << 32).wrapping_add(case), false).model();
+        let deadlock = [Deadlock::Stuttering, Deadlock::Stuck, Deadlock::Off][case as usize % 3];
+        let model = model(&text);
+        let report = search(&model, &options(Symmetry::Off, deadlock));
+        *kinds.entry(kind(&report.verdict)).or_insert(0) += 1;
+        if report.verdict == Verdict::NoError {
+            let two = compiled(&model, &options(Symmetry::Off, deadlock), 2);
+            let counts = (two.states, two.rules_fired, two.depth, two.hits);
+            let of_one = (report.states, report.rules_fired, report.depth, report.hits);
+            assert_eq!(counts, of_one, "{text}");
+        }
+    }
+    println!("{kinds:?}");
+    assert!(kinds["no error"] > 10 && kinds["error"] > 10, "{kinds:?}");
+}
+
+#[test]
+fn symmetric_states_are_counted_as_by_trying_all_permutations() {
+    let seed = number("FENCEPOST_SEED", 1);
+    let mut reduced = 0;
+    for case in 0..number("FENCEPOST_MODELS", 400) {
+        let text = Generator::new(seed.wrapping_mul(1 << 32).wrapping_add(case), true).model();
+        let model = model(&text);
+        let options = options(Symmetry::Exhaustive, Deadlock::Off);
+        let expected = fencepost_protocol::reference::search(&model, &options);
+        let found = compiled(&model, &options, 1);
+        assert_eq!(kind(&found.verdict), kind(&expected.verdict), "{text}");
+        if expected.verdict == Verdict::NoError {
+            let counts = (found.states, found.rules_fired, found.depth);
+            let wanted = (expected.states, expected.rules_fired, expected.depth);
+            assert_eq!(counts, wanted, "{text}");
+            let all = compiled(&model, &self::options(Symmetry::Off, Deadlock::Off), 1);
+            reduced += u64::from(all.states > found.states);
+        }
+    }
+    println!("{reduced} were reduced");
+    assert!(reduced > 10);
+}
