@@ -29,11 +29,17 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// A text as lines of at most `most` columns. Lines end after a space or a comma, if there is one.
+/// A text as lines of at most `most` columns. Lines end after a space or a comma if there is one, or
+/// between the parts of a long name.
 pub fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
-    for piece in text.split_inclusive([' ', ',']) {
+    let words = text.split_inclusive([' ', ',']);
+    let pieces = words.flat_map(|word| match word.trim_end().width() > most {
+        true => word.split_inclusive(['.', ']', '/']).collect(),
+        false => vec![word],
+    });
+    for piece in pieces {
         if !line.is_empty() && line.width() + piece.trim_end().width() > most {
             lines.push(std::mem::take(&mut line));
         }
@@ -64,6 +70,7 @@ mod tests {
         assert_eq!(wrapped("MOV [x],$1", 9), ["MOV [x],", "$1"]);
         assert_eq!(wrapped("abcdefgh", 3), ["abc", "def", "gh"]);
         assert_eq!(wrapped("変変変", 4), ["変変", "変"]);
+        assert_eq!(wrapped("a b.cdef.gh", 6), ["a b.", "cdef.", "gh"]);
         assert!(wrapped("", 4).is_empty());
     }
 }

@@ -8,11 +8,12 @@ use support::expect;
 use support::markup::{Element, elements};
 use support::protocol::Searched;
 
-const MODELS: [&str; 5] = [
+const MODELS: [&str; 6] = [
     "channels.m",
     "queues.m",
     "addresses.m",
     "virtual-channels.m",
+    "pairs.m",
     "plain.m",
 ];
 
@@ -98,6 +99,23 @@ fn a_multiset_per_receiver_needs_no_field_for_it() {
     // The only record of a node needs no name, and the parameter of a `choose` is an arrow.
     assert_eq!(flow.rows[1].notes[0].lines, ["asked: false → true"]);
     assert_eq!(flow.rows[2].name, "serve (n: HomeNode)");
+}
+
+#[test]
+fn an_array_over_pairs_goes_from_the_first_to_the_second() {
+    let flow = flow_of("pairs.m");
+    assert_eq!(columns(&flow), ["Proc_1", "Proc_2"]);
+    assert_eq!(
+        messages(&flow),
+        [
+            "Proc_1 Ping Proc_2: 1 → 2",
+            "Proc_2 Pong Proc_1: 2 → 3",
+            "Proc_1 Pong Proc_2: 3 → never",
+        ]
+    );
+    // How many messages there are is not said again.
+    let notes = flow.rows.iter().flat_map(|row| &row.notes);
+    assert!({ notes }.all(|note| note.node.is_none()), "{flow:?}");
 }
 
 #[test]

@@ -277,3 +277,17 @@ fn a_trace_has_changes_and_whole_states() {
     assert_eq!(second["state"]["answers"], 0);
     assert!(json::trace(&Searched::text("model.m", VACUOUS).checked()).is_none());
 }
+
+#[test]
+fn names_cannot_change_a_terminal() {
+    let text = "var x: 0..3; startstate \"s\u{1b}[2J\" x := 0; end;
+        rule \"a\u{1b}[31m\" x := x + 1; end; rule \"n\u{7}\" x = 9 ==> x := 0; end;
+        invariant \"i\u{1b}[31m\" x < 2;";
+    let searched = Searched::text("model.m", text);
+    let all = report(&searched.checked(), true, 100) + &coverage(&searched.checked(), 100);
+    // Only our own styles are left, and those are complete.
+    let all = plain(&all);
+    assert!(!all.contains(['\u{1b}', '\u{7}']), "{all:?}");
+    assert!(all.contains("1. a\u{fffd}[31m"), "{all}");
+    assert!(all.contains("rule `n\u{fffd}` never fired"), "{all}");
+}

@@ -8,7 +8,7 @@ use fencepost_protocol::vacuity::vacuous;
 use fencepost_protocol::{Model, Span};
 
 use super::Checked;
-use super::values::shortened;
+use super::values::{printable, shortened};
 use crate::style::{GOOD, HEADING, Styled, WARNING};
 use crate::text::{counted, grouped};
 
@@ -33,7 +33,7 @@ pub struct NeverSeen {
 impl NeverSeen {
     fn describe(&self, width: usize) -> String {
         let name = match &self.name {
-            Some(name) => format!(" `{name}`"),
+            Some(name) => format!(" `{}`", printable(name)),
             None => String::new(),
         };
         let said = match self.kind {

@@ -81,10 +81,20 @@ pub(crate) fn bag<'v>(
     shown.collect()
 }
 
+/// Text without what would change a terminal: names of rules may have any characters.
+pub(crate) fn printable(text: &str) -> String {
+    let shown = |letter: char| match letter.is_control() {
+        true => char::REPLACEMENT_CHARACTER,
+        false => letter,
+    };
+    text.chars().map(shown).collect()
+}
+
 /// At most so many columns of a text.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let text = printable(text);
     if text.width() <= most {
-        return text.to_owned();
+        return text;
     }
     let mut short = String::new();
     let mut width = 1;

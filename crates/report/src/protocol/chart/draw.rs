@@ -273,10 +273,11 @@ fn label(arrow: &Arrow, layout: &Layout) -> String {
         .any(|(number, row)| number % 2 == 0 && row.top <= top && top < row.top + row.height);
     let plate = if is_on_band { "band-plate" } else { "plate" };
     let mut at = top;
-    for (style, content) in [
-        (TextStyle::Message, &arrow.label),
-        (TextStyle::Details, &arrow.details),
-    ] {
+    let details = arrow.details.iter().map(|line| (TextStyle::Details, line));
+    for (style, content) in [(TextStyle::Message, &arrow.label)]
+        .into_iter()
+        .chain(details)
+    {
         if content.is_empty() {
             continue;
         }

@@ -249,8 +249,13 @@ impl<'v> Follower<'_, 'v> {
     }
 
     fn owner(&self, present: &Present<'_>) -> Option<String> {
-        let owner = self.sites[present.site].owner?;
+        let owner = self.sites[present.site].owner_type()?;
         Some(self.model.types.show(owner, present.owner?))
+    }
+
+    fn sender(&self, present: &Present<'_>) -> Option<String> {
+        let sender = self.sites[present.site].sender_type()?;
+        Some(self.model.types.show(sender, present.sender?))
     }
 
     /// A message that was not there before. `rule` is nothing at the start.
@@ -260,6 +265,9 @@ impl<'v> Follower<'_, 'v> {
         let home = || self.nodes.home.clone().unwrap_or_else(|| HOME.to_owned());
         let owner = || self.owner(&present).unwrap_or_else(home);
         let (from, to) = match (source, destination) {
+            (None, None) if site.sender.is_some() => {
+                (self.sender(&present).unwrap_or_else(home), owner())
+            }
             (None, None) => match rule.is_some_and(|rule| self.home_rules[rule]) {
                 true => (home(), owner()),
                 false => (owner(), home()),

@@ -13,6 +13,8 @@ use crate::protocol::values::shortened;
 const WIDEST_NOTE: f64 = 270.0;
 const WIDEST_RULE: f64 = 210.0;
 const WIDEST_LABEL: usize = 26;
+/// So many lines of what else a message says are shown.
+const MOST_DETAILS: usize = 3;
 /// So many lines of a note are shown.
 const MOST_LINES: usize = 10;
 /// How much room arrows have beside labels to go down.
@@ -63,7 +65,7 @@ pub(super) struct Arrow {
     /// The left end and the top of its label.
     pub label_at: (f64, f64),
     pub label: String,
-    pub details: String,
+    pub details: Vec<String>,
 }
 
 /// Everything, in coordinates that begin at the top left.
@@ -78,18 +80,26 @@ pub(super) struct Layout {
     pub arrows: Vec<Arrow>,
 }
 
+/// What else a message says, in some lines.
+fn detail_lines(message: &Message) -> Vec<String> {
+    let mut lines = wrapped(&message.details, WIDEST_LABEL - 1);
+    if lines.len() > MOST_DETAILS {
+        lines.truncate(MOST_DETAILS);
+        lines[MOST_DETAILS - 1].push('…');
+    }
+    lines
+}
+
 /// How wide the label of a message is.
 fn label_width(message: &Message) -> f64 {
     let label = TextStyle::Message.width(&shortened(&message.label, WIDEST_LABEL));
-    let details = TextStyle::Details.width(&shortened(&message.details, WIDEST_LABEL));
-    label.max(details) + 14.0
+    let details = detail_lines(message);
+    let details = details.iter().map(|line| TextStyle::Details.width(line));
+    details.fold(label, f64::max) + 14.0
 }
 
 fn label_height(message: &Message) -> f64 {
-    let details = match message.details.is_empty() {
-        true => 0.0,
-        false => TextStyle::Details.line_height(),
-    };
+    let details = detail_lines(message).len() as f64 * TextStyle::Details.line_height();
     TextStyle::Message.line_height() + details + 3.0
 }
 
@@ -320,6 +330,6 @@ fn arrow(
         is_received: message.received.is_some(),
         label_at: (left, departure - label_height(message)),
         label: shortened(&message.label, WIDEST_LABEL),
-        details: shortened(&message.details, WIDEST_LABEL),
+        details: detail_lines(message),
     }
 }

@@ -115,10 +115,11 @@ fn all_written(layout: &Layout) -> Vec<Written> {
     for arrow in &layout.arrows {
         let (left, top) = arrow.label_at;
         let mut at = top;
-        for (style, text) in [
-            (TextStyle::Message, &arrow.label),
-            (TextStyle::Details, &arrow.details),
-        ] {
+        let details = arrow.details.iter().map(|line| (TextStyle::Details, line));
+        for (style, text) in [(TextStyle::Message, &arrow.label)]
+            .into_iter()
+            .chain(details)
+        {
             if !text.is_empty() {
                 all.push((
                     [left, at, style.width(text), style.line_height()],

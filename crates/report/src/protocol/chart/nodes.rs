@@ -30,7 +30,8 @@ pub(super) fn nodes(model: &Model, sites: &[Site]) -> Nodes {
             let ends = [site.source, site.destination].into_iter().flatten();
             types.extend(ends.map(|field| fields[field].type_id));
         }
-        types.extend(site.owner);
+        types.extend(site.owner_type());
+        types.extend(site.sender_type());
     }
     if types.is_empty() {
         types.extend(most_indexed(model));
@@ -48,10 +49,9 @@ pub(super) fn nodes(model: &Model, sites: &[Site]) -> Nodes {
         TypeKind::Enum(members) if members.len() == 1 => Some(members[0].clone()),
         _ => None,
     });
-    let has_addresses = |site: &Site| site.source.is_some() || site.destination.is_some();
     let home = match (singles.next(), singles.next()) {
         (Some(single), None) => Some(single),
-        _ if !sites.is_empty() && !sites.iter().any(has_addresses) => Some(HOME.to_owned()),
+        _ if sites.iter().any(Site::is_between_node_and_home) => Some(HOME.to_owned()),
         _ => None,
     };
     let nameless = nameless(model, sites, &all);

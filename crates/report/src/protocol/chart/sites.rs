@@ -2,8 +2,9 @@
 //!
 //! A message is a record in a multiset, or in an array that has a node as index, with a field for the sender and one
 //! for the receiver; the node that the array is indexed by stands in for one of them. A
-//! record without such fields is a message if its type or variable is called so (`MSG`, `Chan1`), as in German's
-//! protocol: then it goes between the node and everything else, which is called home.
+//! record without such fields is a message if its type or variable is called so (`MSG`, `Chan1`). In an array over
+//! pairs of nodes it goes from the first to the second; in one over nodes, as in German's protocol, it goes between the
+//! node and everything else, which is called home.
 
 use fencepost_protocol::Model;
 use fencepost_protocol::model::types::{Field, TypeId, TypeKind};
@@ -45,8 +46,12 @@ pub(super) struct Site {
     pub source: Option<usize>,
     /// The field for the receiver.
     pub destination: Option<usize>,
-    /// The type of the array's index that is the node, if one is needed.
-    pub owner: Option<TypeId>,
+    /// The arrays around it, from the outside to the inside: the types of their indices.
+    pub indices: Vec<TypeId>,
+    /// Which of the indices is the node, if one is needed: where a message goes, or which node's it is.
+    pub owner: Option<usize>,
+    /// Which of the indices is the sender, in an array over pairs.
+    pub sender: Option<usize>,
     /// The field that says what kind of message it is.
     pub kind: Option<usize>,
 }
@@ -58,6 +63,8 @@ pub(super) struct Present<'v> {
     pub site: usize,
     /// The node whose place it is in.
     pub owner: Option<i64>,
+    /// The node that the place says has sent it.
+    pub sender: Option<i64>,
     /// The message.
     pub value: &'v Value,
 }
@@ -76,11 +83,32 @@ pub(super) fn sites(model: &Model) -> Vec<Site> {
         );
     }
     // Channels without addresses are guessed by their names, so they count only if there is nothing better.
-    let has_addresses = |site: &Site| site.source.is_some() || site.destination.is_some();
-    if found.iter().any(has_addresses) {
-        found.retain(has_addresses);
+    if found.iter().any(Site::has_addresses) {
+        found.retain(Site::has_addresses);
     }
     found
+}
+
+impl Site {
+    /// Whether messages say from where or to where they go.
+    pub(super) fn has_addresses(&self) -> bool {
+        self.source.is_some() || self.destination.is_some()
+    }
+
+    /// Whether messages have nothing but a place at a node, so that the other end must be guessed.
+    pub(super) fn is_between_node_and_home(&self) -> bool {
+        !self.has_addresses() && self.sender.is_none()
+    }
+
+    /// The type of the index that is the node.
+    pub(super) fn owner_type(&self) -> Option<TypeId> {
+        self.owner.map(|level| self.indices[level])
+    }
+
+    /// The type of the index that is the sender.
+    pub(super) fn sender_type(&self) -> Option<TypeId> {
+        self.sender.map(|level| self.indices[level])
+    }
 }
 
 fn look(
@@ -142,7 +170,9 @@ fn site(
         record,
         source,
         destination,
+        indices: indices.to_vec(),
         owner: None,
+        sender: None,
         kind,
     };
     let is_kept_apart = in_multiset || !indices.is_empty();
@@ -150,28 +180,45 @@ fn site(
         (Some(_), Some(_)) => is_kept_apart.then_some(site),
         (Some(field), None) | (None, Some(field)) => {
             let node = fields[field].type_id;
-            let mut owners = indices.iter().filter(|id| are_related(model, node, **id));
-            site.owner = Some(*owners.next()?);
+            let owner = { indices.iter() }.position(|id| are_related(model, node, *id));
+            site.owner = Some(owner?);
             Some(site)
         }
         (None, None) => {
             let record_name = model.types[record].name.as_deref().unwrap_or("");
             let is_called_so =
                 is_channel_word(record_name) || is_channel_word(&model.globals[global].name);
-            let mut owners = indices.iter().filter(|id| is_node_type(model, **id));
-            site.owner = Some(*owners.next()?);
+            let owner = indices.iter().position(|id| is_node_type(model, *id))?;
+            site.owner = Some(owner);
+            // Two plain ranges are more likely the places of a queue.
+            let is_named = |id: TypeId| model.types[id].name.is_some();
+            if let Some(next) = indices.get(owner + 1)
+                && are_related(model, indices[owner], *next)
+                && is_named(*next)
+            {
+                (site.sender, site.owner) = (Some(owner), Some(owner + 1));
+            }
             (is_called_so && kind.is_some()).then_some(site)
         }
     }
 }
 
+/// Whether one of the words of a name says so: `Chan1`, `ReqNet`, `in_queue`.
 fn is_channel_word(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let name = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '_');
-    let parts = name.split('_');
-    { parts }.any(|part| {
-        CHANNEL_WORDS.contains(&part) || CHANNEL_WORDS.contains(&part.trim_end_matches('s'))
-    })
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for letter in name.chars() {
+        let begins = !letter.is_alphabetic() || (was_lower && letter.is_uppercase());
+        if begins {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (letter.is_alphabetic(), words.last_mut()) {
+            word.extend(letter.to_lowercase());
+        }
+        was_lower = letter.is_lowercase();
+    }
+    let is_one = |word: &str| CHANNEL_WORDS.contains(&word);
+    { words.iter() }.any(|word| is_one(word) || is_one(word.trim_end_matches('s')))
 }
 
 /// Whether values of the type may be nodes.
@@ -201,7 +248,7 @@ pub(super) fn present<'v>(model: &Model, sites: &[Site], state: &'v [Value]) -> 
                 model,
                 site,
                 number,
-                owner: None,
+                keys: Vec::new(),
                 found: &mut found,
             };
             collector.collect(id, value);
@@ -214,7 +261,8 @@ struct Collector<'c, 'v> {
     model: &'c Model,
     site: &'c Site,
     number: usize,
-    owner: Option<i64>,
+    /// The indices on the way here.
+    keys: Vec<i64>,
     found: &'c mut Vec<Present<'v>>,
 }
 
@@ -236,15 +284,10 @@ impl<'v> Collector<'_, 'v> {
                 }
             }
             (TypeKind::Array { index, element }, Value::Parts(parts)) => {
-                let is_owner = self.site.owner == Some(*index) && self.owner.is_none();
                 for (key, part) in keys(&self.model.types, *index).zip(parts) {
-                    if is_owner {
-                        self.owner = Some(key);
-                    }
+                    self.keys.push(key);
                     self.collect(*element, part);
-                }
-                if is_owner {
-                    self.owner = None;
+                    self.keys.pop();
                 }
             }
             _ => {}
@@ -266,9 +309,11 @@ impl<'v> Collector<'_, 'v> {
     }
 
     fn note(&mut self, value: &'v Value) {
+        let key = |level: Option<usize>| self.keys.get(level?).copied();
         self.found.push(Present {
             site: self.number,
-            owner: self.owner,
+            owner: key(self.site.owner),
+            sender: key(self.site.sender),
             value,
         });
     }
@@ -286,6 +331,33 @@ pub(super) fn is_in_message(model: &Model, sites: &[Site], place: &Place) -> boo
         };
         types.push(at);
     }
-    let here = sites.iter().filter(|site| site.global == place.global);
-    { here }.any(|site| types.contains(&site.place))
+    let mut here = sites.iter().filter(|site| site.global == place.global);
+    let counts = counts_messages(model, place);
+    here.any(|site| types.contains(&site.place) || counts.contains(&site.place))
+}
+
+/// The types of what is beside a number in its record: a number beside messages counts them, or says where they begin.
+fn counts_messages(model: &Model, place: &Place) -> Vec<TypeId> {
+    let Some(Part::Field(record, number)) = place.parts.last() else {
+        return Vec::new();
+    };
+    let TypeKind::Record(fields) = &model.types[*record].kind else {
+        return Vec::new();
+    };
+    if !matches!(
+        model.types[fields[*number].type_id].kind,
+        TypeKind::Range(..)
+    ) {
+        return Vec::new();
+    }
+    let mut beside = Vec::new();
+    for field in fields {
+        let mut at = field.type_id;
+        beside.push(at);
+        while let TypeKind::Array { element, .. } = model.types[at].kind {
+            at = element;
+            beside.push(at);
+        }
+    }
+    beside
 }
