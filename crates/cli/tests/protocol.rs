@@ -378,3 +378,48 @@ fn compaction_says_what_may_be_missed() {
     let output = protocol("compact-text", COUNTER, &["--compact"]);
     assert!(stdout(&output).contains("states were missed with a probability of at most"));
 }
+
+#[test]
+fn a_search_is_saved_and_goes_on() {
+    let scratch = Scratch::new("protocol-checkpoint");
+    let (file, saved) = (scratch.path("model.m"), scratch.path("search.saved"));
+    let model = ENDLESS.replace("19", "4");
+    std::fs::write(&file, &model).expect("a file");
+    let (file, saved) = (file.as_str(), saved.as_str());
+    let cut = run(&[
+        "protocol",
+        file,
+        "--max-states",
+        "5000",
+        "--checkpoint",
+        saved,
+    ]);
+    assert_eq!(code(&cut), 3);
+    let told =
+        format!("saved with 5000 states; go on with: fencepost protocol {file} --resume {saved}");
+    assert!(stderr(&cut).contains(&told), "{}", stderr(&cut));
+    let rest = run(&["protocol", file, "--json", "--resume", saved]);
+    let object = last_object(&rest);
+    assert_eq!(object["verdict"], "no error");
+    assert_eq!(object["states"], 100_000);
+    assert_eq!(object["rules_fired"], 500_000);
+    assert_eq!(code(&rest), 0);
+
+    let other = run(&["protocol", file, "--resume", saved, "--deadlock", "off"]);
+    assert_eq!(code(&other), 2);
+    assert!(
+        stderr(&other).contains("other constants or options"),
+        "{}",
+        stderr(&other)
+    );
+    std::fs::write(saved, "not a search").expect("a file");
+    let damaged = run(&["protocol", file, "--resume", saved]);
+    assert_eq!(code(&damaged), 2);
+    assert!(
+        stderr(&damaged).contains("cannot be used"),
+        "{}",
+        stderr(&damaged)
+    );
+    let nowhere = run(&["protocol", file, "--checkpoint", "/no/such/folder/search"]);
+    assert_eq!(code(&nowhere), 2);
+}

@@ -264,7 +264,7 @@ fn a_search_goes_on_where_it_was_saved() {
                 break report;
             }
             saved = Some(keeper.saved.into_inner().expect("no panic"));
-            states *= 7;
+            states = states * 3 / 2 + 11;
             parts += 1;
         };
         assert!(parts > 2);

@@ -87,6 +87,18 @@ pub struct ProtocolArguments {
     #[arg(long, conflicts_with = "simulate", help_heading = "Search")]
     pub compact: bool,
 
+    /// Save the search in FILE when it ends early, and every now and then while it runs
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "dfs"], help_heading = "Search")]
+    pub checkpoint: Option<PathBuf>,
+
+    /// How often a search with --checkpoint is saved, such as 30s, 10m or 2h
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time, requires = "checkpoint", help_heading = "Search")]
+    pub checkpoint_every: Duration,
+
+    /// Go on with a search that --checkpoint saved; model, constants and options must be the same
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "dfs"], help_heading = "Search")]
+    pub resume: Option<PathBuf>,
+
     /// A value for a constant of the model; may be given several times
     #[arg(long = "const", value_name = "NAME=VALUE", value_parser = constant)]
     pub constants: Vec<(String, i64)>,
@@ -197,6 +209,7 @@ impl ProtocolArguments {
             memory: self.max_memory.map(|bytes| bytes as u64).or(memory),
             rounds: self.while_rounds,
             compact: self.compact,
+            saved_every: self.checkpoint.as_ref().map(|_| self.checkpoint_every),
             coverage: self.coverage,
         }
     }

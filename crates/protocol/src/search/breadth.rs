@@ -182,7 +182,14 @@ impl Breadth<'_, '_> {
         let next = AtomicUsize::new(0);
         let is_over = AtomicBool::new(false);
         let states: usize = level.iter().map(|chunk| chunk.numbers.len()).sum();
-        let work = |worker: &mut Worker<'_, '_>| self.work(worker, level, &next, &is_over);
+        let work = |worker: &mut Worker<'_, '_>| {
+            let (trouble, mut rest) = self.work(worker, level, &next, &is_over);
+            rest.extend(worker.take_unfinished().into_iter().map(|number| Chunk {
+                numbers: number..number + 1,
+                packed: None,
+            }));
+            (trouble, rest)
+        };
         let results: Vec<(Option<Trouble>, Vec<Chunk>)> = match workers {
             [one] => vec![work(one)],
             [one, ..] if states < FEW => vec![work(one)],

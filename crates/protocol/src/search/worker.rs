@@ -145,8 +145,16 @@ pub(super) struct Worker<'p, 'm> {
     packed_next: Vec<u64>,
     waiting: Vec<Waiting>,
     scratch: Vec<u64>,
+    /// How many rules were fired in states that were looked at to the end.
     pub rules_fired: u64,
-    /// How many of them were told.
+    /// How many rules were fired in the state that is looked at.
+    fired_here: u64,
+    /// The states that were looked at since states were last looked up, with how many rules were
+    /// fired in each.
+    recent: Vec<(Number, u64)>,
+    /// States that have to be looked at again, because what they lead to was not added.
+    unfinished: Vec<Number>,
+    /// How many of the rules fired were told.
     told: u64,
     /// Packed states that were added, in order, if only fingerprints are stored.
     pub queue: Vec<u64>,
@@ -169,6 +177,9 @@ impl<'p, 'm> Worker<'p, 'm> {
             waiting: Vec::with_capacity(BATCH),
             scratch: vec![0; words],
             rules_fired: 0,
+            fired_here: 0,
+            recent: Vec::new(),
+            unfinished: Vec::new(),
             told: 0,
             queue: Vec::new(),
         }
@@ -256,7 +267,7 @@ impl<'p, 'm> Worker<'p, 'm> {
             None => self.store.read(number, &mut self.packed),
         }
         self.plan.packer.unpack(&self.packed, &mut self.state);
-        let before = self.rules_fired;
+        self.fired_here = 0;
         let mut looked_at = self.scan();
         if looked_at == status::DONE {
             let (enabled, used) = self.context.take_enabled();
@@ -264,19 +275,30 @@ impl<'p, 'm> Worker<'p, 'm> {
             self.context.put_back(enabled);
             looked_at = fired?;
         }
-        if looked_at == status::DONE {
-            return Ok(());
+        if looked_at != status::DONE {
+            // What was found before comes first.
+            self.flush()?;
+            return Err(match looked_at {
+                status::FAULT => {
+                    self.rules_fired += self.fired_here;
+                    Trouble::At(number)
+                }
+                _ => Trouble::Stopped,
+            });
         }
-        // What was found before comes first.
-        self.flush()?;
-        match looked_at {
-            status::FAULT => Err(Trouble::At(number)),
-            _ => {
-                // The state will be looked at again.
-                self.rules_fired = before;
-                Err(Trouble::Stopped)
-            }
+        if self.plan.is_compact {
+            // Otherwise the states that have to be looked at again would have to be kept.
+            self.flush()?;
+        } else {
+            self.recent.push((number, self.fired_here));
         }
+        self.rules_fired += self.fired_here;
+        Ok(())
+    }
+
+    /// States that have to be looked at again if the search goes on.
+    pub fn take_unfinished(&mut self) -> Vec<Number> {
+        std::mem::take(&mut self.unfinished)
     }
 
     /// Finds all enabled instances.
@@ -325,7 +347,7 @@ impl<'p, 'm> Worker<'p, 'm> {
                 other => return Ok(other),
             }
             is_stuck = false;
-            self.rules_fired += 1;
+            self.fired_here += 1;
             let point = plan.model.rules[rule].point.0 as usize;
             self.context.hits_mut()[point] += 1;
             self.settle_next();
@@ -388,16 +410,32 @@ impl<'p, 'm> Worker<'p, 'm> {
         let mut result = Ok(());
         for number in 0..self.waiting.len() {
             result = self.look_up(&seen, number);
-            if result.is_err() {
+            if let Err(trouble) = &result {
+                if !matches!(trouble, Trouble::At(_)) {
+                    self.leave_for_later(number);
+                }
                 break;
             }
         }
         self.waiting.clear();
+        self.recent.clear();
         store.settle(&mut self.writer);
         if result.is_ok() && store.bytes() > self.plan.memory {
             return Err(Trouble::Full(Full::Memory));
         }
         result
+    }
+
+    /// The states from which those that wait were reached, from this one on, will be looked at
+    /// again, and their rules count then.
+    fn leave_for_later(&mut self, first: usize) {
+        for &(number, fired) in &self.recent {
+            let is_waiting = |waiting: &Waiting| waiting.parent == number;
+            if self.waiting[first..].iter().any(is_waiting) {
+                self.rules_fired -= fired;
+                self.unfinished.push(number);
+            }
+        }
     }
 
     fn look_up(&mut self, seen: &Seen<'_>, number: usize) -> Worked<()> {

@@ -1,7 +1,9 @@
 //! `fencepost protocol`: all states of a Murphi model.
 //!
-//! `input` reads the model, `memory` says how much there is, and `show` writes what came of the search.
+//! `input` reads the model, `memory` says how much there is, `checkpoint` keeps searches in files, and `show`
+//! writes what came of the search.
 
+mod checkpoint;
 mod input;
 mod memory;
 mod show;
@@ -11,7 +13,7 @@ use std::time::Instant;
 
 use fencepost_protocol::Model;
 use fencepost_protocol::reference::Verdict;
-use fencepost_protocol::search::{Refusal, search};
+use fencepost_protocol::search::{Refusal, resume, search};
 use fencepost_report::json;
 use fencepost_report::protocol::Checked;
 
@@ -39,6 +41,9 @@ pub fn run(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure>
 
 fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
     show::check_arguments(arguments)?;
+    if let Some(path) = &arguments.checkpoint {
+        checkpoint::check(path)?;
+    }
     let file = arguments.file.display().to_string();
     let model = input::model(arguments)?;
     for warning in &model.warnings {
@@ -48,8 +53,13 @@ fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
     let options = arguments.options(memory::default_bound());
     let progress = SearchProgress::new(is_quiet);
     let started = Instant::now();
-    let report = search(&model, &options, &progress);
+    let saving = checkpoint::Saving::new(&progress, arguments.checkpoint.as_deref());
+    let report = match &arguments.resume {
+        Some(path) => resume(&model, &options, &saving, &mut checkpoint::open(path)?),
+        None => search(&model, &options, &saving),
+    };
     let seconds = started.elapsed().as_secs_f64();
+    let saved = saving.outcome();
     drop(progress);
     let report = report.map_err(|refusal| refused(&model, &refusal, &file))?;
     let replay = arguments.replay();
@@ -61,11 +71,33 @@ fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
         replay: &replay,
     };
     let code = exit_code(&report.verdict);
+    tell_saved(arguments, &saved, code);
     show::show(&checked, arguments).map_err(|failure| match failure {
         Failure::ClosedOutput(_) => Failure::ClosedOutput(code),
         other => other,
     })?;
     Ok(code)
+}
+
+/// Says whether the search can go on, and how.
+fn tell_saved(arguments: &ProtocolArguments, saved: &checkpoint::Outcome, code: u8) {
+    let Some(path) = &arguments.checkpoint else {
+        return;
+    };
+    let path = path.display();
+    // Where standard error is closed, the exit code has to do.
+    if let Some(error) = &saved.error {
+        let _ = writeln!(
+            anstream::stderr(),
+            "warning: the search could not be saved in {path}: {error}"
+        );
+    } else if let (exit::LIMIT, Some(states)) = (code, saved.states) {
+        let command = arguments.replay();
+        let _ = writeln!(
+            anstream::stderr(),
+            "saved with {states} states; go on with: {command} --resume {path}"
+        );
+    }
 }
 
 fn exit_code(verdict: &Verdict) -> u8 {
