@@ -16,9 +16,7 @@ pub fn summary(checked: &Checked<'_>) -> String {
     row("workers", report.workers.to_string());
     row("time", time(report.states, checked.seconds));
     if report.memory > 0 {
-        let each = report.memory as f64 / report.states.max(1) as f64;
-        let value = format!("{}, {each:.0} bytes per state", bytes(report.memory));
-        row("memory", value);
+        row("memory", memory(report.memory, report.states));
     }
     if let Some(omission) = report.omission {
         let value = format!("states were missed with a probability of at most {omission:.1e}");
@@ -43,6 +41,17 @@ fn time(states: u64, seconds: f64) -> String {
     }
 }
 
+fn memory(count: u64, states: u64) -> String {
+    // What is there from the beginning would count for too much.
+    match states >= 10_000 {
+        true => {
+            let each = count as f64 / states as f64;
+            format!("{}, {each:.0} bytes per state", bytes(count))
+        }
+        false => bytes(count),
+    }
+}
+
 /// A number of bytes for people: `12 MB`.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
@@ -60,7 +69,7 @@ pub fn bytes(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::bytes;
+    use super::{bytes, memory};
 
     #[test]
     fn bytes_have_a_unit() {
@@ -69,5 +78,11 @@ mod tests {
         assert_eq!(bytes(1_500), "1.5 kB");
         assert_eq!(bytes(64_000_000), "64 MB");
         assert_eq!(bytes(u64::MAX), "18446744 TB");
+    }
+
+    #[test]
+    fn bytes_per_state_are_said_of_many_states() {
+        assert_eq!(memory(131_072, 100), "131 kB");
+        assert_eq!(memory(6_400_000, 100_000), "6.4 MB, 64 bytes per state");
     }
 }
