@@ -72,7 +72,6 @@ type
   Node: union {DirectoryNode, Cache};
   Address: scalarset(ADDRESSES);
   Value: scalarset(VALUES);
-  ReaderCount: 0..CACHES;
   Flag: 0..1;
 
   MessageType: enum {
@@ -106,7 +105,7 @@ type
     owner: Cache;                            -- DirE; in WE1, WE2, WEn who will be it.
     sharer: Cache;                           -- DirWS: who gets the line from the owner.
     readers: array [Cache] of boolean;       -- DirSRO.
-    acks_due: ReaderCount;                      -- WEn.
+    unacked: array [Cache] of boolean;       -- WEn: readers that AckRO is awaited from.
   end;
 
 var
@@ -549,6 +548,11 @@ begin
     & !is_stable(directory[m.addr].state);
 end;
 
+function all_acked(a: Address): boolean;
+begin
+  return forall q: Cache do !directory[a].unacked[q] end;
+end;
+
 procedure accept_eviction(m: Message; is_taken: boolean; after: DirectoryState);
 begin
   alias d: directory[m.addr] do
@@ -604,13 +608,12 @@ begin
       for q: Cache do
         if d.readers[q] & q != r & !has_bug(11) then
           send(InvRO, Directory, q, a);
-          d.acks_due := d.acks_due + 1;
+          d.unacked[q] := !has_bug(12);
         end;
         d.readers[q] := false;
       end;
       d.owner := r;
-      if has_bug(12) then d.acks_due := 0; end;
-      if d.acks_due = 0 then
+      if all_acked(a) then
         send_data_x(Directory, r, a, d.val, 0);
         d.state := WE1;
       else
@@ -691,13 +694,14 @@ begin
   end;
 end;
 
-procedure directory_gets_ack_ro(a: Address);
+procedure directory_gets_ack_ro(a: Address; r: Cache);
 begin
   alias d: directory[a] do
     switch d.state
     case WEn:
-      d.acks_due := d.acks_due - 1;
-      if d.acks_due = 0 then
+      if !d.unacked[r] & !has_bug(12) then unexpected_at_directory(d.state); end;
+      d.unacked[r] := false;
+      if all_acked(a) then
         send_data_x(Directory, d.owner, a, d.val, 0);
         d.state := WE1;
       end;
@@ -714,7 +718,7 @@ begin
   case GetX:       directory_gets_get_x(m.addr, m.src);
   case PutE, Data: directory_gets_put_e_or_data(m);
   case AckC:       directory_gets_ack_c(m.addr, m.src, m.ack);
-  case AckRO:      directory_gets_ack_ro(m.addr);
+  case AckRO:      directory_gets_ack_ro(m.addr, m.src);
   else error "this message is not for the directory";
   end;
 end;
@@ -729,10 +733,10 @@ ruleset v: Value do
       undefine directory[a];
       directory[a].state := DirI;
       directory[a].val := v;
-      directory[a].acks_due := 0;
       for p: Cache do
         drop(p, a);
         directory[a].readers[p] := false;
+        directory[a].unacked[p] := false;
       end;
       m[a] := v;
     end;
