@@ -99,11 +99,6 @@ var
   directory: array [Address] of Entry;
   network: multiset [NETWORK] of Message;
 
-function has_bug(n: 1..100): boolean;
-begin
-  return MUTANT = n;
-end;
-
 -- The specification. This section can be put into any model: it needs the types Cache, Address
 -- and Value and the constants MEMORIES and CHECK, and gives spec_start, spec_write and spec_read.
 --
@@ -216,6 +211,11 @@ begin
     is_allowed := global[a] = v;
   end;
   assert "the specification allows the value that is read" is_allowed;
+end;
+
+function has_bug(n: 1..100): boolean;
+begin
+  return MUTANT = n;
 end;
 
 -- Sending. Fields that a message does not have are undefined.
@@ -358,8 +358,8 @@ begin
   end;
 end;
 
--- The cache: what the processor does. The rules are below; a write miss is performed when DataX
--- arrives, and its value is chosen then, since nobody sees it before.
+-- The cache: what the processor does. The rules are below. A write miss only gets the line; the
+-- write itself is a hit after it.
 
 procedure read_hit(p: Cache; a: Address);
 begin
@@ -485,14 +485,14 @@ begin
   end;
 end;
 
--- The write itself is done by the caller.
-procedure cache_gets_data_x(p: Cache; a: Address; n: Flag);
+procedure cache_gets_data_x(p: Cache; a: Address; v: Value; n: Flag);
 begin
   if cache[p][a].state != WX then unexpected_at_cache(cache[p][a].state); end;
   if !has_bug(2) then invalidate_other_shared(p, a); end;
   send_ack_c(p, a, n);
   undefine cache[p][a].giver;
   cache[p][a].state := M;
+  cache[p][a].val := v;
 end;
 
 procedure cache_gets_ack(p: Cache; a: Address);
@@ -510,6 +510,7 @@ begin
   case FwdS:  cache_gets_fwd_s(p, m.addr, m.requester);
   case FwdX:  cache_gets_fwd_x(p, m.addr, m.requester);
   case DataS: cache_gets_data_s(p, m.addr, m.val, m.grant);
+  case DataX: cache_gets_data_x(p, m.addr, m.val, m.ack);
   case Ack:   cache_gets_ack(p, m.addr);
   else error "this message is not for caches";
   end;
@@ -759,90 +760,6 @@ begin
   end;
 end;
 
--- The rules.
-
-ruleset v: Value do
-  startstate "no cache has a line"
-  var m: Memory;
-  begin
-    for a: Address do
-      undefine directory[a];
-      directory[a].state := DirI;
-      directory[a].val := v;
-      for p: Cache do
-        undefine cache[p][a];
-        drop(p, a);
-        directory[a].readers[p] := false;
-        directory[a].unacked[p] := false;
-      end;
-      directory[a].other_reads := false;
-      directory[a].other_unacked := false;
-      m[a] := v;
-    end;
-    undefine network;
-    spec_start(m);
-  end;
-end;
-
-ruleset p: Cache; a: Address do
-  alias state: cache[p][a].state do
-    rule "read hit"
-      (may_access(p) | has_bug(26)) & (state = E | state = M | state = S | state = SRO)
-    ==>
-      read_hit(p, a);
-    end;
-
-    -- A hit in S is allowed for a number of times only, so at any time it may be a miss.
-    rule "read miss" may_access(p) & (state = I | state = S) ==>
-      read_miss(p, a);
-    end;
-
-    ruleset v: Value do
-      rule "write hit" may_access(p) & (state = E | state = M | has_bug(25) & state = S) ==>
-        write_hit(p, a, v);
-      end;
-    end;
-
-    rule "write miss" may_access(p) & (state = I | state = S | state = SRO) ==>
-      write_miss(p, a);
-    end;
-
-    rule "evict" may_evict(p) & (state = S | state = SRO | state = E | state = M) ==>
-      evict(p, a);
-    end;
-  end;
-end;
-
-choose i: network do
-  ruleset p: Cache do
-    rule "cache receives" network[i].dst = p & network[i].mtype != DataX ==>
-    var m: Message;
-    begin
-      m := network[i];
-      MultiSetRemove(i, network);
-      cache_receives(p, m);
-    end;
-
-    rule "cache receives DataX" network[i].dst = p & network[i].mtype = DataX ==>
-    var m: Message;
-    begin
-      m := network[i];
-      MultiSetRemove(i, network);
-      cache_gets_data_x(p, m.addr, m.ack);
-      cache[p][m.addr].val := m.val;
-    end;
-  end;
-
-  rule "directory receives" network[i].dst = Directory & !is_stalled(network[i]) ==>
-  var m: Message;
-  begin
-    m := network[i];
-    MultiSetRemove(i, network);
-    directory_receives(m);
-  end;
-end;
-
-
 -- Conditions under which a cache does something that others see. Each is a lemma about every
 -- concrete cache (below), and so it may be the guard of what other caches do.
 
@@ -984,6 +901,81 @@ begin
   end;
 end;
 
+-- What the concrete caches and the directory do.
+
+ruleset v: Value do
+  startstate "no cache has a line"
+  var m: Memory;
+  begin
+    for a: Address do
+      undefine directory[a];
+      directory[a].state := DirI;
+      directory[a].val := v;
+      for p: Cache do
+        undefine cache[p][a];
+        drop(p, a);
+        directory[a].readers[p] := false;
+        directory[a].unacked[p] := false;
+      end;
+      directory[a].other_reads := false;
+      directory[a].other_unacked := false;
+      m[a] := v;
+    end;
+    undefine network;
+    spec_start(m);
+  end;
+end;
+
+ruleset p: Cache; a: Address do
+  alias state: cache[p][a].state do
+    rule "read hit"
+      (may_access(p) | has_bug(26)) & (state = E | state = M | state = S | state = SRO)
+    ==>
+      read_hit(p, a);
+    end;
+
+    -- A hit in S is allowed for a number of times only, so at any time it may be a miss.
+    rule "read miss" may_access(p) & (state = I | state = S) ==>
+      read_miss(p, a);
+    end;
+
+    ruleset v: Value do
+      rule "write hit" may_access(p) & (state = E | state = M | has_bug(25) & state = S) ==>
+        write_hit(p, a, v);
+      end;
+    end;
+
+    rule "write miss" may_access(p) & (state = I | state = S | state = SRO) ==>
+      write_miss(p, a);
+    end;
+
+    rule "evict" may_evict(p) & (state = S | state = SRO | state = E | state = M) ==>
+      evict(p, a);
+    end;
+  end;
+end;
+
+choose i: network do
+  ruleset p: Cache do
+    rule "cache receives" network[i].dst = p ==>
+    var m: Message;
+    begin
+      m := network[i];
+      MultiSetRemove(i, network);
+      cache_receives(p, m);
+    end;
+  end;
+
+  rule "directory receives" network[i].dst = Directory & !is_stalled(network[i]) ==>
+  var m: Message;
+  begin
+    m := network[i];
+    MultiSetRemove(i, network);
+    directory_receives(m);
+  end;
+end;
+
+
 -- What other caches do.
 
 ruleset a: Address do
@@ -1061,8 +1053,7 @@ ruleset a: Address do
 
     ruleset n: Flag do
       rule "another cache sends DataX" may_send_data_x(Other, p, a, v, n) ==>
-        cache_gets_data_x(p, a, n);
-        cache[p][a].val := v;
+        cache_gets_data_x(p, a, v, n);
       end;
     end;
   end;

@@ -468,8 +468,6 @@ begin
   end;
 end;
 
--- Rules.
-
 -- A processor waits for its own misses.
 function may_access(p: Cache): boolean;
 begin
@@ -482,6 +480,16 @@ function is_stalled(m: Message): boolean;
 begin
   return is_request(m.mtype) & !is_stable(directory[m.addr].state);
 end;
+
+function is_settled(a: Address): boolean;
+begin
+  return is_stable(directory[a].state)
+    & forall p: Cache do
+        cache[p][a].state = I | cache[p][a].state = S | cache[p][a].state = E | cache[p][a].state = M
+      end;
+end;
+
+-- Rules.
 
 ruleset v: Value do
   startstate "no cache has a line"
@@ -567,14 +575,6 @@ choose i: network do
 end;
 
 -- Properties, besides those above.
-
-function is_settled(a: Address): boolean;
-begin
-  return is_stable(directory[a].state)
-    & forall p: Cache do
-        cache[p][a].state = I | cache[p][a].state = S | cache[p][a].state = E | cache[p][a].state = M
-      end;
-end;
 
 invariant "who waits, waits for something that is on its way"
   forall a: Address do

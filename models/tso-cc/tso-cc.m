@@ -113,11 +113,6 @@ var
   directory: array [Address] of Entry;
   network: multiset [NETWORK] of Message;
 
-function has_bug(n: 1..100): boolean;
-begin
-  return MUTANT = n;
-end;
-
 -- The specification. This section can be put into any model: it needs the types Cache, Address
 -- and Value and the constants MEMORIES and CHECK, and gives spec_start, spec_write and spec_read.
 --
@@ -230,6 +225,11 @@ begin
     is_allowed := global[a] = v;
   end;
   assert "the specification allows the value that is read" is_allowed;
+end;
+
+function has_bug(n: 1..100): boolean;
+begin
+  return MUTANT = n;
 end;
 
 -- Sending. Fields that a message does not have are undefined.
@@ -723,6 +723,15 @@ begin
   end;
 end;
 
+function is_settled(a: Address): boolean;
+begin
+  return is_stable(directory[a].state)
+    & forall p: Cache do
+        cache[p][a].state = I | cache[p][a].state = E | cache[p][a].state = M
+        | cache[p][a].state = S | cache[p][a].state = SRO
+      end;
+end;
+
 -- The rules.
 
 ruleset v: Value do
@@ -818,15 +827,6 @@ choose i: network do
 end;
 
 -- Properties, besides those above.
-
-function is_settled(a: Address): boolean;
-begin
-  return is_stable(directory[a].state)
-    & forall p: Cache do
-        cache[p][a].state = I | cache[p][a].state = E | cache[p][a].state = M
-        | cache[p][a].state = S | cache[p][a].state = SRO
-      end;
-end;
 
 invariant "who waits, waits for something that is on its way"
   forall a: Address do

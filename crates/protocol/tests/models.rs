@@ -148,3 +148,72 @@ fn dekker_with_store_buffers() {
         6,
     );
 }
+
+const SPECIFICATION: &str = "the specification allows the value that is read";
+
+#[test]
+fn tso_cc_is_a_refinement_of_tso_lb() {
+    is_right("tso-cc/tso-cc.m", &[], [6716, 1688]);
+}
+
+#[test]
+fn tso_cc_is_lazier_than_atomic_memory_and_than_the_witness_of_the_paper() {
+    let file = "tso-cc/tso-cc.m";
+    is_wrong(file, &[("CHECK", 1)], SPECIFICATION, 12);
+    is_wrong(file, &[("CHECK", 3)], SPECIFICATION, 9);
+}
+
+#[test]
+fn mutants_of_tso_cc_that_one_address_is_enough_for() {
+    let waits = "invariant failed: who waits, waits for something that is on its way";
+    let mutants = [
+        (4, SPECIFICATION, 11),
+        (5, SPECIFICATION, 13),
+        (6, SPECIFICATION, 10),
+        (7, SPECIFICATION, 10),
+        (8, SPECIFICATION, 14),
+        (9, SPECIFICATION, 13),
+        (10, SPECIFICATION, 17),
+        (18, SPECIFICATION, 12),
+        (20, "the directory in E does not expect this message", 11),
+        (21, waits, 9),
+        (22, waits, 6),
+        (23, waits, 3),
+        (24, SPECIFICATION, 11),
+        (25, "the directory in S does not expect this message", 11),
+        (27, "a cache in WS does not expect this message", 5),
+        (28, "the directory in S does not expect this message", 10),
+    ];
+    for (mutant, fault, steps) in mutants {
+        is_wrong("tso-cc/tso-cc.m", &[("MUTANT", mutant)], fault, steps);
+    }
+}
+
+#[test]
+fn msi_and_mesi_pass_every_memory_model() {
+    let right = [
+        ("tso-cc/msi.m", 0, [2460, 619]),
+        ("tso-cc/msi.m", 1, [2676, 673]),
+        ("tso-cc/msi.m", 2, [2460, 619]),
+        ("tso-cc/msi.m", 3, [1140, 289]),
+        ("tso-cc/mesi.m", 0, [3658, 919]),
+        ("tso-cc/mesi.m", 1, [3790, 952]),
+        ("tso-cc/mesi.m", 2, [3658, 919]),
+        ("tso-cc/mesi.m", 3, [1790, 452]),
+    ];
+    for (file, check, states) in right {
+        is_right(file, &[("CHECK", check)], states);
+    }
+}
+
+#[test]
+fn msi_and_mesi_with_bugs_do_not() {
+    let evicting = "a cache that is evicting does not expect this message";
+    let modified = "a cache in M does not expect this message";
+    is_wrong("tso-cc/msi.m", &[("BUG", 1)], modified, 13);
+    is_wrong("tso-cc/msi.m", &[("BUG", 2)], SPECIFICATION, 15);
+    is_wrong("tso-cc/msi.m", &[("BUG", 3)], evicting, 8);
+    is_wrong("tso-cc/mesi.m", &[("BUG", 1)], SPECIFICATION, 11);
+    is_wrong("tso-cc/mesi.m", &[("BUG", 2)], evicting, 20);
+    is_wrong("tso-cc/mesi.m", &[("BUG", 3)], evicting, 8);
+}
