@@ -167,6 +167,15 @@ fn tso_cc_is_a_refinement_of_tso_lb() {
 }
 
 #[test]
+fn tso_lb_passes_its_exact_check_only() {
+    let file = "tso-cc/tso-lb.m";
+    is_right(file, &[], [188, 32]);
+    is_wrong(file, &[("CHECK", 1)], SPECIFICATION, 4);
+    is_wrong(file, &[("CHECK", 2)], SPECIFICATION, 3);
+    is_wrong(file, &[("CHECK", 3)], SPECIFICATION, 2);
+}
+
+#[test]
 fn tso_cc_with_three_caches() {
     is_right_and_large("tso-cc/tso-cc.m", &[("CACHES", 3)], 58_001);
 }
