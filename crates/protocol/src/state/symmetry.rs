@@ -327,7 +327,7 @@ impl Permutation<'_> {
             }
             Node::Array(array) => {
                 let stride = array.stride;
-                if stride == 1 {
+                if array.is_of_bytes() {
                     return self.apply_bytes(array, from, at, to);
                 }
                 for number in 0..array.length {

@@ -45,6 +45,22 @@ fn pointers_between_processes_are_graphs() {
 }
 
 #[test]
+fn values_within_elements_of_one_byte_are_permuted() {
+    // Two values, each in an array of one or in a record of one field: 4, and 2 by whether they
+    // are the same.
+    for element in ["array [A] of V", "record x: V; end"] {
+        let part = if element.starts_with("record") { ".x" } else { "[a]" };
+        let text = format!(
+            "type P: scalarset(2); A: scalarset(1); V: scalarset(2);
+             var w: array [P] of {element};
+             ruleset v: V do startstate for p: P; a: A do w[p]{part} := v; end; end; end;
+             ruleset p: P; a: A; v: V do rule w[p]{part} := v; end; end;"
+        );
+        classes(&text, 4, 2);
+    }
+}
+
+#[test]
 fn two_scalarsets_are_permuted_each_by_itself() {
     // 2 by 2 matrices of booleans: 16, up to swapping rows and columns 7.
     classes(

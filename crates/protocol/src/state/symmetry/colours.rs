@@ -80,7 +80,7 @@ impl Signs<'_> {
             return;
         };
         // Arrays of single bytes are frequent, and short work.
-        if array.stride == 1 {
+        if array.is_of_bytes() {
             for number in 0..array.length {
                 let byte = usize::from(self.bytes[at + number]);
                 if byte == 0 {

@@ -61,6 +61,12 @@ pub(super) struct Array {
 }
 
 impl Array {
+    /// Whether each element is one byte, and nothing that has parts of its own: a record of one
+    /// byte can hold a value of a scalarset, too.
+    pub fn is_of_bytes(&self) -> bool {
+        self.stride == 1 && matches!(*self.element, Node::Run(_) | Node::Byte(_))
+    }
+
     /// Whether an element holds no values of scalarsets, so that it is only bytes.
     pub fn is_only_bytes(&self, element: &[u8]) -> bool {
         let Some(holders) = &self.holders else {
