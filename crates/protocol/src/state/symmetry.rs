@@ -103,9 +103,10 @@ impl Canonical {
         let tied = self.first_tie();
         if tied.is_none() || self.effort == Effort::Fast {
             self.rank();
-            self.permute(state);
-            std::mem::swap(&mut self.tried, &mut self.best);
-            state.copy_from_slice(&self.best);
+            if !self.is_identity() {
+                self.permute(state);
+                state.copy_from_slice(&self.tried);
+            }
             return;
         }
         let mut has_best = false;
@@ -259,6 +260,12 @@ impl Canonical {
         }
     }
 
+    /// Whether all values keep their numbers.
+    fn is_identity(&self) -> bool {
+        let mut sets = self.shapes.sets.iter();
+        sets.all(|set| self.image[set.values()].iter().copied().eq(0..set.size))
+    }
+
     /// Makes the state with the values of scalarsets renumbered.
     fn permute(&mut self, state: &[u64]) {
         self.tried.copy_from_slice(state);
@@ -321,8 +328,14 @@ impl Permutation<'_> {
             }
             Node::Record(parts) => {
                 for Part { at: offset, node } in parts {
-                    let offset = *offset as usize;
-                    self.apply(node, from + offset, at + offset, to);
+                    let (from, at) = (from + *offset as usize, at + *offset as usize);
+                    match node {
+                        Node::Run(1) => to[at] = self.from[from],
+                        Node::Byte(kind) => {
+                            to[at] = self.new_stored[kind + usize::from(self.from[from])];
+                        }
+                        _ => self.apply(node, from, at, to),
+                    }
                 }
             }
             Node::Array(array) => {

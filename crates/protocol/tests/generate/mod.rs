@@ -65,7 +65,9 @@ impl Generator {
              Rec: record f: R; g: E; q: P; w: U; end;
              var x: R; y: R; b: boolean; e: E; p: P; u: U; rec: Rec;
              rows: array [P] of Rec; nums: array [R] of R; held: array [U] of 0..1;
-             bag: multiset [3] of Rec; few: multiset [2] of P;\n"
+             bag: multiset [3] of Rec; few: multiset [2] of P;
+             solo: array [P] of record only: P; end; deep: array [P] of array [0..0] of U;
+             pair: array [P] of array [P] of boolean; net: array [P] of multiset [2] of Rec;\n"
         );
         text += "function bump(v: R): R; begin if v = 3 then return 0; else return v + 1; endif; end;\n";
         text += "function either(v: boolean; var r: Rec): E;
@@ -171,7 +173,10 @@ impl Generator {
             _ => "rec".into(),
         };
         match kind {
-            Kind::Boolean => "b".into(),
+            Kind::Boolean => match (self.below(3), self.in_scope(Kind::Scalar)) {
+                (0, Some(index)) => format!("pair[{index}][{}]", self.one(&["p", &index])),
+                _ => "b".into(),
+            },
             Kind::Range => match self.below(4) {
                 0 => self.one(&["x", "y", "nums[x]", "nums[2]"]),
                 1 => format!("{row}.f"),
@@ -182,12 +187,14 @@ impl Generator {
                 0 => "e".into(),
                 _ => format!("{row}.g"),
             },
-            Kind::Scalar => match self.below(2) {
-                0 => "p".into(),
+            Kind::Scalar => match (self.below(3), self.in_scope(kind)) {
+                (0, _) => "p".into(),
+                (1, Some(index)) => format!("solo[{index}].only"),
                 _ => format!("{row}.q"),
             },
-            Kind::Union => match self.below(2) {
-                0 => "u".into(),
+            Kind::Union => match (self.below(3), self.in_scope(Kind::Scalar)) {
+                (0, _) => "u".into(),
+                (1, Some(index)) => format!("deep[{index}][0]"),
                 _ => format!("{row}.w"),
             },
         }

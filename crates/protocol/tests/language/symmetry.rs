@@ -49,7 +49,11 @@ fn values_within_elements_of_one_byte_are_permuted() {
     // Two values, each in an array of one or in a record of one field: 4, and 2 by whether they
     // are the same.
     for element in ["array [A] of V", "record x: V; end"] {
-        let part = if element.starts_with("record") { ".x" } else { "[a]" };
+        let part = if element.starts_with("record") {
+            ".x"
+        } else {
+            "[a]"
+        };
         let text = format!(
             "type P: scalarset(2); A: scalarset(1); V: scalarset(2);
              var w: array [P] of {element};

@@ -51,8 +51,13 @@ impl Signs<'_> {
             }
             Node::Record(parts) => {
                 for (number, Part { at: offset, node }) in parts.iter().enumerate() {
-                    if !matches!(node, Node::Run(_)) {
-                        self.add(node, at + *offset as usize, mix(context, number as u64));
+                    let at = at + *offset as usize;
+                    match node {
+                        Node::Run(_) => {}
+                        Node::Byte(kind) => {
+                            self.held_byte(*kind, at, mix(context, number as u64));
+                        }
+                        _ => self.add(node, at, mix(context, number as u64)),
                     }
                 }
             }
@@ -147,7 +152,13 @@ impl Signs<'_> {
                 }
             }
             Node::Record(parts) => parts.iter().fold(0x33, |hash, part| {
-                mix(hash, self.hash(&part.node, at + part.at as usize))
+                let at = at + part.at as usize;
+                let of_part = match part.node {
+                    Node::Run(1) => self.bytes[at].into(),
+                    Node::Byte(kind) => self.of_stored[kind + usize::from(self.bytes[at])],
+                    _ => self.hash(&part.node, at),
+                };
+                mix(hash, of_part)
             }),
             Node::Array(array) => self.hash_array(array, at),
             Node::Multiset(array) => self.elements(array, at).fold(0x66, |hash, element| {

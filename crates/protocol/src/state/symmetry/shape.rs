@@ -324,8 +324,14 @@ impl Builder<'_> {
             TypeKind::Record(fields) => {
                 let mut parts = Vec::new();
                 for (field, &at) in fields.iter().zip(&shape.fields) {
-                    let node = self.node(field.type_id);
-                    parts.push(Part { at, node });
+                    match self.node(field.type_id) {
+                        // The parts of a record within a record are parts of the whole.
+                        Node::Record(inner) => parts.extend(inner.into_iter().map(|part| Part {
+                            at: at + part.at,
+                            node: part.node,
+                        })),
+                        node => parts.push(Part { at, node }),
+                    }
                 }
                 Node::Record(joined(parts))
             }
