@@ -432,7 +432,7 @@ impl Seen<'_> {
 
     /// The first entry for a hash, fetched early so that several wait for memory at once.
     pub fn fetch(&self, hash: u64) -> u64 {
-        self.table[(hash >> self.shift) as usize].load(Ordering::Relaxed)
+        self.table[(hash >> self.shift) as usize].load(Ordering::Acquire)
     }
 
     /// A word of the state that an entry may be for, fetched early.
