@@ -276,6 +276,80 @@ fn a_search_goes_on_where_it_was_saved() {
     }
 }
 
+/// A state whose properties were not evaluated to the end is not forgotten.
+#[test]
+fn properties_that_were_interrupted_are_evaluated_again() {
+    // The invariant is false in the second state, after some hundred million rounds.
+    let text = "var x: 0..1; n: 0..1; startstate x := 0; n := 0; end; rule x := 1; end;
+        function slow(): boolean; begin
+          for i := 1 to 20000 do for j := 1 to 20000 do n := 1 - n; end; end; return false; end;
+        invariant x = 0 | slow();";
+    let model = model(text);
+    let keeper = Keeper::default();
+    let short = Options {
+        time: Some(Duration::from_millis(100)),
+        ..Options::default()
+    };
+    let report = search(&model, &short, &keeper).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert_eq!(report.verdict, Verdict::Incomplete(Bound::Time));
+    assert_eq!(report.states, 1);
+    let saved = keeper.saved.into_inner().expect("no panic");
+    let quick = go_on_shortly(&model, &saved);
+    assert_eq!(quick, Verdict::Incomplete(Bound::Time));
+}
+
+/// Goes on for a moment.
+fn go_on_shortly(model: &Model, saved: &[u8]) -> Verdict {
+    let short = Options {
+        time: Some(Duration::from_millis(100)),
+        ..Options::default()
+    };
+    match resume(model, &short, &(), &mut Cursor::new(saved)) {
+        Ok(report) => report.verdict,
+        Err(refusal) => panic!("{refusal}"),
+    }
+}
+
+/// Wherever memory runs out, no state is lost that a search with more of it would find.
+#[test]
+fn a_search_goes_on_wherever_memory_ran_out() {
+    const CHAIN: &str = "var x: 0..40000; startstate x := 0; end;
+        rule \"step\" x < 40000 ==> x := x + 1; end;
+        invariant \"never at the end\" x != 40000;";
+    let mut cut = 0;
+    for (text, verdict) in [(CHAIN, None), (COUNTERS, Some(Verdict::NoError))] {
+        let model = model(text);
+        for workers in [1, 2] {
+            let options = Options {
+                workers,
+                ..Options::default()
+            };
+            let all = run(&model, &options);
+            for kilobytes in [100, 150, 200, 230, 300, 420, 500, 700, 900, 1100, 1500] {
+                let keeper = Keeper::default();
+                let bounded = Options {
+                    memory: Some(kilobytes << 10),
+                    ..options.clone()
+                };
+                let report = search(&model, &bounded, &keeper);
+                let report = report.unwrap_or_else(|refusal| panic!("{refusal}"));
+                if report.verdict != Verdict::Incomplete(Bound::Memory) {
+                    continue;
+                }
+                cut += 1;
+                let saved = keeper.saved.into_inner().expect("no panic");
+                let rest = resume(&model, &options, &(), &mut Cursor::new(saved));
+                let rest = rest.unwrap_or_else(|refusal| panic!("{refusal}"));
+                assert_eq!(rest.verdict, all.verdict, "{kilobytes} KiB");
+                if verdict.is_some() {
+                    assert_eq!(counts(&rest), counts(&all), "{kilobytes} KiB");
+                }
+            }
+        }
+    }
+    assert!(cut > 20, "{cut}");
+}
+
 #[test]
 fn a_long_search_is_saved_while_it_runs() {
     let model = model(COUNTERS);
@@ -313,6 +387,8 @@ fn damaged_files_are_refused() {
         let refusal = load(&saved[..length], &Options::default()).expect_err("too short");
         assert!(refusal.message.contains("too early"), "{refusal}");
     }
+    let longer = [&saved[..], &[0]].concat();
+    assert!(load(&longer, &Options::default()).is_err());
     for at in (0..saved.len()).step_by(61) {
         let mut damaged = saved.clone();
         damaged[at] ^= 0x55;

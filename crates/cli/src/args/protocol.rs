@@ -124,7 +124,12 @@ pub struct ProtocolArguments {
     pub max_states: Option<u64>,
 
     /// The most rules in a row
-    #[arg(long, value_name = "N", help_heading = "Limits")]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "simulate",
+        help_heading = "Limits"
+    )]
     pub max_depth: Option<u64>,
 
     /// The most time, such as 30s, 10m or 2h

@@ -178,7 +178,10 @@ impl Analysis {
                 };
                 match distance < 0 {
                     true => 0,
-                    false => (distance as u128 / u128::from(by.unsigned_abs()) + 1) as u64,
+                    false => {
+                        let many = distance as u128 / u128::from(by.unsigned_abs()) + 1;
+                        u64::try_from(many).unwrap_or(u64::MAX)
+                    }
                 }
             }
             Domain::Computed { .. } => u64::MAX,
@@ -226,8 +229,10 @@ impl Passed<'_> {
         self.here.clear();
         self.here.resize(slots, false);
         for binding in bindings {
-            if let Binding::Alias(alias) = binding {
-                walk::alias(alias, self);
+            match binding {
+                Binding::Quantified { domain, .. } => walk::domain(domain, self),
+                Binding::Chosen { multiset, .. } => walk::place(multiset, self),
+                Binding::Alias(alias) => walk::alias(alias, self),
             }
         }
     }
@@ -384,7 +389,7 @@ impl Visitor for Cost<'_> {
 }
 
 /// What costs more than this is not added up exactly.
-pub(super) const MUCH: u64 = 1 << 16;
+pub(super) const MUCH: u64 = 1 << 12;
 
 /// What is nested deeper than this counts as much.
 const DEEP: u32 = 8;

@@ -39,7 +39,7 @@ pub(crate) mod status {
 }
 
 /// How many rounds of loops pass until it is looked whether to go on.
-const FUEL: u64 = 1 << 20;
+const FUEL: u64 = 1 << 16;
 
 /// The memory that compiled code works on.
 pub(crate) struct Context {
@@ -97,6 +97,11 @@ impl Context {
     /// Keeps a state that guards may change.
     pub fn save(&mut self, state: &[u64]) {
         self.saved.copy_from_slice(state);
+    }
+
+    /// Brings back the state that was kept.
+    pub fn restore(&self, state: &mut [u64]) {
+        state.copy_from_slice(&self.saved);
     }
 
     /// Forgets what scans found.

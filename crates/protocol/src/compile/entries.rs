@@ -83,7 +83,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         let passed = std::mem::take(&mut self.passed);
         self.result = Some(match function.result {
             None => Returned::Nothing,
-            Some(id) if self.unit.model.types[id].is_simple() => Returned::Simple,
+            Some(id) if self.unit.model.types[id].is_simple() => Returned::Simple(id),
             Some(id) => Returned::Memory(id, self.unit.reserve(id)),
         });
         self.open(&function.frame, Some(in_element));

@@ -64,6 +64,7 @@ impl Layout {
                 return Err(Refusal {
                     message: format!("the state takes more than {MOST_BYTES} bytes"),
                     span: Some(global.span),
+                    is_of_saved: false,
                 });
             }
         }
@@ -225,6 +226,7 @@ fn shape(types: &Types, id: TypeId, before: &[Shape]) -> Result<Shape, Refusal> 
                                   of a type apart"
                             .into(),
                         span: Some(this.span),
+                        is_of_saved: false,
                     });
                 }
             };
@@ -234,6 +236,7 @@ fn shape(types: &Types, id: TypeId, before: &[Shape]) -> Result<Shape, Refusal> 
         return Err(Refusal {
             message: format!("a variable of this type takes more than {MOST_BYTES} bytes"),
             span: Some(this.span),
+            is_of_saved: false,
         });
     }
     made.bytes = bytes as u32;

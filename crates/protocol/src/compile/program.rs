@@ -92,6 +92,7 @@ impl Program {
             .map_err(|error| Refusal {
                 message: format!("the model cannot be compiled: {error}"),
                 span: None,
+                is_of_saved: false,
             })?;
         let (module, kept, context_bytes) = (unit.module, unit.kept, unit.frame_end as usize + 64);
         let entry = |id: FuncId| {

@@ -146,7 +146,7 @@ pub(super) struct Routine<'u, 'm, 'f> {
 #[derive(Clone, Copy)]
 pub(super) enum Returned {
     Nothing,
-    Simple,
+    Simple(TypeId),
     /// A record, array or multiset, which is put at this place of the context.
     Memory(TypeId, i32),
 }

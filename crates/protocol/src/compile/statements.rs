@@ -358,8 +358,10 @@ impl Routine<'_, '_, '_> {
     fn give_back(&mut self, source: Option<&Source>) {
         let given = source.map(|source| self.given(source));
         let value = match (self.result, given) {
-            (Some(Returned::Simple), Some(Given::Simple(value, _))) => Some(value),
-            (Some(Returned::Simple), _) => Some(self.int(UNDEFINED)),
+            (Some(Returned::Simple(id)), Some(Given::Simple(value, known))) => {
+                Some(self.not_like_undefined(value, known, id))
+            }
+            (Some(Returned::Simple(_)), _) => Some(self.int(UNDEFINED)),
             (Some(Returned::Memory(id, room)), given) => {
                 let given = given.unwrap_or(Given::Undefined);
                 let to = self.in_context(room);
@@ -369,6 +371,21 @@ impl Routine<'_, '_, '_> {
             _ => None,
         };
         self.leave(status::DONE, value);
+    }
+
+    /// A number that looks like undefined, and is not, becomes another one that does not fit
+    /// either: the caller says so.
+    fn not_like_undefined(&mut self, value: Value, known: Known, id: TypeId) -> Value {
+        if known.may_be_undefined || known.low > UNDEFINED.into() {
+            return value;
+        }
+        let outside = match self.unit.layout.shape(id).high < i64::MAX {
+            true => i64::MAX,
+            false => i64::MIN + 1,
+        };
+        let is_like_undefined = self.compare(IntCC::Equal, value, UNDEFINED);
+        let outside = self.int(outside);
+        self.b.ins().select(is_like_undefined, outside, value)
     }
 
     /// Calls a function: the value that it returns, or where it is.

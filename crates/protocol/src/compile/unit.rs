@@ -65,6 +65,7 @@ fn internal(error: impl std::fmt::Display) -> Refusal {
     Refusal {
         message: format!("the model cannot be compiled: {error}"),
         span: None,
+        is_of_saved: false,
     }
 }
 
@@ -161,6 +162,7 @@ impl<'m> Unit<'m> {
                      bytes; make their types smaller"
                 ),
                 span: None,
+                is_of_saved: false,
             }),
             false => Ok(()),
         }

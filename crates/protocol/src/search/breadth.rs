@@ -14,7 +14,7 @@ use crate::state::store::Number;
 const CHUNK: usize = 64;
 
 /// Fewer states than this are not worth starting threads.
-const FEW: usize = 1024;
+const FEW: usize = 256;
 
 /// Compiled routines call each other, and may keep much on the stack.
 pub(super) const STACK_BYTES: usize = 256 << 20;
@@ -87,6 +87,8 @@ impl Breadth<'_, '_> {
         loop {
             if stage.level.is_empty() {
                 stage.level = std::mem::take(&mut stage.more);
+                self.store
+                    .set_queue(queue_bytes(&stage.level, self.plan.packer.words()));
                 if stage.level.is_empty() {
                     return self.ended(workers, &stage, None);
                 }
@@ -191,23 +193,26 @@ impl Breadth<'_, '_> {
             (trouble, rest)
         };
         let results: Vec<(Option<Trouble>, Vec<Chunk>)> = match workers {
+            [] => Vec::new(),
             [one] => vec![work(one)],
             [one, ..] if states < FEW => vec![work(one)],
-            several => std::thread::scope(|scope| {
-                let threads: Vec<_> = several
+            [one, others @ ..] => std::thread::scope(|scope| {
+                let threads: Vec<_> = others
                     .iter_mut()
                     .map(|worker| {
                         let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
                         builder.spawn_scoped(scope, || work(worker))
                     })
                     .collect();
-                threads
-                    .into_iter()
-                    .filter_map(|thread| match thread.ok()?.join() {
-                        Ok(result) => Some(result),
+                // This thread works, too: if no other can be started, it does everything.
+                let mut results = vec![work(one)];
+                for thread in threads.into_iter().flatten() {
+                    match thread.join() {
+                        Ok(result) => results.push(result),
                         Err(panic) => std::panic::resume_unwind(panic),
-                    })
-                    .collect()
+                    }
+                }
+                results
             }),
         };
         let mut trouble: Option<Trouble> = None;
@@ -288,4 +293,11 @@ impl Breadth<'_, '_> {
                 .count(worker.take_new_fired(), chunk.numbers.len() as u64);
         }
     }
+}
+
+/// How many bytes the states take that are kept because only fingerprints are stored.
+fn queue_bytes(chunks: &[Chunk], words: usize) -> u64 {
+    let kept = chunks.iter().filter(|chunk| chunk.packed.is_some());
+    kept.map(|chunk| (chunk.numbers.len() * words * 8) as u64)
+        .sum()
 }

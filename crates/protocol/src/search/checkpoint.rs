@@ -14,7 +14,7 @@ use super::worker::Plan;
 use crate::state::Store;
 use crate::state::store::{Number, fingerprint};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"FENCEPM1");
+const MAGIC: u64 = u64::from_le_bytes(*b"FENCEPM2");
 
 /// A search that waits to be saved.
 pub struct Saved<'s> {
@@ -129,6 +129,7 @@ fn refuse(message: &str) -> Refusal {
     Refusal {
         message: format!("the saved search cannot be used: {message}"),
         span: None,
+        is_of_saved: true,
     }
 }
 
@@ -184,7 +185,8 @@ pub(super) fn load(plan: &Plan<'_>, store: &Store, from: &mut dyn Read) -> Resul
     let level = load_chunks(plan, store, &mut input)?;
     let more = load_chunks(plan, store, &mut input)?;
     let sum = input.sum.0;
-    if input.plain_word()? != sum {
+    let is_at_end = |input: &mut Input<'_>| matches!(input.from.read(&mut [0]), Ok(0));
+    if input.plain_word()? != sum || !is_at_end(&mut input) {
         return Err(refuse("it is damaged"));
     }
     Ok(Stage {
@@ -260,7 +262,7 @@ fn load_chunks(
         let start = Number::try_from(start).map_err(|_| refuse("it is damaged"))?;
         let is_there = length <= store.block_states() as u64
             && store.has(start)
-            && (length == 0 || store.has(start.saturating_add(length as u32 - 1)));
+            && (length == 0 || store.has_range(start, length as u32));
         if !is_there {
             return Err(refuse("it is damaged"));
         }

@@ -57,8 +57,10 @@ impl<'w> Control<'w> {
         Arc::clone(&self.stop)
     }
 
+    /// Whether to end, or to wait for a search to be saved, before the next state. What is
+    /// running is interrupted only to end.
     pub fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed) || self.is_paused.load(Ordering::Relaxed)
     }
 
     /// Why the search was told to end.
@@ -94,10 +96,7 @@ impl<'w> Control<'w> {
     /// Whether the search is to be saved and go on; then it may.
     pub fn take_pause(&self) -> bool {
         let is_pause = self.is_paused.swap(false, Ordering::Relaxed);
-        if is_pause {
-            self.stop.store(false, Ordering::Relaxed);
-        }
-        is_pause
+        is_pause && !self.stop.load(Ordering::Relaxed)
     }
 
     pub fn save(&self, saved: &Saved<'_>) {
@@ -127,7 +126,6 @@ impl<'w> Control<'w> {
             } else if self.saved_every.is_some_and(|every| now - saved >= every) {
                 saved = now;
                 self.is_paused.store(true, Ordering::Relaxed);
-                self.stop.store(true, Ordering::Relaxed);
             }
             self.watch.progress(&Progress {
                 states: store.count().max(self.walked.load(Ordering::Relaxed)),

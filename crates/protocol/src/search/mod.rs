@@ -1,7 +1,7 @@
 //! The search through all states of a model.
 //!
 //! Read in this order: [`Options`], [`Watch`], [`Report`], then `worker` (one thread: a state, its
-//! rules, what is new), `breadth` (nearest states first), `depth` and `walks` (other orders),
+//! rules, what is new), `symmetric` (whether symmetry may be used), `breadth` (nearest states first), `depth` and `walks` (other orders),
 //! `control` (time, progress, being told to end), `checkpoint` (searches in files), `retrace` (the
 //! way to an error), and [`search`](search()).
 //!
@@ -16,6 +16,7 @@ mod depth;
 mod options;
 mod report;
 pub(crate) mod retrace;
+mod symmetric;
 mod walks;
 mod worker;
 
@@ -71,6 +72,7 @@ pub fn resume(
         _ => Err(Refusal {
             message: "only breadth-first searches can be saved and go on later".into(),
             span: None,
+            is_of_saved: false,
         }),
     }
 }
@@ -90,6 +92,7 @@ fn search_from(
             Err(error) => Err(Refusal {
                 message: format!("no thread can be started: {error}"),
                 span: None,
+                is_of_saved: false,
             }),
         }
     })
@@ -211,6 +214,14 @@ fn judged(
             parameters: parameters.clone(),
         }),
         Trouble::At(number) => retrace.to(*number, starts),
+        Trouble::Asymmetric(rule) => Err(Refusal {
+            message:
+                "this rule is not symmetric: it treats the values of a scalarset differently, \
+                      as a loop does that depends on their order; search without symmetry"
+                    .into(),
+            span: Some(retrace.rule_span(*rule)),
+            is_of_saved: false,
+        }),
         other => Ok((Verdict::Incomplete(bound(other, control)), None)),
     }
 }

@@ -70,7 +70,7 @@ pub struct Report {
     pub trace: Option<Trace>,
 }
 
-/// Why a model that can be read cannot be searched.
+/// Why a model, or a search that was saved, cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
@@ -78,4 +78,6 @@ pub struct Refusal {
     pub message: String,
     /// Where, if it is in the model.
     pub span: Option<Span>,
+    /// Whether it is about a search that was saved.
+    pub is_of_saved: bool,
 }

@@ -11,6 +11,7 @@ use crate::model::types::{TypeId, TypeKind, Types};
 use crate::reference::trace::{Step, Trace};
 use crate::reference::value::Value;
 use crate::reference::{Instance, Judgement, Stepper, Verdict};
+use crate::source::Span;
 use crate::state::store::{Number, fingerprint};
 use crate::state::{Canonical, Store, bytes_of_mut};
 
@@ -33,6 +34,7 @@ fn disagreement(what: &str) -> Refusal {
              please report it with the model"
         ),
         span: None,
+        is_of_saved: false,
     }
 }
 
@@ -52,6 +54,10 @@ impl<'p, 'm> Retrace<'p, 'm> {
         self.canonical = None;
         self.is_compact = false;
         self
+    }
+
+    pub fn rule_span(&self, rule: usize) -> Span {
+        self.plan.model.rules[rule].span
     }
 
     /// What is wrong with a start state that could not be made.

@@ -45,19 +45,20 @@ impl Walks<'_, '_> {
         let found: Mutex<Option<Found>> = Mutex::new(None);
         let work = || self.work(starts, &next, &found);
         let results: Vec<Walker> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..self.plan.workers)
+            let threads: Vec<_> = (1..self.plan.workers)
                 .map(|_| {
                     let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
                     builder.spawn_scoped(scope, work)
                 })
                 .collect();
-            let results = threads
-                .into_iter()
-                .filter_map(|thread| match thread.ok()?.join() {
-                    Ok(result) => Some(result),
+            let mut results = vec![work()];
+            for thread in threads.into_iter().flatten() {
+                match thread.join() {
+                    Ok(result) => results.push(result),
                     Err(panic) => std::panic::resume_unwind(panic),
-                });
-            results.collect()
+                }
+            }
+            results
         });
         let mut walked = Walked {
             way: None,
@@ -201,6 +202,9 @@ impl Walks<'_, '_> {
                 _ => return Err(Trouble::Stopped),
             }
         }
+        if program.guards_write {
+            walker.context.restore(&mut walker.state);
+        }
         let mut enabled = self.plan.instances(walker.context.enabled());
         let (mut is_stuck, mut is_left) = (true, false);
         while !enabled.is_empty() {
@@ -298,9 +302,11 @@ struct Random(u64);
 
 impl Random {
     fn new(seed: u64, walk: u64) -> Random {
-        let mut random = Random(seed ^ walk.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        random.next();
-        random
+        // Each is mixed before they meet: otherwise a walk would use the numbers of the one
+        // before it, one step on.
+        let mut of_seed = Random(seed);
+        let mut of_walk = Random(walk ^ 0x5851_f42d_4c95_7f2d);
+        Random(of_seed.next() ^ of_walk.next().rotate_left(17))
     }
 
     /// SplitMix64 (Steele, Lea and Flood).

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::options::Symmetry;
+use super::symmetric::Tester;
 use crate::compile::{Context, Program, status};
 use crate::model::{Model, PropertyKind};
 use crate::reference::Deadlock;
@@ -29,6 +30,8 @@ pub(super) enum Trouble {
     States,
     /// States farther away are not looked at.
     Depth,
+    /// This rule is not symmetric in the scalarsets.
+    Asymmetric(usize),
 }
 
 type Worked<T> = Result<T, Trouble>;
@@ -145,6 +148,7 @@ pub(super) struct Worker<'p, 'm> {
     packed_next: Vec<u64>,
     waiting: Vec<Waiting>,
     scratch: Vec<u64>,
+    tester: Option<Tester>,
     /// How many rules were fired in states that were looked at to the end.
     pub rules_fired: u64,
     /// How many rules were fired in the state that is looked at.
@@ -166,7 +170,7 @@ impl<'p, 'm> Worker<'p, 'm> {
         Worker {
             plan,
             store,
-            context: plan.program.context(stop),
+            context: plan.program.context(Arc::clone(&stop)),
             canonical: plan.canonical(),
             writer: store.writer(),
             state: vec![0; words],
@@ -176,6 +180,7 @@ impl<'p, 'm> Worker<'p, 'm> {
             packed_next: vec![0; plan.packer.words() * BATCH],
             waiting: Vec::with_capacity(BATCH),
             scratch: vec![0; words],
+            tester: Tester::new(plan, Arc::clone(&stop)),
             rules_fired: 0,
             fired_here: 0,
             recent: Vec::new(),
@@ -267,6 +272,12 @@ impl<'p, 'm> Worker<'p, 'm> {
             None => self.store.read(number, &mut self.packed),
         }
         self.plan.packer.unpack(&self.packed, &mut self.state);
+        if let Some(tester) = &mut self.tester
+            && Tester::is_due(number)
+            && let Some(rule) = tester.asymmetric_rule(self.plan, &self.state)
+        {
+            return Err(Trouble::Asymmetric(rule));
+        }
         self.fired_here = 0;
         let mut looked_at = self.scan();
         if looked_at == status::DONE {
@@ -313,6 +324,9 @@ impl<'p, 'm> Worker<'p, 'm> {
                 status::DONE => {}
                 other => return other,
             }
+        }
+        if program.guards_write {
+            self.context.restore(&mut self.state);
         }
         status::DONE
     }
@@ -381,6 +395,7 @@ impl<'p, 'm> Worker<'p, 'm> {
     /// Looks up the states that wait, and adds and checks those that are new.
     pub fn flush(&mut self) -> Worked<()> {
         if self.waiting.is_empty() {
+            self.recent.clear();
             return Ok(());
         }
         let store = self.store;
@@ -392,9 +407,12 @@ impl<'p, 'm> Worker<'p, 'm> {
             }
             drop(seen);
             let allowed = self.plan.memory;
-            store
-                .make_room(room, allowed, self.plan.workers)
-                .map_err(Trouble::Full)?;
+            if let Err(full) = store.make_room(room, allowed, self.plan.workers) {
+                self.leave_for_later(0);
+                self.waiting.clear();
+                self.recent.clear();
+                return Err(Trouble::Full(full));
+            }
         };
         // All entries are fetched before any is used, then all states that they may be for: the
         // processor waits for many of them at a time.
@@ -438,34 +456,37 @@ impl<'p, 'm> Worker<'p, 'm> {
         }
     }
 
+    /// Adds a state if it is new. It is checked before, so that being told to stop while it is
+    /// checked leaves nothing behind that was not.
     fn look_up(&mut self, seen: &Seen<'_>, number: usize) -> Worked<()> {
         let width = self.plan.width();
         let Waiting { hash, parent } = self.waiting[number];
         let key = number * width..(number + 1) * width;
-        if !self.plan.assumptions.is_empty() {
-            let is_known = seen.find(&self.keys[key.clone()], hash).is_some();
-            if is_known || !self.is_assumed(number, parent)? {
-                return Ok(());
-            }
+        if seen.find(&self.keys[key.clone()], hash).is_some() {
+            return Ok(());
         }
-        let key = &self.keys[key];
+        if !self.is_assumed(number, parent)? {
+            return Ok(());
+        }
         if self.store.count() + self.writer.uncounted() >= self.plan.states {
-            return match seen.find(key, hash) {
-                Some(_) => Ok(()),
-                None => Err(Trouble::States),
-            };
+            return Err(Trouble::States);
         }
+        let is_right = self.check(number)?;
+        let key = &self.keys[key];
         self.writer.set_parent(parent);
         let added = seen
             .add(key, hash, &mut self.writer)
             .map_err(Trouble::Full)?;
-        let Some(new) = added else { return Ok(()) };
-        if self.plan.is_compact {
+        if added.is_some() && self.plan.is_compact {
             let words = self.plan.packer.words();
             let packed = &self.packed_next[number * words..(number + 1) * words];
             self.queue.extend_from_slice(packed);
+            self.store.add_to_queue(8 * words as u64);
         }
-        self.check(number, new)
+        match (is_right, added.or_else(|| seen.find(key, hash))) {
+            (false, Some(wrong)) => Err(Trouble::At(wrong)),
+            _ => Ok(()),
+        }
     }
 
     /// Whether all assumptions hold in a state that waits.
@@ -481,18 +502,18 @@ impl<'p, 'm> Worker<'p, 'm> {
         Ok(true)
     }
 
-    /// Checks a new state.
-    fn check(&mut self, number: usize, new: Number) -> Worked<()> {
+    /// Whether nothing is wrong with a state that waits.
+    fn check(&mut self, number: usize) -> Worked<bool> {
         for &property in &self.plan.checks {
             let is_cover = self.plan.model.properties[property].kind == PropertyKind::Cover;
             match self.property(property, number) {
                 status::TRUE => {}
                 status::DONE if is_cover => {}
-                status::DONE | status::FAULT => return Err(Trouble::At(new)),
+                status::DONE | status::FAULT => return Ok(false),
                 _ => return Err(Trouble::Stopped),
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Evaluates a property in a state that waits, which stays as it is.

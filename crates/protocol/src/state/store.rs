@@ -47,6 +47,8 @@ pub(crate) struct Store {
     count: AtomicU64,
     bytes: AtomicU64,
     most_bytes: AtomicU64,
+    /// Bytes of states that are kept besides, because only fingerprints are stored.
+    queue: AtomicU64,
 }
 
 /// Where a thread writes the states that it adds.
@@ -130,6 +132,7 @@ impl Store {
             count: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             most_bytes: AtomicU64::new(0),
+            queue: AtomicU64::new(0),
         };
         store.table = RwLock::new(zeros(table).unwrap_or_default());
         store.charge(8 * table as u64);
@@ -144,9 +147,19 @@ impl Store {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// How many bytes it takes now.
+    /// How many bytes it takes now, with the queue.
     pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Relaxed) + self.queue.load(Ordering::Relaxed)
+    }
+
+    /// Says how many bytes the states of the queue take.
+    pub fn set_queue(&self, bytes: u64) {
+        self.queue.store(bytes, Ordering::Relaxed);
+    }
+
+    pub fn add_to_queue(&self, bytes: u64) {
+        self.queue.fetch_add(bytes, Ordering::Relaxed);
+        self.charge(0);
     }
 
     /// How many bytes it took at most.
@@ -173,8 +186,8 @@ impl Store {
     }
 
     fn charge(&self, bytes: u64) {
-        let now = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.most_bytes.fetch_max(now, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.most_bytes.fetch_max(self.bytes(), Ordering::Relaxed);
     }
 
     fn block(&self, number: Number) -> &Block {
@@ -192,13 +205,8 @@ impl Store {
 
     /// A block of its own for a thread.
     fn open_block(&self, writer: &mut Writer) -> Result<(), Full> {
-        let block = self.next_block.fetch_add(1, Ordering::Relaxed);
-        // The last block is not used, so that no state has the number that means none.
-        if u64::from(block) + 1 >= 1 << (32 - self.block_bits) {
-            self.next_block.fetch_sub(1, Ordering::Relaxed);
-            return Err(Full::Numbers);
-        }
         let states = 1_usize << self.block_bits;
+        // Before it has a number: if there is no memory, there is no gap.
         let made = Block {
             words: zeros(states * self.width)?.into(),
             parents: std::iter::repeat_with(|| AtomicU32::new(NONE))
@@ -206,6 +214,12 @@ impl Store {
                 .collect(),
             used: AtomicU32::new(0),
         };
+        let block = self.next_block.fetch_add(1, Ordering::Relaxed);
+        // The last block is not used, so that no state has the number that means none.
+        if u64::from(block) + 1 >= 1 << (32 - self.block_bits) {
+            self.next_block.fetch_sub(1, Ordering::Relaxed);
+            return Err(Full::Numbers);
+        }
         self.charge((states * (8 * self.width + 4)) as u64);
         let shelf = self.shelves[block as usize / SHELF]
             .get_or_init(|| std::iter::repeat_with(OnceLock::new).take(SHELF).collect());
@@ -367,6 +381,12 @@ impl Store {
         let block = number >> self.block_bits;
         block < self.next_block.load(Ordering::Relaxed)
             && (self.within_block(number) as u32) < self.block(number).used.load(Ordering::Relaxed)
+    }
+
+    /// Whether numbers from one on are those of states, all in one block.
+    pub fn has_range(&self, first: Number, length: u32) -> bool {
+        let within = self.within_block(first) as u64 + u64::from(length);
+        self.has(first) && within <= u64::from(self.block(first).used.load(Ordering::Relaxed))
     }
 
     /// Whether all states that states were reached from are there.

@@ -31,6 +31,10 @@ pub(crate) enum Effort {
     Full,
 }
 
+/// No more orders are tried for one state: all of seven values. Then symmetric states may count
+/// several times, as with [`Effort::Fast`].
+const MOST_TRIES: u32 = 5040;
+
 /// So few colours are compared each with each.
 const FEW: usize = 16;
 
@@ -55,6 +59,8 @@ pub(crate) struct Canonical {
     best: Vec<u64>,
     tried: Vec<u64>,
     order: Vec<u32>,
+    /// How many orders were tried for the state.
+    tries: u32,
     /// Where values of scalarsets are in the tables for what can be stored: the place, the number
     /// of the value, that of the first one of its scalarset, and what is stored for that.
     held_stored: Vec<(usize, usize, usize, usize)>,
@@ -90,11 +96,13 @@ impl Canonical {
             best: vec![0; layout.masks.len()],
             tried: vec![0; layout.masks.len()],
             order: Vec::with_capacity(values),
+            tries: 0,
         })
     }
 
     /// Replaces a state by the one that stands for it. Its multisets are sorted before and after.
-    pub fn canonicalise(&mut self, state: &mut [u64]) {
+    /// Whether it is the same for all permutations for sure.
+    pub fn canonicalise(&mut self, state: &mut [u64]) -> bool {
         for (number, set) in self.shapes.sets.iter().enumerate() {
             let first = colours::mix(number as u64 + 1, 0x51);
             self.colours[set.values()].fill(first);
@@ -107,12 +115,30 @@ impl Canonical {
                 self.permute(state);
                 state.copy_from_slice(&self.tried);
             }
-            return;
+            return tied.is_none();
         }
         let mut has_best = false;
+        self.tries = 0;
         let colours = self.colours.clone();
         self.try_all(state, &colours, &mut has_best);
         state.copy_from_slice(&self.best);
+        self.tries < MOST_TRIES
+    }
+
+    /// Replaces a state by some permutation of it.
+    pub fn shuffle(&mut self, state: &mut [u64], mut random: u64) {
+        for set in &self.shapes.sets {
+            let image = &mut self.image[set.values()];
+            for (value, number) in (0..).zip(image.iter_mut()) {
+                *number = value;
+            }
+            for at in (1..image.len()).rev() {
+                random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                image.swap(at, (random >> 33) as usize % (at + 1));
+            }
+        }
+        self.permute(state);
+        state.copy_from_slice(&self.tried);
     }
 
     /// The values with the least colour that several have, if any order of them may matter.
@@ -147,6 +173,7 @@ impl Canonical {
     fn try_all(&mut self, state: &[u64], colours: &[u64], has_best: &mut bool) {
         self.colours.copy_from_slice(colours);
         let Some(tied) = self.first_tie() else {
+            self.tries += 1;
             self.rank();
             self.permute(state);
             if !*has_best || self.tried < self.best {
@@ -157,6 +184,9 @@ impl Canonical {
         };
         let mut different: Vec<u32> = Vec::new();
         for &value in &tied {
+            if self.tries >= MOST_TRIES {
+                return;
+            }
             let is_like_another = different
                 .iter()
                 .any(|&other| self.exchange_changes_nothing(state, value, other));

@@ -1,6 +1,6 @@
 //! Statements, functions and rulesets.
 
-use crate::{counts, holds};
+use crate::{counts, ends_with, holds};
 
 #[test]
 fn loops_go_through_their_values_in_order() {
@@ -250,5 +250,29 @@ fn rules_that_change_nothing_are_fired_too() {
          rule \"print\" put \"x is \"; put x; put x + 1; end;",
         3,
         2 + 3 + 3,
+    );
+}
+
+#[test]
+fn what_guards_change_is_undone() {
+    // The alias changes `x` also where the multiset has no elements, so that no guard is looked at.
+    ends_with(
+        "var x: 0..3; net: multiset [1] of 0..1; b: boolean;
+         function bump(): boolean; begin x := 3; return true; end;
+         startstate x := 0; b := false; end;
+         alias a: bump() do choose n: net do rule a & net[n] = 1 ==> b := b; end; end; end;
+         rule \"flip\" b := !b; if x = 0 & b then error \"boom\"; end; end;",
+        "line 5, column 49: error: boom",
+    );
+}
+
+#[test]
+fn the_least_number_of_all_is_not_undefined() {
+    ends_with(
+        "var x: 0..5; b: boolean;
+         function f(): 0..5; begin return -9223372036854775807 - (b ? 0 : 1); end;
+         startstate x := 0; b := false; end;
+         rule x := f(); end;",
+        "line 4, column 20: -9223372036854775808 is outside of 0..5",
     );
 }

@@ -1,6 +1,7 @@
 //! States that are permutations of each other.
 
 use fencepost_protocol::reference::{Bound, Options, Symmetry, Verdict};
+use fencepost_protocol::search;
 
 use crate::{NO_DEADLOCK, run};
 
@@ -125,4 +126,29 @@ fn too_many_permutations_are_said() {
         fencepost_protocol::reference::search(&crate::model(text), &options).verdict,
         Verdict::Incomplete(Bound::Permutations)
     );
+}
+
+/// A loop over a scalarset that depends on the order of its values is no reason to miss an error.
+#[test]
+fn what_is_not_symmetric_is_said() {
+    let text = "type S: scalarset(3); var l: S; x: array [S] of 0..2;
+        startstate for i: S do x[i] := 0; end; end;
+        ruleset i: S do rule \"mark\" x[i] < 2 ==> x[i] := x[i] + 1; end; end;
+        rule \"last wins\" for i: S do l := i; end; end;
+        invariant isundefined(l) | x[l] < 2;";
+    let model = crate::model(text);
+    for symmetry in [search::Symmetry::Fast, search::Symmetry::Full] {
+        let options = search::Options {
+            symmetry,
+            ..search::Options::default()
+        };
+        let refusal = search::search(&model, &options, &()).expect_err("not symmetric");
+        assert!(refusal.message.contains("not symmetric"), "{refusal}");
+    }
+    let options = search::Options {
+        symmetry: search::Symmetry::Off,
+        ..search::Options::default()
+    };
+    let report = search::search(&model, &options, &()).expect("can be searched");
+    assert!(matches!(report.verdict, Verdict::InvariantFailed(_)));
 }

@@ -77,6 +77,14 @@ struct PointObject {
     times: u64,
 }
 
+/// What is known, with the name of what failed; where it is has a field of its own.
+fn named_verdict(checked: &Checked<'_>) -> String {
+    match &checked.report.verdict {
+        Verdict::Fault { fault, .. } => fault.kind.to_string(),
+        other => other.describe(checked.model),
+    }
+}
+
 /// The last line: what the search came to. With how often everything happened, if that was counted.
 pub fn summary(checked: &Checked<'_>, with_coverage: bool, version: &'static str) -> String {
     let (model, report) = (checked.model, checked.report);
@@ -96,7 +104,7 @@ pub fn summary(checked: &Checked<'_>, with_coverage: bool, version: &'static str
         schema: PROTOCOL_SCHEMA,
         kind: "summary",
         file: checked.file,
-        verdict: report.verdict.describe(model),
+        verdict: named_verdict(checked),
         failed: failed(checked).map(|failed| {
             let position = failed.span.map(|span| model.position(span));
             FailedObject {
@@ -120,7 +128,10 @@ pub fn summary(checked: &Checked<'_>, with_coverage: bool, version: &'static str
         constants: constants
             .map(|constant| (constant.name.clone(), constant.value.into()))
             .collect(),
-        trace_length: report.trace.as_ref().map(|trace| trace.steps.len()),
+        trace_length: report
+            .trace
+            .as_ref()
+            .map(|trace| trace.steps.len() + usize::from(trace.failed.is_some())),
         replay: checked.replay,
         version,
     };
@@ -223,7 +234,7 @@ pub fn trace(checked: &Checked<'_>) -> Option<String> {
         schema: PROTOCOL_SCHEMA,
         kind: "trace",
         file: checked.file,
-        verdict: checked.report.verdict.describe(model),
+        verdict: named_verdict(checked),
         start: StartObject {
             startstate: model.startstate_name(trace.start.index),
             parameters: named(startstate_parameters(model, &trace.start)),

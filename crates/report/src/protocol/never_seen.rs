@@ -59,7 +59,13 @@ pub fn never_seen(checked: &Checked<'_>) -> Vec<NeverSeen> {
         Verdict::InvariantFailed(instance) => Some(model.properties[instance.index].point),
         _ => None,
     };
-    let points = vacuous(model, &checked.report.hits).into_iter();
+    // A rule that failed did not fire to its end, but it is no rule that never happens.
+    let trace = checked.report.trace.as_ref();
+    let failed = trace.and_then(|trace| trace.failed.as_ref());
+    let failed = failed.map(|failed| model.rules[failed.index].point);
+    let points = vacuous(model, &checked.report.hits)
+        .into_iter()
+        .filter(|point| Some(*point) != failed);
     points
         .filter(|point| Some(*point) != failed)
         .map(|point| describe_point(model, point))

@@ -68,7 +68,11 @@ pub fn headline(checked: &Checked<'_>) -> String {
             let name = model.property_name(instance.index);
             format!("invariant failed: {name}{parameters}")
         }
-        Verdict::Fault { fault, .. } => fault.kind.to_string(),
+        Verdict::Fault { fault, .. } => match &fault.kind {
+            // The level of the message says that it is an error.
+            FaultKind::Error(message) => message.clone(),
+            kind => kind.to_string(),
+        },
         Verdict::Deadlock => {
             "deadlock: no rule leads from the last state to another state".to_owned()
         }

@@ -71,7 +71,10 @@ fn write(path: &Path, saved: &Saved<'_>) -> std::io::Result<()> {
     name.push(".part");
     let part = PathBuf::from(name);
     let mut file = BufWriter::with_capacity(1 << 20, File::create(&part)?);
-    let written = saved.write_to(&mut file).and_then(|()| file.flush());
+    let written = saved
+        .write_to(&mut file)
+        .and_then(|()| file.flush())
+        .and_then(|()| file.get_ref().sync_all());
     let finished = written.and_then(|()| std::fs::rename(&part, path));
     if finished.is_err() {
         let _ = std::fs::remove_file(&part);

@@ -11,6 +11,7 @@ mod show;
 use std::io::Write;
 use std::time::Instant;
 
+use fencepost_mistake::Shown;
 use fencepost_protocol::Model;
 use fencepost_protocol::reference::Verdict;
 use fencepost_protocol::search::{Refusal, resume, search};
@@ -61,7 +62,11 @@ fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
     let seconds = started.elapsed().as_secs_f64();
     let saved = saving.outcome();
     drop(progress);
-    let report = report.map_err(|refusal| refused(&model, &refusal, &file))?;
+    let report = report.map_err(|refusal| refused(&model, &refusal, arguments))?;
+    if report.states == 0 && report.verdict == Verdict::NoError {
+        let message = "error: there is no start state: assumptions rule out all of them";
+        return Err(Failure::BadInput(format!("{message}\n --> {file}")));
+    }
     let replay = arguments.replay();
     let checked = Checked {
         model: &model,
@@ -111,14 +116,26 @@ fn exit_code(verdict: &Verdict) -> u8 {
     }
 }
 
-/// A model that can be read and not be searched.
-fn refused(model: &Model, refusal: &Refusal, file: &str) -> Failure {
-    let place = match refusal.span {
-        Some(span) => {
-            let position = model.position(span);
-            format!("{file}:{}:{}", position.line, position.column)
+/// A model, or a search that was saved, that can be read and not be used.
+fn refused(model: &Model, refusal: &Refusal, arguments: &ProtocolArguments) -> Failure {
+    let file = arguments.file.display().to_string();
+    let Some(span) = refusal.span else {
+        if refusal.message.starts_with("internal error") {
+            return Failure::Internal(format!("error: {}\n --> {file}", refusal.message));
         }
-        None => file.to_owned(),
+        let of_resume = arguments.resume.as_ref().filter(|_| refusal.is_of_saved);
+        let place = of_resume.map_or(file, |path| path.display().to_string());
+        return Failure::BadInput(format!("error: {}\n --> {place}", refusal.message));
     };
-    Failure::BadInput(format!("error: {}\n --> {place}", refusal.message))
+    let position = model.position(span);
+    let shown = Shown {
+        severity: "error",
+        what: &refusal.message,
+        line: position.line.into(),
+        column: position.column.into(),
+        excerpt: &model.excerpt(span),
+        label: "this cannot be searched",
+        help: "make the type smaller, or with a rule that is not symmetric, use --symmetry off",
+    };
+    Failure::BadInput(shown.render(&file))
 }

@@ -20,15 +20,30 @@ pub fn check_arguments(arguments: &ProtocolArguments) -> Result<(), Failure> {
             "error: a chart does not go between lines of JSON; name a file for it with --output";
         return Err(Failure::BadInput(message.into()));
     }
-    Ok(())
+    match &arguments.output {
+        // Before a search that may take hours.
+        Some(path) => super::checkpoint::check(path),
+        None => Ok(()),
+    }
 }
 
 /// Shows what came of it.
 pub fn show(checked: &Checked<'_>, arguments: &ProtocolArguments) -> Result<(), Failure> {
     let format = arguments.trace_format();
-    if let Some(path) = &arguments.output {
-        write_trace(checked, format, path)?;
-    }
+    let written = match &arguments.output {
+        Some(path) => write_trace(checked, format, path),
+        None => Ok(()),
+    };
+    // What was found is worth more than a file that cannot be written.
+    show_result(checked, arguments, format)?;
+    written
+}
+
+fn show_result(
+    checked: &Checked<'_>,
+    arguments: &ProtocolArguments,
+    format: TraceFormat,
+) -> Result<(), Failure> {
     let mut output = anstream::AutoStream::auto(std::io::stdout());
     if arguments.json {
         if arguments.output.is_none()
