@@ -336,8 +336,12 @@ fn a_search_goes_on_wherever_memory_ran_out() {
                 if report.verdict != Verdict::Incomplete(Bound::Memory) {
                     continue;
                 }
-                cut += 1;
                 let saved = keeper.saved.into_inner().expect("no panic");
+                if saved.is_empty() {
+                    // There was no room for the start state.
+                    continue;
+                }
+                cut += 1;
                 let rest = resume(&model, &options, &(), &mut Cursor::new(saved));
                 let rest = rest.unwrap_or_else(|refusal| panic!("{refusal}"));
                 assert_eq!(rest.verdict, all.verdict, "{kilobytes} KiB");
@@ -347,7 +351,7 @@ fn a_search_goes_on_wherever_memory_ran_out() {
             }
         }
     }
-    assert!(cut > 20, "{cut}");
+    assert!(cut > 15, "{cut}");
 }
 
 #[test]
