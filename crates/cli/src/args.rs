@@ -107,6 +107,36 @@ pub enum ReproduceCommand {
         after_help = "Examples:\n  fencepost reproduce x86-tso\n  fencepost reproduce x86-tso --json"
     )]
     X86Tso(X86TsoArguments),
+
+    /// TSO-CC against TSO-LB (Banks and others, 2017): the protocol, its mutants, any number of caches
+    #[command(
+        name = "tso-cc",
+        after_help = "Examples:\n  fencepost reproduce tso-cc\n  fencepost reproduce tso-cc --only \"mutant 4\"\n  fencepost reproduce tso-cc --full --checkpoint any-number.search\n\nExit codes:\n  0   everything is as expected\n  1   something is not\n  3   something did not end, and was expected to"
+    )]
+    TsoCc(TsoCcArguments),
+}
+
+#[derive(Args, Debug)]
+pub struct TsoCcArguments {
+    /// Also what takes minutes to hours: two addresses, and all mutants
+    #[arg(long)]
+    pub full: bool,
+
+    /// Only rows with TEXT in their names, such as "mutant 4"
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
+
+    /// The most time for any number of caches with two addresses, such as 10m or 2h
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = protocol::time, requires = "full")]
+    pub max_time: std::time::Duration,
+
+    /// Keep that search in FILE, and go on with it if FILE is there
+    #[arg(long, value_name = "FILE", requires = "full")]
+    pub checkpoint: Option<PathBuf>,
+
+    /// Print JSON, one object per row
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -15,4 +15,8 @@ fn the_pictures_are_what_the_command_draws() {
         "docs/protocols/pictures/late-data.svg",
         "fencepost protocol --quiet --workers 1 --output {} docs/protocols/models/directory-race.m",
     );
+    check_picture(
+        "docs/protocols/pictures/tso-cc-stale-read.svg",
+        "fencepost protocol --quiet --workers 1 --output {} --const CHECK=2 --const ADDRESSES=2 models/tso-cc/tso-cc.m",
+    );
 }

@@ -65,3 +65,39 @@ fn what_a_small_sample_misses_is_a_limit() {
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("lazylist under PSO: 0 executions"), "{said}");
 }
+
+/// What takes seconds; the other searches are tests of the models.
+#[test]
+fn tso_cc_is_as_expected() {
+    let known = [
+        ("TSO-CC, 2 caches", 1, None),
+        ("TSO-LB", 4, None),
+        ("the paper's witness", 4, None),
+        ("MESI", 4, None),
+        ("mutant 4", 1, Some(11)),
+        ("mutant 23", 1, Some(3)),
+    ];
+    for (only, count, steps) in known {
+        let rows = rows(&["tso-cc", "--json", "--only", only]);
+        assert_eq!(rows.len(), count, "{only}");
+        for row in rows {
+            assert_eq!(row["agrees"], true, "{row}");
+            assert_eq!(row["vacuous"], 0, "{row}");
+            if let Some(steps) = steps {
+                assert_eq!(row["steps"], steps, "{row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_tso_cc_that_are_not_there() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
+    let output = command
+        .args(["reproduce", "tso-cc", "--only", "nothing"])
+        .output();
+    let output = output.unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("no row has \"nothing\""), "{said}");
+}

@@ -297,7 +297,7 @@ fn constant(text: &str) -> Result<(String, i64), String> {
 }
 
 /// Parses a time with a unit.
-fn time(text: &str) -> Result<Duration, String> {
+pub(super) fn time(text: &str) -> Result<Duration, String> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[number.len()..] {
         "ms" => 0.001,

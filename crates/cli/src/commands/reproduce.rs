@@ -15,6 +15,7 @@ use fencepost_report::style::{DIM, HEADING, Styled};
 use fencepost_report::text::grouped;
 use serde_json::json;
 
+mod tso_cc;
 mod x86_tso;
 
 use crate::args::{BssArguments, ReproduceCommand, SoberArguments};
@@ -27,6 +28,7 @@ pub fn run(command: &ReproduceCommand, is_quiet: bool) -> Result<u8, Failure> {
         ReproduceCommand::Sober(arguments) => sober(arguments, is_quiet, &mut output)?,
         ReproduceCommand::Bss(arguments) => bss(arguments, is_quiet, &mut output)?,
         ReproduceCommand::X86Tso(arguments) => x86_tso::run(arguments, &mut output)?,
+        ReproduceCommand::TsoCc(arguments) => return tso_cc::run(arguments, is_quiet, &mut output),
     };
     output.flush()?;
     let Differences { wrong, unseen } = differences;

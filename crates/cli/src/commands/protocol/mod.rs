@@ -3,9 +3,9 @@
 //! `input` reads the model, `memory` says how much there is, `checkpoint` keeps searches in files, and `show`
 //! writes what came of the search.
 
-mod checkpoint;
+pub(super) mod checkpoint;
 mod input;
-mod memory;
+pub(super) mod memory;
 mod show;
 
 use std::io::Write;
