@@ -54,18 +54,15 @@ impl NeverSeen {
 /// All that never happened, in the order of the file.
 pub fn never_seen(checked: &Checked<'_>) -> Vec<NeverSeen> {
     let model = checked.model;
-    // What failed was seen.
+    // What failed was seen, also a rule that did not fire to its end.
+    let trace = checked.report.trace.as_ref();
     let failed = match &checked.report.verdict {
         Verdict::InvariantFailed(instance) => Some(model.properties[instance.index].point),
-        _ => None,
+        _ => trace
+            .and_then(|trace| trace.failed.as_ref())
+            .map(|failed| model.rules[failed.index].point),
     };
-    // A rule that failed did not fire to its end, but it is no rule that never happens.
-    let trace = checked.report.trace.as_ref();
-    let failed = trace.and_then(|trace| trace.failed.as_ref());
-    let failed = failed.map(|failed| model.rules[failed.index].point);
-    let points = vacuous(model, &checked.report.hits)
-        .into_iter()
-        .filter(|point| Some(*point) != failed);
+    let points = vacuous(model, &checked.report.hits).into_iter();
     points
         .filter(|point| Some(*point) != failed)
         .map(|point| describe_point(model, point))
