@@ -84,7 +84,7 @@ fn faults_are_shown_where_they_are() {
         "{text}"
     );
     let text = verdict_of(&format!("{start}rule x := 0; error \"stop\"; end;"));
-    assert!(text.starts_with("error: error: stop\n"), "{text}");
+    assert!(text.starts_with("error: stop\n"), "{text}");
     let text = verdict_of(&format!("{start}rule x := 0; end; cover \"two\" x = 2;"));
     assert!(text.contains("this was never true"), "{text}");
 }
