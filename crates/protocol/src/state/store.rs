@@ -107,11 +107,9 @@ pub(crate) fn fingerprint(words: &[u64]) -> [u64; 2] {
     ]
 }
 
+/// Zeros that take memory only when they are touched, each by the thread that needs them.
 fn zeros(many: usize) -> Result<Vec<AtomicU64>, Full> {
-    let mut all = Vec::new();
-    all.try_reserve_exact(many).map_err(|_| Full::Memory)?;
-    all.resize_with(many, AtomicU64::default);
-    Ok(all)
+    bytemuck::allocation::try_zeroed_vec(many).map_err(|()| Full::Memory)
 }
 
 impl Store {
