@@ -8,6 +8,7 @@ mod args;
 mod commands;
 mod demo_programs;
 mod exit;
+mod files;
 mod interrupt;
 mod names;
 mod progress;

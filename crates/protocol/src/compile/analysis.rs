@@ -1,10 +1,10 @@
 //! What is known of a model before it is compiled.
 
-use super::walk::{self, Visitor};
 use crate::model::code::{
     Alias, Argument, Call, Domain, Expr, ExprKind, Meaning, Place, Root, SlotId, SlotKind,
     Statement, StatementKind, Step,
 };
+use crate::model::walk::{self, Visitor};
 use crate::model::{Binding, Model};
 
 /// What is known of a model before it is compiled.
@@ -107,13 +107,7 @@ impl Analysis {
     /// Whether evaluating what a routine is within may change the state.
     pub fn bindings_write(&self, bindings: &[Binding]) -> bool {
         let mut finder = self.finder();
-        for binding in bindings {
-            match binding {
-                Binding::Quantified { domain, .. } => walk::domain(domain, &mut finder),
-                Binding::Chosen { multiset, .. } => walk::place(multiset, &mut finder),
-                Binding::Alias(alias) => walk::alias(alias, &mut finder),
-            }
-        }
+        walk::bindings(bindings, &mut finder);
         finder.found
     }
 
@@ -228,13 +222,7 @@ impl Passed<'_> {
     fn enter(&mut self, bindings: &[Binding], slots: usize) {
         self.here.clear();
         self.here.resize(slots, false);
-        for binding in bindings {
-            match binding {
-                Binding::Quantified { domain, .. } => walk::domain(domain, self),
-                Binding::Chosen { multiset, .. } => walk::place(multiset, self),
-                Binding::Alias(alias) => walk::alias(alias, self),
-            }
-        }
+        walk::bindings(bindings, self);
     }
 }
 

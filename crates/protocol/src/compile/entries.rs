@@ -240,16 +240,8 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
     fn restore(&mut self) {
         let context = self.context;
         let base = self.b.ins().load(I64, flags(), context, field::SAVED);
-        let from = Address {
-            base,
-            offset: 0,
-            flag: None,
-        };
-        let to = Address {
-            base: self.state,
-            offset: 0,
-            flag: None,
-        };
+        let from = Address::at(base);
+        let to = Address::at(self.state);
         let bytes = self.unit.layout.bytes as u32;
         self.copy(to, from, bytes);
     }

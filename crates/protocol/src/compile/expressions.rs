@@ -426,16 +426,7 @@ impl Routine<'_, '_, '_> {
         let ValueType::Of(id) = expr.value_type else {
             return value;
         };
-        let from = Address {
-            base: value,
-            offset: 0,
-            flag: None,
-        };
-        let room = self.unit.reserve(id);
-        let to = self.in_context(room);
-        let bytes = self.unit.layout.shape(id).bytes;
-        self.copy(to, from, bytes);
-        self.pointer(to)
+        self.kept(id, Address::at(value))
     }
 
     /// Whether two records, arrays or multisets are equal, as 0 or 1.

@@ -7,7 +7,7 @@
 
 use crate::model::Model;
 use crate::model::types::{TypeId, TypeKind, Types};
-use crate::search::Refusal;
+use crate::search::{About, Refusal};
 
 /// Larger states are refused: a search would not keep many of them.
 const MOST_BYTES: u64 = 1 << 26;
@@ -64,7 +64,7 @@ impl Layout {
                 return Err(Refusal {
                     message: format!("the state takes more than {MOST_BYTES} bytes"),
                     span: Some(global.span),
-                    is_of_saved: false,
+                    about: About::Model,
                 });
             }
         }
@@ -226,7 +226,7 @@ fn shape(types: &Types, id: TypeId, before: &[Shape]) -> Result<Shape, Refusal> 
                                   of a type apart"
                             .into(),
                         span: Some(this.span),
-                        is_of_saved: false,
+                        about: About::Model,
                     });
                 }
             };
@@ -236,7 +236,7 @@ fn shape(types: &Types, id: TypeId, before: &[Shape]) -> Result<Shape, Refusal> 
         return Err(Refusal {
             message: format!("a variable of this type takes more than {MOST_BYTES} bytes"),
             span: Some(this.span),
-            is_of_saved: false,
+            about: About::Model,
         });
     }
     made.bytes = bytes as u32;

@@ -8,7 +8,6 @@ use super::analysis::{Analysis, MUCH};
 use super::routine::{Address, Known, Routine, Wrong};
 use crate::model::code::{Domain, Expr, ExprKind, Place, SlotId};
 use crate::model::points::PointId;
-use crate::model::types::TypeId;
 
 /// What is done in each round. It ends by going to the block that it gets, or elsewhere.
 pub(super) type Round<'r, 'u, 'm, 'f> = &'r mut dyn FnMut(&mut Routine<'u, 'm, 'f>, Block);
@@ -143,7 +142,8 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         }
         let mut start = self.pointer(at);
         if is_fixed {
-            start = self.snapshot(multiset.type_id, at);
+            // What is done with the elements may change which are there.
+            start = self.kept(multiset.type_id, at);
         }
         let (body, there, next, on) = (self.block(), self.block(), self.block(), self.block());
         let variable = self.b.declare_var(I64);
@@ -154,11 +154,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         let number = self.b.use_var(variable);
         let distance = self.scaled(number, stride);
         let base = self.b.ins().iadd(start, distance);
-        let flag = Address {
-            base,
-            offset: 0,
-            flag: None,
-        };
+        let flag = Address::at(base);
         let flag = self.load(flag, 1);
         self.choose(flag, there, next);
         self.at(there);
@@ -171,15 +167,6 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         let is_end = self.compare(IntCC::Equal, more, i64::from(length));
         self.choose(is_end, on, body);
         self.at(on);
-    }
-
-    /// A copy of a multiset: what is done with its elements may change which are there.
-    fn snapshot(&mut self, id: TypeId, at: Address) -> Value {
-        let room = self.unit.reserve(id);
-        let to = self.in_context(room);
-        let bytes = self.unit.layout.shape(id).bytes;
-        self.copy(to, at, bytes);
-        self.pointer(to)
     }
 
     /// For how many elements a condition is true.

@@ -2,8 +2,7 @@
 //!
 //! Read in this order: `layout` (states as bytes), `context` (what else compiled code works on),
 //! `unit` and `routine` (what a routine is while it is compiled), `places`, `expressions`,
-//! `loops`, `statements`, `entries` (what they become), `analysis` and `walk` (what is known
-//! before), then [`Program`].
+//! `loops`, `statements`, `entries` (what they become), `analysis` (what is known before), then [`Program`].
 //!
 //! Compiled code means what [`crate::reference`] says, step by step: the same order of evaluation,
 //! the same faults at the same places, the same points counted. It differs in one thing: a fault
@@ -24,7 +23,6 @@ mod statements;
 #[cfg(test)]
 mod tests;
 mod unit;
-mod walk;
 
 pub(crate) use context::{Context, status};
 pub(crate) use layout::Layout;

@@ -45,11 +45,9 @@ impl Routine<'_, '_, '_> {
                     flag,
                 }
             }
-            Home::Value(variable) | Home::Pointer(variable) => Address {
-                base: self.b.use_var(variable),
-                offset: 0,
-                flag: None,
-            },
+            Home::Value(variable) | Home::Pointer(variable) => {
+                Address::at(self.b.use_var(variable))
+            }
         }
     }
 
@@ -141,11 +139,7 @@ impl Routine<'_, '_, '_> {
 
     /// A fault if an element has gone.
     pub fn check_flag(&mut self, flag: Value, span: Span) {
-        let at = Address {
-            base: flag,
-            offset: 0,
-            flag: None,
-        };
+        let at = Address::at(flag);
         let flag = self.load(at, 1);
         let is_gone = self.compare(IntCC::Equal, flag, 0);
         self.fault_if(is_gone, Wrong::ElementGone, span);

@@ -8,14 +8,14 @@ use std::sync::atomic::AtomicBool;
 use cranelift_jit::JITModule;
 use cranelift_module::FuncId;
 
-use super::context::Context;
+use super::context::{Context, status};
 use super::entries::parameter_slots;
 use super::layout::Layout;
 use super::unit::{Kept, Unit};
-use super::walk::{self, Visitor};
 use crate::model::Model;
 use crate::model::code::{Expr, Statement};
-use crate::search::Refusal;
+use crate::model::walk::{self, Visitor};
+use crate::search::{About, Refusal};
 
 /// The state, the context, the parameters of the instance; returns a status.
 type Entry = unsafe extern "C" fn(*mut u64, *mut u8, *const i64) -> i64;
@@ -29,7 +29,7 @@ pub(crate) struct Program {
     /// Whether evaluating a property may change the state.
     pub property_writes: Vec<bool>,
     /// Whether evaluating a guard may change the state.
-    pub guards_write: bool,
+    guards_write: bool,
     context_bytes: usize,
     points: usize,
     /// The code itself, and what it has the address of; freed with the program.
@@ -92,7 +92,7 @@ impl Program {
             .map_err(|error| Refusal {
                 message: format!("the model cannot be compiled: {error}"),
                 span: None,
-                is_of_saved: false,
+                about: About::Model,
             })?;
         let (module, kept, context_bytes) = (unit.module, unit.kept, unit.frame_end as usize + 64);
         let entry = |id: FuncId| {
@@ -144,6 +144,24 @@ impl Program {
     /// Finds the enabled instances of a rule; see [`Context::enabled`].
     pub fn scan(&self, rule: usize, state: &mut [u64], context: &mut Context) -> i64 {
         self.run(self.rules[rule].scan, state, context, &[])
+    }
+
+    /// Finds the enabled instances of all rules. The state stays as it is.
+    pub fn scan_all(&self, state: &mut [u64], context: &mut Context) -> i64 {
+        if self.guards_write {
+            context.save(state);
+        }
+        context.forget();
+        for rule in 0..self.rules.len() {
+            match self.scan(rule, state, context) {
+                status::DONE => {}
+                other => return other,
+            }
+        }
+        if self.guards_write {
+            context.restore(state);
+        }
+        status::DONE
     }
 
     /// Fires a rule.

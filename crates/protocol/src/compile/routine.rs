@@ -123,6 +123,17 @@ pub(super) struct Address {
     pub flag: Option<Value>,
 }
 
+impl Address {
+    /// Where a pointer points to, in no element.
+    pub fn at(base: Value) -> Address {
+        Address {
+            base,
+            offset: 0,
+            flag: None,
+        }
+    }
+}
+
 pub(super) struct Routine<'u, 'm, 'f> {
     pub unit: &'u mut Unit<'m>,
     pub b: FunctionBuilder<'f>,
@@ -343,6 +354,15 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         for (part, offset) in parts {
             self.b.ins().store(flags(), part, to.base, offset);
         }
+    }
+
+    /// A copy of a variable, in a place of its own.
+    pub fn kept(&mut self, id: TypeId, from: Address) -> Value {
+        let room = self.unit.reserve(id);
+        let to = self.in_context(room);
+        let bytes = self.unit.layout.shape(id).bytes;
+        self.copy(to, from, bytes);
+        self.pointer(to)
     }
 
     /// Makes a variable undefined.

@@ -197,11 +197,7 @@ impl Routine<'_, '_, '_> {
             }
             Given::Composite(base) => {
                 self.check_target(at, span);
-                let from = Address {
-                    base,
-                    offset: 0,
-                    flag: None,
-                };
+                let from = Address::at(base);
                 self.copy(at, from, bytes);
             }
             Given::Undefined => {
@@ -233,11 +229,7 @@ impl Routine<'_, '_, '_> {
         let base = template.as_ptr() as i64;
         self.unit.kept.templates.push(template);
         let base = self.int(base);
-        let from = Address {
-            base,
-            offset: 0,
-            flag: None,
-        };
+        let from = Address::at(base);
         self.copy(at, from, bytes);
     }
 
@@ -440,16 +432,7 @@ impl Routine<'_, '_, '_> {
             }
             Some(id) => {
                 // The next call of the same function overwrites its result.
-                let from = Address {
-                    base: value,
-                    offset: 0,
-                    flag: None,
-                };
-                let room = self.unit.reserve(id);
-                let to = self.in_context(room);
-                let bytes = self.unit.layout.shape(id).bytes;
-                self.copy(to, from, bytes);
-                (self.pointer(to), Known::ANYTHING)
+                (self.kept(id, Address::at(value)), Known::ANYTHING)
             }
         }
     }
@@ -475,11 +458,7 @@ impl Routine<'_, '_, '_> {
         let shape = self.unit.layout.shape(multiset.type_id);
         let (stride, length) = (shape.stride, shape.length);
         if let Some(flag) = at.flag {
-            let flag = Address {
-                base: flag,
-                offset: 0,
-                flag: None,
-            };
+            let flag = Address::at(flag);
             let flag = self.load(flag, 1);
             let is_gone = self.compare(IntCC::Equal, flag, 0);
             self.fault_if(is_gone, Wrong::MultisetFull, span);
@@ -494,11 +473,7 @@ impl Routine<'_, '_, '_> {
         self.fault_if(is_full, Wrong::MultisetFull, span);
         let distance = self.scaled(free, stride);
         let base = self.b.ins().iadd(start, distance);
-        let flag = Address {
-            base,
-            offset: 0,
-            flag: None,
-        };
+        let flag = Address::at(base);
         let one = self.int(1);
         self.store(flag, 1, one);
         let to = Address {
@@ -519,11 +494,7 @@ impl Routine<'_, '_, '_> {
         let distance = self.scaled(number, stride);
         let base = self.b.ins().iadd(start, distance);
         self.check_flag(base, span);
-        let element = Address {
-            base,
-            offset: 0,
-            flag: None,
-        };
+        let element = Address::at(base);
         self.zero(element, stride);
     }
 }

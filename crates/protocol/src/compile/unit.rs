@@ -15,7 +15,7 @@ use super::layout::Layout;
 use super::routine::Routine;
 use crate::model::Model;
 use crate::model::types::{TypeId, Types};
-use crate::search::Refusal;
+use crate::search::{About, Refusal};
 
 /// Local variables of all routines together take no more than this.
 const MOST_CONTEXT: u64 = 1 << 30;
@@ -65,7 +65,7 @@ fn internal(error: impl std::fmt::Display) -> Refusal {
     Refusal {
         message: format!("the model cannot be compiled: {error}"),
         span: None,
-        is_of_saved: false,
+        about: About::Model,
     }
 }
 
@@ -162,7 +162,7 @@ impl<'m> Unit<'m> {
                      bytes; make their types smaller"
                 ),
                 span: None,
-                is_of_saved: false,
+                about: About::Model,
             }),
             false => Ok(()),
         }

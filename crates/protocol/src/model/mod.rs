@@ -1,7 +1,7 @@
 //! Typed models: every name is resolved, every expression typed, every constant computed.
 //!
 //! Read in this order: [`types`] (the table of types), [`code`] (places, expressions, statements),
-//! [`points`] (what is counted), then [`Model`] itself. `resolve` makes a model of a tree;
+//! [`points`] (what is counted), then [`Model`] itself; [`walk`] goes through code. `resolve` makes a model of a tree;
 //! [`crate::reference`] gives it its meaning.
 //!
 //! **Values.** A simple value is an integer, whatever its type: `false` and `true` are 0 and 1,
@@ -16,6 +16,7 @@
 pub mod code;
 pub mod points;
 pub mod types;
+pub mod walk;
 
 use std::sync::Arc;
 

@@ -8,9 +8,9 @@
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use super::Refusal;
 use super::breadth::{Chunk, Stage};
 use super::worker::Plan;
+use super::{About, Refusal};
 use crate::state::Store;
 use crate::state::store::{Number, fingerprint};
 
@@ -129,7 +129,7 @@ fn refuse(message: &str) -> Refusal {
     Refusal {
         message: format!("the saved search cannot be used: {message}"),
         span: None,
-        is_of_saved: true,
+        about: About::Saved,
     }
 }
 

@@ -22,7 +22,7 @@ mod worker;
 
 pub use checkpoint::Saved;
 pub use options::{Options, Order, Symmetry};
-pub use report::{Progress, Refusal, Report, Watch};
+pub use report::{About, Progress, Refusal, Report, Watch};
 
 use std::io::Read;
 
@@ -72,7 +72,7 @@ pub fn resume(
         _ => Err(Refusal {
             message: "only breadth-first searches can be saved and go on later".into(),
             span: None,
-            is_of_saved: false,
+            about: About::Model,
         }),
     }
 }
@@ -92,7 +92,7 @@ fn search_from(
             Err(error) => Err(Refusal {
                 message: format!("no thread can be started: {error}"),
                 span: None,
-                is_of_saved: false,
+                about: About::Model,
             }),
         }
     })
@@ -220,7 +220,7 @@ fn judged(
                       as a loop does that depends on their order; search without symmetry"
                     .into(),
             span: Some(retrace.rule_span(*rule)),
-            is_of_saved: false,
+            about: About::Model,
         }),
         other => Ok((Verdict::Incomplete(bound(other, control)), None)),
     }

@@ -78,6 +78,17 @@ pub struct Refusal {
     pub message: String,
     /// Where, if it is in the model.
     pub span: Option<Span>,
-    /// Whether it is about a search that was saved.
-    pub is_of_saved: bool,
+    /// What it is about.
+    pub about: About,
+}
+
+/// What a refusal is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum About {
+    /// The model.
+    Model,
+    /// A search that was saved.
+    Saved,
+    /// A contradiction within Fencepost.
+    Ourselves,
 }

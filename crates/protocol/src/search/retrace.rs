@@ -4,8 +4,8 @@
 //! reference goes the same way, and says what is wrong at its end. If it finds nothing wrong, or
 //! cannot go that way, the search is not believed.
 
-use super::Refusal;
 use super::worker::Plan;
+use super::{About, Refusal};
 use crate::compile::Layout;
 use crate::model::types::{TypeId, TypeKind, Types};
 use crate::reference::trace::{Step, Trace};
@@ -34,7 +34,7 @@ fn disagreement(what: &str) -> Refusal {
              please report it with the model"
         ),
         span: None,
-        is_of_saved: false,
+        about: About::Ourselves,
     }
 }
 

@@ -61,14 +61,9 @@ impl Tester {
     /// What all rules lead to, sorted; nothing if that is not known for sure.
     fn after(&mut self, plan: &Plan<'_>, state: &[u64]) -> Option<Vec<After>> {
         let program = &plan.program;
-        let mut scanned = state.to_vec();
-        self.context.save(state);
-        self.context.forget();
-        for rule in 0..program.rules.len() {
-            match program.scan(rule, &mut scanned, &mut self.context) {
-                status::DONE => {}
-                _ => return None,
-            }
+        let scanned = program.scan_all(&mut state.to_vec(), &mut self.context);
+        if scanned != status::DONE {
+            return None;
         }
         let mut all = Vec::new();
         for (rule, parameters) in plan.instances(self.context.enabled()) {

@@ -191,19 +191,10 @@ impl Walks<'_, '_> {
     ) -> Result<bool, Trouble> {
         let program = &self.plan.program;
         let here = Trouble::At(0);
-        if program.guards_write {
-            walker.context.save(&walker.state);
-        }
-        walker.context.forget();
-        for rule in 0..program.rules.len() {
-            match program.scan(rule, &mut walker.state, &mut walker.context) {
-                status::DONE => {}
-                status::FAULT => return Err(here),
-                _ => return Err(Trouble::Stopped),
-            }
-        }
-        if program.guards_write {
-            walker.context.restore(&mut walker.state);
+        match program.scan_all(&mut walker.state, &mut walker.context) {
+            status::DONE => {}
+            status::FAULT => return Err(here),
+            _ => return Err(Trouble::Stopped),
         }
         let mut enabled = self.plan.instances(walker.context.enabled());
         let (mut is_stuck, mut is_left) = (true, false);

@@ -279,7 +279,8 @@ impl<'p, 'm> Worker<'p, 'm> {
             return Err(Trouble::Asymmetric(rule));
         }
         self.fired_here = 0;
-        let mut looked_at = self.scan();
+        let program = &self.plan.program;
+        let mut looked_at = program.scan_all(&mut self.state, &mut self.context);
         if looked_at == status::DONE {
             let (enabled, used) = self.context.take_enabled();
             let fired = self.fire_all(number, &enabled[..used]);
@@ -310,25 +311,6 @@ impl<'p, 'm> Worker<'p, 'm> {
     /// States that have to be looked at again if the search goes on.
     pub fn take_unfinished(&mut self) -> Vec<Number> {
         std::mem::take(&mut self.unfinished)
-    }
-
-    /// Finds all enabled instances.
-    fn scan(&mut self) -> i64 {
-        let program = &self.plan.program;
-        if program.guards_write {
-            self.context.save(&self.state);
-        }
-        self.context.forget();
-        for rule in 0..program.rules.len() {
-            match program.scan(rule, &mut self.state, &mut self.context) {
-                status::DONE => {}
-                other => return other,
-            }
-        }
-        if program.guards_write {
-            self.context.restore(&mut self.state);
-        }
-        status::DONE
     }
 
     /// Fires all enabled instances with the least priority. A deadlock counts as a fault.

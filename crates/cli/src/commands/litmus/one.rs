@@ -1,7 +1,6 @@
 //! One file: read, answered under each model, and shown.
 
 use std::fmt::Write as _;
-use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,7 @@ use fencepost_report::json::litmus as json;
 use fencepost_report::safety::safety as safety_text;
 
 use crate::args::LitmusArguments;
+use crate::files;
 use crate::interrupt;
 
 use super::show;
@@ -82,7 +82,7 @@ impl FileResult {
 /// Reads and answers a file.
 pub fn run(path: &Path, inputs: &Inputs<'_>) -> FileResult {
     let limits = Limits::default();
-    let bytes = match read(path, limits.bytes as u64) {
+    let bytes = match files::read_up_to(path, limits.bytes as u64) {
         Ok(bytes) => bytes,
         Err(error) => return FileResult::bad(format!("error: {}: {error}", path.display())),
     };
@@ -114,19 +114,6 @@ pub fn run(path: &Path, inputs: &Inputs<'_>) -> FileResult {
         }
     }
     result
-}
-
-/// Reads a file, or standard input, but not more than a byte beyond the limit.
-fn read(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if path == Path::new("-") {
-        std::io::stdin().take(limit + 1).read_to_end(&mut bytes)?;
-    } else {
-        std::fs::File::open(path)?
-            .take(limit + 1)
-            .read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
 }
 
 /// A test that was read.

@@ -1,12 +1,10 @@
 //! Reading a model.
 
-use std::io::Read;
-use std::path::Path;
-
 use fencepost_protocol::{Limits, Model};
 
 use crate::args::ProtocolArguments;
 use crate::exit::Failure;
+use crate::files;
 
 /// The model that is asked for.
 pub fn model(arguments: &ProtocolArguments) -> Result<Model, Failure> {
@@ -21,7 +19,7 @@ pub fn model(arguments: &ProtocolArguments) -> Result<Model, Failure> {
         return Err(Failure::BadInput(message));
     }
     let limits = Limits::default();
-    let bytes = read(path, limits.bytes as u64)
+    let bytes = files::read_up_to(path, limits.bytes as u64)
         .map_err(|error| Failure::BadInput(format!("error: cannot read {file}: {error}")))?;
     Model::read(&bytes, &arguments.constants, &limits).map_err(|error| {
         let message = error.render(&file);
@@ -44,17 +42,4 @@ fn check_constants(constants: &[(String, i64)]) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Reads a file, or standard input, but not more than a byte beyond the limit.
-fn read(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if path == Path::new("-") {
-        std::io::stdin().take(limit + 1).read_to_end(&mut bytes)?;
-    } else {
-        std::fs::File::open(path)?
-            .take(limit + 1)
-            .read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
 }

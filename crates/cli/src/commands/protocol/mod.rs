@@ -14,7 +14,7 @@ use std::time::Instant;
 use fencepost_mistake::Shown;
 use fencepost_protocol::Model;
 use fencepost_protocol::reference::Verdict;
-use fencepost_protocol::search::{Refusal, resume, search};
+use fencepost_protocol::search::{About, Refusal, resume, search};
 use fencepost_report::json;
 use fencepost_report::protocol::Checked;
 
@@ -120,12 +120,15 @@ fn exit_code(verdict: &Verdict) -> u8 {
 fn refused(model: &Model, refusal: &Refusal, arguments: &ProtocolArguments) -> Failure {
     let file = arguments.file.display().to_string();
     let Some(span) = refusal.span else {
-        if refusal.message.starts_with("internal error") {
-            return Failure::Internal(format!("error: {}\n --> {file}", refusal.message));
-        }
-        let of_resume = arguments.resume.as_ref().filter(|_| refusal.is_of_saved);
-        let place = of_resume.map_or(file, |path| path.display().to_string());
-        return Failure::BadInput(format!("error: {}\n --> {place}", refusal.message));
+        let place = match (refusal.about, &arguments.resume) {
+            (About::Saved, Some(path)) => path.display().to_string(),
+            _ => file,
+        };
+        let message = format!("error: {}\n --> {place}", refusal.message);
+        return match refusal.about {
+            About::Ourselves => Failure::Internal(message),
+            About::Model | About::Saved => Failure::BadInput(message),
+        };
     };
     let position = model.position(span);
     let shown = Shown {

@@ -1,22 +1,34 @@
 //! Going through everything within an expression or a statement.
 
-use crate::model::code::{
+use super::Binding;
+use super::code::{
     Alias, Argument, Call, Domain, Expr, ExprKind, Meaning, Place, Source, Statement,
     StatementKind, Step,
 };
 
-/// What is done at each part. Each is visited before its own parts.
-pub(super) trait Visitor {
+/// What is done at each part. Each is visited before its own parts. Functions that are called are
+/// not entered.
+pub trait Visitor {
+    /// An expression.
     fn expr(&mut self, _expr: &Expr) {}
+    /// A place, whatever is done with it.
     fn place(&mut self, _place: &Place) {}
+    /// A statement.
     fn statement(&mut self, _statement: &Statement) {}
+    /// Whether what is within a statement is left out.
+    fn leaves_out(&self, _statement: &Statement) -> bool {
+        false
+    }
+    /// A call, in an expression or as a statement.
     fn call(&mut self, _call: &Call) {}
     /// A place that is changed.
     fn written(&mut self, _place: &Place) {}
+    /// An alias, of a statement or around a rule.
     fn alias(&mut self, _alias: &Alias) {}
 }
 
-pub(super) fn place(place: &Place, visitor: &mut dyn Visitor) {
+/// A place with its indices.
+pub fn place(place: &Place, visitor: &mut dyn Visitor) {
     visitor.place(place);
     for step in &place.steps {
         if let Step::Index { index, .. } = step {
@@ -25,7 +37,8 @@ pub(super) fn place(place: &Place, visitor: &mut dyn Visitor) {
     }
 }
 
-pub(super) fn domain(domain: &Domain, visitor: &mut dyn Visitor) {
+/// The ends of a domain.
+pub fn domain(domain: &Domain, visitor: &mut dyn Visitor) {
     if let Domain::Computed { from, to, by } = domain {
         for each in [to, from, by] {
             expr(each, visitor);
@@ -33,7 +46,8 @@ pub(super) fn domain(domain: &Domain, visitor: &mut dyn Visitor) {
     }
 }
 
-pub(super) fn alias(alias: &Alias, visitor: &mut dyn Visitor) {
+/// An alias with what it stands for.
+pub fn alias(alias: &Alias, visitor: &mut dyn Visitor) {
     visitor.alias(alias);
     match &alias.meaning {
         Meaning::Place(of) => place(of, visitor),
@@ -60,7 +74,8 @@ fn source(source: &Source, visitor: &mut dyn Visitor) {
     }
 }
 
-pub(super) fn expr(of: &Expr, visitor: &mut dyn Visitor) {
+/// An expression with its parts.
+pub fn expr(of: &Expr, visitor: &mut dyn Visitor) {
     visitor.expr(of);
     match &of.kind {
         ExprKind::Constant(_) | ExprKind::Slot(_) => {}
@@ -115,12 +130,27 @@ pub(super) fn expr(of: &Expr, visitor: &mut dyn Visitor) {
     }
 }
 
-pub(super) fn statements(all: &[Statement], visitor: &mut dyn Visitor) {
+/// What a rule, start state or property is within.
+pub fn bindings(all: &[Binding], visitor: &mut dyn Visitor) {
+    for binding in all {
+        match binding {
+            Binding::Quantified { domain: values, .. } => domain(values, visitor),
+            Binding::Chosen { multiset, .. } => place(multiset, visitor),
+            Binding::Alias(of) => alias(of, visitor),
+        }
+    }
+}
+
+/// Statements with their parts.
+pub fn statements(all: &[Statement], visitor: &mut dyn Visitor) {
     all.iter().for_each(|each| statement(each, visitor));
 }
 
 fn statement(of: &Statement, visitor: &mut dyn Visitor) {
     visitor.statement(of);
+    if visitor.leaves_out(of) {
+        return;
+    }
     match &of.kind {
         StatementKind::Assign {
             target,
