@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::CachePadded;
+
 use super::checkpoint::Saved;
 use super::report::{Progress, Watch};
 use crate::reference::Bound;
@@ -21,13 +23,20 @@ pub(super) struct Control<'w> {
     is_late: AtomicBool,
     begin: Instant,
     deadline: Option<Instant>,
-    rules_fired: AtomicU64,
+    /// In a cache line of its own, since threads change it often.
+    counts: CachePadded<Counts>,
     depth: AtomicU64,
-    queue: AtomicU64,
-    walked: AtomicU64,
     /// How often the search is saved.
     saved_every: Option<Duration>,
     is_paused: AtomicBool,
+}
+
+/// What is counted for the progress that is shown.
+#[derive(Default)]
+struct Counts {
+    rules_fired: AtomicU64,
+    queue: AtomicU64,
+    walked: AtomicU64,
 }
 
 impl<'w> Control<'w> {
@@ -44,10 +53,8 @@ impl<'w> Control<'w> {
             is_late: AtomicBool::new(false),
             begin,
             deadline: time.and_then(|time| begin.checked_add(time)),
-            rules_fired: AtomicU64::new(0),
+            counts: CachePadded::default(),
             depth: AtomicU64::new(0),
-            queue: AtomicU64::new(0),
-            walked: AtomicU64::new(0),
             saved_every,
             is_paused: AtomicBool::new(false),
         }
@@ -74,23 +81,28 @@ impl<'w> Control<'w> {
     /// States at this distance are looked at next.
     pub fn at(&self, depth: u64, queue: u64) {
         self.depth.store(depth, Ordering::Relaxed);
-        self.queue.store(queue, Ordering::Relaxed);
+        self.counts.queue.store(queue, Ordering::Relaxed);
     }
 
     /// So many rules were fired in so many states.
     pub fn count(&self, rules_fired: u64, states: u64) {
-        self.rules_fired.fetch_add(rules_fired, Ordering::Relaxed);
+        self.counts
+            .rules_fired
+            .fetch_add(rules_fired, Ordering::Relaxed);
         // Another thread may count what is not in the queue any more.
         let less = |queue: u64| Some(queue.saturating_sub(states));
         let _ = self
+            .counts
             .queue
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     /// Random walks looked at so many more states, and fired so many rules, by this thread so far.
     pub fn walked(&self, states: u64, rules_fired: u64) {
-        self.walked.fetch_max(states, Ordering::Relaxed);
-        self.rules_fired.fetch_max(rules_fired, Ordering::Relaxed);
+        self.counts.walked.fetch_max(states, Ordering::Relaxed);
+        self.counts
+            .rules_fired
+            .fetch_max(rules_fired, Ordering::Relaxed);
     }
 
     /// Whether the search is to be saved and go on; then it may.
@@ -128,9 +140,11 @@ impl<'w> Control<'w> {
                 self.is_paused.store(true, Ordering::Relaxed);
             }
             self.watch.progress(&Progress {
-                states: store.count().max(self.walked.load(Ordering::Relaxed)),
-                rules_fired: self.rules_fired.load(Ordering::Relaxed),
-                queue: self.queue.load(Ordering::Relaxed),
+                states: store
+                    .count()
+                    .max(self.counts.walked.load(Ordering::Relaxed)),
+                rules_fired: self.counts.rules_fired.load(Ordering::Relaxed),
+                queue: self.counts.queue.load(Ordering::Relaxed),
                 depth: self.depth.load(Ordering::Relaxed),
                 memory: store.bytes(),
                 elapsed: self.begin.elapsed(),

@@ -8,6 +8,7 @@ use super::symmetric::Tester;
 use crate::compile::{Context, Program, status};
 use crate::model::{Model, PropertyKind};
 use crate::reference::Deadlock;
+use crate::state::early::Whereabouts;
 use crate::state::store::{Full, NONE, Number, Seen, Store, Writer, fingerprint, hash};
 use crate::state::symmetry::Effort;
 use crate::state::{Canonical, Multisets, Packer};
@@ -132,7 +133,8 @@ struct Waiting {
     parent: Number,
 }
 
-/// One thread of a search.
+/// One thread of a search. Workers are side by side in memory: no two are in a cache line.
+#[repr(align(128))]
 pub(super) struct Worker<'p, 'm> {
     plan: &'p Plan<'m>,
     store: &'p Store,
@@ -147,6 +149,8 @@ pub(super) struct Worker<'p, 'm> {
     keys: Vec<u64>,
     packed_next: Vec<u64>,
     waiting: Vec<Waiting>,
+    /// Where they will be looked up.
+    whereabouts: Whereabouts,
     scratch: Vec<u64>,
     tester: Option<Tester>,
     /// How many rules were fired in states that were looked at to the end.
@@ -179,6 +183,7 @@ impl<'p, 'm> Worker<'p, 'm> {
             keys: vec![0; plan.width() * BATCH],
             packed_next: vec![0; plan.packer.words() * BATCH],
             waiting: Vec::with_capacity(BATCH),
+            whereabouts: store.seen().whereabouts(),
             scratch: vec![0; words],
             tester: Tester::new(plan, Arc::clone(&stop)),
             rules_fired: 0,
@@ -261,6 +266,7 @@ impl<'p, 'm> Worker<'p, 'm> {
             self.plan.packer.pack(next, key);
         }
         let hash = hash(key);
+        self.whereabouts.ask_for(hash);
         self.waiting.push(Waiting { hash, parent });
     }
 
@@ -396,18 +402,13 @@ impl<'p, 'm> Worker<'p, 'm> {
                 return Err(Trouble::Full(full));
             }
         };
-        // All entries are fetched before any is used, then all states that they may be for: the
-        // processor waits for many of them at a time.
-        let mut entries = [0; BATCH];
-        for (entry, waiting) in entries.iter_mut().zip(&self.waiting) {
-            *entry = seen.fetch(waiting.hash);
+        // The entries were asked for when the states were made. Now all states that they may be
+        // for, so that the processor waits for many of them at a time.
+        self.whereabouts = seen.whereabouts();
+        for waiting in &self.waiting {
+            seen.ask_for_state(waiting.hash);
         }
-        let fetched = entries.iter().zip(&self.waiting);
-        let fetched = fetched.fold(0, |fetched, (&entry, waiting)| {
-            fetched ^ seen.fetch_state(entry, waiting.hash)
-        });
-        std::hint::black_box(fetched);
-        let mut result = Ok(());
+        let (mut result, queued) = (Ok(()), self.queue.len());
         for number in 0..self.waiting.len() {
             result = self.look_up(&seen, number);
             if let Err(trouble) = &result {
@@ -420,6 +421,9 @@ impl<'p, 'm> Worker<'p, 'm> {
         self.waiting.clear();
         self.recent.clear();
         store.settle(&mut self.writer);
+        if self.plan.is_compact {
+            store.add_to_queue(8 * (self.queue.len() - queued) as u64);
+        }
         if result.is_ok() && store.bytes() > self.plan.memory {
             return Err(Trouble::Full(Full::Memory));
         }
@@ -463,7 +467,6 @@ impl<'p, 'm> Worker<'p, 'm> {
             let words = self.plan.packer.words();
             let packed = &self.packed_next[number * words..(number + 1) * words];
             self.queue.extend_from_slice(packed);
-            self.store.add_to_queue(8 * words as u64);
         }
         match (is_right, added.or_else(|| seen.find(key, hash))) {
             (false, Some(wrong)) => Err(Trouble::At(wrong)),

@@ -6,8 +6,14 @@
 //! into the table; if another thread was faster, the place in the block is used for the next one.
 //! The table grows when it is nearly full, while nobody uses it.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{OnceLock, RwLock, RwLockReadGuard};
+
+use crossbeam_utils::CachePadded;
+use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
+
+use super::early::{self, Whereabouts};
+use super::zeros::Zeros;
 
 /// The number of a state.
 pub(crate) type Number = u32;
@@ -24,12 +30,28 @@ const SHELF: usize = 1 << 12;
 /// The table is at most this full, in tenths.
 const FULL_TENTHS: usize = 8;
 
+/// So many entries of a table are asked for before the first is needed.
+const TOGETHER: usize = 32;
+
 /// States of one thread.
 struct Block {
-    words: Box<[AtomicU64]>,
+    words: Zeros,
+    /// Elsewhere: other threads look for the words while this changes.
+    changing: Box<Changing>,
+}
+
+/// What changes with each state that is added to a block.
+struct Changing {
     /// The state that each was reached from.
     parents: Box<[AtomicU32]>,
     used: AtomicU32,
+}
+
+impl Block {
+    /// How many states it has.
+    fn used(&self) -> u32 {
+        self.changing.used.load(Ordering::Acquire)
+    }
 }
 
 type Shelf = Box<[OnceLock<Block>]>;
@@ -42,9 +64,10 @@ pub(crate) struct Store {
     block_bits: u32,
     shelves: Box<[OnceLock<Shelf>]>,
     next_block: AtomicU32,
-    table: RwLock<Vec<AtomicU64>>,
-    /// How many states there are.
-    count: AtomicU64,
+    /// Read all the time by all threads, without one waiting for the other.
+    table: ShardedLock<Zeros>,
+    /// How many states there are. It has a cache line of its own, since threads change it often.
+    count: CachePadded<AtomicU64>,
     bytes: AtomicU64,
     most_bytes: AtomicU64,
     /// Bytes of states that are kept besides, because only fingerprints are stored.
@@ -66,7 +89,7 @@ pub(crate) struct Writer {
 /// The table while it does not grow.
 pub(crate) struct Seen<'s> {
     store: &'s Store,
-    table: RwLockReadGuard<'s, Vec<AtomicU64>>,
+    table: ShardedLockReadGuard<'s, Zeros>,
     shift: u32,
 }
 
@@ -107,11 +130,6 @@ pub(crate) fn fingerprint(words: &[u64]) -> [u64; 2] {
     ]
 }
 
-/// Zeros that take memory only when they are touched, each by the thread that needs them.
-fn zeros(many: usize) -> Result<Vec<AtomicU64>, Full> {
-    bytemuck::allocation::try_zeroed_vec(many).map_err(|()| Full::Memory)
-}
-
 impl Store {
     /// A store for states of this many words.
     pub fn new(width: usize) -> Store {
@@ -119,20 +137,19 @@ impl Store {
         let block_bits = states.ilog2();
         let shelves = (1_usize << 32 >> block_bits).div_ceil(SHELF);
         let table = 1 << 12;
-        let mut store = Store {
+        let store = Store {
             width,
             block_bits,
             shelves: std::iter::repeat_with(OnceLock::new)
                 .take(shelves)
                 .collect(),
             next_block: AtomicU32::new(0),
-            table: RwLock::new(Vec::new()),
-            count: AtomicU64::new(0),
+            table: ShardedLock::new(Zeros::few(table)),
+            count: CachePadded::new(AtomicU64::new(0)),
             bytes: AtomicU64::new(0),
             most_bytes: AtomicU64::new(0),
             queue: AtomicU64::new(0),
         };
-        store.table = RwLock::new(zeros(table).unwrap_or_default());
         store.charge(8 * table as u64);
         store
     }
@@ -206,11 +223,13 @@ impl Store {
         let states = 1_usize << self.block_bits;
         // Before it has a number: if there is no memory, there is no gap.
         let made = Block {
-            words: zeros(states * self.width)?.into(),
-            parents: std::iter::repeat_with(|| AtomicU32::new(NONE))
-                .take(states)
-                .collect(),
-            used: AtomicU32::new(0),
+            words: Zeros::new(states * self.width)?,
+            changing: Box::new(Changing {
+                parents: std::iter::repeat_with(|| AtomicU32::new(NONE))
+                    .take(states)
+                    .collect(),
+                used: AtomicU32::new(0),
+            }),
         };
         let block = self.next_block.fetch_add(1, Ordering::Relaxed);
         // The last block is not used, so that no state has the number that means none.
@@ -239,7 +258,7 @@ impl Store {
         for (stored, &word) in block.words[start..].iter().zip(words) {
             stored.store(word, Ordering::Relaxed);
         }
-        block.parents[within].store(writer.parent, Ordering::Relaxed);
+        block.changing.parents[within].store(writer.parent, Ordering::Relaxed);
         Ok(())
     }
 
@@ -247,7 +266,7 @@ impl Store {
     fn keep(&self, writer: &mut Writer) {
         let block = self.block(writer.next);
         let used = self.within_block(writer.next) as u32 + 1;
-        block.used.store(used, Ordering::Release);
+        block.changing.used.store(used, Ordering::Release);
         writer.next += 1;
         if let Some(range) = writer.added.last_mut() {
             range.end = writer.next;
@@ -266,7 +285,8 @@ impl Store {
 
     /// The state that a state was reached from first, if it is not a start state.
     pub fn parent(&self, number: Number) -> Option<Number> {
-        let parent = self.block(number).parents[self.within_block(number)].load(Ordering::Relaxed);
+        let parent =
+            self.block(number).changing.parents[self.within_block(number)].load(Ordering::Relaxed);
         (parent != NONE).then_some(parent)
     }
 
@@ -306,7 +326,7 @@ impl Store {
         if self.bytes() + new > allowed {
             return Err(Full::Memory);
         }
-        let larger = zeros(entries)?;
+        let larger = Zeros::new(entries)?;
         self.charge(new);
         self.refill(&larger, threads);
         *table = larger;
@@ -320,16 +340,25 @@ impl Store {
         let next = AtomicU32::new(0);
         let work = || {
             let mut words = vec![0; self.width];
+            let mut hashes = [0; TOGETHER];
+            let whereabouts = Whereabouts::new(table, 64 - table.len().ilog2());
             loop {
                 let block = next.fetch_add(1, Ordering::Relaxed);
                 if block >= blocks {
                     return;
                 }
                 let first = block << self.block_bits;
-                let used = self.block(first).used.load(Ordering::Acquire);
-                for number in first..first + used {
-                    self.read(number, &mut words);
-                    place(table, hash(&words), number);
+                let last = first + self.block(first).used();
+                for first in (first..last).step_by(TOGETHER) {
+                    let numbers = first..last.min(first + TOGETHER as u32);
+                    for (number, hash_here) in numbers.clone().zip(&mut hashes) {
+                        self.read(number, &mut words);
+                        *hash_here = hash(&words);
+                        whereabouts.ask_for(*hash_here);
+                    }
+                    for (number, &hash) in numbers.zip(&hashes) {
+                        place(table, hash, number);
+                    }
                 }
             }
         };
@@ -378,13 +407,13 @@ impl Store {
     pub fn has(&self, number: Number) -> bool {
         let block = number >> self.block_bits;
         block < self.next_block.load(Ordering::Relaxed)
-            && (self.within_block(number) as u32) < self.block(number).used.load(Ordering::Relaxed)
+            && (self.within_block(number) as u32) < self.block(number).used()
     }
 
     /// Whether numbers from one on are those of states, all in one block.
     pub fn has_range(&self, first: Number, length: u32) -> bool {
         let within = self.within_block(first) as u64 + u64::from(length);
-        self.has(first) && within <= u64::from(self.block(first).used.load(Ordering::Relaxed))
+        self.has(first) && within <= u64::from(self.block(first).used())
     }
 
     /// Whether all states that states were reached from are there.
@@ -398,7 +427,7 @@ impl Store {
         let blocks = self.next_block.load(Ordering::Relaxed);
         (0..blocks).map(|block| {
             let first = block << self.block_bits;
-            first..first + self.block(first).used.load(Ordering::Acquire)
+            first..first + self.block(first).used()
         })
     }
 }
@@ -448,19 +477,20 @@ impl Seen<'_> {
         !self.store.is_crowded(self.table.len(), more)
     }
 
-    /// The first entry for a hash, fetched early so that several wait for memory at once.
-    pub fn fetch(&self, hash: u64) -> u64 {
-        self.table[(hash >> self.shift) as usize].load(Ordering::Acquire)
+    /// Where the entries are, to ask for them early.
+    pub fn whereabouts(&self) -> Whereabouts {
+        Whereabouts::new(&self.table, self.shift)
     }
 
-    /// A word of the state that an entry may be for, fetched early.
-    pub fn fetch_state(&self, entry: u64, hash: u64) -> u64 {
-        if entry == 0 || (entry >> 32) as u32 != hash as u32 {
-            return 0;
+    /// Asks for the state that the first entry for a hash may be for.
+    pub fn ask_for_state(&self, hash: u64) {
+        let entry = self.table[(hash >> self.shift) as usize].load(Ordering::Acquire);
+        if entry != 0 && (entry >> 32) as u32 == hash as u32 {
+            let number = (entry as u32) - 1;
+            let words = &self.store.block(number).words;
+            let first = self.store.within_block(number) * self.store.width;
+            early::ask_for(words[first..].as_ptr().addr());
         }
-        let number = (entry as u32) - 1;
-        let block = self.store.block(number);
-        block.words[self.store.within_block(number) * self.store.width].load(Ordering::Relaxed)
     }
 
     fn is_state(&self, number: Number, words: &[u64]) -> bool {

@@ -1,0 +1,42 @@
+//! Asking for memory before it is needed, so that the processor need not wait for it.
+
+#![allow(unsafe_code)] // The instruction is said to be unsafe, since it takes any address.
+
+use std::sync::atomic::AtomicU64;
+
+/// Asks for the memory at an address. It is only a hint: nothing is read, and addresses where
+/// there is nothing do no harm.
+pub(crate) fn ask_for(address: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let address = std::ptr::without_provenance::<i8>(address);
+        // SAFETY: prefetching never faults, whatever the address, and changes nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// Where the entries of a table were when it was last used. It may have moved since.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Whereabouts {
+    start: usize,
+    shift: u32,
+}
+
+impl Whereabouts {
+    /// Those of a table whose entries are found by this shift of a hash.
+    pub fn new(table: &[AtomicU64], shift: u32) -> Whereabouts {
+        Whereabouts {
+            start: table.as_ptr().addr(),
+            shift,
+        }
+    }
+
+    /// Asks for the entry of a hash.
+    pub fn ask_for(self, hash: u64) {
+        let place = 8 * (hash >> self.shift) as usize;
+        ask_for(self.start.wrapping_add(place));
+    }
+}
