@@ -24,6 +24,8 @@
 -- on three caches two concrete ones would not be enough. Three fields of the state are there
 -- for the lemmas only: newcomer, former and giver.
 --
+-- Test:    crates/protocol/tests/projection finds every reachable state of tso-cc.m with three
+--          caches and one address here, with the third cache as Other.
 -- Words:   as in tso-cc.m with OTHER_WORDS: 1. A write miss is always followed by a hit here, if
 --          the word of the model is written at all; together the two are the same.
 -- MUTANT:  as in tso-cc.m. 1, 2, 3 and 26 need two addresses. 22 is not seen: nothing bad ever

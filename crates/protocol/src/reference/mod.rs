@@ -38,5 +38,5 @@ mod verdict;
 pub use fault::{Fault, FaultKind};
 pub(crate) use judge::{Judgement, Stepper};
 pub use options::{Deadlock, Options, Symmetry};
-pub use search::search;
+pub use search::{search, search_and_show};
 pub use verdict::{Bound, Instance, Report, Verdict, Where};

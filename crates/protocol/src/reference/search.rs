@@ -38,21 +38,55 @@ const STACK_BYTES: usize = 256 << 20;
 /// assert_eq!((report.states, report.rules_fired, report.depth), (4, 7, 3));
 /// ```
 pub fn search(model: &Model, options: &Options) -> Report {
-    std::thread::scope(|scope| {
-        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
-        match builder.spawn_scoped(scope, || search_here(model, options)) {
-            Ok(thread) => match thread.join() {
-                Ok(report) => report,
-                Err(panic) => std::panic::resume_unwind(panic),
-            },
-            // The system has no room for another stack: this one is large enough for all but
-            // the deepest models.
-            Err(_) => search_here(model, options),
+    search_on_large_stack(model, options, &mut |_| {})
+}
+
+/// Searches all states of a model, and then shows each state that was found, in order: with
+/// symmetry, one of each class.
+///
+/// ```
+/// use fencepost_protocol::reference::{Options, search_and_show, value::Value};
+/// use fencepost_protocol::{Limits, Model};
+///
+/// let text = b"var x: 0..9;
+///              startstate x := 0; end;
+///              rule \"step\" x < 8 ==> x := x + 4; end;
+///              rule \"back\" x := 0; end;";
+/// let model = Model::read(text, &[], &Limits::default()).unwrap();
+/// let mut states = Vec::new();
+/// search_and_show(&model, &Options::default(), &mut |state| states.push(state.to_vec()));
+/// assert_eq!(states, [0, 4, 8].map(|x| vec![Value::Simple(x)]));
+/// ```
+pub fn search_and_show(
+    model: &Model,
+    options: &Options,
+    show: &mut (dyn FnMut(&[Value]) + Send),
+) -> Report {
+    search_on_large_stack(model, options, &mut |found: &[Found]| {
+        for each in found {
+            show(&decode(model, &each.bytes));
         }
     })
 }
 
-fn search_here(model: &Model, options: &Options) -> Report {
+/// What is done with all states that were found.
+type After<'a> = &'a mut (dyn FnMut(&[Found]) + Send);
+
+fn search_on_large_stack(model: &Model, options: &Options, after: After) -> Report {
+    let report = std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let thread = builder.spawn_scoped(scope, || search_here(model, options, after));
+        match thread.ok()?.join() {
+            Ok(report) => Some(report),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    });
+    // If the system has no room for another stack, this one is large enough for all but the
+    // deepest models.
+    report.unwrap_or_else(|| search_here(model, options, after))
+}
+
+fn search_here(model: &Model, options: &Options, after: After) -> Report {
     let permutations = match options.symmetry {
         Symmetry::Off => Some(vec![Permutation::default()]),
         Symmetry::Exhaustive => Permutation::all(&model.types, MOST_PERMUTATIONS),
@@ -72,6 +106,7 @@ fn search_here(model: &Model, options: &Options) -> Report {
         },
         None => Ending::bound(Bound::Permutations),
     };
+    after(&search.found);
     search.report(*ending)
 }
 
