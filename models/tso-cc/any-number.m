@@ -5,8 +5,8 @@
 --          simple method for parameterized verification of cache coherence protocols", FMCAD
 --          2004; it was used for TSO-CC by C. Banks et al., FMCAD 2017. The conditions and
 --          lemmas are our own.
--- Sizes:   CACHES is 2 and stays 2: the lemmas speak of pairs of caches. ADDRESSES (1 to 3),
---          VALUES. There may be any number of caches in what is verified.
+-- Sizes:   CACHES (those that are concrete: 2, or 1 as said below), ADDRESSES (1 to 3), VALUES.
+--          There may be any number of caches in what is verified.
 -- Checks:  every value that a concrete cache reads is one that TSO-LB allows; every message is
 --          expected where it arrives; copies in E, M and SRO are current; and the lemmas.
 --
@@ -21,8 +21,23 @@
 --
 -- For that, a condition of a cache o may speak of the directory, the global memory, o itself and
 -- one more cache at a time, and of a message only if it is between two of these. With conditions
--- on three caches two concrete ones would not be enough. Three fields of the state are there
--- for the lemmas only: newcomer, former and giver.
+-- on three caches two concrete ones would not be enough. Four fields of the state are there
+-- for the lemmas only: newcomer, former, giver and since.
+--
+-- Two addresses. Each condition is about one address, too, and only about what is known there: the
+-- directory, lines, messages and the global memory at that address. What happens at an address
+-- among others could happen at it alone: other addresses make a processor wait, which it may do
+-- anyhow, and make it drop a shared line, which it may evict at any time. So if the lemmas hold
+-- at one address, they hold at each of several; for that two concrete caches are needed. With
+-- the lemmas known, whether a cache reads what it may is about that cache and all the others
+-- together: one concrete cache is enough. So two runs are a proof for any number of caches and two
+-- addresses, at a small part of the cost of one:
+--
+--            fencepost protocol any-number.m
+--            fencepost protocol any-number.m --const CACHES=1 --const ADDRESSES=2
+--
+-- Both at once, two concrete caches and two addresses, is the same statement in one run, and has
+-- some thousand times as many states.
 --
 -- Test:    crates/protocol/tests/projection finds every reachable state of tso-cc.m with three
 --          caches and one address here, with the third cache as Other.
@@ -76,7 +91,11 @@ type
   Line: record
     state: CacheState;
     val: Value;
-    giver: Node;               -- For the lemmas only: the cache that the request was forwarded to.
+
+    -- For the lemmas only: nothing depends on these.
+    giver: Node;                             -- The cache that the request was forwarded to.
+    since: array [Value] of boolean;         -- WS, WSROI: values that were in the global memory
+                                             -- at some time since then.
   end;
 
   DirectoryState: enum {DirI, DirU, DirE, DirS, DirSRO, WE1, WE2, WU1, WU2, WEn, DirWS};
@@ -301,7 +320,12 @@ begin
   m.requester := r;
   put_into_network(m);
   for p: Cache do
-    if p = r then cache[p][a].giver := to_; end;
+    if p = r then
+      cache[p][a].giver := to_;
+      if t = FwdS then
+        for v: Value do cache[p][a].since[v] := v = global[a]; end;
+      end;
+    end;
   end;
 end;
 
@@ -376,11 +400,20 @@ begin
   if has_bug(3) then invalidate_other_shared(p, a); end;
 end;
 
+-- For the lemmas only: a value is in the global memory now.
+procedure note_written(a: Address; v: Value);
+begin
+  for q: Cache do
+    if !isundefined(cache[q][a].since[v]) then cache[q][a].since[v] := true; end;
+  end;
+end;
+
 procedure write_hit(p: Cache; a: Address; v: Value);
 begin
   cache[p][a].val := v;
   if !has_bug(24) then cache[p][a].state := M; end;
   spec_write(p, a, v);
+  note_written(a, v);
 end;
 
 procedure write_miss(p: Cache; a: Address);
@@ -469,6 +502,7 @@ begin
     if line.state != WS & line.state != WSROI then unexpected_at_cache(line.state); end;
     if !has_bug(1) & !has_bug(3) then invalidate_other_shared(p, a); end;
     undefine line.giver;
+    undefine line.since;
     spec_read(p, a, v);
     line.val := v;
     switch g
@@ -871,23 +905,11 @@ begin
         : exists q: Cache do q = o & directory[a].unacked[q] end);
 end;
 
--- There is a local buffer that the processor could have and that agrees with what it reads now,
--- and with the copies that stay when it does.
-function can_read(p: Cache; a: Address; v: Value): boolean;
-begin
-  return MultiSetCount(i: possible[p],
-    possible[p][i][a] = v
-    & forall b: Address do
-        b != a & (cache[p][b].state = E | cache[p][b].state = M | cache[p][b].state = SRO) ->
-          possible[p][i][b] = cache[p][b].val
-      end) > 0;
-end;
-
 function may_send_data_s(o: AnyCache; p: Cache; a: Address; v: Value; g: Grant): boolean;
 begin
   alias d: directory[a]; line: cache[p][a] do
     return line.giver = o & (line.state = WS | line.state = WSROI) & g != GrantE
-      & can_read(p, a, v)
+      & line.since[v]
       & (g = GrantSRO & line.state = WS ->
           v = global[a]
           & (d.state = DirWS & d.sharer = p & d.owner = o
@@ -985,6 +1007,7 @@ ruleset a: Address do
     rule "another cache writes" may_write(Other, a) ==>
       global[a] := v;
       for q: Cache do insert(global, possible[q]); end;
+      note_written(a, v);
     end;
   end;
 

@@ -182,7 +182,7 @@ fn tso_cc_with_three_caches() {
 
 #[test]
 fn tso_cc_for_any_number_of_caches() {
-    is_right_and_large("tso-cc/any-number.m", &[], 37_347);
+    is_right_and_large("tso-cc/any-number.m", &[], 40_548);
 }
 
 #[test]

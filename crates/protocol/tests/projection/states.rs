@@ -28,7 +28,8 @@ pub enum Node {
     Other,
 }
 
-/// The line of a cache. Without `giver`, which is in any-number.m for the lemmas only.
+/// The line of a cache. Without `giver` and `since`, which are in any-number.m for the
+/// lemmas only.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 struct Line {
     state: Name,
@@ -148,6 +149,14 @@ impl State {
         ways.min().expect("there are four ways")
     }
 
+    /// The state without what the specification knows, which is about all addresses together.
+    pub fn without_specification(self) -> State {
+        State {
+            possible: vec![Vec::new(); self.caches()],
+            ..self
+        }
+    }
+
     /// The images for every two caches that can be shown.
     pub fn images(&self) -> Vec<State> {
         let many = self.caches();
@@ -156,16 +165,17 @@ impl State {
     }
 }
 
-/// Reads the states of one model.
+/// Reads the states of one model, as far as they are about one address.
 pub struct Reader<'m> {
     model: &'m Model,
+    address: usize,
     /// The members of each enum.
     members: BTreeMap<TypeId, Vec<Name>>,
 }
 
 impl<'m> Reader<'m> {
-    /// A reader for the states of a model.
-    pub fn new(model: &'m Model) -> Reader<'m> {
+    /// A reader for the states of a model at an address.
+    pub fn new(model: &'m Model, address: usize) -> Reader<'m> {
         let members = |kind: &TypeKind| match kind {
             TypeKind::Enum(members) => Some(members.iter().map(|m| m.as_str().into()).collect()),
             _ => None,
@@ -173,6 +183,7 @@ impl<'m> Reader<'m> {
         let types = model.types.iter();
         Reader {
             model,
+            address,
             members: types
                 .filter_map(|(id, each)| Some((id, members(&each.kind)?)))
                 .collect(),
@@ -189,16 +200,16 @@ impl<'m> Reader<'m> {
                 value,
             };
             match global.name.as_str() {
-                "cache" => state.caches = part.elements().map(|e| e.only().line()).collect(),
-                "directory" => state.entry = part.only().entry(),
+                "cache" => state.caches = part.elements().map(|e| e.here().line()).collect(),
+                "directory" => state.entry = part.here().entry(),
                 "network" => {
-                    state.network = part.elements().map(|each| each.message()).collect();
+                    state.network = part.elements().filter_map(Part::message).collect();
                     state.network.sort_unstable();
                 }
-                "global" => state.global = part.only().data(),
+                "global" => state.global = part.here().data(),
                 "possible" => {
                     let buffers = |set: Part| {
-                        let mut buffers: Vec<_> = set.elements().map(|b| b.only().data()).collect();
+                        let mut buffers: Vec<_> = set.elements().map(|b| b.here().data()).collect();
                         buffers.sort_unstable();
                         buffers
                     };
@@ -207,7 +218,7 @@ impl<'m> Reader<'m> {
                 "witness" => {
                     // Another check uses it.
                     let mut all = part.elements();
-                    assert!(all.all(|each| each.only().data().is_none()));
+                    assert!(all.all(|each| each.here().data().is_none()));
                 }
                 name => panic!("the variable {name} is not known"),
             }
@@ -249,13 +260,11 @@ impl<'r> Part<'r> {
             .map(move |value| self.inner(element, value))
     }
 
-    /// The element for the one address.
-    fn only(self) -> Part<'r> {
+    /// The element for the address.
+    fn here(self) -> Part<'r> {
         let mut elements = self.elements();
-        match (elements.next(), elements.next()) {
-            (Some(only), None) => only,
-            _ => panic!("there is not one address"),
-        }
+        let here = elements.nth(self.reader.address);
+        here.expect("there is such an address")
     }
 
     /// The fields of a record, with their names.
@@ -310,7 +319,7 @@ impl<'r> Part<'r> {
             match name {
                 "state" => line.state = part.name().expect("lines have a state"),
                 "val" => line.data = part.data(),
-                "giver" => {}
+                "giver" | "since" => {}
                 _ => panic!("the field {name} of a line is not known"),
             }
         }
@@ -336,14 +345,16 @@ impl<'r> Part<'r> {
         entry
     }
 
-    fn message(self) -> Message {
+    /// A message, if it is about the address.
+    fn message(self) -> Option<Message> {
         let mut message = Message::default();
         for (name, part) in self.fields() {
             match name {
                 "mtype" => message.kind = part.name().expect("messages have a type"),
                 "src" => message.from = part.node(),
                 "dst" => message.to = part.node(),
-                "addr" => assert_eq!(part.number(), Some(0), "there is one address"),
+                "addr" if part.number() != Some(self.reader.address as i64) => return None,
+                "addr" => {}
                 "val" => message.data = part.data(),
                 "grant" => message.grant = part.name(),
                 "ack" => message.ack = part.number(),
@@ -351,7 +362,7 @@ impl<'r> Part<'r> {
                 _ => panic!("the field {name} of a message is not known"),
             }
         }
-        message
+        Some(message)
     }
 }
 
