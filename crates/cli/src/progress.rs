@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fencepost_protocol::search::{Progress as SearchState, Watch};
 use fencepost_report::protocol::bytes;
 use fencepost_report::text::grouped;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::interrupt;
 
@@ -230,7 +230,10 @@ fn search_message(progress: &SearchState) -> String {
     let states = grouped(progress.states);
     let queue = grouped(progress.queue);
     let (depth, memory) = (grouped(progress.depth), bytes(progress.memory));
-    format!("{states} states, {rate}/s, {queue} in the queue, depth {depth}, {memory}")
+    let left = progress.remaining.map_or(String::new(), |remaining| {
+        format!(", about {} left", HumanDuration(remaining))
+    });
+    format!("{states} states, {rate}/s, {queue} in the queue, depth {depth}, {memory}{left}")
 }
 
 fn style(template: &str) -> ProgressStyle {
@@ -250,10 +253,20 @@ mod tests {
             depth: 17,
             memory: 64_000_000,
             elapsed: Duration::from_secs(3),
+            remaining: None,
         };
         assert_eq!(
             search_message(&progress),
             "1,500,000 states, 500,000/s, 20,000 in the queue, depth 17, 64 MB"
+        );
+        let near = SearchState {
+            remaining: Some(Duration::from_secs(130)),
+            ..progress
+        };
+        let message = search_message(&near);
+        assert!(
+            message.ends_with(", 64 MB, about 2 minutes left"),
+            "{message}"
         );
     }
 }

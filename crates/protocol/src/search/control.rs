@@ -1,7 +1,7 @@
 //! What a search listens to while it runs, and what it tells.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
@@ -26,6 +26,9 @@ pub(super) struct Control<'w> {
     /// In a cache line of its own, since threads change it often.
     counts: CachePadded<Counts>,
     depth: AtomicU64,
+    tail: Mutex<Tail>,
+    /// How many random walks there will be.
+    walks: AtomicU64,
     /// How often the search is saved.
     saved_every: Option<Duration>,
     is_paused: AtomicBool,
@@ -36,7 +39,40 @@ pub(super) struct Control<'w> {
 struct Counts {
     rules_fired: AtomicU64,
     queue: AtomicU64,
+    /// States of random walks, and how many walks ended.
     walked: AtomicU64,
+    walks: AtomicU64,
+}
+
+/// How many states there were at the last distances.
+#[derive(Default)]
+struct Tail {
+    depth: u64,
+    widths: [u64; 4],
+}
+
+impl Tail {
+    fn add(&mut self, depth: u64, width: u64) {
+        // A search that was saved goes on at the same distance.
+        if depth != self.depth || self.widths[3] == 0 {
+            self.depth = depth;
+            self.widths.rotate_left(1);
+            self.widths[3] = width;
+        }
+    }
+
+    /// How many states there may be beyond this distance, if there were fewer and fewer at the
+    /// last ones. Then it is taken that there will be fewer and fewer at the same rate.
+    fn beyond(&self) -> Option<f64> {
+        let mut slowest: f64 = 0.0;
+        for pair in self.widths.windows(2) {
+            if pair[0] == 0 || pair[1] >= pair[0] {
+                return None;
+            }
+            slowest = slowest.max(pair[1] as f64 / pair[0] as f64);
+        }
+        Some(self.widths[3] as f64 * slowest / (1.0 - slowest))
+    }
 }
 
 impl<'w> Control<'w> {
@@ -55,6 +91,8 @@ impl<'w> Control<'w> {
             deadline: time.and_then(|time| begin.checked_add(time)),
             counts: CachePadded::default(),
             depth: AtomicU64::new(0),
+            tail: Mutex::default(),
+            walks: AtomicU64::new(0),
             saved_every,
             is_paused: AtomicBool::new(false),
         }
@@ -81,6 +119,9 @@ impl<'w> Control<'w> {
     /// States at this distance are looked at next.
     pub fn at(&self, depth: u64, queue: u64) {
         self.depth.store(depth, Ordering::Relaxed);
+        if let Ok(mut tail) = self.tail.lock() {
+            tail.add(depth, queue);
+        }
         self.counts.queue.store(queue, Ordering::Relaxed);
     }
 
@@ -97,12 +138,40 @@ impl<'w> Control<'w> {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    /// Random walks looked at so many more states, and fired so many rules, by this thread so far.
+    /// There will be so many random walks.
+    pub fn expect_walks(&self, walks: u64) {
+        self.walks.store(walks, Ordering::Relaxed);
+    }
+
+    /// A random walk ended, which looked at so many states and fired so many rules.
     pub fn walked(&self, states: u64, rules_fired: u64) {
-        self.counts.walked.fetch_max(states, Ordering::Relaxed);
+        self.counts.walked.fetch_add(states, Ordering::Relaxed);
         self.counts
             .rules_fired
-            .fetch_max(rules_fired, Ordering::Relaxed);
+            .fetch_add(rules_fired, Ordering::Relaxed);
+        self.counts.walks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How long it will take from now on, where that can be said. There are so many states, of
+    /// which some were there before.
+    fn remaining(&self, states: u64, before: u64) -> Option<Duration> {
+        let elapsed = self.begin.elapsed().as_secs_f64();
+        let (walks, ended) = (&self.walks, &self.counts.walks);
+        let (walks, ended) = (walks.load(Ordering::Relaxed), ended.load(Ordering::Relaxed));
+        let seconds = if walks > 0 {
+            elapsed / (ended > 0).then_some(ended)? as f64 * walks.saturating_sub(ended) as f64
+        } else {
+            let beyond = self.tail.lock().ok()?.beyond()?;
+            let queue = self.counts.queue.load(Ordering::Relaxed);
+            let looked_at = states.saturating_sub(before).saturating_sub(queue) as f64;
+            (queue as f64 + beyond) * elapsed / (looked_at > 0.0).then_some(looked_at)?
+        };
+        let remaining = Duration::try_from_secs_f64(seconds).ok()?;
+        let until = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        Some(
+            self.deadline
+                .map_or(remaining, |at| until(at).min(remaining)),
+        )
     }
 
     /// Whether the search is to be saved and go on; then it may.
@@ -128,6 +197,7 @@ impl<'w> Control<'w> {
 
     fn keep_watching(&self, store: &Store) {
         let mut saved = Instant::now();
+        let before = store.count();
         while !self.is_done.load(Ordering::Relaxed) {
             let now = Instant::now();
             if self.deadline.is_some_and(|deadline| now >= deadline) {
@@ -139,20 +209,60 @@ impl<'w> Control<'w> {
                 saved = now;
                 self.is_paused.store(true, Ordering::Relaxed);
             }
+            let states = store
+                .count()
+                .max(self.counts.walked.load(Ordering::Relaxed));
             self.watch.progress(&Progress {
-                states: store
-                    .count()
-                    .max(self.counts.walked.load(Ordering::Relaxed)),
+                states,
                 rules_fired: self.counts.rules_fired.load(Ordering::Relaxed),
                 queue: self.counts.queue.load(Ordering::Relaxed),
                 depth: self.depth.load(Ordering::Relaxed),
                 memory: store.bytes(),
                 elapsed: self.begin.elapsed(),
+                remaining: self.remaining(states, before),
             });
             let until = self.deadline.map_or(TICK, |deadline| {
                 deadline.saturating_duration_since(now).min(TICK)
             });
             std::thread::park_timeout(until.max(Duration::from_millis(1)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tail(widths: &[u64]) -> Tail {
+        let mut tail = Tail::default();
+        for (depth, &width) in (0..).zip(widths) {
+            tail.add(depth, width);
+        }
+        tail
+    }
+
+    #[test]
+    fn nothing_is_said_while_there_are_more_and_more_states() {
+        assert_eq!(tail(&[]).beyond(), None);
+        assert_eq!(tail(&[8, 4, 2]).beyond(), None);
+        assert_eq!(tail(&[1, 10, 100, 1000]).beyond(), None);
+        assert_eq!(tail(&[1000, 900, 900, 800]).beyond(), None);
+        assert_eq!(tail(&[1000, 900, 800, 801]).beyond(), None);
+    }
+
+    #[test]
+    fn fewer_and_fewer_states_come_to_an_end() {
+        // 50 + 25 + ...
+        assert_eq!(tail(&[1, 800, 400, 200, 100]).beyond(), Some(100.0));
+        // The slowest counts: at most three quarters of what was there before.
+        let beyond = tail(&[1000, 500, 375, 100]).beyond();
+        assert!(beyond.is_some_and(|beyond| (beyond - 300.0).abs() < 1e-6));
+    }
+
+    #[test]
+    fn going_on_at_the_same_distance_is_no_new_one() {
+        let mut tail = tail(&[1, 800, 400, 200, 100]);
+        tail.add(4, 60);
+        assert_eq!(tail.widths, [800, 400, 200, 100]);
     }
 }

@@ -44,6 +44,10 @@ pub struct Progress {
     pub memory: u64,
     /// How long it took.
     pub elapsed: Duration,
+    /// How long it will take from now on. Nobody knows how many states a model has; so this is
+    /// said only of random walks, and of a breadth-first search that finds fewer states at each
+    /// distance for some time. It is an estimate then: what comes may be more again.
+    pub remaining: Option<Duration>,
 }
 
 /// The result of a search.

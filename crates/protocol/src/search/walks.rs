@@ -41,6 +41,9 @@ struct Found {
 
 impl Walks<'_, '_> {
     pub fn run(&self, starts: &[(usize, Vec<i64>)]) -> Walked {
+        if self.walks < u64::MAX {
+            self.control.expect_walks(self.walks);
+        }
         let next = AtomicU64::new(0);
         let found: Mutex<Option<Found>> = Mutex::new(None);
         let work = || self.work(starts, &next, &found);
@@ -114,9 +117,10 @@ impl Walks<'_, '_> {
             }
             let mut random = Random::new(self.seed, walk);
             let mut way = Vec::new();
+            let before = (walker.states, walker.rules_fired);
             let ended = self.walk(&mut walker, starts, &mut random, &mut way);
-            let (states, fired) = (walker.states, walker.rules_fired);
-            self.control.walked(states, fired);
+            self.control
+                .walked(walker.states - before.0, walker.rules_fired - before.1);
             let Err(trouble) = ended else { continue };
             if trouble == Trouble::Stopped {
                 break;
