@@ -277,6 +277,13 @@ fn rows(is_full: bool) -> Vec<Row> {
                 "",
             ),
             Row::new(
+                "TSO-CC with store buffers, 2 addresses",
+                TSO_CC,
+                &[("ADDRESSES", 2), ("STORE_BUFFER", 1)],
+                Holds(10_831_398),
+                "",
+            ),
+            Row::new(
                 "TSO-CC with store buffers, stale data kept",
                 TSO_CC,
                 &[("ADDRESSES", 2), ("STORE_BUFFER", 2)],
