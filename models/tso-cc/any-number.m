@@ -234,6 +234,8 @@ begin
   assert "the specification allows the value that is read" is_allowed;
 end;
 
+-- End of the specification.
+
 function has_bug(n: 1..100): boolean;
 begin
   return MUTANT = n;

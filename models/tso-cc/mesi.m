@@ -195,6 +195,8 @@ begin
   assert "the specification allows the value that is read" is_allowed;
 end;
 
+-- End of the specification.
+
 -- Sending.
 
 procedure send(t: MessageType; from: Node; to_: Node; a: Address);

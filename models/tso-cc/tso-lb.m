@@ -140,6 +140,8 @@ begin
   assert "the specification allows the value that is read" is_allowed;
 end;
 
+-- End of the specification.
+
 -- The machine. Its global memory is that of the specification.
 
 var

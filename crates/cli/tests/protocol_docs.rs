@@ -19,4 +19,8 @@ fn the_pictures_are_what_the_command_draws() {
         "docs/protocols/pictures/tso-cc-stale-read.svg",
         "fencepost protocol --quiet --workers 1 --output {} --const CHECK=2 --const ADDRESSES=2 models/tso-cc/tso-cc.m",
     );
+    check_picture(
+        "docs/protocols/pictures/tso-cc-store-buffering.svg",
+        "fencepost protocol --quiet --workers 1 --output {} --const CHECK=4 --const ADDRESSES=2 --const STORE_BUFFER=1 models/tso-cc/tso-cc.m",
+    );
 }

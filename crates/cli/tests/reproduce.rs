@@ -76,6 +76,7 @@ fn tso_cc_is_as_expected() {
         ("MESI", 4, None),
         ("mutant 4", 1, Some(11)),
         ("mutant 23", 1, Some(3)),
+        ("store buffers", 1, Some(16)),
     ];
     for (only, count, steps) in known {
         let rows = rows(&["tso-cc", "--json", "--only", only]);
