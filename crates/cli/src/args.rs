@@ -111,7 +111,7 @@ pub enum ReproduceCommand {
     /// TSO-CC against TSO-LB (Banks and others, 2017): the protocol, its mutants, any number of caches
     #[command(
         name = "tso-cc",
-        after_help = "Examples:\n  fencepost reproduce tso-cc\n  fencepost reproduce tso-cc --only \"mutant 4\"\n  fencepost reproduce tso-cc --full --checkpoint any-number.search\n\nExit codes:\n  0   everything is as expected\n  1   something is not\n  3   something did not end, and was expected to"
+        after_help = "Examples:\n  fencepost reproduce tso-cc\n  fencepost reproduce tso-cc --only \"mutant 4\"\n  fencepost reproduce tso-cc --full --checkpoint tso-cc-results\n\nExit codes:\n  0   everything is as expected\n  1   something is not\n  3   something did not end, and was expected to"
     )]
     TsoCc(TsoCcArguments),
 }
@@ -126,12 +126,12 @@ pub struct TsoCcArguments {
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
 
-    /// The most time for any number of caches with two addresses, such as 10m or 2h
+    /// The most time for each search that is too large to end, such as 10m or 2h
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = protocol::time, requires = "full")]
     pub max_time: std::time::Duration,
 
-    /// Keep that search in FILE, and go on with it if FILE is there
-    #[arg(long, value_name = "FILE", requires = "full")]
+    /// Keep results and searches in DIR; the same command goes on with them
+    #[arg(long, value_name = "DIR", requires = "full")]
     pub checkpoint: Option<PathBuf>,
 
     /// Print JSON, one object per row

@@ -102,3 +102,42 @@ fn rows_of_tso_cc_that_are_not_there() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("no row has \"nothing\""), "{said}");
 }
+
+#[test]
+fn results_of_tso_cc_are_kept() {
+    let folder = std::env::temp_dir().join(format!("fencepost-kept-{}", std::process::id()));
+    let run = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
+        command
+            .args([
+                "reproduce",
+                "tso-cc",
+                "--full",
+                "--json",
+                "--only",
+                "mutant 23",
+            ])
+            .arg("--checkpoint")
+            .arg(&folder);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        (
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let first = run();
+    assert!(!first.1.contains("(kept)"), "{}", first.1);
+    // The same to the last digit of the seconds: it was not searched again.
+    let second = run();
+    assert_eq!(first.0, second.0);
+    assert!(second.1.contains("mutant 23 (kept)"), "{}", second.1);
+    // What was kept of another model, or is no result at all, is not used.
+    let file = folder.join("tso-cc--mutant-23.json");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    for spoilt in [kept.replace("MUTANT=23", "MUTANT=24"), "{".to_owned()] {
+        std::fs::write(&file, spoilt).unwrap();
+        assert!(!run().1.contains("(kept)"));
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

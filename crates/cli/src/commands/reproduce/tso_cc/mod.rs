@@ -3,12 +3,15 @@
 //! The models are not the paper's, so a result is compared with what is known of ours: the number of states where
 //! nothing is wrong, what fails after how many steps where something is.
 
+mod kept;
+mod rows;
+
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fencepost_protocol::reference::Verdict;
-use fencepost_protocol::search::{Options, Report, resume, search};
+use fencepost_protocol::search::{Options, resume, search};
 use fencepost_protocol::vacuity::vacuous;
 use fencepost_protocol::{Limits, Model};
 use fencepost_report::columns::aligned;
@@ -17,290 +20,15 @@ use fencepost_report::style::{DIM, HEADING, Styled};
 use fencepost_report::text::grouped;
 use serde_json::json;
 
+use kept::Kept;
+use rows::{ANY_NUMBER, Expected, READ, Row, STORE_BUFFERING, WAITS, rows};
+
 use super::tell;
 use crate::args::TsoCcArguments;
 use crate::commands::protocol::{checkpoint, memory};
 use crate::exit::{self, Failure};
 use crate::interrupt;
 use crate::progress::SearchProgress;
-
-macro_rules! model {
-    ($file:literal) => {
-        (
-            $file,
-            include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../../models/tso-cc/",
-                $file
-            )),
-        )
-    };
-}
-
-type Source = (&'static str, &'static str);
-
-const TSO_CC: Source = model!("tso-cc.m");
-const TSO_LB: Source = model!("tso-lb.m");
-const MSI: Source = model!("msi.m");
-const MESI: Source = model!("mesi.m");
-const ANY_NUMBER: Source = model!("any-number.m");
-
-const READ: &str = "the specification allows the value that is read";
-const WAITS: &str = "who waits, waits for something that is on its way";
-const STORE_BUFFERING: &str = "store buffering: not both processors read the old value";
-
-/// What is known of a search.
-#[derive(Clone, Copy)]
-enum Expected {
-    /// All states, so many, nothing wrong and nothing vacuous.
-    Holds(u64),
-    /// As `Holds`, by a check of the model instead of the specification, whose one assertion is never reached.
-    HoldsWithoutSpecification(u64),
-    /// What fails, and after how many steps.
-    Fails(&'static str, usize),
-    /// Too large to end; nothing is wrong as far as it goes.
-    Unfinished,
-}
-
-impl Expected {
-    /// How many claims are vacuous where nothing is wrong.
-    fn vacuous(self) -> usize {
-        match self {
-            Expected::HoldsWithoutSpecification(_) => 1,
-            Expected::Holds(_) | Expected::Fails(..) | Expected::Unfinished => 0,
-        }
-    }
-}
-
-/// A search, and what the paper says of it.
-struct Row {
-    name: String,
-    source: Source,
-    constants: Vec<(String, i64)>,
-    expected: Expected,
-    paper: &'static str,
-}
-
-impl Row {
-    fn new(
-        name: impl Into<String>,
-        source: Source,
-        constants: &[(&str, i64)],
-        expected: Expected,
-        paper: &'static str,
-    ) -> Self {
-        let constants = constants
-            .iter()
-            .map(|(name, value)| ((*name).into(), *value));
-        Row {
-            name: name.into(),
-            source,
-            constants: constants.collect(),
-            expected,
-            paper,
-        }
-    }
-
-    fn command(&self) -> String {
-        let mut command = format!("fencepost protocol models/tso-cc/{}", self.source.0);
-        for (name, value) in &self.constants {
-            command += &format!(" --const {name}={value}");
-        }
-        command
-    }
-}
-
-/// The bugs: number, how many addresses they need, what fails, steps, and whether they are long to find.
-const MUTANTS: [(i64, i64, &str, usize, bool); 28] = [
-    (1, 2, READ, 17, false),
-    (2, 2, READ, 18, false),
-    (3, 2, READ, 17, false),
-    (4, 1, READ, 11, false),
-    (5, 1, READ, 13, false),
-    (6, 1, READ, 10, false),
-    (7, 1, READ, 10, false),
-    (8, 1, READ, 14, false),
-    (9, 1, READ, 13, false),
-    (10, 1, READ, 17, false),
-    (11, 2, READ, 21, true),
-    (12, 2, READ, 21, true),
-    (13, 2, READ, 23, true),
-    (14, 2, READ, 23, true),
-    (15, 2, READ, 25, true),
-    (16, 2, READ, 21, true),
-    (17, 2, READ, 22, true),
-    (18, 1, READ, 12, false),
-    (19, 2, READ, 17, false),
-    (
-        20,
-        1,
-        "the directory in E does not expect this message",
-        11,
-        false,
-    ),
-    (21, 1, WAITS, 9, false),
-    (22, 1, WAITS, 6, false),
-    (23, 1, WAITS, 3, false),
-    (24, 1, READ, 11, false),
-    (
-        25,
-        1,
-        "the directory in S does not expect this message",
-        11,
-        false,
-    ),
-    (26, 2, READ, 21, true),
-    (
-        27,
-        1,
-        "a cache in WS does not expect this message",
-        5,
-        false,
-    ),
-    (
-        28,
-        1,
-        "the directory in S does not expect this message",
-        10,
-        false,
-    ),
-];
-
-/// What is searched; the long searches only if all are asked for.
-fn rows(is_full: bool) -> Vec<Row> {
-    use Expected::{Fails, Holds, HoldsWithoutSpecification, Unfinished};
-    let mut rows = vec![
-        Row::new("TSO-CC, 2 caches", TSO_CC, &[], Holds(1688), "conforms"),
-        Row::new(
-            "TSO-CC, 3 caches",
-            TSO_CC,
-            &[("CACHES", 3)],
-            Holds(58_001),
-            "conforms",
-        ),
-        Row::new(
-            "TSO-CC, any number",
-            ANY_NUMBER,
-            &[],
-            Holds(37_347),
-            "conforms; 3 addresses, 14-15 hours",
-        ),
-        Row::new("TSO-LB itself", TSO_LB, &[], Holds(32), ""),
-        Row::new(
-            "TSO-LB, the paper's witness",
-            TSO_LB,
-            &[("CHECK", 1)],
-            Fails(READ, 4),
-            "the check that is used",
-        ),
-        Row::new(
-            "TSO-CC, the paper's witness",
-            TSO_CC,
-            &[("CHECK", 1)],
-            Fails(READ, 12),
-            "conforms, by this check",
-        ),
-        Row::new(
-            "TSO-CC against SC, as written",
-            TSO_CC,
-            &[("CHECK", 2), ("ADDRESSES", 2)],
-            Fails(READ, 13),
-            "a protocol for TSO",
-        ),
-        Row::new(
-            "TSO-CC with store buffers, against SC",
-            TSO_CC,
-            &[("CHECK", 4), ("ADDRESSES", 2), ("STORE_BUFFER", 1)],
-            Fails(STORE_BUFFERING, 16),
-            "a protocol for TSO",
-        ),
-    ];
-    let eager = [
-        (MSI, "MSI", [619, 673, 619, 289]),
-        (MESI, "MESI", [919, 952, 919, 452]),
-    ];
-    let checks = [
-        "TSO-LB",
-        "the paper's witness",
-        "SC, as written",
-        "atomic memory",
-    ];
-    for (source, name, states) in eager {
-        for ((check, against), states) in (0..).zip(checks).zip(states) {
-            let name = format!("{name} against {against}");
-            rows.push(Row::new(
-                name,
-                source,
-                &[("CHECK", check)],
-                Holds(states),
-                "",
-            ));
-        }
-    }
-    for (mutant, addresses, what, steps, is_long) in MUTANTS {
-        if is_long && !is_full {
-            continue;
-        }
-        // These bugs were put into the model that the authors published.
-        let paper = match mutant {
-            1 | 4 | 5 | 6 => "published model: no error",
-            _ => "",
-        };
-        let name = format!("TSO-CC, mutant {mutant}");
-        let given = [("MUTANT", mutant), ("ADDRESSES", addresses)];
-        rows.push(Row::new(name, TSO_CC, &given, Fails(what, steps), paper));
-    }
-    if is_full {
-        let two = [("ADDRESSES", 2)];
-        rows.extend([
-            Row::new("MSI, 2 addresses", MSI, &two, Holds(869_760), ""),
-            Row::new("MESI, 2 addresses", MESI, &two, Holds(2_373_676), ""),
-            Row::new(
-                "TSO-CC, 2 addresses",
-                TSO_CC,
-                &two,
-                Holds(5_548_063),
-                "conforms",
-            ),
-            Row::new(
-                "TSO-CC, store buffering",
-                TSO_CC,
-                &[("CHECK", 4), ("ADDRESSES", 2)],
-                HoldsWithoutSpecification(2_691_165),
-                "",
-            ),
-            Row::new(
-                "TSO-CC against SC, as acquired",
-                TSO_CC,
-                &[("CHECK", 5), ("ADDRESSES", 2)],
-                HoldsWithoutSpecification(2_984_891),
-                "",
-            ),
-            Row::new(
-                "TSO-CC with store buffers, 2 addresses",
-                TSO_CC,
-                &[("ADDRESSES", 2), ("STORE_BUFFER", 1)],
-                Holds(10_831_398),
-                "",
-            ),
-            Row::new(
-                "TSO-CC with store buffers, stale data kept",
-                TSO_CC,
-                &[("ADDRESSES", 2), ("STORE_BUFFER", 2)],
-                Fails(READ, 22),
-                "",
-            ),
-            Row::new(
-                "TSO-CC, any number, 2 addresses",
-                ANY_NUMBER,
-                &two,
-                Unfinished,
-                "conforms; 3 addresses, 14-15 hours",
-            ),
-        ]);
-    }
-    rows
-}
 
 /// How a search ended, compared with what is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -316,7 +44,9 @@ struct Found {
     result: String,
     steps: Option<usize>,
     vacuous: usize,
-    report: Report,
+    states: u64,
+    depth: u64,
+    memory: u64,
     seconds: f64,
     agreement: Agreement,
 }
@@ -327,9 +57,10 @@ pub(super) fn run(
     is_quiet: bool,
     output: &mut impl Write,
 ) -> Result<u8, Failure> {
-    if let Some(path) = &arguments.checkpoint {
-        checkpoint::check(path)?;
-    }
+    let kept = match &arguments.checkpoint {
+        Some(folder) => Some(Kept::new(folder)?),
+        None => None,
+    };
     let mut rows = rows(arguments.full);
     if let Some(only) = &arguments.only {
         rows.retain(|row| is_named(&row.name, only));
@@ -354,8 +85,21 @@ pub(super) fn run(
     let mut different = Vec::new();
     let mut unknown = Vec::new();
     for row in &rows {
-        tell(is_quiet, &row.name);
-        let found = found(row, arguments, is_quiet)?;
+        let before = kept.as_ref().and_then(|kept| kept.found(row));
+        let found = match before {
+            Some(found) => {
+                tell(is_quiet, &format!("{} (kept)", row.name));
+                found
+            }
+            None => {
+                tell(is_quiet, &row.name);
+                let found = search_row(row, arguments, kept.as_ref(), is_quiet)?;
+                if let Some(kept) = &kept {
+                    kept.keep(row, &found);
+                }
+                found
+            }
+        };
         let line = format!(
             "{}: {}, not {}",
             row.name,
@@ -388,7 +132,8 @@ pub(super) fn run(
         writeln!(output, "\n{same} of {count} as expected")?;
         let note = "Sizes are caches × addresses × values. SC, as written: sequential consistency in the order in which the writes \
                     were performed, which asks for more. As acquired: in the order in which the lines came. \
-                    Where nothing is wrong, nothing is vacuous either, but for the specification where something else is checked. \
+                    Where nothing is wrong, nothing is vacuous either, but for the specification where something else is checked, \
+                    and lemmas about pairs of caches where one is enough. \
                     The models are ours; the last column is what the paper says, or what its authors' model says with such a bug.";
         writeln!(output, "{}", Styled(DIM, note))?;
     }
@@ -422,13 +167,19 @@ fn is_named(name: &str, text: &str) -> bool {
     rests.any(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
 }
 
-fn found(row: &Row, arguments: &TsoCcArguments, is_quiet: bool) -> Result<Found, Failure> {
+fn search_row(
+    row: &Row,
+    arguments: &TsoCcArguments,
+    kept: Option<&Kept>,
+    is_quiet: bool,
+) -> Result<Found, Failure> {
     let internal = |what: String| Failure::Internal(format!("error: {}: {what}", row.name));
     let model = Model::read(row.source.1.as_bytes(), &row.constants, &Limits::default())
         .map_err(|error| internal(error.render(row.source.0)))?;
-    // Only the search that does not end is worth a file and a bound.
+    // Only searches that do not end are worth a file and a bound.
     let is_bounded = matches!(row.expected, Expected::Unfinished);
-    let path = arguments.checkpoint.as_deref().filter(|_| is_bounded);
+    let path = kept.filter(|_| is_bounded).map(|kept| kept.search_of(row));
+    let path = path.as_deref();
     let options = Options {
         workers: std::thread::available_parallelism().map_or(1, usize::from),
         memory: memory::default_bound(),
@@ -460,10 +211,11 @@ fn found(row: &Row, arguments: &TsoCcArguments, is_quiet: bool) -> Result<Found,
     };
     let known = row.expected.vacuous();
     let agreement = match (&report.verdict, row.expected) {
-        (
-            Verdict::NoError,
-            Expected::Holds(states) | Expected::HoldsWithoutSpecification(states),
-        ) if states == report.states && never == known => Agreement::Same,
+        (Verdict::NoError, Expected::Holds(states) | Expected::HoldsBut(states, _))
+            if states == report.states && never == known =>
+        {
+            Agreement::Same
+        }
         (Verdict::NoError | Verdict::Incomplete(_), Expected::Unfinished) => Agreement::Same,
         (Verdict::Incomplete(_), _) => Agreement::Unknown,
         (_, Expected::Fails(what, after)) if described.contains(what) && steps == Some(after) => {
@@ -481,7 +233,7 @@ fn found(row: &Row, arguments: &TsoCcArguments, is_quiet: bool) -> Result<Found,
         (_, None) => short(&described),
     };
     let mut sizes = ["CACHES", "ADDRESSES", "VALUES"].map(|name| size(&model, name));
-    // The two concrete caches there stand for any number.
+    // The concrete caches there stand for any number.
     if row.source.0 == ANY_NUMBER.0 {
         sizes[0] = "any".to_owned();
     }
@@ -490,7 +242,9 @@ fn found(row: &Row, arguments: &TsoCcArguments, is_quiet: bool) -> Result<Found,
         result,
         steps,
         vacuous: never,
-        report,
+        states: report.states,
+        depth: report.depth,
+        memory: report.memory,
         seconds,
         agreement,
     })
@@ -545,7 +299,7 @@ fn short(described: &str) -> String {
 
 fn expectation(expected: Expected) -> String {
     match expected {
-        Expected::Holds(states) | Expected::HoldsWithoutSpecification(states) => {
+        Expected::Holds(states) | Expected::HoldsBut(states, _) => {
             format!("holds, {} states", grouped(states))
         }
         Expected::Fails(what, steps) => format!("{} after {steps} steps", short(what)),
@@ -559,9 +313,9 @@ fn cells(row: &Row, found: &Found) -> Vec<String> {
         found.sizes.clone(),
         found.result.clone(),
         expectation(row.expected),
-        grouped(found.report.states),
+        grouped(found.states),
         format!("{:.1}", found.seconds),
-        bytes(found.report.memory),
+        bytes(found.memory),
         row.paper.to_owned(),
     ]
 }
@@ -582,10 +336,10 @@ fn object(row: &Row, found: &Found) -> serde_json::Value {
             Agreement::Different => Some(false),
             Agreement::Unknown => None,
         },
-        "states": found.report.states,
-        "depth": found.report.depth,
+        "states": found.states,
+        "depth": found.depth,
         "seconds": found.seconds,
-        "memory": found.report.memory,
+        "memory": found.memory,
         "paper": row.paper,
     })
 }
