@@ -6,8 +6,8 @@
 //! into the table; if another thread was faster, the place in the block is used for the next one.
 //! The table grows when it is nearly full, while nobody uses it.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
@@ -23,6 +23,10 @@ pub(crate) const NONE: Number = u32::MAX;
 
 /// A block takes about this many bytes.
 const BLOCK_BYTES: usize = 1 << 16;
+
+/// A thread asks for memory for this many blocks at a time, so that it comes in large pages, once
+/// it has had that many.
+const TOGETHER_BLOCKS: usize = 64;
 
 /// How many blocks are in a shelf.
 const SHELF: usize = 1 << 12;
@@ -75,7 +79,6 @@ pub(crate) struct Store {
 }
 
 /// Where a thread writes the states that it adds.
-#[derive(Debug)]
 pub(crate) struct Writer {
     next: Number,
     end: Number,
@@ -84,6 +87,9 @@ pub(crate) struct Writer {
     parent: Number,
     /// How many of them are not counted yet.
     uncounted: u64,
+    /// How many blocks it has had, and memory for the next ones.
+    blocks: usize,
+    ahead: Option<Arc<Zeros>>,
 }
 
 /// The table while it does not grow.
@@ -189,6 +195,8 @@ impl Store {
             added: Vec::new(),
             parent: NONE,
             uncounted: 0,
+            blocks: 0,
+            ahead: None,
         }
     }
 
@@ -223,7 +231,7 @@ impl Store {
         let states = 1_usize << self.block_bits;
         // Before it has a number: if there is no memory, there is no gap.
         let made = Block {
-            words: Zeros::new(states * self.width)?,
+            words: writer.room(states * self.width)?,
             changing: Box::new(Changing {
                 parents: std::iter::repeat_with(|| AtomicU32::new(NONE))
                     .take(states)
@@ -449,6 +457,20 @@ fn place(table: &[AtomicU64], hash: u64, number: Number) {
 }
 
 impl Writer {
+    /// Words for one more block. All blocks have the same number of them.
+    fn room(&mut self, words: usize) -> Result<Zeros, Full> {
+        let place = self.blocks % TOGETHER_BLOCKS;
+        if place == 0 && self.blocks > 0 {
+            self.ahead = Some(Arc::new(Zeros::new(words * TOGETHER_BLOCKS)?));
+        }
+        let room = match &self.ahead {
+            Some(ahead) => Zeros::part(ahead, place * words..(place + 1) * words),
+            None => Zeros::new(words)?,
+        };
+        self.blocks += 1;
+        Ok(room)
+    }
+
     /// The states that were added since this was last asked, in order.
     pub fn take_added(&mut self) -> Vec<std::ops::Range<Number>> {
         let next = self.next;

@@ -2,8 +2,9 @@
 
 #![allow(unsafe_code)] // Mapped memory is looked at as words.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use memmap2::MmapMut;
@@ -26,6 +27,7 @@ pub(crate) struct Zeros {
 enum Owner {
     Allocated { _words: Vec<AtomicU64> },
     Mapped { _map: MmapMut },
+    Whole { _of: Arc<Zeros> },
 }
 
 // SAFETY: the words are atomic and are owned: whoever has a `Zeros` may do with them what may be
@@ -59,6 +61,17 @@ impl Zeros {
         })
     }
 
+    /// Some of them, which go on living as long as they are needed.
+    pub fn part(whole: &Arc<Zeros>, range: Range<usize>) -> Zeros {
+        Zeros {
+            start: NonNull::from(&whole[range.clone()]).cast(),
+            many: range.len(),
+            _owner: Owner::Whole {
+                _of: Arc::clone(whole),
+            },
+        }
+    }
+
     fn allocated(mut words: Vec<AtomicU64>) -> Zeros {
         Zeros {
             // Not null, even if there are none.
@@ -74,8 +87,9 @@ impl Deref for Zeros {
 
     fn deref(&self) -> &[AtomicU64] {
         // SAFETY: `start` is where the owner has `many` words that live as long as `self`: a
-        // vector that is not touched any more, or a map of eight times as many bytes, at the
-        // start of a page, so aligned. All of them were 0 at first, and all access is atomic.
+        // vector that is not touched any more, a map of eight times as many bytes, at the start
+        // of a page, so aligned, or some words of another `Zeros` that lives on. All of them were
+        // 0 at first, and all access is atomic.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.many) }
     }
 }
@@ -99,6 +113,23 @@ mod tests {
             let expected = many as u64 * (many as u64 + 1) / 2;
             assert_eq!(zeros.iter().fold(0, sum), expected);
         }
+    }
+
+    #[test]
+    fn parts_outlive_the_whole() {
+        let Ok(whole) = Zeros::new(LARGE / 4) else {
+            panic!("there is memory for that");
+        };
+        let whole = Arc::new(whole);
+        whole[7].store(5, Ordering::Relaxed);
+        let parts = [Zeros::part(&whole, 0..7), Zeros::part(&whole, 7..LARGE / 4)];
+        drop(whole);
+        assert_eq!(parts.each_ref().map(|part| part.len()), [7, LARGE / 4 - 7]);
+        assert_eq!(
+            parts[0].iter().map(|w| w.load(Ordering::Relaxed)).max(),
+            Some(0)
+        );
+        assert_eq!(parts[1][0].load(Ordering::Relaxed), 5);
     }
 
     #[test]
