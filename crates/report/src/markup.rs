@@ -11,6 +11,16 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
+/// A font as style sheets have it: one that readers are likely to have, by weight, size and family.
+pub(crate) fn font(is_bold: bool, size: f64, is_monospace: bool) -> String {
+    let family = match is_monospace {
+        true => "ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace",
+        false => "system-ui,'DejaVu Sans','Segoe UI',Helvetica,Arial,sans-serif",
+    };
+    let weight = if is_bold { "600" } else { "400" };
+    format!("{weight} {}px {family}", number(size))
+}
+
 /// Text as XML has it. What XML cannot have becomes a replacement character.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -18,7 +18,7 @@ use super::graph::{EventGraph, Relation};
 use super::layout::geometry::{Path, Piece, Point};
 use super::layout::{Arrow, Layout, NodeBox, lay_out};
 use super::metrics::{TextStyle, wrapped};
-use crate::markup::{escaped, number};
+use crate::markup::{escaped, font, number};
 
 const MARGIN: f64 = 24.0;
 /// The frame's texts have at least this width.
@@ -344,17 +344,8 @@ const DARK: [&str; 11] = [
 fn style_sheet() -> String {
     let mut css = String::new();
     for style in TextStyle::ALL {
-        let family = match style.is_monospace() {
-            true => "ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace",
-            false => "system-ui,'DejaVu Sans','Segoe UI',Helvetica,Arial,sans-serif",
-        };
-        let weight = if style.is_bold() { "600" } else { "400" };
-        let _ = writeln!(
-            css,
-            ".fencepost-litmus .{}{{font:{weight} {}px {family}}}",
-            class_of(style),
-            number(style.size())
-        );
+        let font = font(style.is_bold(), style.size(), style.is_monospace());
+        let _ = writeln!(css, ".fencepost-litmus .{}{{font:{font}}}", class_of(style));
     }
     css.push_str(
         ".fencepost-litmus .line{fill:none;stroke-width:1.6}\n\

@@ -103,19 +103,11 @@ impl TextStyle {
 
 /// The fonts and colours. They follow the reader's scheme; a viewer that does not know of schemes shows the light one.
 pub(super) fn style_sheet() -> String {
-    use crate::markup::number;
+    use crate::markup::font;
     let mut css = String::new();
     for style in TextStyle::ALL {
-        let family = match style.is_monospace() {
-            true => "ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace",
-            false => "system-ui,'DejaVu Sans','Segoe UI',Helvetica,Arial,sans-serif",
-        };
-        let weight = if style.is_bold() { "600" } else { "400" };
-        css += &format!(
-            ".fencepost-chart .{}{{font:{weight} {}px {family}}}\n",
-            style.class(),
-            number(style.size())
-        );
+        let font = font(style.is_bold(), style.size(), style.is_monospace());
+        css += &format!(".fencepost-chart .{}{{font:{font}}}\n", style.class());
     }
     css += ".fencepost-chart .life{stroke-width:1.2;stroke-dasharray:2 4}\n\
             .fencepost-chart .arrow{fill:none;stroke-width:1.7;stroke-linejoin:round}\n\
