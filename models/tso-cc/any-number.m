@@ -36,7 +36,8 @@
 --            fencepost protocol any-number.m
 --            fencepost protocol any-number.m --const CACHES=1 --const ADDRESSES=2
 --
--- Both at once, two concrete caches and two addresses, is the same statement in one run, and has
+-- The second alone proves nothing: it cannot see what one cache does to another (mutants 5, 9, 13,
+-- 20 and 21, among others). Both at once, two concrete caches and two addresses, is the same statement in one run, and has
 -- some thousand times as many states.
 --
 -- Test:    crates/protocol/tests/projection finds every reachable state of tso-cc.m with three

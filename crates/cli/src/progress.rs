@@ -226,7 +226,7 @@ impl Drop for SearchProgress {
 
 fn search_message(progress: &SearchState) -> String {
     let seconds = progress.elapsed.as_secs_f64().max(0.001);
-    let rate = grouped((progress.states as f64 / seconds) as u64);
+    let rate = grouped((progress.new as f64 / seconds) as u64);
     let states = grouped(progress.states);
     let queue = grouped(progress.queue);
     let (depth, memory) = (grouped(progress.depth), bytes(progress.memory));
@@ -247,7 +247,8 @@ mod tests {
     #[test]
     fn a_search_says_how_far_it_is() {
         let progress = SearchState {
-            states: 1_500_000,
+            states: 1_600_000,
+            new: 1_500_000,
             rules_fired: 4_000_000,
             queue: 20_000,
             depth: 17,
@@ -257,7 +258,7 @@ mod tests {
         };
         assert_eq!(
             search_message(&progress),
-            "1,500,000 states, 500,000/s, 20,000 in the queue, depth 17, 64 MB"
+            "1,600,000 states, 500,000/s, 20,000 in the queue, depth 17, 64 MB"
         );
         let near = SearchState {
             remaining: Some(Duration::from_secs(130)),

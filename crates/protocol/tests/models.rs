@@ -208,6 +208,9 @@ fn tso_cc_for_any_number_of_caches_and_two_addresses() {
     let pairs = pairs.map(|name| Some(name.to_owned()));
     let expected = [&pairs[0], &pairs[0], &pairs[1], &pairs[1]].map(Clone::clone);
     assert_eq!(names.collect::<Vec<_>>(), expected);
+    // Alone it proves nothing: what a cache does to another is not seen.
+    let alone = read(file, &[("CACHES", 1), ("MUTANT", 9)]);
+    assert_eq!(run(&alone, Symmetry::Full).verdict, Verdict::NoError);
     for (mutant, steps) in [(1, 13), (2, 14), (3, 14), (26, 14)] {
         is_wrong(
             file,
@@ -293,6 +296,18 @@ fn tso_cc_is_right_without_specification(given: Given, states: u64) {
         .map(|id| model.points[id.0 as usize].name.as_deref())
         .collect();
     assert_eq!(never, [Some(SPECIFICATION)], "{given:?}");
+}
+
+#[test]
+fn tso_cc_without_self_invalidation_is_not_in_the_order_of_acquisitions() {
+    for mutant in [1, 2, 3, 19] {
+        let given = [("CHECK", 5), ("ADDRESSES", 2), ("MUTANT", mutant)];
+        let fault = "in the order of acquisitions a read returns another value";
+        is_wrong("tso-cc/tso-cc.m", &given, fault, 12);
+    }
+    let given = [("CHECK", 5), ("STORE_BUFFER", 1)];
+    let fault = "CHECK 5 is for processors without store buffers";
+    is_wrong("tso-cc/tso-cc.m", &given, fault, 0);
 }
 
 #[test]

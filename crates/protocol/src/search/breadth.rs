@@ -32,6 +32,8 @@ pub(super) struct Ended {
     /// Nothing if all states were looked at.
     pub trouble: Option<Trouble>,
     pub depth: u64,
+    /// See [`Report::covered`](super::Report::covered).
+    pub covered: Option<u64>,
     pub rules_fired: u64,
     pub hits: Vec<u64>,
 }
@@ -84,11 +86,14 @@ impl Breadth<'_, '_> {
 
     /// Looks at all states from a distance on.
     fn go_on(&self, workers: &mut [Worker<'_, '_>], mut stage: Stage) -> Ended {
+        let words = self.plan.packer.words();
+        let kept =
+            |stage: &Stage| queue_bytes(&stage.level, words) + queue_bytes(&stage.more, words);
+        self.store.set_queue(kept(&stage));
         loop {
             if stage.level.is_empty() {
                 stage.level = std::mem::take(&mut stage.more);
-                self.store
-                    .set_queue(queue_bytes(&stage.level, self.plan.packer.words()));
+                self.store.set_queue(kept(&stage));
                 if stage.level.is_empty() {
                     return self.ended(workers, &stage, None);
                 }
@@ -99,7 +104,7 @@ impl Breadth<'_, '_> {
                 return self.ended(workers, &stage, Some(Trouble::Depth));
             }
             let queue: usize = stage.level.iter().map(|chunk| chunk.numbers.len()).sum();
-            self.control.at(stage.depth, queue as u64);
+            self.control.at_level(stage.depth, queue as u64);
             let (trouble, rest) = self.level(workers, &stage.level);
             stage.more.extend(self.collect(workers));
             stage.level = rest;
@@ -148,6 +153,7 @@ impl Breadth<'_, '_> {
         Ended {
             trouble,
             depth: stage.depth + u64::from(is_farther),
+            covered: Some(stage.depth),
             rules_fired,
             hits,
         }

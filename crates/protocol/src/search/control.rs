@@ -38,6 +38,7 @@ pub(super) struct Control<'w> {
 #[derive(Default)]
 struct Counts {
     rules_fired: AtomicU64,
+    looked_at: AtomicU64,
     queue: AtomicU64,
     /// States of random walks, and how many walks ended.
     walked: AtomicU64,
@@ -119,10 +120,15 @@ impl<'w> Control<'w> {
     /// States at this distance are looked at next.
     pub fn at(&self, depth: u64, queue: u64) {
         self.depth.store(depth, Ordering::Relaxed);
-        if let Ok(mut tail) = self.tail.lock() {
-            tail.add(depth, queue);
-        }
         self.counts.queue.store(queue, Ordering::Relaxed);
+    }
+
+    /// All states at this distance, so many, are looked at next.
+    pub fn at_level(&self, depth: u64, width: u64) {
+        if let Ok(mut tail) = self.tail.lock() {
+            tail.add(depth, width);
+        }
+        self.at(depth, width);
     }
 
     /// So many rules were fired in so many states.
@@ -130,6 +136,7 @@ impl<'w> Control<'w> {
         self.counts
             .rules_fired
             .fetch_add(rules_fired, Ordering::Relaxed);
+        self.counts.looked_at.fetch_add(states, Ordering::Relaxed);
         // Another thread may count what is not in the queue any more.
         let less = |queue: u64| Some(queue.saturating_sub(states));
         let _ = self
@@ -152,9 +159,8 @@ impl<'w> Control<'w> {
         self.counts.walks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How long it will take from now on, where that can be said. There are so many states, of
-    /// which some were there before.
-    fn remaining(&self, states: u64, before: u64) -> Option<Duration> {
+    /// How long it will take from now on, where that can be said.
+    fn remaining(&self) -> Option<Duration> {
         let elapsed = self.begin.elapsed().as_secs_f64();
         let (walks, ended) = (&self.walks, &self.counts.walks);
         let (walks, ended) = (walks.load(Ordering::Relaxed), ended.load(Ordering::Relaxed));
@@ -163,7 +169,7 @@ impl<'w> Control<'w> {
         } else {
             let beyond = self.tail.lock().ok()?.beyond()?;
             let queue = self.counts.queue.load(Ordering::Relaxed);
-            let looked_at = states.saturating_sub(before).saturating_sub(queue) as f64;
+            let looked_at = self.counts.looked_at.load(Ordering::Relaxed) as f64;
             (queue as f64 + beyond) * elapsed / (looked_at > 0.0).then_some(looked_at)?
         };
         let remaining = Duration::try_from_secs_f64(seconds).ok()?;
@@ -214,12 +220,13 @@ impl<'w> Control<'w> {
                 .max(self.counts.walked.load(Ordering::Relaxed));
             self.watch.progress(&Progress {
                 states,
+                new: states.saturating_sub(before),
                 rules_fired: self.counts.rules_fired.load(Ordering::Relaxed),
                 queue: self.counts.queue.load(Ordering::Relaxed),
                 depth: self.depth.load(Ordering::Relaxed),
                 memory: store.bytes(),
                 elapsed: self.begin.elapsed(),
-                remaining: self.remaining(states, before),
+                remaining: self.remaining(),
             });
             let until = self.deadline.map_or(TICK, |deadline| {
                 deadline.saturating_duration_since(now).min(TICK)

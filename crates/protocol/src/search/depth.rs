@@ -52,6 +52,10 @@ impl Depth<'_, '_> {
             if stack.len() > before {
                 deepest = deepest.max(next.depth + 1);
             }
+            if self.plan.is_compact {
+                let bytes = 8 * self.plan.packer.words() as u64;
+                self.store.set_queue(bytes * stack.len() as u64);
+            }
             self.control.at(next.depth, stack.len() as u64);
             self.control.count(worker.take_new_fired(), 0);
         }
@@ -61,6 +65,7 @@ impl Depth<'_, '_> {
         Ended {
             trouble,
             depth: deepest,
+            covered: None,
             rules_fired: worker.rules_fired,
             hits: worker.hits().to_vec(),
         }

@@ -144,6 +144,7 @@ fn search_here(
             states: walked.states,
             rules_fired: walked.rules_fired,
             depth: walked.depth,
+            covered: None,
             workers: plan.workers,
             memory: 0,
             omission: None,
@@ -181,6 +182,7 @@ fn search_here(
     };
     let Ended {
         depth,
+        covered,
         rules_fired,
         hits,
         ..
@@ -190,6 +192,7 @@ fn search_here(
         states: store.count(),
         rules_fired,
         depth,
+        covered,
         workers: match options.order {
             Order::DepthFirst => 1,
             _ => plan.workers,
@@ -258,6 +261,7 @@ fn ended_early(model: &Model, options: &Options, verdict: Verdict) -> Report {
         states: 0,
         rules_fired: 0,
         depth: 0,
+        covered: None,
         workers: options.workers.max(1),
         memory: 0,
         omission: None,

@@ -34,6 +34,8 @@ impl Watch for () {}
 pub struct Progress {
     /// How many states were found.
     pub states: u64,
+    /// How many of them are new: a search that goes on had some before.
+    pub new: u64,
     /// How often a rule was fired.
     pub rules_fired: u64,
     /// How many states are still to be looked at.
@@ -61,6 +63,10 @@ pub struct Report {
     pub rules_fired: u64,
     /// How many rules the farthest state is away from a start state.
     pub depth: u64,
+    /// If states were looked at nearest first: everything that is wrong with states that so many
+    /// rules lead to, or with the last of these rules, was found. Deadlocks among the farthest of
+    /// them may be missing.
+    pub covered: Option<u64>,
     /// How many threads searched.
     pub workers: usize,
     /// How many bytes states took at most, with what finds them.

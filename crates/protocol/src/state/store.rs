@@ -41,7 +41,7 @@ const TOGETHER: usize = 32;
 struct Block {
     words: Zeros,
     /// Elsewhere: other threads look for the words while this changes.
-    changing: Box<Changing>,
+    changing: Box<CachePadded<Changing>>,
 }
 
 /// What changes with each state that is added to a block.
@@ -72,6 +72,12 @@ pub(crate) struct Store {
     table: ShardedLock<Zeros>,
     /// How many states there are. It has a cache line of its own, since threads change it often.
     count: CachePadded<AtomicU64>,
+    memory: CachePadded<Memory>,
+}
+
+/// How many bytes are taken. In a cache line of its own, too.
+#[derive(Default)]
+struct Memory {
     bytes: AtomicU64,
     most_bytes: AtomicU64,
     /// Bytes of states that are kept besides, because only fingerprints are stored.
@@ -152,9 +158,7 @@ impl Store {
             next_block: AtomicU32::new(0),
             table: ShardedLock::new(Zeros::few(table)),
             count: CachePadded::new(AtomicU64::new(0)),
-            bytes: AtomicU64::new(0),
-            most_bytes: AtomicU64::new(0),
-            queue: AtomicU64::new(0),
+            memory: CachePadded::default(),
         };
         store.charge(8 * table as u64);
         store
@@ -170,22 +174,22 @@ impl Store {
 
     /// How many bytes it takes now, with the queue.
     pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed) + self.queue.load(Ordering::Relaxed)
+        self.memory.bytes.load(Ordering::Relaxed) + self.memory.queue.load(Ordering::Relaxed)
     }
 
     /// Says how many bytes the states of the queue take.
     pub fn set_queue(&self, bytes: u64) {
-        self.queue.store(bytes, Ordering::Relaxed);
+        self.memory.queue.store(bytes, Ordering::Relaxed);
     }
 
     pub fn add_to_queue(&self, bytes: u64) {
-        self.queue.fetch_add(bytes, Ordering::Relaxed);
+        self.memory.queue.fetch_add(bytes, Ordering::Relaxed);
         self.charge(0);
     }
 
     /// How many bytes it took at most.
     pub fn most_bytes(&self) -> u64 {
-        self.most_bytes.load(Ordering::Relaxed)
+        self.memory.most_bytes.load(Ordering::Relaxed)
     }
 
     pub fn writer(&self) -> Writer {
@@ -209,8 +213,10 @@ impl Store {
     }
 
     fn charge(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.most_bytes.fetch_max(self.bytes(), Ordering::Relaxed);
+        self.memory.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.memory
+            .most_bytes
+            .fetch_max(self.bytes(), Ordering::Relaxed);
     }
 
     fn block(&self, number: Number) -> &Block {
@@ -232,12 +238,12 @@ impl Store {
         // Before it has a number: if there is no memory, there is no gap.
         let made = Block {
             words: writer.room(states * self.width)?,
-            changing: Box::new(Changing {
+            changing: Box::new(CachePadded::new(Changing {
                 parents: std::iter::repeat_with(|| AtomicU32::new(NONE))
                     .take(states)
                     .collect(),
                 used: AtomicU32::new(0),
-            }),
+            })),
         };
         let block = self.next_block.fetch_add(1, Ordering::Relaxed);
         // The last block is not used, so that no state has the number that means none.
@@ -338,7 +344,7 @@ impl Store {
         self.charge(new);
         self.refill(&larger, threads);
         *table = larger;
-        self.bytes.fetch_sub(old, Ordering::Relaxed);
+        self.memory.bytes.fetch_sub(old, Ordering::Relaxed);
         Ok(())
     }
 
@@ -461,7 +467,9 @@ impl Writer {
     fn room(&mut self, words: usize) -> Result<Zeros, Full> {
         let place = self.blocks % TOGETHER_BLOCKS;
         if place == 0 && self.blocks > 0 {
-            self.ahead = Some(Arc::new(Zeros::new(words * TOGETHER_BLOCKS)?));
+            // If there is not so much at once, there may be enough for one.
+            let many = Zeros::new(words.saturating_mul(TOGETHER_BLOCKS));
+            self.ahead = many.ok().map(Arc::new);
         }
         let room = match &self.ahead {
             Some(ahead) => Zeros::part(ahead, place * words..(place + 1) * words),

@@ -215,10 +215,9 @@ impl<'m> Reader<'m> {
                     };
                     state.possible = part.elements().map(buffers).collect();
                 }
-                "witness" => {
-                    // Another check uses it.
-                    let mut all = part.elements();
-                    assert!(all.all(|each| each.here().data().is_none()));
+                // Other checks use them.
+                "witness" | "written" | "reads_old" | "is_before" | "is_used_later" => {
+                    assert!(part.is_undefined(), "{} is used", global.name);
                 }
                 name => panic!("the variable {name} is not known"),
             }
@@ -285,6 +284,19 @@ impl<'r> Part<'r> {
             Value::Simple(number) => Some(*number),
             _ => panic!("this is not simple"),
         }
+    }
+
+    /// Whether all of it is undefined.
+    fn is_undefined(self) -> bool {
+        fn is_undefined(value: &Value) -> bool {
+            match value {
+                Value::Undefined => true,
+                Value::Simple(_) => false,
+                Value::Parts(parts) => parts.iter().all(is_undefined),
+                Value::Elements(elements) => elements.iter().flatten().all(is_undefined),
+            }
+        }
+        is_undefined(self.value)
     }
 
     fn data(self) -> Option<Data> {

@@ -30,6 +30,9 @@ struct Summary<'a> {
     states: u64,
     rules_fired: u64,
     depth: u64,
+    /// How many steps all ways that were covered have, if a bound ended the search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    covered: Option<u64>,
     workers: usize,
     seconds: f64,
     complete: bool,
@@ -117,6 +120,7 @@ pub fn summary(checked: &Checked<'_>, with_coverage: bool, version: &'static str
         states: report.states,
         rules_fired: report.rules_fired,
         depth: report.depth,
+        covered: report.covered.filter(|_| limit.is_some()),
         workers: report.workers,
         seconds: (checked.seconds * 1e6).round() / 1e6,
         complete: checked.is_complete(),

@@ -1,9 +1,11 @@
 //! The numbers of a search.
 
+use fencepost_protocol::reference::Verdict;
+
 use super::Checked;
 use crate::columns::aligned;
 use crate::style::{HEADING, Styled};
-use crate::text::grouped;
+use crate::text::{counted, grouped};
 
 /// The numbers: states, rules fired, depth, workers, time and rate, memory, and what may have been missed.
 pub fn summary(checked: &Checked<'_>) -> String {
@@ -13,6 +15,12 @@ pub fn summary(checked: &Checked<'_>) -> String {
     row("states", grouped(report.states));
     row("rules fired", grouped(report.rules_fired));
     row("depth", grouped(report.depth));
+    if let (Some(steps), Verdict::Incomplete(_)) = (report.covered, &report.verdict) {
+        row(
+            "covered",
+            format!("all ways of up to {}", counted(steps, "step")),
+        );
+    }
     row("workers", report.workers.to_string());
     row("time", time(report.states, checked.seconds));
     if report.memory > 0 {

@@ -4,6 +4,8 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
@@ -71,13 +73,26 @@ impl Kept {
     }
 }
 
-/// What a result depends on: the text of the model, its constants, and what is expected.
+/// What a result depends on: the model, its constants, what is expected, and the program that searches. The models are
+/// part of the program.
 fn of(row: &Row) -> String {
-    let mut hasher = DefaultHasher::new();
-    row.source.1.hash(&mut hasher);
-    let version = env!("CARGO_PKG_VERSION");
     let (command, expected) = (row.command(), super::expectation(row.expected));
-    format!("{version}: {command}: {expected}: {:016x}", hasher.finish())
+    format!("{command}: {expected}: {}", program())
+}
+
+/// A checksum of the program. If it was built anew, what it found before may be wrong.
+fn program() -> &'static str {
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let bytes = std::env::current_exe().and_then(fs::read);
+        let mut hasher = DefaultHasher::new();
+        match bytes {
+            Ok(bytes) => bytes.hash(&mut hasher),
+            // Then nothing is found again.
+            Err(_) => (std::process::id(), SystemTime::now()).hash(&mut hasher),
+        }
+        format!("{:016x}", hasher.finish())
+    })
 }
 
 /// Reads what [`object`] wrote.

@@ -10,8 +10,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fencepost_protocol::reference::Verdict;
-use fencepost_protocol::search::{Options, resume, search};
+use fencepost_protocol::reference::{Bound, Verdict};
+use fencepost_protocol::search::{About, Options, resume, search};
 use fencepost_protocol::vacuity::vacuous;
 use fencepost_protocol::{Limits, Model};
 use fencepost_report::columns::aligned;
@@ -101,9 +101,10 @@ pub(super) fn run(
             }
         };
         let line = format!(
-            "{}: {}, not {}",
+            "{}: {} with {} states; expected: {}",
             row.name,
             found.result,
+            grouped(found.states),
             expectation(row.expected)
         );
         match found.agreement {
@@ -147,7 +148,14 @@ pub(super) fn run(
         );
         return Ok(exit::VIOLATION);
     }
-    if !unknown.is_empty() || interrupt::was_requested() {
+    let not_begun = rows.len() + 1 - table.len();
+    if not_begun > 0 {
+        unknown.push(format!(
+            "{} more, which were not begun",
+            grouped(not_begun as u64)
+        ));
+    }
+    if !unknown.is_empty() {
         let _ = writeln!(
             anstream::stderr(),
             "not finished:\n  {}",
@@ -190,16 +198,24 @@ fn search_row(
     let progress = SearchProgress::new(is_quiet);
     let saving = checkpoint::Saving::new(&progress, path);
     let started = Instant::now();
-    let report = match path.filter(|path| path.exists()) {
+    let kept_search = path.filter(|path| path.exists());
+    let mut report = match kept_search {
         Some(path) => resume(&model, &options, &saving, &mut checkpoint::open(path)?),
         None => search(&model, &options, &saving),
     };
+    if let (Some(path), Err(refusal)) = (kept_search, &report)
+        && refusal.about == About::Saved
+    {
+        let _ = writeln!(
+            anstream::stderr(),
+            "warning: {} is not gone on with, and is searched anew: {refusal}",
+            path.display()
+        );
+        report = search(&model, &options, &saving);
+    }
     let seconds = started.elapsed().as_secs_f64();
     tell_saved(path, &saving.outcome());
-    let report = report.map_err(|refusal| match path {
-        Some(_) => Failure::BadInput(format!("error: {refusal}")),
-        None => internal(refusal.to_string()),
-    })?;
+    let report = report.map_err(|refusal| internal(refusal.to_string()))?;
     let steps = report
         .trace
         .as_ref()
@@ -216,6 +232,7 @@ fn search_row(
         {
             Agreement::Same
         }
+        (Verdict::Incomplete(Bound::Stopped), _) => Agreement::Unknown,
         (Verdict::NoError | Verdict::Incomplete(_), Expected::Unfinished) => Agreement::Same,
         (Verdict::Incomplete(_), _) => Agreement::Unknown,
         (_, Expected::Fails(what, after)) if described.contains(what) && steps == Some(after) => {
@@ -227,8 +244,10 @@ fn search_row(
         (Verdict::NoError, _) if never > known => {
             format!("holds, but {never} claims are vacuous")
         }
-        (Verdict::NoError, _) => "holds".to_owned(),
-        (Verdict::Incomplete(_), _) => format!("no error up to {} steps", report.depth),
+        (Verdict::NoError, _) => holds(row.expected).to_owned(),
+        (Verdict::Incomplete(_), _) => {
+            format!("no error up to {} steps", report.covered.unwrap_or(0))
+        }
         (_, Some(steps)) => format!("{} after {steps} steps", short(&described)),
         (_, None) => short(&described),
     };
@@ -297,10 +316,20 @@ fn short(described: &str) -> String {
         }
 }
 
+/// How it is said that nothing is wrong.
+fn holds(expected: Expected) -> &'static str {
+    match expected {
+        Expected::HoldsGivenLemmas(..) => "holds, given the lemmas",
+        _ => "holds",
+    }
+}
+
 fn expectation(expected: Expected) -> String {
     match expected {
-        Expected::Holds(states) | Expected::HoldsBut(states, _) => {
-            format!("holds, {} states", grouped(states))
+        Expected::Holds(states)
+        | Expected::HoldsBut(states, _)
+        | Expected::HoldsGivenLemmas(states, _) => {
+            format!("{}, {} states", holds(expected), grouped(states))
         }
         Expected::Fails(what, steps) => format!("{} after {steps} steps", short(what)),
         Expected::Unfinished => "no error as far as it goes".to_owned(),
