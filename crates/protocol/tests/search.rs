@@ -399,3 +399,47 @@ fn damaged_files_are_refused() {
         assert!(load(&damaged, &Options::default()).is_err(), "byte {at}");
     }
 }
+
+/// Loops over scalarsets in order: what symmetry would hide, deep in a model or in a property.
+#[test]
+fn loops_that_depend_on_the_order_of_a_scalarset_are_refused() {
+    let elects = |late: i64| {
+        format!(
+            "type S: scalarset(3);
+             var last: S; chosen: S; c: 0..{late};
+             ruleset s: S do startstate chosen := s; c := 0; undefine last; end; end;
+             rule \"tick\" c < {late} & c != {late} - 1 ==> c := c + 1; end;
+             rule \"elect\" c = {late} - 1 ==> for i: S do last := i; end; c := c + 1; end;
+             rule \"stop\" c = {late} ==> c := 0; end;
+             invariant \"loser is not elected\" isundefined(last) | last != chosen;"
+        )
+    };
+    let asks = "type S: scalarset(3);
+         var chosen: S;
+         function last(): S; var found: S; begin for i: S do found := i; end; return found; end;
+         ruleset s: S do startstate chosen := s; end; end;
+         ruleset s: S do rule chosen := s; end; end;
+         invariant \"not the last\" chosen != last();";
+    let models = [4, 10, 1000, 20_000].map(elects);
+    for text in models.iter().map(String::as_str).chain([asks]) {
+        let model = model(text);
+        for symmetry in [Symmetry::Fast, Symmetry::Full] {
+            let options = Options {
+                symmetry,
+                ..Options::default()
+            };
+            let refusal = search(&model, &options, &()).expect_err(text);
+            assert!(refusal.message.contains("is not symmetric"), "{refusal}");
+            assert!(refusal.span.is_some());
+        }
+        let without = Options {
+            symmetry: Symmetry::Off,
+            ..Options::default()
+        };
+        let report = run(&model, &without);
+        assert!(
+            matches!(report.verdict, Verdict::InvariantFailed(_)),
+            "{text}"
+        );
+    }
+}

@@ -30,6 +30,7 @@ use breadth::{Breadth, Ended};
 use control::Control;
 use depth::Depth;
 use retrace::{Retrace, Retraced};
+use symmetric::Asymmetric;
 use walks::Walks;
 use worker::{Plan, Trouble};
 
@@ -217,14 +218,20 @@ fn judged(
             parameters: parameters.clone(),
         }),
         Trouble::At(number) => retrace.to(*number, starts),
-        Trouble::Asymmetric(rule) => Err(Refusal {
-            message:
-                "this rule is not symmetric: it treats the values of a scalarset differently, \
-                      as a loop does that depends on their order; search without symmetry"
-                    .into(),
-            span: Some(retrace.rule_span(*rule)),
-            about: About::Model,
-        }),
+        Trouble::Asymmetric(asymmetric) => {
+            let (what, span) = match *asymmetric {
+                Asymmetric::Rule(rule) => ("rule", retrace.rule_span(rule)),
+                Asymmetric::Property(property) => ("property", retrace.property_span(property)),
+            };
+            Err(Refusal {
+                message: format!(
+                    "this {what} is not symmetric: it treats the values of a scalarset differently, \
+                     as a loop does that depends on their order; search without symmetry"
+                ),
+                span: Some(span),
+                about: About::Model,
+            })
+        }
         other => Ok((Verdict::Incomplete(bound(other, control)), None)),
     }
 }

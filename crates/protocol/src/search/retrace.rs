@@ -60,6 +60,10 @@ impl<'p, 'm> Retrace<'p, 'm> {
         self.plan.model.rules[rule].span
     }
 
+    pub fn property_span(&self, property: usize) -> Span {
+        self.plan.model.properties[property].span
+    }
+
     /// What is wrong with a start state that could not be made.
     pub fn start(&mut self, start: &Instance) -> Retraced {
         let made = self.stepper.start(start);

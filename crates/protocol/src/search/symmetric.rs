@@ -3,8 +3,10 @@
 //! Scalarsets promise that their values can be exchanged. A loop that goes through the values in
 //! order can break that: `for i: S do last := i; end` always ends with the same value. Then one
 //! state does not stand for its permutations, and errors could be missed. So some states are
-//! permuted at random, and must have the permutations of the same states after them. This is a
-//! test, not a proof: it finds what makes a difference in the states that are looked at.
+//! permuted, in every way if there are not too many, and must have the permutations of the same
+//! states after them, and the same properties. Each rule is tested in the first states in which it
+//! is enabled, and less and less often after that. This is a test, not a proof: it finds what
+//! makes a difference in the states that are looked at.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,14 +20,29 @@ use crate::state::symmetry::Effort;
 /// All of the first states are tested.
 const FIRST: Number = 256;
 
+/// Each rule is tested in so many of the first states in which it is enabled.
+const FIRST_OF_RULE: u32 = 16;
+
+/// If there are no more permutations than this, all are tried; otherwise so many at random.
+const ALL: u64 = 24;
+
 /// What a rule leads to: its number, and the state after it, or nothing if it fails.
 type After = (usize, Option<Vec<u64>>);
+
+/// What is not symmetric.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Asymmetric {
+    Rule(usize),
+    Property(usize),
+}
 
 /// Tests whether a model is symmetric.
 pub(super) struct Tester {
     canonical: Canonical,
     context: Box<Context>,
     random: u64,
+    /// In how many states each rule was enabled.
+    enabled: Vec<u32>,
 }
 
 impl Tester {
@@ -35,27 +52,76 @@ impl Tester {
             canonical: Canonical::new(plan.model, &plan.program.layout, Effort::Full)?,
             context: plan.program.context(stop),
             random: 0x2545_f491_4f6c_dd1d,
+            enabled: vec![0; plan.model.rules.len()],
         })
     }
 
-    /// Whether a state is one of those that are tested: one of 128, besides the first.
-    pub fn is_due(number: Number) -> bool {
-        number < FIRST || number.wrapping_mul(0x9e37_79b9) >> 25 == 0
+    /// With how many permutations a state is tested: with all if it is one of the first, and one of
+    /// 128 others with one.
+    pub fn due(number: Number) -> u64 {
+        match number {
+            0..FIRST => ALL,
+            _ => u64::from(number.wrapping_mul(0x9e37_79b9) >> 25 == 0),
+        }
     }
 
-    /// The rule for which a state and a permutation of it lead to different states.
-    pub fn asymmetric_rule(&mut self, plan: &Plan<'_>, state: &[u64]) -> Option<usize> {
-        self.random = self.random.wrapping_mul(0xd134_2543_de82_ef95) | 1;
-        let mut permuted = state.to_vec();
-        self.canonical.shuffle(&mut permuted, self.random);
-        let one = self.after(plan, state)?;
-        let other = self.after(plan, &permuted)?;
-        if one == other {
+    /// A rule is enabled in a state; with how many permutations that state is tested for it. It is
+    /// in the first of them, and whenever there are twice as many.
+    pub fn due_for(&mut self, rule: usize) -> u64 {
+        let enabled = &mut self.enabled[rule];
+        *enabled = enabled.saturating_add(1);
+        match *enabled <= FIRST_OF_RULE || enabled.is_power_of_two() {
+            true => ALL,
+            false => 0,
+        }
+    }
+
+    /// What is different in a state and in one of so many permutations of it.
+    pub fn asymmetric(&mut self, plan: &Plan<'_>, state: &[u64], due: u64) -> Option<Asymmetric> {
+        if due == 0 {
             return None;
         }
-        let differing = one.iter().zip(&other).find(|(one, other)| one != other);
-        let longer = one.iter().chain(&other).map(|(rule, _)| *rule).max();
-        differing.map(|((rule, _), _)| *rule).or(longer)
+        let properties = self.properties(plan, state);
+        let after = self.after(plan, state)?;
+        let permutations = self.canonical.permutations();
+        for number in 0..permutations.min(due) {
+            let mut permuted = state.to_vec();
+            if permutations <= due {
+                self.canonical.permute_by_number(&mut permuted, number);
+            } else {
+                self.random = self.random.wrapping_mul(0xd134_2543_de82_ef95) | 1;
+                self.canonical.shuffle(&mut permuted, self.random);
+            }
+            let others = self.properties(plan, &permuted).into_iter();
+            let mut both = properties.iter().zip(others);
+            if let Some(property) = both.position(|(one, other)| *one != other) {
+                return Some(Asymmetric::Property(property));
+            }
+            let other = self.after(plan, &permuted)?;
+            if after == other {
+                continue;
+            }
+            let mut both = after.iter().zip(&other);
+            let differing = both.find(|(one, other)| one != other);
+            let longer = after.iter().chain(&other).map(|(rule, _)| *rule).max();
+            let rule = differing.map(|((rule, _), _)| *rule).or(longer);
+            return rule.map(Asymmetric::Rule);
+        }
+        None
+    }
+
+    /// What all properties come to. Those that are not known because the search ends are alike.
+    fn properties(&mut self, plan: &Plan<'_>, state: &[u64]) -> Vec<Option<i64>> {
+        let known = [status::TRUE, status::DONE, status::FAULT];
+        let properties = 0..plan.model.properties.len();
+        let values = properties.map(|property| {
+            let mut state = state.to_vec();
+            plan.program
+                .property(property, &mut state, &mut self.context)
+        });
+        values
+            .map(|value| Some(value).filter(|value| known.contains(value)))
+            .collect()
     }
 
     /// What all rules lead to, sorted; nothing if that is not known for sure.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::options::Symmetry;
-use super::symmetric::Tester;
+use super::symmetric::{Asymmetric, Tester};
 use crate::compile::{Context, Program, status};
 use crate::model::{Model, PropertyKind};
 use crate::reference::Deadlock;
@@ -31,8 +31,8 @@ pub(super) enum Trouble {
     States,
     /// States farther away are not looked at.
     Depth,
-    /// This rule is not symmetric in the scalarsets.
-    Asymmetric(usize),
+    /// This rule or property is not symmetric in the scalarsets.
+    Asymmetric(Asymmetric),
 }
 
 type Worked<T> = Result<T, Trouble>;
@@ -278,18 +278,13 @@ impl<'p, 'm> Worker<'p, 'm> {
             None => self.store.read(number, &mut self.packed),
         }
         self.plan.packer.unpack(&self.packed, &mut self.state);
-        if let Some(tester) = &mut self.tester
-            && Tester::is_due(number)
-            && let Some(rule) = tester.asymmetric_rule(self.plan, &self.state)
-        {
-            return Err(Trouble::Asymmetric(rule));
-        }
         self.fired_here = 0;
         let program = &self.plan.program;
         let mut looked_at = program.scan_all(&mut self.state, &mut self.context);
         if looked_at == status::DONE {
             let (enabled, used) = self.context.take_enabled();
-            let fired = self.fire_all(number, &enabled[..used]);
+            let tested = self.test_symmetry(number, &enabled[..used]);
+            let fired = tested.and_then(|()| self.fire_all(number, &enabled[..used]));
             self.context.put_back(enabled);
             looked_at = fired?;
         }
@@ -367,6 +362,28 @@ impl<'p, 'm> Worker<'p, 'm> {
             true => status::FAULT,
             false => status::DONE,
         })
+    }
+
+    /// Tests whether symmetry may be used, if the state is one of those that are tested.
+    fn test_symmetry(&mut self, number: Number, enabled: &[i64]) -> Worked<()> {
+        let Some(tester) = &mut self.tester else {
+            return Ok(());
+        };
+        let mut due = Tester::due(number);
+        let (mut rest, mut last) = (enabled, None);
+        while let Some((&rule, after)) = rest.split_first() {
+            let rule = rule as usize;
+            // Instances of a rule follow each other.
+            if last != Some(rule) {
+                due = due.max(tester.due_for(rule));
+                last = Some(rule);
+            }
+            rest = &after[self.plan.program.rules[rule].parameters..];
+        }
+        match tester.asymmetric(self.plan, &self.state, due) {
+            Some(asymmetric) => Err(Trouble::Asymmetric(asymmetric)),
+            None => Ok(()),
+        }
     }
 
     fn least_priority(&self, enabled: &[i64]) -> Option<i64> {

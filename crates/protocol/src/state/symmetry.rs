@@ -125,16 +125,42 @@ impl Canonical {
         self.tries < MOST_TRIES
     }
 
+    /// How many permutations there are, or the greatest number if there are more.
+    pub fn permutations(&self) -> u64 {
+        let factors = self
+            .shapes
+            .sets
+            .iter()
+            .flat_map(|set| 1..=u64::from(set.size));
+        factors.fold(1, u64::saturating_mul)
+    }
+
+    /// Replaces a state by a permutation of it, by its number.
+    pub fn permute_by_number(&mut self, state: &mut [u64], mut number: u64) {
+        self.permute_by(state, |many| {
+            let choice = number % many;
+            number /= many;
+            choice
+        });
+    }
+
     /// Replaces a state by some permutation of it.
     pub fn shuffle(&mut self, state: &mut [u64], mut random: u64) {
+        self.permute_by(state, |many| {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (random >> 33) % many
+        });
+    }
+
+    /// Replaces a state by a permutation of it. Each choice is one of so many.
+    fn permute_by(&mut self, state: &mut [u64], mut choose: impl FnMut(u64) -> u64) {
         for set in &self.shapes.sets {
             let image = &mut self.image[set.values()];
             for (value, number) in (0..).zip(image.iter_mut()) {
                 *number = value;
             }
             for at in (1..image.len()).rev() {
-                random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-                image.swap(at, (random >> 33) as usize % (at + 1));
+                image.swap(at, choose(at as u64 + 1) as usize);
             }
         }
         self.permute(state);
