@@ -949,6 +949,7 @@ ruleset v: Value do
       m[a] := v;
     end;
     undefine network;
+    assert 0 <= MUTANT & MUTANT <= 28 & CHECK = 0 "there are 28 mutants and one check";
     spec_start(m);
   end;
 end;

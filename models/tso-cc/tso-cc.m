@@ -375,6 +375,7 @@ end;
 
 procedure start(m: Memory);
 begin
+  assert 0 <= MUTANT & MUTANT <= 28 & 0 <= CHECK & CHECK <= 5 "there are 28 mutants and 6 checks";
   assert CHECK != 5 | STORE_BUFFER = 0 "CHECK 5 is for processors without store buffers";
   spec_start(m);
   if CHECK = 5 then order_starts(); end;

@@ -122,7 +122,7 @@ pub struct TsoCcArguments {
     #[arg(long)]
     pub full: bool,
 
-    /// Only rows with TEXT in their names, such as "mutant 4"
+    /// Only rows with TEXT in their names, such as "mutant 4" (which is not in "mutant 40")
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
 

@@ -251,3 +251,63 @@ fn an_address_among_two_does_what_one_alone_does() {
     // All that one address does, it does while the other rests.
     assert_eq!(one.1, two.1);
 }
+
+/// Where one address can see another, in the text of any-number.m: an address comes from a
+/// parameter, a message, a ruleset, or from going through all of them. The argument for two
+/// addresses allows that a processor waits, that shared lines are dropped, and no more.
+fn goes_through_addresses(text: &str) -> Vec<String> {
+    let (_, text) = text
+        .split_once("-- End of the specification.")
+        .expect("the specification, which is about all addresses");
+    let mut routine = String::new();
+    let mut places = Vec::new();
+    for line in text.lines() {
+        let line = line.split("--").next().unwrap_or_default();
+        let mut words = line.split([' ', '(']);
+        match words.next() {
+            Some("function" | "procedure") => routine = words.next().expect("a name").into(),
+            Some("end;") => routine.clear(),
+            _ => {}
+        }
+        if line.contains(": Address do") {
+            places.push(match routine.as_str() {
+                "" => line.trim().to_owned(),
+                routine => routine.to_owned(),
+            });
+        }
+        // What is counted in the network is counted at one address.
+        assert!(!line.contains("network[i].addr !="), "{line}");
+    }
+    for counted in text.split("MultiSetCount(i: network").skip(1) {
+        let condition = counted.split(['>', ';']).next().unwrap_or_default();
+        assert!(condition.contains("network[i].addr = a"), "{condition}");
+    }
+    places
+}
+
+#[test]
+fn addresses_meet_only_where_a_processor_waits_or_drops_a_line() {
+    let text = source("any-number.m");
+    let allowed = [
+        "is_missing",
+        "is_evicting",
+        "invalidate_other_shared",
+        "for a: Address do",
+        "ruleset p: Cache; a: Address do",
+        "ruleset a: Address do",
+        "ruleset o: Cache; a: Address do",
+        "forall p: Cache do forall a: Address do",
+        "forall a: Address do",
+    ];
+    assert_eq!(goes_through_addresses(&text), allowed);
+    // A bug that both runs of the proof pass: it depends on another address.
+    let right = "has_bug(5) ? directory[a].val : line.val";
+    let wrong = "(exists b: Address do b != a & cache[p][b].state = S end) \
+                 ? directory[a].val : line.val";
+    assert_eq!(text.matches(right).count(), 1);
+    let places = goes_through_addresses(&text.replace(right, wrong));
+    assert!(
+        places.contains(&"cache_gets_fwd_s".to_owned()),
+        "{places:?}"
+    );
+}

@@ -28,5 +28,13 @@ pub const MOST_STEPS: usize = 150;
 
 /// The title of a chart.
 fn title(checked: &Checked<'_>) -> String {
-    format!("{}: {}", checked.file, super::headline(checked))
+    let given = checked.model.constants.iter().filter(|each| each.is_given);
+    let given: Vec<String> = given
+        .map(|each| format!("{}={}", each.name, each.value))
+        .collect();
+    let with = match given.is_empty() {
+        true => String::new(),
+        false => format!(" with {}", given.join(", ")),
+    };
+    format!("{}{with}: {}", checked.file, super::headline(checked))
 }
