@@ -1,7 +1,7 @@
 //! One thread of a search: takes states, fires their rules, and adds what is new.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::options::Symmetry;
 use super::symmetric::{Asymmetric, Tester};
@@ -153,6 +153,7 @@ pub(super) struct Worker<'p, 'm> {
     whereabouts: Whereabouts,
     scratch: Vec<u64>,
     tester: Option<Tester>,
+    stop: Arc<AtomicBool>,
     /// How many rules were fired in states that were looked at to the end.
     pub rules_fired: u64,
     /// How many rules were fired in the state that is looked at.
@@ -186,6 +187,7 @@ impl<'p, 'm> Worker<'p, 'm> {
             whereabouts: store.seen().whereabouts(),
             scratch: vec![0; words],
             tester: Tester::new(plan, Arc::clone(&stop)),
+            stop,
             rules_fired: 0,
             fired_here: 0,
             recent: Vec::new(),
@@ -334,6 +336,10 @@ impl<'p, 'm> Worker<'p, 'm> {
             }
             if self.waiting.len() == BATCH {
                 self.flush()?;
+                // A state may have very many instances.
+                if self.stop.load(Ordering::Relaxed) {
+                    return Err(Trouble::Stopped);
+                }
             }
             let at = self.waiting.len() * words;
             let next = &mut self.next[at..at + words];

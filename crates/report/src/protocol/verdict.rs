@@ -176,7 +176,10 @@ fn excerpt(
 }
 
 fn incomplete(checked: &Checked<'_>, bound: Bound) -> String {
-    let states = grouped(checked.report.states);
+    let states = match checked.report.states {
+        1 => "one state that was".to_owned(),
+        states => format!("{} states that were", grouped(states)),
+    };
     let (why, help) = match bound {
         Bound::States => (
             "there are more states than --max-states allows",
@@ -189,7 +192,12 @@ fn incomplete(checked: &Checked<'_>, bound: Bound) -> String {
         ),
         Bound::Memory => (
             "there was no memory left for more states",
-            "raise --max-memory, keep less of each state with --compact, or try smaller constants with --const",
+            match checked.report.omission {
+                None => {
+                    "raise --max-memory, keep less of each state with --compact, or try smaller constants with --const"
+                }
+                Some(_) => "raise --max-memory, or try smaller constants with --const",
+            },
         ),
         Bound::Stopped => (
             "the search was interrupted",
@@ -205,7 +213,5 @@ fn incomplete(checked: &Checked<'_>, bound: Bound) -> String {
         ),
     };
     let incomplete = Styled(WARNING, "incomplete");
-    format!(
-        "{incomplete}: {why}\nNo error in the {states} states that were looked at.\n  = help: {help}\n"
-    )
+    format!("{incomplete}: {why}\nNo error in the {states} looked at.\n  = help: {help}\n")
 }
