@@ -235,7 +235,7 @@ pub(super) fn rows(is_full: bool) -> Vec<Row> {
         // These bugs were put into the model that the authors published.
         let paper = match mutant {
             1 => "published model, none at all: no error",
-            4 | 5 | 6 => "published model: no error",
+            4..=6 => "published model: no error",
             _ => "",
         };
         let name = format!("TSO-CC, mutant {mutant}");
