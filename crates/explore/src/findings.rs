@@ -8,6 +8,7 @@ use crate::past::Past;
 use crate::run::schedule_of;
 use crate::schedule::Schedule;
 use crate::settings::Settings;
+use crate::watch::Seen;
 
 /// What was found.
 #[derive(Clone, Debug)]
@@ -145,12 +146,7 @@ impl<E: Clone + PartialEq> Findings<E> {
         self.violations += self.violations_at.len() as u64;
     }
 
-    pub(crate) fn violation(
-        &mut self,
-        violation: &Violation,
-        interleaving: &[Access],
-        past: &Past,
-    ) {
+    pub(crate) fn violation(&mut self, violation: &Violation, seen: Seen<'_>, past: &Past) {
         self.violations_at.push(past.len());
         if self.is_muted {
             return;
@@ -159,9 +155,9 @@ impl<E: Clone + PartialEq> Findings<E> {
         let is_new = matches!(self.tally.record(violation), Recorded::New(_));
         if is_new && self.kept.len() < self.capacity {
             self.kept.push(Found {
-                problem: Problem::StoreBuffer(Box::new(*violation)),
+                problem: Problem::StoreBuffer(Box::new(seen.among_all(violation))),
                 schedule: schedule_of(past),
-                interleaving: interleaving.to_vec(),
+                interleaving: seen.accesses.to_vec(),
                 execution: self.execution,
             });
         }

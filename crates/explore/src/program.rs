@@ -134,6 +134,9 @@ pub struct Performed {
     /// What the monitor is to see of it, in this order: the accesses of the operation, of
     /// the invisible part of the step, and of threads that began or ended.
     pub accesses: Vec<Access>,
+    /// How many of them are inert: nothing that a thread did before, and that others can notice, is ordered by
+    /// them. If all are, the monitor need not see them.
+    pub inert: usize,
     /// Whether a thread may join others without having stopped for it: whether `joined` is looked at.
     pub takes_joins: bool,
     /// Whether the step was taken before, in an execution that began in the same way. Then its accesses are
@@ -149,6 +152,7 @@ impl Performed {
         self.joined.clear();
         self.spawned.clear();
         self.accesses.clear();
+        self.inert = 0;
     }
 }
 

@@ -520,9 +520,13 @@ impl<P: Program> Run<P> {
 
     fn feed_watch(&mut self) -> Result<(), Fault<P::Error>> {
         let (findings, past) = (&mut self.findings, &self.past);
+        let Performed {
+            accesses, inert, ..
+        } = &self.performed;
+        let is_inert = !accesses.is_empty() && *inert == accesses.len();
         self.watch
-            .add(&self.performed.accesses, |violation, interleaving| {
-                findings.violation(violation, interleaving, past);
+            .add(accesses, is_inert, |violation, seen| {
+                findings.violation(violation, seen, past);
             })
             .map_err(Fault::OutOfMemory)
     }

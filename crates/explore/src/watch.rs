@@ -3,13 +3,15 @@
 //!
 //! The monitor keeps a journal. When the end of an execution is taken back, so is what the
 //! monitor has learnt from it. It is fed only once an event may have passed an earlier store of
-//! its thread ([`Passing`]); before that there is nothing to see.
+//! its thread ([`Passing`]); before that there is nothing to see. And it is not fed with events that order nothing
+//! ([`Performed::inert`](crate::Performed::inert)): the making and the beginning of threads, mostly. Nothing comes
+//! before those in happens-before, relaxed or not, so it is the same without them among all others.
 
-use fencepost_memory::{Access, LockedDrains, MemoryModel};
+use fencepost_memory::{Access, Event, IssueIndex, LockedDrains, MemoryModel};
 use fencepost_monitor::clocks::{SharedClocks, SparseClocks};
 use fencepost_monitor::{
-    ByAddress, ByWriter, Monitor, OutOfMemoryLimit, Passing, RelaxedOrder, Rewind, Violation,
-    WatchLimits, Watcher, WatcherMark,
+    ByAddress, ByWriter, Monitor, OutOfMemoryLimit, Passing, Placed, RelaxedOrder, Rewind,
+    Violation, WatchLimits, Watcher, WatcherMark,
 };
 
 /// The machine for which programs are checked.
@@ -25,6 +27,59 @@ pub enum Watched {
 
 /// There is room for so many events from the beginning.
 const FIRST_EVENTS: usize = 64;
+
+/// Where an event ends among the accesses of an execution.
+#[derive(Clone, Copy, Default, Debug)]
+struct End {
+    /// How many accesses there are up to it, with its own.
+    accesses: u32,
+    /// How many of them are inert. Of one event, all are or none.
+    inert: u32,
+}
+
+impl End {
+    /// How many accesses the monitor is to see.
+    #[inline]
+    fn heard(self) -> usize {
+        (self.accesses - self.inert) as usize
+    }
+}
+
+/// The accesses up to a violation, and which of them the monitor has seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen<'a> {
+    /// All accesses, also those that the monitor has not seen.
+    pub(crate) accesses: &'a [Access],
+    ends: &'a [End],
+}
+
+impl Seen<'_> {
+    /// The violation with its places among all accesses.
+    pub(crate) fn among_all(self, violation: &Violation) -> Violation {
+        Violation {
+            model: violation.model,
+            pending: self.place(violation.pending),
+            last: self.place(violation.last),
+            event: self.place(violation.event),
+        }
+    }
+
+    fn place(self, placed: Placed) -> Placed {
+        let is_after = |end: &&End| end.heard() as u64 > placed.position;
+        let after = self.ends.iter().find(is_after);
+        let inert = after.expect("the monitor has seen it").inert;
+        let position = placed.position + u64::from(inert);
+        let is_own = |access: &&Access| access.thread == placed.thread();
+        let earlier = self.accesses[..position as usize].iter().filter(is_own);
+        Placed {
+            event: Event {
+                issue: IssueIndex(earlier.count() as u64 + 1),
+                ..placed.event
+            },
+            position,
+        }
+    }
+}
 
 /// A watcher that can go back.
 struct Rewinding<M: Monitor> {
@@ -51,21 +106,24 @@ impl<M: Monitor + Rewind> Rewinding<M> {
     #[inline]
     fn feed(
         &mut self,
-        ends: &[u32],
+        ends: &[End],
         accesses: &[Access],
         mut found: impl FnMut(usize, Violation),
     ) -> Result<(), OutOfMemoryLimit> {
-        while self.marks.len() < ends.len() {
-            let first = match self.marks.len() {
-                0 => 0,
-                event => ends[event - 1] as usize,
-            };
-            for at in first..ends[self.marks.len()] as usize {
-                if let Some(violation) = self.watcher.observe(accesses[at])? {
-                    found(at, violation);
+        let mut before = match self.marks.len() {
+            0 => End::default(),
+            events => ends[events - 1],
+        };
+        for &end in &ends[self.marks.len()..] {
+            if end.inert == before.inert {
+                for at in before.accesses as usize..end.accesses as usize {
+                    if let Some(violation) = self.watcher.observe(accesses[at])? {
+                        found(at, violation);
+                    }
                 }
             }
             self.marks.push(self.watcher.mark());
+            before = end;
         }
         Ok(())
     }
@@ -100,7 +158,7 @@ enum Inner {
 pub fn shows_violation(watched: Watched, accesses: Vec<Access>) -> bool {
     let mut watch = Watch::new(watched, WatchLimits::default().memory);
     let mut is_seen = false;
-    let result = watch.add(&accesses, |_, _| is_seen = true);
+    let result = watch.add(&accesses, false, |_, _| is_seen = true);
     is_seen || result.is_err()
 }
 
@@ -111,8 +169,8 @@ pub(crate) struct Watch {
     /// How many accesses were fed to the monitor once. What they showed is not shown again.
     shown: usize,
     accesses: Vec<Access>,
-    /// For each event, how many accesses there are with it; first, those before any event.
-    ends: Vec<u32>,
+    /// For each event; first, for those accesses before any event.
+    ends: Vec<End>,
 }
 
 impl Watch {
@@ -150,7 +208,8 @@ impl Watch {
 
     fn keep(&mut self, ends: usize) {
         self.ends.truncate(ends);
-        let accesses = self.ends.last().map_or(0, |&end| end as usize);
+        let end = self.ends.last().copied().unwrap_or_default();
+        let accesses = end.accesses as usize;
         self.accesses.truncate(accesses);
         self.shown = self.shown.min(accesses);
         match &mut self.inner {
@@ -158,7 +217,7 @@ impl Watch {
             Inner::Tso(rewinding) => rewinding.rewind(ends),
             Inner::Pso(rewinding) => rewinding.rewind(ends),
         }
-        self.passing.rewind_to(accesses);
+        self.passing.rewind_to(end.heard());
     }
 
     /// Whether the accesses before the first event are known.
@@ -167,15 +226,20 @@ impl Watch {
     }
 
     /// Adds the accesses of one event (or those before the first). Calls `found` for each
-    /// violation, with the accesses up to it.
+    /// violation, with the accesses up to it. Its places are among those that the monitor has seen.
     pub(crate) fn add(
         &mut self,
         accesses: &[Access],
-        mut found: impl FnMut(&Violation, &[Access]),
+        is_inert: bool,
+        mut found: impl FnMut(&Violation, Seen<'_>),
     ) -> Result<(), OutOfMemoryLimit> {
         self.accesses.extend_from_slice(accesses);
-        self.ends.push(self.accesses.len() as u32);
-        if matches!(self.inner, Inner::Nothing) {
+        let inert = self.ends.last().map_or(0, |end| end.inert);
+        self.ends.push(End {
+            accesses: self.accesses.len() as u32,
+            inert: inert + if is_inert { accesses.len() as u32 } else { 0 },
+        });
+        if is_inert || matches!(self.inner, Inner::Nothing) {
             return Ok(());
         }
         accesses.iter().for_each(|a| self.passing.observe(a));
@@ -186,7 +250,8 @@ impl Watch {
         let shown = std::mem::replace(&mut self.shown, all.len());
         let found = |at: usize, violation: Violation| {
             if at >= shown {
-                found(&violation, &all[..=at]);
+                let accesses = &all[..=at];
+                found(&violation, Seen { accesses, ends });
             }
         };
         match &mut self.inner {
@@ -206,6 +271,123 @@ impl Watched {
             Watched::Tso => MemoryModel::TSO,
             Watched::Pso(LockedDrains::Everything) => MemoryModel::PSO,
             Watched::Pso(LockedDrains::OwnAddress) => MemoryModel::PSO_OWN_ADDRESS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fencepost_memory::{Address, Operation, OperationKind, Random, ThreadId};
+
+    use super::*;
+
+    /// An interleaving in events, each with its accesses and whether they are inert.
+    type Events = Vec<(Vec<Access>, bool)>;
+
+    const ADDRESSES: u64 = 2;
+
+    /// Threads that make others, and access two addresses. The object of a spawn is above those.
+    /// If `only_inert`, spawns are called inert only if they are; else all of them are.
+    fn random_events(random: &mut Random, only_inert: bool) -> Events {
+        let mut is_unheard = vec![true];
+        let mut events = Events::new();
+        for _ in 0..24 {
+            let thread = random.below(is_unheard.len() as u64) as usize;
+            let id = ThreadId(thread as u32);
+            if random.below(3) == 0 && is_unheard.len() < 5 {
+                let child = is_unheard.len();
+                let object = Address(ADDRESSES as u32 + child as u32);
+                let spawn = Access::new(id, Operation::LockedStore(object));
+                let begin = Access::new(ThreadId(child as u32), Operation::LockedLoad(object));
+                let is_inert = is_unheard[thread] || !only_inert;
+                events.push((vec![spawn, begin], is_inert));
+                is_unheard.push(is_unheard[thread]);
+            } else {
+                // Plain ones mostly: the others rule violations out.
+                let kind = match random.below(8) {
+                    0 => OperationKind::ALL[random.below(OperationKind::ALL.len() as u64) as usize],
+                    number if number % 2 == 0 => OperationKind::Load,
+                    _ => OperationKind::Store,
+                };
+                let access = Access::new(id, kind.at(Address(random.below(ADDRESSES) as u32)));
+                events.push((vec![access], false));
+                is_unheard[thread] = false;
+            }
+        }
+        events
+    }
+
+    fn violations(watched: Watched, events: &[(Vec<Access>, bool)]) -> Vec<(Violation, usize)> {
+        let mut watch = Watch::new(watched, usize::MAX);
+        let mut all = Vec::new();
+        for (accesses, is_inert) in events {
+            let found = |violation: &Violation, seen: Seen<'_>| {
+                all.push((seen.among_all(violation), seen.accesses.len()));
+            };
+            watch
+                .add(accesses, *is_inert, found)
+                .expect("enough memory");
+        }
+        all
+    }
+
+    /// How many interleavings have violations, and in how many they are others without what is called inert.
+    fn compare(watched: Watched, only_inert: bool) -> (u32, u32) {
+        let mut random = Random::new(31);
+        let (mut wrong, mut different) = (0, 0);
+        for _ in 0..8_000 {
+            let events = random_events(&mut random, only_inert);
+            let heard: Events = events.iter().map(|(a, _)| (a.clone(), false)).collect();
+            let all = violations(watched, &heard);
+            wrong += u32::from(!all.is_empty());
+            different += u32::from(all != violations(watched, &events));
+        }
+        (wrong, different)
+    }
+
+    #[test]
+    fn what_is_inert_changes_no_violation() {
+        for watched in [
+            Watched::Tso,
+            Watched::Pso(LockedDrains::Everything),
+            Watched::Pso(LockedDrains::OwnAddress),
+        ] {
+            let (wrong, different) = compare(watched, true);
+            assert!(wrong > 1000, "{wrong}");
+            assert_eq!(different, 0, "{watched:?}");
+            let (_, different) = compare(watched, false);
+            assert!(
+                different > 100,
+                "a spawn by who has done something is not inert: {different}"
+            );
+        }
+    }
+
+    #[test]
+    fn going_back_over_what_is_inert_leads_to_the_same() {
+        let mut random = Random::new(32);
+        for _ in 0..3000 {
+            let events = random_events(&mut random, true);
+            let mut watch = Watch::new(Watched::Tso, usize::MAX);
+            for (accesses, is_inert) in &events {
+                let added = watch.add(accesses, *is_inert, |_, _| {});
+                added.expect("enough memory");
+            }
+            let back = random.below(events.len() as u64 + 1) as usize;
+            watch.keep(back);
+            let mut again = Vec::new();
+            for (accesses, is_inert) in &events[back..] {
+                let found = |violation: &Violation, seen: Seen<'_>| {
+                    again.push((seen.among_all(violation), seen.accesses.len()));
+                };
+                watch
+                    .add(accesses, *is_inert, found)
+                    .expect("enough memory");
+            }
+            let before: usize = events[..back].iter().map(|(a, _)| a.len()).sum();
+            let mut all = violations(Watched::Tso, &events);
+            all.retain(|&(_, end)| end > before);
+            assert_eq!(again, all);
         }
     }
 }

@@ -26,7 +26,8 @@ pub struct Passing {
     stores_in_order: bool,
     locked_waits_for_all: bool,
     threads: Vec<Buffered>,
-    /// For each event, its thread and what that thread had buffered before.
+    /// For each event up to the first that may have passed one, its thread and what that thread had
+    /// buffered before. What comes later is not looked at.
     journal: Vec<(u32, Buffered)>,
     /// How many events there were up to the first that may have passed one, with it.
     first: Option<usize>,
@@ -49,6 +50,9 @@ impl Passing {
     /// The next event.
     #[inline]
     pub fn observe(&mut self, access: &Access) {
+        if self.first.is_some() {
+            return;
+        }
         let thread = access.thread.index();
         if thread >= self.threads.len() {
             self.threads.resize(thread + 1, Buffered::default());
@@ -57,7 +61,7 @@ impl Passing {
         self.journal.push((thread as u32, before));
         let (may_pass, after) = self.judge(before, access.operation);
         self.threads[thread] = after;
-        if may_pass && self.first.is_none() {
+        if may_pass {
             self.first = Some(self.journal.len());
         }
     }
@@ -99,6 +103,7 @@ impl Passing {
     }
 
     /// Goes back to where so many events had been observed.
+    #[inline]
     pub fn rewind_to(&mut self, events: usize) {
         while self.journal.len() > events {
             let (thread, before) = self.journal.pop().expect("it is longer");

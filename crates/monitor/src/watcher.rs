@@ -145,7 +145,9 @@ impl<M: Monitor, C: ThreadClocks> Watcher<M, C> {
     #[inline]
     fn add(&mut self, next: Placed) {
         self.before.add(next);
-        self.recent.push(&next.event.access);
+        if self.limits.witness_window > 0 {
+            self.recent.push(&next.event.access);
+        }
     }
 
     #[cold]

@@ -165,7 +165,22 @@ fn announce_spawn(
         .setup
         .target
         .draining(Operation::LockedStore(made.tokens.start));
-    Step::in_place(execution, parent, location).emit(events, 1);
+    emit_of_spawn(execution, parent, location, events);
+}
+
+/// The child knows what its parent knows. If the monitor has heard of nothing that the parent did, that is nothing.
+#[inline]
+fn emit_of_spawn(
+    execution: &mut Execution,
+    thread: ThreadId,
+    location: &'static Location<'static>,
+    events: Events,
+) {
+    let mut step = Step::in_place(execution, thread, location);
+    match step.is_unheard() {
+        true => step.emit_inert(events, 1),
+        false => step.emit(events, 1),
+    }
 }
 
 /// Puts a thread into its slot, and its body on a stack.
@@ -212,6 +227,9 @@ fn put_in_slot(
     name: Option<Arc<str>>,
 ) {
     let (thread, tokens) = (made.thread, made.tokens);
+    // The first thread has no parent, and its children are as unheard of as it is.
+    let is_first = execution.present.is_empty();
+    let is_unheard = is_first || execution.slots[execution.thread.index()].is_unheard;
     while execution.slots.len() <= thread.index() {
         execution.slots.push(Slot {
             status: Status::Absent,
@@ -229,6 +247,7 @@ fn put_in_slot(
             locals: Locals::default(),
             is_abandoned: false,
             waits: WaitMemory::default(),
+            is_unheard: true,
             reading: Vec::new(),
             final_drop: None,
             own_arcs: 0,
@@ -248,6 +267,7 @@ fn put_in_slot(
     slot.stack_size = stack_size;
     slot.name = name;
     slot.is_abandoned = false;
+    slot.is_unheard = is_unheard;
     slot.waits.reset();
     slot.reading.clear();
     slot.final_drop = None;
@@ -282,7 +302,7 @@ fn begin(current: Current, yielder: &Yield) {
         let (start, location) = (slot.tokens.start, slot.location);
         if thread != ThreadId(0) {
             let events = Events::only(Operation::LockedLoad(start));
-            Step::in_place(execution, thread, location).emit(events, 1);
+            emit_of_spawn(execution, thread, location, events);
         }
     });
 }

@@ -129,6 +129,8 @@ pub(crate) struct Slot {
     /// It is not to be resumed again: see [`Current::abandon`](super::Current::abandon).
     pub(crate) is_abandoned: bool,
     pub(crate) waits: WaitMemory,
+    /// Whether the monitor has heard of nothing that it did, but for inert events.
+    pub(crate) is_unheard: bool,
     /// The reader-writer locks that it holds for reading, each as often as it does.
     pub(crate) reading: Vec<Address>,
     /// The drop of the last reference to an `Arc` that it is in, if the order of drops is not known

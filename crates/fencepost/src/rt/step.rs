@@ -225,6 +225,15 @@ impl<'execution> Step<'execution> {
         self.emit_only(events, value);
     }
 
+    /// Whether the monitor has heard of nothing that the thread did, and is to hear of nothing with this event either: it
+    /// knows of no other thread's doings.
+    #[inline]
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.execution.joined.is_empty()
+            && !self.execution.has_insertions
+            && self.execution.slots[self.thread.index()].is_unheard
+    }
+
     /// The operation is a join. It orders what the other thread has done before what this one does
     /// next, so the monitor hears of it when that happens: mostly there is nothing.
     pub fn join(&mut self, thread: ThreadId) {
@@ -271,11 +280,30 @@ impl<'execution> Step<'execution> {
 
     #[inline]
     fn emit_only(&mut self, events: Events, value: u64) {
-        // With store buffers the operation is also asked whether it has waited for what it must wait for.
-        let is_known = self.execution.performed_mut().is_repeated;
-        if !is_known || self.execution.buffers.are_there() {
+        self.execution.slots[self.thread.index()].is_unheard = false;
+        if !self.is_known() {
             self.tell(events, value);
         }
+    }
+
+    /// Whether what the operation is on the machine is known already.
+    #[inline]
+    fn is_known(&mut self) -> bool {
+        // With store buffers the operation is also asked whether it has waited for what it must wait for.
+        self.execution.performed_mut().is_repeated && !self.execution.buffers.are_there()
+    }
+
+    /// Tells the monitor of an event by a thread of which it has heard nothing, and which orders nothing: the thread
+    /// has done nothing yet, and nobody but the thread that it makes, or was made by, uses the object.
+    #[inline]
+    pub(crate) fn emit_inert(&mut self, events: Events, value: u64) {
+        if self.is_known() {
+            return;
+        }
+        let before = self.execution.performed_mut().accesses.len();
+        self.tell(events, value);
+        let performed = self.execution.performed_mut();
+        performed.inert += performed.accesses.len() - before;
     }
 
     fn tell(&mut self, events: Events, value: u64) {

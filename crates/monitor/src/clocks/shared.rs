@@ -100,6 +100,13 @@ impl SharedClocks {
     #[inline]
     fn push_merged(&mut self, one: u32, other: u32) -> u32 {
         let (width, start) = (self.width, self.chunks.len());
+        self.count += 1;
+        if width == 1 {
+            // Few threads, as most programs have that are checked.
+            let chunk = merged(self.chunks[one as usize], self.chunks[other as usize]);
+            self.chunks.push(chunk);
+            return self.count - 1;
+        }
         self.chunks.resize(start + width, [0; CHUNK]);
         let (earlier, last) = self.chunks.split_at_mut(start);
         let one = &earlier[one as usize * width..][..width];
@@ -107,7 +114,6 @@ impl SharedClocks {
         for ((into, one), other) in last.iter_mut().zip(one).zip(other) {
             *into = merged(*one, *other);
         }
-        self.count += 1;
         self.count - 1
     }
 
