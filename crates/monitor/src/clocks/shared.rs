@@ -99,21 +99,13 @@ impl SharedClocks {
     /// Adds a timestamp that is two others together. Returns its number.
     #[inline]
     fn push_merged(&mut self, one: u32, other: u32) -> u32 {
-        let (width, start) = (self.width, self.chunks.len());
-        self.count += 1;
-        if width == 1 {
-            // Few threads, as most programs have that are checked.
-            let chunk = merged(self.chunks[one as usize], self.chunks[other as usize]);
+        let (one, other) = (one as usize * self.width, other as usize * self.width);
+        self.chunks.reserve(self.width);
+        for at in 0..self.width {
+            let chunk = merged(self.chunks[one + at], self.chunks[other + at]);
             self.chunks.push(chunk);
-            return self.count - 1;
         }
-        self.chunks.resize(start + width, [0; CHUNK]);
-        let (earlier, last) = self.chunks.split_at_mut(start);
-        let one = &earlier[one as usize * width..][..width];
-        let other = &earlier[other as usize * width..][..width];
-        for ((into, one), other) in last.iter_mut().zip(one).zip(other) {
-            *into = merged(*one, *other);
-        }
+        self.count += 1;
         self.count - 1
     }
 
