@@ -7,6 +7,7 @@
 mod args;
 mod commands;
 mod demo_programs;
+mod executable;
 mod exit;
 mod files;
 mod interrupt;

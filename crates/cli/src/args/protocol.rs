@@ -8,6 +8,7 @@ use fencepost_protocol::reference::Deadlock;
 use fencepost_protocol::search::{Options, Order, Symmetry};
 
 use super::size;
+use crate::executable;
 
 pub(super) const HELP: &str = "\
 Examples:
@@ -216,6 +217,10 @@ impl ProtocolArguments {
             compact: self.compact,
             saved_every: self.checkpoint.as_ref().map(|_| self.checkpoint_every),
             coverage: self.coverage,
+            made_by: match self.checkpoint.is_some() || self.resume.is_some() {
+                true => executable::checksum(),
+                false => 0,
+            },
         }
     }
 

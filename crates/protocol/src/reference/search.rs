@@ -159,7 +159,7 @@ impl Ending {
                 at,
                 failed,
             }),
-            // An assumption ends a rule, never a guard or a property.
+            // An assumption ends a rule; models in which a guard or a property comes to one are not compiled.
             Stop::Assumption | Stop::Exhausted => Ending::bound(Bound::Time),
         }
     }

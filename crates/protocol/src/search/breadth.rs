@@ -63,7 +63,11 @@ impl Breadth<'_, '_> {
         let mut workers = self.workers();
         for (index, parameters) in starts {
             if let Err(trouble) = workers[0].start(*index, parameters) {
-                return self.ended(&workers, &Stage::default(), Some(trouble));
+                // Not even the start states are all there.
+                return Ended {
+                    covered: None,
+                    ..self.ended(&workers, &Stage::default(), Some(trouble))
+                };
             }
         }
         let stage = Stage {
@@ -225,13 +229,14 @@ impl Breadth<'_, '_> {
         let mut rest = Vec::new();
         for (found, chunks) in results {
             rest.extend(chunks);
-            // Errors of the model are more than reasons to end.
-            let is_better = match (&trouble, &found) {
-                (_, None) => false,
-                (None, _) => true,
-                (Some(Trouble::At(_)), _) => false,
-                (Some(_), Some(found)) => matches!(found, Trouble::At(_)),
+            // Errors of the model are more than reasons to end; that it is not symmetric makes all others doubtful.
+            let weight = |trouble: &Option<Trouble>| match trouble {
+                None => 0,
+                Some(Trouble::At(_)) => 2,
+                Some(Trouble::Asymmetric(_)) => 3,
+                Some(_) => 1,
             };
+            let is_better = weight(&found) > weight(&trouble);
             if is_better {
                 trouble = found;
             }

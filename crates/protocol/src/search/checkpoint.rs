@@ -34,6 +34,7 @@ fn identity(plan: &Plan<'_>) -> [u64; 2] {
         plan.deadlock as u64,
         u64::from(plan.is_compact),
         plan.rounds,
+        plan.made_by,
         u64::from(plan.coverage),
     ];
     for constant in &plan.model.constants {
@@ -125,6 +126,14 @@ struct Input<'r> {
     sum: Sum,
 }
 
+/// Nothing is wrong with it, but it cannot be used now.
+fn postpone(message: &str) -> Refusal {
+    Refusal {
+        about: About::Room,
+        ..refuse(message)
+    }
+}
+
 fn refuse(message: &str) -> Refusal {
     Refusal {
         message: format!("the saved search cannot be used: {message}"),
@@ -141,7 +150,7 @@ impl Input<'_> {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 Err(refuse("it ends too early"))
             }
-            Err(error) => Err(refuse(&error.to_string())),
+            Err(error) => Err(postpone(&error.to_string())),
         }
     }
 
@@ -172,7 +181,8 @@ pub(super) fn load(plan: &Plan<'_>, store: &Store, from: &mut dyn Read) -> Resul
     input.words(&mut of)?;
     if of != identity(plan) {
         return Err(refuse(
-            "it is of another model, or of other constants or options; use the same ones",
+            "it is of another model, or of other constants or options, or another build of Fencepost saved it; \
+             use the same ones",
         ));
     }
     let (depth, rules_fired) = (input.word()?, input.word()?);
@@ -223,15 +233,15 @@ fn load_states(plan: &Plan<'_>, store: &Store, input: &mut Input<'_>) -> Result<
             writer.set_parent(parent);
             store
                 .append(&words, &mut writer)
-                .map_err(|_| refuse("there is not enough memory for it"))?;
+                .map_err(|_| postpone("there is not enough memory for it"))?;
         }
         if store.bytes() > plan.memory {
-            return Err(refuse("it takes more memory than is allowed"));
+            return Err(postpone("it takes more memory than is allowed"));
         }
     }
     store
         .make_room(1, plan.memory, plan.workers)
-        .map_err(|_| refuse("it takes more memory than is allowed"))?;
+        .map_err(|_| postpone("it takes more memory than is allowed"))?;
     // The table is made of what is there, also if it is large enough.
     store.rebuild(plan.workers);
     match store.parents_are_there() {

@@ -138,11 +138,16 @@ impl<'w> Control<'w> {
             .fetch_add(rules_fired, Ordering::Relaxed);
         self.counts.looked_at.fetch_add(states, Ordering::Relaxed);
         // Another thread may count what is not in the queue any more.
-        let less = |queue: u64| Some(queue.saturating_sub(states));
-        let _ = self
-            .counts
-            .queue
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let queue = &self.counts.queue;
+        let mut now = queue.load(Ordering::Relaxed);
+        while let Err(other) = queue.compare_exchange_weak(
+            now,
+            now.saturating_sub(states),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        ) {
+            now = other;
+        }
     }
 
     /// There will be so many random walks.

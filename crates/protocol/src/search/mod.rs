@@ -143,6 +143,7 @@ fn search_here(
         return Ok(Report {
             verdict,
             states: walked.states,
+            states_before: 0,
             rules_fired: walked.rules_fired,
             depth: walked.depth,
             covered: None,
@@ -163,6 +164,7 @@ fn search_here(
         Some(saved) => Some(checkpoint::load(&plan, &store, saved)?),
         None => None,
     };
+    let states_before = store.count();
     let ended = control.watched(&store, || match (options.order, stage) {
         (Order::DepthFirst, _) => Depth {
             plan: &plan,
@@ -191,6 +193,7 @@ fn search_here(
     Ok(Report {
         verdict,
         states: store.count(),
+        states_before,
         rules_fired,
         depth,
         covered,
@@ -266,6 +269,7 @@ fn ended_early(model: &Model, options: &Options, verdict: Verdict) -> Report {
     Report {
         verdict,
         states: 0,
+        states_before: 0,
         rules_fired: 0,
         depth: 0,
         covered: None,

@@ -33,6 +33,9 @@ pub struct Options {
     /// Whether all points are counted. Otherwise [`Report::hits`](super::Report::hits) of branches
     /// and arms are 0, and those of other points but rules say only whether there were any.
     pub coverage: bool,
+    /// A number of the program that searches. A search that another program has saved is not gone on with: what is
+    /// wrong in that program would be wrong in the result.
+    pub made_by: u64,
 }
 
 /// In which order states are looked at.
@@ -79,6 +82,7 @@ impl Default for Options {
             compact: false,
             saved_every: None,
             coverage: false,
+            made_by: 0,
         }
     }
 }

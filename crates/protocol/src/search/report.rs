@@ -59,6 +59,8 @@ pub struct Report {
     pub verdict: Verdict,
     /// How many states were found, start states included.
     pub states: u64,
+    /// How many of them were there when the search went on.
+    pub states_before: u64,
     /// How often an enabled rule was fired.
     pub rules_fired: u64,
     /// How many rules the farthest state is away from a start state.
@@ -97,8 +99,10 @@ pub struct Refusal {
 pub enum About {
     /// The model.
     Model,
-    /// A search that was saved.
+    /// A search that was saved, and cannot be gone on with.
     Saved,
+    /// A search that was saved, and cannot be gone on with now: there is too little memory, or it cannot be read.
+    Room,
     /// A contradiction within Fencepost.
     Ourselves,
 }

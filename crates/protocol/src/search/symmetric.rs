@@ -8,6 +8,7 @@
 //! is enabled, and less and less often after that. This is a test, not a proof: it finds what
 //! makes a difference in the states that are looked at.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -23,11 +24,41 @@ const FIRST: Number = 256;
 /// Each rule is tested in so many of the first states in which it is enabled.
 const FIRST_OF_RULE: u32 = 16;
 
-/// If there are no more permutations than this, all are tried; otherwise so many at random.
-const ALL: u64 = 24;
-
 /// What a rule leads to: its number, and the state after it, or nothing if it fails.
 type After = (usize, Option<Vec<u64>>);
+
+/// What comes after a state.
+#[derive(PartialEq, Eq, Debug)]
+enum Next {
+    /// What all instances of rules lead to, sorted.
+    States(Vec<After>),
+    /// Finding the instances of this rule fails: its guard, say, uses an undefined value.
+    Fault(usize),
+    /// The search is being stopped, or there are too many orders to tell.
+    Unknown,
+}
+
+impl Next {
+    /// The rule that leads to something else, if both are known.
+    fn differs_in(&self, other: &Next) -> Option<usize> {
+        match (self, other) {
+            (Next::Unknown, _) | (_, Next::Unknown) => None,
+            (Next::Fault(one), Next::Fault(other)) => (one != other).then_some(*one.min(other)),
+            (Next::Fault(rule), _) | (_, Next::Fault(rule)) => Some(*rule),
+            (Next::States(one), Next::States(other)) => {
+                let mut both = one.iter().zip(other);
+                let differing = both.find(|(one, other)| one != other);
+                let longer = match one.len().cmp(&other.len()) {
+                    Ordering::Equal => None,
+                    Ordering::Less => other.get(one.len()),
+                    Ordering::Greater => one.get(other.len()),
+                };
+                let rule = differing.map(|(one, other)| one.0.min(other.0));
+                rule.or(longer.map(|(rule, _)| *rule))
+            }
+        }
+    }
+}
 
 /// What is not symmetric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +77,9 @@ pub(super) struct Tester {
 }
 
 impl Tester {
+    /// If there are no more permutations than this, all are tried; otherwise so many at random.
+    pub const ALL: u64 = 24;
+
     pub fn new(plan: &Plan<'_>, stop: Arc<AtomicBool>) -> Option<Tester> {
         plan.canonical()?;
         Some(Tester {
@@ -60,7 +94,7 @@ impl Tester {
     /// 128 others with one.
     pub fn due(number: Number) -> u64 {
         match number {
-            0..FIRST => ALL,
+            0..FIRST => Self::ALL,
             _ => u64::from(number.wrapping_mul(0x9e37_79b9) >> 25 == 0),
         }
     }
@@ -71,7 +105,7 @@ impl Tester {
         let enabled = &mut self.enabled[rule];
         *enabled = enabled.saturating_add(1);
         match *enabled <= FIRST_OF_RULE || enabled.is_power_of_two() {
-            true => ALL,
+            true => Self::ALL,
             false => 0,
         }
     }
@@ -82,7 +116,7 @@ impl Tester {
             return None;
         }
         let properties = self.properties(plan, state);
-        let after = self.after(plan, state)?;
+        let after = self.after(plan, state);
         let permutations = self.canonical.permutations();
         for number in 0..permutations.min(due) {
             let mut permuted = state.to_vec();
@@ -97,15 +131,10 @@ impl Tester {
             if let Some(property) = both.position(|(one, other)| *one != other) {
                 return Some(Asymmetric::Property(property));
             }
-            let other = self.after(plan, &permuted)?;
-            if after == other {
-                continue;
+            let other = self.after(plan, &permuted);
+            if let Some(rule) = after.differs_in(&other) {
+                return Some(Asymmetric::Rule(rule));
             }
-            let mut both = after.iter().zip(&other);
-            let differing = both.find(|(one, other)| one != other);
-            let longer = after.iter().chain(&other).map(|(rule, _)| *rule).max();
-            let rule = differing.map(|((rule, _), _)| *rule).or(longer);
-            return rule.map(Asymmetric::Rule);
         }
         None
     }
@@ -124,12 +153,13 @@ impl Tester {
             .collect()
     }
 
-    /// What all rules lead to, sorted; nothing if that is not known for sure.
-    fn after(&mut self, plan: &Plan<'_>, state: &[u64]) -> Option<Vec<After>> {
+    /// What all rules lead to.
+    fn after(&mut self, plan: &Plan<'_>, state: &[u64]) -> Next {
         let program = &plan.program;
-        let scanned = program.scan_all(&mut state.to_vec(), &mut self.context);
-        if scanned != status::DONE {
-            return None;
+        match program.scan_all(&mut state.to_vec(), &mut self.context) {
+            status::DONE => {}
+            status::FAULT => return self.failing_scan(plan, state),
+            _ => return Next::Unknown,
         }
         let mut all = Vec::new();
         for (rule, parameters) in plan.instances(self.context.enabled()) {
@@ -141,15 +171,30 @@ impl Tester {
                     all.push((rule, None));
                     continue;
                 }
-                _ => return None,
+                _ => return Next::Unknown,
             }
             plan.multisets.sort(&mut next);
             if !self.canonical.canonicalise(&mut next) {
-                return None;
+                return Next::Unknown;
             }
             all.push((rule, Some(next)));
         }
         all.sort_unstable();
-        Some(all)
+        Next::States(all)
+    }
+
+    /// The first rule whose instances cannot be found. Those before it may change the state while they are
+    /// looked for, so that they are looked for again.
+    fn failing_scan(&mut self, plan: &Plan<'_>, state: &[u64]) -> Next {
+        let mut state = state.to_vec();
+        self.context.forget();
+        for rule in 0..plan.program.rules.len() {
+            match plan.program.scan(rule, &mut state, &mut self.context) {
+                status::DONE => {}
+                status::FAULT => return Next::Fault(rule),
+                _ => break,
+            }
+        }
+        Next::Unknown
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct Plan<'m> {
     pub states: u64,
     /// How many rounds a `while` may take.
     pub rounds: u64,
+    /// The program that searches.
+    pub made_by: u64,
     /// Whether all points are counted.
     pub coverage: bool,
     /// How many bytes the store may take.
@@ -84,6 +86,7 @@ impl<'m> Plan<'m> {
             is_compact: options.compact,
             states: options.states,
             rounds: options.rounds,
+            made_by: options.made_by,
             coverage: options.coverage,
             memory: options.memory.unwrap_or(u64::MAX),
             workers: options.workers.max(1),
@@ -289,6 +292,9 @@ impl<'p, 'm> Worker<'p, 'm> {
             let fired = tested.and_then(|()| self.fire_all(number, &enabled[..used]));
             self.context.put_back(enabled);
             looked_at = fired?;
+        } else if looked_at == status::FAULT {
+            // It is an error only if the other states for which this one stands have it, too.
+            self.test_symmetry_with(Tester::ALL)?;
         }
         if looked_at != status::DONE {
             // What was found before comes first.
@@ -386,7 +392,15 @@ impl<'p, 'm> Worker<'p, 'm> {
             }
             rest = &after[self.plan.program.rules[rule].parameters..];
         }
-        match tester.asymmetric(self.plan, &self.state, due) {
+        self.test_symmetry_with(due)
+    }
+
+    /// The same with so many permutations.
+    fn test_symmetry_with(&mut self, permutations: u64) -> Worked<()> {
+        let Some(tester) = &mut self.tester else {
+            return Ok(());
+        };
+        match tester.asymmetric(self.plan, &self.state, permutations) {
             Some(asymmetric) => Err(Trouble::Asymmetric(asymmetric)),
             None => Ok(()),
         }

@@ -22,7 +22,8 @@ pub fn summary(checked: &Checked<'_>) -> String {
         );
     }
     row("workers", report.workers.to_string());
-    row("time", time(report.states, checked.seconds));
+    let found = report.states - report.states_before.min(report.states);
+    row("time", time(found, checked.seconds));
     if report.memory > 0 {
         row("memory", memory(report.memory, report.states));
     }

@@ -121,13 +121,13 @@ fn refused(model: &Model, refusal: &Refusal, arguments: &ProtocolArguments) -> F
     let file = arguments.file.display().to_string();
     let Some(span) = refusal.span else {
         let place = match (refusal.about, &arguments.resume) {
-            (About::Saved, Some(path)) => path.display().to_string(),
+            (About::Saved | About::Room, Some(path)) => path.display().to_string(),
             _ => file,
         };
         let message = format!("error: {}\n --> {place}", refusal.message);
         return match refusal.about {
             About::Ourselves => Failure::Internal(message),
-            About::Model | About::Saved => Failure::BadInput(message),
+            About::Model | About::Saved | About::Room => Failure::BadInput(message),
         };
     };
     let position = model.position(span);

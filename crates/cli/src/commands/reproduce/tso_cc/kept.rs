@@ -1,16 +1,14 @@
 //! What was found before, in a folder: the results of rows that ended, and the searches of those that did not.
 
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
 use super::rows::{Expected, Row};
 use super::{Agreement, Found, object};
+use crate::executable;
 use crate::exit::Failure;
 
 /// A folder with what was found before.
@@ -77,22 +75,7 @@ impl Kept {
 /// part of the program.
 fn of(row: &Row) -> String {
     let (command, expected) = (row.command(), super::expectation(row.expected));
-    format!("{command}: {expected}: {}", program())
-}
-
-/// A checksum of the program. If it was built anew, what it found before may be wrong.
-fn program() -> &'static str {
-    static PROGRAM: OnceLock<String> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let bytes = std::env::current_exe().and_then(fs::read);
-        let mut hasher = DefaultHasher::new();
-        match bytes {
-            Ok(bytes) => bytes.hash(&mut hasher),
-            // Then nothing is found again.
-            Err(_) => (std::process::id(), SystemTime::now()).hash(&mut hasher),
-        }
-        format!("{:016x}", hasher.finish())
-    })
+    format!("{command}: {expected}: {:016x}", executable::checksum())
 }
 
 /// Reads what [`object`] wrote.

@@ -26,6 +26,7 @@ use rows::{ANY_NUMBER, Expected, READ, Row, STORE_BUFFERING, WAITS, rows};
 use super::tell;
 use crate::args::TsoCcArguments;
 use crate::commands::protocol::{checkpoint, memory};
+use crate::executable;
 use crate::exit::{self, Failure};
 use crate::interrupt;
 use crate::progress::SearchProgress;
@@ -37,6 +38,37 @@ enum Agreement {
     Different,
     /// A bound came before the end.
     Unknown,
+}
+
+/// How a search ended.
+struct Ended<'a> {
+    verdict: &'a Verdict,
+    described: &'a str,
+    states: u64,
+    steps: Option<usize>,
+    vacuous: usize,
+}
+
+impl Ended<'_> {
+    fn compared_with(&self, expected: Expected) -> Agreement {
+        let is_incomplete = matches!(self.verdict, Verdict::Incomplete(_));
+        let holds = *self.verdict == Verdict::NoError && self.vacuous == expected.vacuous();
+        let is_same = match expected {
+            Expected::Holds(states)
+            | Expected::HoldsBut(states, _)
+            | Expected::HoldsGivenLemmas(states, _) => holds && self.states == states,
+            Expected::Fails(what, after) => {
+                self.described.contains(what) && self.steps == Some(after)
+            }
+            Expected::Unfinished => is_incomplete || holds,
+        };
+        match self.verdict {
+            Verdict::Incomplete(Bound::Stopped) => Agreement::Unknown,
+            _ if is_same => Agreement::Same,
+            _ if is_incomplete => Agreement::Unknown,
+            _ => Agreement::Different,
+        }
+    }
 }
 
 struct Found {
@@ -193,6 +225,7 @@ fn search_row(
         memory: memory::default_bound(),
         time: is_bounded.then_some(arguments.max_time),
         saved_every: path.map(|_| Duration::from_secs(600)),
+        made_by: path.map_or(0, |_| executable::checksum()),
         ..Options::default()
     };
     let progress = SearchProgress::new(is_quiet);
@@ -204,14 +237,18 @@ fn search_row(
         None => search(&model, &options, &saving),
     };
     if let (Some(path), Err(refusal)) = (kept_search, &report)
-        && refusal.about == About::Saved
+        && matches!(refusal.about, About::Saved | About::Room)
     {
         let _ = writeln!(
             anstream::stderr(),
             "warning: {} is not gone on with, and is searched anew: {refusal}",
             path.display()
         );
-        report = search(&model, &options, &saving);
+        report = match refusal.about {
+            // Another time there may be room for it, so what was found is not written over.
+            About::Room => search(&model, &options, &progress),
+            _ => search(&model, &options, &saving),
+        };
     }
     let seconds = started.elapsed().as_secs_f64();
     tell_saved(path, &saving.outcome());
@@ -226,20 +263,14 @@ fn search_row(
         _ => 0,
     };
     let known = row.expected.vacuous();
-    let agreement = match (&report.verdict, row.expected) {
-        (Verdict::NoError, Expected::Holds(states) | Expected::HoldsBut(states, _))
-            if states == report.states && never == known =>
-        {
-            Agreement::Same
-        }
-        (Verdict::Incomplete(Bound::Stopped), _) => Agreement::Unknown,
-        (Verdict::NoError | Verdict::Incomplete(_), Expected::Unfinished) => Agreement::Same,
-        (Verdict::Incomplete(_), _) => Agreement::Unknown,
-        (_, Expected::Fails(what, after)) if described.contains(what) && steps == Some(after) => {
-            Agreement::Same
-        }
-        _ => Agreement::Different,
+    let ended = Ended {
+        verdict: &report.verdict,
+        described: &described,
+        states: report.states,
+        steps,
+        vacuous: never,
     };
+    let agreement = ended.compared_with(row.expected);
     let result = match (&report.verdict, steps) {
         (Verdict::NoError, _) if never > known => {
             format!("holds, but {never} claims are vacuous")
@@ -371,4 +402,66 @@ fn object(row: &Row, found: &Found) -> serde_json::Value {
         "memory": found.memory,
         "paper": row.paper,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Agreement::{Different, Same, Unknown};
+
+    fn compared(verdict: &Verdict, vacuous: usize, expected: Expected) -> Agreement {
+        let (described, steps) = match verdict {
+            Verdict::Deadlock => ("deadlock", Some(3)),
+            _ => ("", None),
+        };
+        let ended = Ended {
+            verdict,
+            described,
+            states: 10,
+            steps,
+            vacuous,
+        };
+        ended.compared_with(expected)
+    }
+
+    #[test]
+    fn what_holds_holds_with_these_states_and_these_vacuous_claims() {
+        let holds: [(fn(u64) -> Expected, usize); 3] = [
+            (Expected::Holds, 0),
+            (|states| Expected::HoldsBut(states, 1), 1),
+            (|states| Expected::HoldsGivenLemmas(states, 4), 4),
+        ];
+        for (expected, vacuous) in holds {
+            let no_error = &Verdict::NoError;
+            assert_eq!(compared(no_error, vacuous, expected(10)), Same);
+            assert_eq!(compared(no_error, vacuous, expected(11)), Different);
+            assert_eq!(compared(no_error, vacuous + 1, expected(10)), Different);
+            assert_eq!(compared(&Verdict::Deadlock, 0, expected(10)), Different);
+            let limit = Verdict::Incomplete(Bound::Memory);
+            assert_eq!(compared(&limit, 0, expected(10)), Unknown);
+        }
+    }
+
+    #[test]
+    fn what_fails_fails_with_this_after_these_steps() {
+        let deadlock = &Verdict::Deadlock;
+        let fails = Expected::Fails;
+        assert_eq!(compared(deadlock, 0, fails("deadlock", 3)), Same);
+        assert_eq!(compared(deadlock, 0, fails("deadlock", 4)), Different);
+        assert_eq!(compared(deadlock, 0, fails("read", 3)), Different);
+        assert_eq!(compared(&Verdict::NoError, 0, fails("read", 3)), Different);
+        let limit = Verdict::Incomplete(Bound::Time);
+        assert_eq!(compared(&limit, 0, fails("deadlock", 3)), Unknown);
+    }
+
+    #[test]
+    fn what_does_not_end_may_end_or_not() {
+        let expected = Expected::Unfinished;
+        let [time, stopped] = [Bound::Time, Bound::Stopped].map(Verdict::Incomplete);
+        assert_eq!(compared(&time, 0, expected), Same);
+        assert_eq!(compared(&stopped, 0, expected), Unknown);
+        assert_eq!(compared(&Verdict::NoError, 0, expected), Same);
+        assert_eq!(compared(&Verdict::NoError, 1, expected), Different);
+        assert_eq!(compared(&Verdict::Deadlock, 0, expected), Different);
+    }
 }
