@@ -39,6 +39,25 @@ fn threads_have_names_identities_and_results() {
 }
 
 #[test]
+fn threads_of_many_sizes_use_stacks_again() {
+    all_fine(|| {
+        for size in [16, 64, 16, 128, 64] {
+            let thread = thread::Builder::new().stack_size(size * 1024);
+            let sum = thread.spawn(move || {
+                // Something that is on the stack.
+                let numbers: [usize; 512] = std::array::from_fn(|index| index * size);
+                std::hint::black_box(numbers).iter().sum::<usize>()
+            });
+            assert_eq!(sum.unwrap().join().unwrap(), 512 * 511 / 2 * size);
+        }
+        // More than keep their stacks.
+        for number in 0..40 {
+            assert_eq!(thread::spawn(move || number).join().unwrap(), number);
+        }
+    });
+}
+
+#[test]
 fn scopes_join_what_nobody_joined() {
     let runs = all_fine(|| {
         let counter = AtomicUsize::new(0);

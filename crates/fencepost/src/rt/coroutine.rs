@@ -8,10 +8,10 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use corosensei::stack::{DefaultStack, Stack};
-use corosensei::trap::CoroutineTrapHandler;
 use corosensei::{Coroutine, Yielder};
 use fencepost_explore::{Effect, Intent};
 use fencepost_memory::{Operation, ThreadId};
@@ -40,11 +40,50 @@ pub(crate) enum End {
 pub(crate) type Yield = Yielder<(), ()>;
 pub(crate) type ThreadCoroutine = Coroutine<(), (), End, DefaultStack>;
 
-/// A thread that has not run yet.
-pub(crate) struct Newborn {
-    pub(crate) thread: ThreadId,
-    pub(crate) coroutine: ThreadCoroutine,
+/// Where the coroutine of a thread is while it has not ended; before and after, its stack, or nothing.
+#[derive(Default)]
+pub(crate) struct Place {
+    pub(crate) coroutine: Option<ThreadCoroutine>,
+    /// Of the size that the thread's slot says.
+    stack: Option<DefaultStack>,
 }
+
+/// The coroutines of threads, by thread. Each has a place of its own, which is never moved: a thread that runs makes
+/// others, and its own coroutine is in use meanwhile.
+#[derive(Default)]
+pub(crate) struct Coroutines {
+    /// Made by `Box`, freed when the table is dropped.
+    places: Vec<NonNull<Place>>,
+}
+
+impl Coroutines {
+    /// The place of a thread that was there in this execution or in one before.
+    #[inline]
+    pub(crate) fn place(&self, thread: ThreadId) -> NonNull<Place> {
+        self.places[thread.index()]
+    }
+
+    /// There is a place for the thread.
+    fn add_places(&mut self, thread: ThreadId) {
+        if self.places.len() <= thread.index() {
+            let place = || NonNull::from(Box::leak(Box::default()));
+            self.places.resize_with(thread.index() + 1, place);
+        }
+    }
+}
+
+impl Drop for Coroutines {
+    fn drop(&mut self) {
+        for place in self.places.drain(..) {
+            // SAFETY: it came from a box in `add_places`, and no thread is running.
+            drop(unsafe { Box::from_raw(place.as_ptr()) });
+        }
+    }
+}
+
+/// Threads with a number below keep their stacks, since the next execution has probably the same threads. The others
+/// may be many, and few of them there at a time: they share what they need.
+const THREADS_WITH_STACKS: usize = 16;
 
 /// Stacks to use again: a fresh one costs a hundred times as much.
 pub(crate) struct StackPool {
@@ -87,7 +126,7 @@ impl StackPool {
         }
     }
 
-    pub(crate) fn give_back(&mut self, size: usize, stack: DefaultStack) {
+    fn give_back(&mut self, size: usize, stack: DefaultStack) {
         self.free.push((size, stack));
     }
 }
@@ -102,15 +141,11 @@ pub struct SpawnOptions {
 }
 
 impl Current {
-    /// Makes a thread that will run `body`. None if the execution is over; `body` is then dropped.
-    ///
-    /// # Safety
-    /// What `body` borrows must stay valid until the thread has ended or was taken down.
-    pub unsafe fn spawn<F: FnOnce()>(
+    /// Makes a thread, which is to be given a body before anything else happens. None if the execution is over.
+    pub(crate) fn make_thread(
         self,
-        options: SpawnOptions,
+        options: &SpawnOptions,
         location: &'static Location<'static>,
-        body: F,
     ) -> Option<ThreadId> {
         if self.is_dissolving() || self.is_ending_in_panic() {
             return None;
@@ -118,42 +153,49 @@ impl Current {
         self.depend_on_thread();
         self.note_foreign_use();
         self.drain(Drains::Everything, location);
-        let stack_size = options.stack_size;
-        let (made, has_room) = self.with(|execution| {
+        let made = self.with(|execution| {
             let made = execution.make_thread(location);
             if let Some(name) = &options.name {
                 execution.names.name_thread(made.thread, name);
             }
-            let has_room = execution.buffers.has_room_for(made.thread);
-            if has_room {
-                announce_spawn(execution, made, location);
+            if !execution.buffers.has_room_for(made.thread) {
+                return Err(None::<std::io::Error>);
             }
-            (made, has_room)
+            announce_spawn(execution, &made, location);
+            add_thread(execution, &made, options).map_err(Some)?;
+            Ok(made.thread)
         });
-        if !has_room {
-            self.fail(ProgramError::NeedsWiderStride);
-        }
-        // SAFETY: handed on to the caller.
-        let newborn = self
-            .with(|execution| unsafe { newborn(execution, made, stack_size, options.name, body) });
-        match newborn {
-            Ok(()) => Some(made.thread),
-            Err(error) => self.fail(ProgramError::BadUse {
+        match made {
+            Ok(thread) => Some(thread),
+            Err(None) => self.fail(ProgramError::NeedsWiderStride),
+            Err(Some(error)) => self.fail(ProgramError::BadUse {
                 message: format!("there is no stack for another thread: {error}"),
                 place: Some(location.into()),
             }),
         }
     }
 
+    /// Gives a thread that was just made its body. It will run when the calling one stops.
+    ///
+    /// # Safety
+    /// What `body` borrows must stay valid until the thread has ended or was taken down.
+    #[inline]
+    pub(crate) unsafe fn give_body<F: FnOnce()>(self, thread: ThreadId, body: F) {
+        // SAFETY: handed on to the caller.
+        self.with(|execution| unsafe { give_body(execution, thread, body) });
+    }
+
+    #[inline]
     fn is_ending_in_panic(self) -> bool {
         std::thread::panicking() && self.with(|execution| !execution.began_panicking)
     }
 }
 
 /// The parent's part of a spawn.
+#[inline]
 fn announce_spawn(
     execution: &mut Execution,
-    made: MadeThread,
+    made: &MadeThread,
     location: &'static Location<'static>,
 ) {
     let parent = execution.thread;
@@ -168,71 +210,26 @@ fn announce_spawn(
     Step::in_place(execution, parent, location).emit(events, 1);
 }
 
-/// Puts a thread into its slot, and its body on a stack.
-///
-/// # Safety
-/// What `body` borrows must stay valid until the thread has ended or was taken down.
-pub(crate) unsafe fn newborn<F: FnOnce()>(
+/// Puts a thread into its slot, and a stack into its place.
+#[inline]
+pub(crate) fn add_thread(
     execution: &mut Execution,
-    made: MadeThread,
-    stack_size: Option<usize>,
-    name: Option<Arc<str>>,
-    body: F,
+    made: &MadeThread,
+    options: &SpawnOptions,
 ) -> std::io::Result<()> {
-    let stack_size = stack_size.unwrap_or(execution.setup.stack_size);
+    let stack_size = options.stack_size.unwrap_or(execution.setup.stack_size);
     let stack_size = stack_size.max(*STACK_SIZES.start());
-    let stack = execution.stacks.take(stack_size)?;
-    let limit = stack.limit().get();
-    // SAFETY: the caller's promise. The coroutine ends, or is unwound, or is leaked with its
-    // stack; it is used only on the OS thread that made it.
-    let coroutine = unsafe {
-        ThreadCoroutine::with_stack_unchecked(stack, move |yielder: &Yield, ()| {
-            run_thread(yielder, body)
-        })
+    let thread = made.thread;
+    let has_stack = match execution.slots.get(thread.index()) {
+        // SAFETY: the thread is not there, so nobody uses its place.
+        Some(slot) => unsafe {
+            slot.stack_size == stack_size
+                && execution.coroutines.place(thread).as_ref().stack.is_some()
+        },
+        None => false,
     };
-    put_in_slot(
-        execution,
-        made,
-        (coroutine.trap_handler(), limit),
-        stack_size,
-        name,
-    );
-    execution.newborns.push_back(Newborn {
-        thread: made.thread,
-        coroutine,
-    });
-    Ok(())
-}
-
-fn put_in_slot(
-    execution: &mut Execution,
-    made: MadeThread,
-    (trap, stack_limit): (CoroutineTrapHandler<End>, usize),
-    stack_size: usize,
-    name: Option<Arc<str>>,
-) {
-    let (thread, tokens) = (made.thread, made.tokens);
-    while execution.slots.len() <= thread.index() {
-        execution.slots.push(Slot {
-            status: Status::Absent,
-            intent: Intent::Local,
-            outcomes: Outcomes::One,
-            location: made.location(),
-            spawned_at: made.location(),
-            trap: None,
-            stack_limit,
-            yielder: std::ptr::null(),
-            maker: made.maker,
-            tokens,
-            stack_size,
-            name: None,
-            locals: Locals::default(),
-            is_abandoned: false,
-            waits: WaitMemory::default(),
-            reading: Vec::new(),
-            final_drop: None,
-            own_arcs: 0,
-        });
+    if !has_stack {
+        find_stack(execution, made, stack_size)?;
     }
     let slot = &mut execution.slots[thread.index()];
     debug_assert_eq!(slot.status, Status::Absent, "{thread} is there twice");
@@ -241,13 +238,11 @@ fn put_in_slot(
     slot.outcomes = Outcomes::One;
     slot.location = made.location();
     slot.spawned_at = made.location();
-    slot.trap = Some(trap);
-    slot.stack_limit = stack_limit;
     slot.maker = made.maker;
-    slot.tokens = tokens;
-    slot.stack_size = stack_size;
-    slot.name = name;
-    slot.is_abandoned = false;
+    slot.tokens = made.tokens;
+    if slot.name.is_some() || options.name.is_some() {
+        slot.name.clone_from(&options.name);
+    }
     slot.waits.reset();
     slot.reading.clear();
     slot.final_drop = None;
@@ -255,6 +250,106 @@ fn put_in_slot(
     // The states of its tokens are 0: nobody has used them.
     execution.reset_maker(made.maker);
     execution.present.push(thread);
+    execution.living += 1;
+    Ok(())
+}
+
+/// A thread was not there before, or has given its stack back, or needs one of another size.
+#[cold]
+fn find_stack(
+    execution: &mut Execution,
+    made: &MadeThread,
+    stack_size: usize,
+) -> std::io::Result<()> {
+    let thread = made.thread;
+    let stack = execution.stacks.take(stack_size)?;
+    if execution.slots.len() <= thread.index() {
+        add_slots(execution, made);
+    }
+    execution.coroutines.add_places(thread);
+    execution.give_stack_back(thread);
+    let slot = &mut execution.slots[thread.index()];
+    slot.stack_size = stack_size;
+    slot.stack_limit = stack.limit().get();
+    // SAFETY: the thread is not there, so nobody uses its place.
+    unsafe { execution.coroutines.place(thread).as_mut() }.stack = Some(stack);
+    Ok(())
+}
+
+impl Execution {
+    /// A thread has ended, or has been unwound: its stack is kept for the next execution.
+    #[inline]
+    pub(crate) fn keep_stack(&mut self, thread: ThreadId) {
+        // SAFETY: the thread is not running, so nobody uses its place.
+        let place = unsafe { self.coroutines.place(thread).as_mut() };
+        let coroutine = place.coroutine.take();
+        place.stack = coroutine.map(ThreadCoroutine::into_stack);
+        if thread.index() >= THREADS_WITH_STACKS {
+            self.give_stack_back(thread);
+        }
+    }
+
+    /// The stack of a thread that is not there is for others to use.
+    #[cold]
+    fn give_stack_back(&mut self, thread: ThreadId) {
+        // SAFETY: the thread is not running, so nobody uses its place.
+        let place = unsafe { self.coroutines.place(thread).as_mut() };
+        if let Some(stack) = place.stack.take() {
+            let size = self.slots[thread.index()].stack_size;
+            self.stacks.give_back(size, stack);
+        }
+    }
+
+    /// No thread will need its stack again.
+    pub(crate) fn give_all_stacks_back(&mut self) {
+        for index in 0..self.coroutines.places.len() {
+            self.give_stack_back(ThreadId(index as u32));
+        }
+    }
+}
+
+#[cold]
+fn add_slots(execution: &mut Execution, made: &MadeThread) {
+    let slot = || Slot {
+        status: Status::Absent,
+        intent: Intent::Local,
+        outcomes: Outcomes::One,
+        location: made.location(),
+        spawned_at: made.location(),
+        trap: None,
+        stack_limit: 0,
+        yielder: std::ptr::null(),
+        maker: made.maker,
+        tokens: made.tokens,
+        stack_size: 0,
+        name: None,
+        locals: Locals::default(),
+        waits: WaitMemory::default(),
+        reading: Vec::new(),
+        final_drop: None,
+        own_arcs: 0,
+    };
+    execution.slots.resize_with(made.thread.index() + 1, slot);
+}
+
+/// Puts a thread's body on its stack.
+///
+/// # Safety
+/// What `body` borrows must stay valid until the thread has ended or was taken down.
+#[inline]
+pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
+    // SAFETY: the thread does not run yet, so nobody uses its place.
+    let place = unsafe { execution.coroutines.place(thread).as_mut() };
+    let stack = place.stack.take().expect("a thread is made with a stack");
+    // SAFETY: the caller's promise. The coroutine ends, or is unwound, or is leaked with its
+    // stack; it is used only on the OS thread that made it.
+    let coroutine = unsafe {
+        ThreadCoroutine::with_stack_unchecked(stack, move |yielder: &Yield, ()| {
+            run_thread(yielder, body)
+        })
+    };
+    execution.slots[thread.index()].trap = Some(coroutine.trap_handler());
+    place.coroutine = Some(coroutine);
 }
 
 /// What runs on the thread's stack.
@@ -274,6 +369,7 @@ fn run_thread<F: FnOnce()>(yielder: &Yield, body: F) -> End {
 }
 
 /// The child's part of a spawn.
+#[inline]
 fn begin(current: Current, yielder: &Yield) {
     current.with(|execution| {
         let thread = execution.thread;

@@ -339,8 +339,8 @@ impl Current {
     /// is never resumed, and its stack is leaked. Returns only if no thread is running.
     pub fn abandon(self) {
         let yielder = self.with(|execution| {
-            let slot = &mut execution.slots[execution.thread.index()];
-            slot.is_abandoned |= execution.is_in_coroutine;
+            execution.is_abandoned |= execution.is_in_coroutine;
+            let slot = &execution.slots[execution.thread.index()];
             execution.is_in_coroutine.then_some(slot.yielder)
         });
         if let Some(yielder) = yielder {

@@ -225,8 +225,11 @@ pub(super) unsafe fn spawn_checked<F: FnOnce() -> T, T>(
 ) -> Joinable<T> {
     let packet = Packet::new();
     let result = packet.clone();
-    // SAFETY: handed on to the caller; the packet is owned.
-    let id = unsafe { current.spawn(options, location, move || result.put(function())) };
+    let id = current.make_thread(&options, location);
+    if let Some(thread) = id {
+        // SAFETY: handed on to the caller; the packet is owned.
+        unsafe { current.give_body(thread, move || result.put(function())) };
+    }
     Joinable {
         thread: Thread::of(current, id.unwrap_or(current.thread())),
         packet,
