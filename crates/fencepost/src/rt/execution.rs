@@ -17,6 +17,7 @@ use fencepost_explore::{Intent, Performed};
 use fencepost_memory::{Address, ThreadId};
 use rustc_hash::FxHashMap;
 
+use super::blocks::Blocks;
 use super::buffers::{StoreBuffers, Stride};
 use super::coroutine::{Coroutines, End, StackPool, Yield};
 use super::drops::{FinalDrop, Watched};
@@ -181,6 +182,7 @@ pub(crate) struct Execution {
     /// What the static that is being initialised, unseen, has made.
     pub(crate) own_things: OwnThings,
     pub(crate) stacks: StackPool,
+    pub(crate) blocks: Blocks,
     pub(crate) races: Races,
     pub(crate) statics: Vec<StaticValue>,
     pub(crate) watched: Vec<Watched>,
@@ -258,6 +260,7 @@ impl Execution {
             counts: Vec::new(),
             own_things: OwnThings::default(),
             stacks: StackPool::new(),
+            blocks: Blocks::default(),
             races: Races::default(),
             statics: Vec::new(),
             watched: Vec::new(),

@@ -93,11 +93,6 @@ impl Current {
         self.with(|execution| execution.slots[thread.index()].tokens)
     }
 
-    /// The name that a thread was given.
-    pub fn thread_name(self, thread: ThreadId) -> Option<Arc<str>> {
-        self.with(|execution| execution.slots[thread.index()].name.clone())
-    }
-
     /// Whether the end of a thread is a step of its own.
     pub fn are_ends_visible(self) -> bool {
         self.with(|execution| execution.setup.are_ends_visible)
