@@ -6,10 +6,9 @@
 #![allow(unsafe_code)] // Scoped threads borrow from their parents' stacks.
 
 use std::any::Any;
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, Yielder};
@@ -86,42 +85,46 @@ impl Drop for Coroutines {
 const THREADS_WITH_STACKS: usize = 16;
 
 /// Stacks to use again: a fresh one costs a hundred times as much.
+#[derive(Default)]
 pub(crate) struct StackPool {
     free: Vec<(usize, DefaultStack)>,
 }
 
-thread_local! {
-    /// Stacks of runtimes that this OS thread had before. A check has several of them, one after the other: what was
-    /// found is run again.
-    static SPARE: Cell<Vec<(usize, DefaultStack)>> = const { Cell::new(Vec::new()) };
+/// Stacks of runtimes that are gone, for those that come. Small checks have few executions, and tests are many small
+/// checks.
+static SPARE: Mutex<Vec<(usize, DefaultStack)>> = Mutex::new(Vec::new());
+
+/// How many are kept when no check is running, and how large they may be: together they are 8 MiB, if they were
+/// used to the full.
+const MOST_SPARE: usize = 32;
+const LARGEST_SPARE: usize = 256 * 1024;
+
+fn spare() -> MutexGuard<'static, Vec<(usize, DefaultStack)>> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for StackPool {
     fn drop(&mut self) {
-        let free = std::mem::take(&mut self.free);
-        // When the thread ends, they end with it.
-        let _ = SPARE.try_with(|spare| {
-            let mut all = spare.take();
-            all.extend(free);
-            spare.set(all);
-        });
+        let mut spare = spare();
+        for (size, stack) in self.free.drain(..) {
+            if spare.len() < MOST_SPARE && size <= LARGEST_SPARE {
+                spare.push((size, stack));
+            }
+        }
     }
 }
 
 impl StackPool {
-    /// With the stacks that this OS thread has to spare.
-    pub(crate) fn new() -> Self {
-        StackPool { free: SPARE.take() }
-    }
-
     fn take(&mut self, size: usize) -> std::io::Result<DefaultStack> {
         if size > *STACK_SIZES.end() {
             let message = format!("{size} bytes are more than {}", STACK_SIZES.end());
             return Err(std::io::Error::other(message));
         }
-        // Nearly always all have the same size.
-        match self.free.iter().rposition(|(free, _)| *free == size) {
-            Some(index) => Ok(self.free.swap_remove(index).1),
+        if let Some(stack) = take_from(&mut self.free, size) {
+            return Ok(stack);
+        }
+        match take_from(&mut spare(), size) {
+            Some(stack) => Ok(stack),
             None => DefaultStack::new(size),
         }
     }
@@ -129,6 +132,12 @@ impl StackPool {
     fn give_back(&mut self, size: usize, stack: DefaultStack) {
         self.free.push((size, stack));
     }
+}
+
+fn take_from(free: &mut Vec<(usize, DefaultStack)>, size: usize) -> Option<DefaultStack> {
+    // Nearly always all have the same size.
+    let index = free.iter().rposition(|(free, _)| *free == size)?;
+    Some(free.swap_remove(index).1)
 }
 
 /// What a spawn may ask for.

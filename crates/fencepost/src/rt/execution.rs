@@ -259,7 +259,7 @@ impl Execution {
             names: LocalNames::new(registry),
             counts: Vec::new(),
             own_things: OwnThings::default(),
-            stacks: StackPool::new(),
+            stacks: StackPool::default(),
             blocks: Blocks::default(),
             races: Races::default(),
             statics: Vec::new(),
