@@ -394,12 +394,28 @@ fn begin(current: Current, yielder: &Yield) {
 
 /// Nobody can wait for the first thread, so its end is no event.
 fn end(current: Current) {
-    let thread = current.thread();
-    if thread == ThreadId(0) {
-        return;
+    let is_done = current.with(|execution| {
+        let slot = &execution.slots[execution.thread.index()];
+        // Mostly the end is no step and waits for nothing.
+        let is_step = execution.setup.are_ends_visible
+            || execution.buffers.are_there()
+            || slot.final_drop.is_some();
+        let end = slot.tokens.end;
+        if !is_step && execution.thread != ThreadId(0) {
+            // Who joins it tells the monitor.
+            execution.set_state(end, 1);
+        }
+        !is_step || execution.thread == ThreadId(0)
+    });
+    if !is_done {
+        end_in_step(current);
     }
+}
+
+#[cold]
+fn end_in_step(current: Current) {
     let (object, location, is_visible) = current.with(|execution| {
-        let slot = &execution.slots[thread.index()];
+        let slot = &execution.slots[execution.thread.index()];
         let is_visible = execution.setup.are_ends_visible;
         (slot.tokens.end, slot.spawned_at, is_visible)
     });

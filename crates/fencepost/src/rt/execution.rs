@@ -323,13 +323,21 @@ impl Execution {
         *count += 1;
         let object = self.names.object(maker, nth, kind, location);
         self.set_state(object, state);
+        if self.phase == Phase::Silent || self.setup.keeps_first_values {
+            self.note_object(object, state);
+        }
+        object
+    }
+
+    /// Somebody else wants to know of an object that was made.
+    #[cold]
+    fn note_object(&mut self, object: Address, state: u64) {
         if self.phase == Phase::Silent {
             self.own_things.add_object(object);
         }
         if self.setup.keeps_first_values {
             self.names.registry().note_first_value(object, state);
         }
-        object
     }
 
     /// What is running makes a thread: its number and what belongs to it.

@@ -222,10 +222,14 @@ impl Current {
         self.with(|execution| execution.is_alone())
     }
 
-    /// Whether the calling thread has joined another one that has ended, without stopping before. It is then to
-    /// perform what else a join is.
+    /// Joins a thread that has ended without stopping before, if that is possible. `perform` is what else a join is.
     #[inline]
-    pub(crate) fn joins_at_once(self, ended: ThreadId) -> bool {
+    pub(crate) fn joins_at_once(
+        self,
+        ended: ThreadId,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>),
+    ) -> bool {
         if self.is_direct() {
             return false;
         }
@@ -233,6 +237,8 @@ impl Current {
             let joins = execution.joins_at_once(ended);
             if joins {
                 execution.performed_mut().joined.push(ended);
+                let thread = execution.thread;
+                perform(&mut Step::in_place(execution, thread, location));
             }
             joins
         })

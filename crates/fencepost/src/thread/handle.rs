@@ -237,20 +237,28 @@ impl<T> Joinable<T> {
 }
 
 /// Waits for the end of a thread.
+#[inline]
 pub(super) fn join_thread(
     current: Current,
     thread: memory::ThreadId,
     location: &'static Location<'static>,
 ) {
-    let join = |step: &mut Step<'_>| {
-        step.join(thread);
-        step.acquire_end_of(thread);
-    };
-    if current.joins_at_once(thread) {
-        current.local(location, join);
-    } else {
-        current.operation(Intent::Join(thread), Outcomes::One, location, join);
+    // Who joins several threads mostly has to wait for the first of them only.
+    if !current.joins_at_once(thread, location, |step| perform_join(step, thread)) {
+        wait_for_end(current, thread, location);
     }
+}
+
+#[inline(never)] // What is done at once is little, and every thread is joined.
+fn wait_for_end(current: Current, thread: memory::ThreadId, location: &'static Location<'static>) {
+    let join = |step: &mut Step<'_>| perform_join(step, thread);
+    current.operation(Intent::Join(thread), Outcomes::One, location, join);
+}
+
+#[inline]
+fn perform_join(step: &mut Step<'_>, thread: memory::ThreadId) {
+    step.join(thread);
+    step.acquire_end_of(thread);
 }
 
 /// Whether a thread has ended. The end itself is no step, so that no thread could be seen between
