@@ -38,6 +38,81 @@ fn threads_have_names_identities_and_results() {
     });
 }
 
+/// Counts how many there are.
+struct Counted<T>(T, Arc<std_atomic::AtomicIsize>);
+
+impl<T> Counted<T> {
+    fn new(content: T, living: &Arc<std_atomic::AtomicIsize>) -> Self {
+        living.fetch_add(1, Relaxed);
+        Counted(content, Arc::clone(living))
+    }
+}
+
+impl<T> Drop for Counted<T> {
+    fn drop(&mut self) {
+        self.1.fetch_sub(1, Relaxed);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(align(256))]
+struct Aligned(u64);
+
+#[test]
+fn results_are_dropped_once_whoever_has_them_last() {
+    let living = Arc::new(std_atomic::AtomicIsize::new(0));
+    let counted = Arc::clone(&living);
+    let runs = all_fine(move || {
+        let step = Arc::new(AtomicUsize::new(0));
+        let spawn = |number: u64| {
+            let (step, counted) = (Arc::clone(&step), Arc::clone(&counted));
+            thread::spawn(move || {
+                step.fetch_add(1, Relaxed);
+                Counted::new([number; 100], &counted)
+            })
+        };
+        // Results that are too large for memory that is used again, or need another alignment.
+        assert_eq!(spawn(7).join().unwrap().0, [7; 100]);
+        let aligned = thread::spawn(|| Aligned(5));
+        assert_eq!(aligned.join().unwrap(), Aligned(5));
+        // Nobody waits for it: either of the two may be the last.
+        let handle = spawn(8);
+        step.load(Relaxed);
+        drop(handle);
+        // Small ones, many at a time.
+        let small: Vec<_> = (0..3)
+            .map(|number| {
+                let counted = Arc::clone(&counted);
+                thread::spawn(move || Counted::new(number, &counted))
+            })
+            .collect();
+        for (number, handle) in small.into_iter().enumerate() {
+            assert_eq!(handle.join().unwrap().0, number);
+        }
+    });
+    assert!(runs.len() > 1);
+    assert_eq!(living.load(Relaxed), 0);
+}
+
+#[test]
+fn threads_of_many_sizes_use_stacks_again() {
+    all_fine(|| {
+        for size in [16, 64, 16, 128, 64] {
+            let thread = thread::Builder::new().stack_size(size * 1024);
+            let sum = thread.spawn(move || {
+                // Something that is on the stack.
+                let numbers: [usize; 512] = std::array::from_fn(|index| index * size);
+                std::hint::black_box(numbers).iter().sum::<usize>()
+            });
+            assert_eq!(sum.unwrap().join().unwrap(), 512 * 511 / 2 * size);
+        }
+        // More than keep their stacks.
+        for number in 0..40 {
+            assert_eq!(thread::spawn(move || number).join().unwrap(), number);
+        }
+    });
+}
+
 #[test]
 fn scopes_join_what_nobody_joined() {
     let runs = all_fine(|| {

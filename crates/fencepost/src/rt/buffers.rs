@@ -167,6 +167,7 @@ impl StoreBuffers {
     }
 
     /// Whether there is a number for the thread.
+    #[inline]
     pub(crate) fn has_room_for(&self, thread: ThreadId) -> bool {
         self.stride.is_none_or(|stride| thread.0 < stride.0)
     }
@@ -384,10 +385,16 @@ impl Execution {
     }
 
     /// What a variable does not know yet: what was committed to it. It knows now.
+    #[inline]
     pub(crate) fn take_committed(&mut self, object: Address) -> Option<u64> {
-        if !self.buffers.are_there() {
-            return None;
+        match self.buffers.are_there() {
+            true => self.take_from_buffers(object),
+            false => None,
         }
+    }
+
+    #[cold]
+    fn take_from_buffers(&mut self, object: Address) -> Option<u64> {
         let unknown = match self.phase {
             Phase::Running => None,
             // Nothing will be committed any more.
@@ -408,6 +415,7 @@ impl Current {
 
     /// Whether a store that the thread makes now is buffered. What a thread does while it is alone is done
     /// before others begin.
+    #[inline]
     pub(crate) fn buffers_stores(self) -> bool {
         self.has_store_buffers() && !self.is_direct() && !self.is_alone()
     }

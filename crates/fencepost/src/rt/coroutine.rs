@@ -6,12 +6,11 @@
 #![allow(unsafe_code)] // Scoped threads borrow from their parents' stacks.
 
 use std::any::Any;
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
-use std::sync::Arc;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use corosensei::stack::{DefaultStack, Stack};
-use corosensei::trap::CoroutineTrapHandler;
 use corosensei::{Coroutine, Yielder};
 use fencepost_explore::{Effect, Intent};
 use fencepost_memory::{Operation, ThreadId};
@@ -40,56 +39,105 @@ pub(crate) enum End {
 pub(crate) type Yield = Yielder<(), ()>;
 pub(crate) type ThreadCoroutine = Coroutine<(), (), End, DefaultStack>;
 
-/// A thread that has not run yet.
-pub(crate) struct Newborn {
-    pub(crate) thread: ThreadId,
-    pub(crate) coroutine: ThreadCoroutine,
+/// Where the coroutine of a thread is while it has not ended; before and after, its stack, or nothing.
+#[derive(Default)]
+pub(crate) struct Place {
+    pub(crate) coroutine: Option<ThreadCoroutine>,
+    /// Of the size that the thread's slot says.
+    stack: Option<DefaultStack>,
 }
 
+/// The coroutines of threads, by thread. Each has a place of its own, which is never moved: a thread that runs makes
+/// others, and its own coroutine is in use meanwhile.
+#[derive(Default)]
+pub(crate) struct Coroutines {
+    /// Made by `Box`, freed when the table is dropped.
+    places: Vec<NonNull<Place>>,
+}
+
+impl Coroutines {
+    /// The place of a thread that was there in this execution or in one before.
+    #[inline]
+    pub(crate) fn place(&self, thread: ThreadId) -> NonNull<Place> {
+        self.places[thread.index()]
+    }
+
+    /// There is a place for the thread.
+    fn add_places(&mut self, thread: ThreadId) {
+        if self.places.len() <= thread.index() {
+            let place = || NonNull::from(Box::leak(Box::default()));
+            self.places.resize_with(thread.index() + 1, place);
+        }
+    }
+}
+
+impl Drop for Coroutines {
+    fn drop(&mut self) {
+        for place in self.places.drain(..) {
+            // SAFETY: it came from a box in `add_places`, and no thread is running.
+            drop(unsafe { Box::from_raw(place.as_ptr()) });
+        }
+    }
+}
+
+/// Threads with a number below keep their stacks, since the next execution has probably the same threads. The others
+/// may be many, and few of them there at a time: they share what they need.
+const THREADS_WITH_STACKS: usize = 16;
+
 /// Stacks to use again: a fresh one costs a hundred times as much.
+#[derive(Default)]
 pub(crate) struct StackPool {
     free: Vec<(usize, DefaultStack)>,
 }
 
-thread_local! {
-    /// Stacks of runtimes that this OS thread had before. A check has several of them, one after the other: what was
-    /// found is run again.
-    static SPARE: Cell<Vec<(usize, DefaultStack)>> = const { Cell::new(Vec::new()) };
+/// Stacks of runtimes that are gone, for those that come. Small checks have few executions, and tests are many small
+/// checks.
+static SPARE: Mutex<Vec<(usize, DefaultStack)>> = Mutex::new(Vec::new());
+
+/// How many are kept when no check is running, and how large they may be: together they are 8 MiB, if they were
+/// used to the full.
+const MOST_SPARE: usize = 32;
+const LARGEST_SPARE: usize = 256 * 1024;
+
+fn spare() -> MutexGuard<'static, Vec<(usize, DefaultStack)>> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for StackPool {
     fn drop(&mut self) {
-        let free = std::mem::take(&mut self.free);
-        // When the thread ends, they end with it.
-        let _ = SPARE.try_with(|spare| {
-            let mut all = spare.take();
-            all.extend(free);
-            spare.set(all);
-        });
+        let mut spare = spare();
+        for (size, stack) in self.free.drain(..) {
+            if spare.len() < MOST_SPARE && size <= LARGEST_SPARE {
+                spare.push((size, stack));
+            }
+        }
     }
 }
 
 impl StackPool {
-    /// With the stacks that this OS thread has to spare.
-    pub(crate) fn new() -> Self {
-        StackPool { free: SPARE.take() }
-    }
-
     fn take(&mut self, size: usize) -> std::io::Result<DefaultStack> {
         if size > *STACK_SIZES.end() {
             let message = format!("{size} bytes are more than {}", STACK_SIZES.end());
             return Err(std::io::Error::other(message));
         }
-        // Nearly always all have the same size.
-        match self.free.iter().rposition(|(free, _)| *free == size) {
-            Some(index) => Ok(self.free.swap_remove(index).1),
+        if let Some(stack) = take_from(&mut self.free, size) {
+            return Ok(stack);
+        }
+        match take_from(&mut spare(), size) {
+            Some(stack) => Ok(stack),
             None => DefaultStack::new(size),
         }
     }
 
-    pub(crate) fn give_back(&mut self, size: usize, stack: DefaultStack) {
+    fn give_back(&mut self, size: usize, stack: DefaultStack) {
         self.free.push((size, stack));
     }
+}
+
+fn take_from(free: &mut Vec<(usize, DefaultStack)>, size: usize) -> Option<DefaultStack> {
+    // Nearly always all have the same size.
+    let index = free.iter().rposition(|(free, _)| *free == size)?;
+    Some(free.swap_remove(index).1)
 }
 
 /// What a spawn may ask for.
@@ -102,15 +150,11 @@ pub struct SpawnOptions {
 }
 
 impl Current {
-    /// Makes a thread that will run `body`. None if the execution is over; `body` is then dropped.
-    ///
-    /// # Safety
-    /// What `body` borrows must stay valid until the thread has ended or was taken down.
-    pub unsafe fn spawn<F: FnOnce()>(
+    /// Makes a thread, which is to be given a body before anything else happens. None if the execution is over.
+    pub(crate) fn make_thread(
         self,
-        options: SpawnOptions,
+        options: &SpawnOptions,
         location: &'static Location<'static>,
-        body: F,
     ) -> Option<ThreadId> {
         if self.is_dissolving() || self.is_ending_in_panic() {
             return None;
@@ -118,42 +162,49 @@ impl Current {
         self.depend_on_thread();
         self.note_foreign_use();
         self.drain(Drains::Everything, location);
-        let stack_size = options.stack_size;
-        let (made, has_room) = self.with(|execution| {
+        let made = self.with(|execution| {
             let made = execution.make_thread(location);
             if let Some(name) = &options.name {
                 execution.names.name_thread(made.thread, name);
             }
-            let has_room = execution.buffers.has_room_for(made.thread);
-            if has_room {
-                announce_spawn(execution, made, location);
+            if !execution.buffers.has_room_for(made.thread) {
+                return Err(None::<std::io::Error>);
             }
-            (made, has_room)
+            announce_spawn(execution, &made, location);
+            add_thread(execution, &made, options).map_err(Some)?;
+            Ok(made.thread)
         });
-        if !has_room {
-            self.fail(ProgramError::NeedsWiderStride);
-        }
-        // SAFETY: handed on to the caller.
-        let newborn = self
-            .with(|execution| unsafe { newborn(execution, made, stack_size, options.name, body) });
-        match newborn {
-            Ok(()) => Some(made.thread),
-            Err(error) => self.fail(ProgramError::BadUse {
+        match made {
+            Ok(thread) => Some(thread),
+            Err(None) => self.fail(ProgramError::NeedsWiderStride),
+            Err(Some(error)) => self.fail(ProgramError::BadUse {
                 message: format!("there is no stack for another thread: {error}"),
                 place: Some(location.into()),
             }),
         }
     }
 
+    /// Gives a thread that was just made its body. It will run when the calling one stops.
+    ///
+    /// # Safety
+    /// What `body` borrows must stay valid until the thread has ended or was taken down.
+    #[inline]
+    pub(crate) unsafe fn give_body<F: FnOnce()>(self, thread: ThreadId, body: F) {
+        // SAFETY: handed on to the caller.
+        self.with(|execution| unsafe { give_body(execution, thread, body) });
+    }
+
+    #[inline]
     fn is_ending_in_panic(self) -> bool {
         std::thread::panicking() && self.with(|execution| !execution.began_panicking)
     }
 }
 
 /// The parent's part of a spawn.
+#[inline]
 fn announce_spawn(
     execution: &mut Execution,
-    made: MadeThread,
+    made: &MadeThread,
     location: &'static Location<'static>,
 ) {
     let parent = execution.thread;
@@ -183,75 +234,29 @@ fn emit_of_spawn(
     }
 }
 
-/// Puts a thread into its slot, and its body on a stack.
-///
-/// # Safety
-/// What `body` borrows must stay valid until the thread has ended or was taken down.
-pub(crate) unsafe fn newborn<F: FnOnce()>(
+/// Puts a thread into its slot, and a stack into its place.
+#[inline]
+pub(crate) fn add_thread(
     execution: &mut Execution,
-    made: MadeThread,
-    stack_size: Option<usize>,
-    name: Option<Arc<str>>,
-    body: F,
+    made: &MadeThread,
+    options: &SpawnOptions,
 ) -> std::io::Result<()> {
-    let stack_size = stack_size.unwrap_or(execution.setup.stack_size);
+    let stack_size = options.stack_size.unwrap_or(execution.setup.stack_size);
     let stack_size = stack_size.max(*STACK_SIZES.start());
-    let stack = execution.stacks.take(stack_size)?;
-    let limit = stack.limit().get();
-    // SAFETY: the caller's promise. The coroutine ends, or is unwound, or is leaked with its
-    // stack; it is used only on the OS thread that made it.
-    let coroutine = unsafe {
-        ThreadCoroutine::with_stack_unchecked(stack, move |yielder: &Yield, ()| {
-            run_thread(yielder, body)
-        })
+    let thread = made.thread;
+    let has_stack = match execution.slots.get(thread.index()) {
+        // SAFETY: the thread is not there, so nobody uses its place.
+        Some(slot) => unsafe {
+            slot.stack_size == stack_size
+                && execution.coroutines.place(thread).as_ref().stack.is_some()
+        },
+        None => false,
     };
-    put_in_slot(
-        execution,
-        made,
-        (coroutine.trap_handler(), limit),
-        stack_size,
-        name,
-    );
-    execution.newborns.push_back(Newborn {
-        thread: made.thread,
-        coroutine,
-    });
-    Ok(())
-}
-
-fn put_in_slot(
-    execution: &mut Execution,
-    made: MadeThread,
-    (trap, stack_limit): (CoroutineTrapHandler<End>, usize),
-    stack_size: usize,
-    name: Option<Arc<str>>,
-) {
-    let (thread, tokens) = (made.thread, made.tokens);
     // The first thread has no parent, and its children are as unheard of as it is.
     let is_first = execution.present.is_empty();
     let is_unheard = is_first || execution.slots[execution.thread.index()].is_unheard;
-    while execution.slots.len() <= thread.index() {
-        execution.slots.push(Slot {
-            status: Status::Absent,
-            intent: Intent::Local,
-            outcomes: Outcomes::One,
-            location: made.location(),
-            spawned_at: made.location(),
-            trap: None,
-            stack_limit,
-            yielder: std::ptr::null(),
-            maker: made.maker,
-            tokens,
-            stack_size,
-            name: None,
-            locals: Locals::default(),
-            is_abandoned: false,
-            waits: WaitMemory::default(),
-            is_unheard: true,
-            reading: Vec::new(),
-            final_drop: None,
-            own_arcs: 0,
-        });
+    if !has_stack {
+        find_stack(execution, made, stack_size)?;
     }
     let slot = &mut execution.slots[thread.index()];
     debug_assert_eq!(slot.status, Status::Absent, "{thread} is there twice");
@@ -260,13 +265,11 @@ fn put_in_slot(
     slot.outcomes = Outcomes::One;
     slot.location = made.location();
     slot.spawned_at = made.location();
-    slot.trap = Some(trap);
-    slot.stack_limit = stack_limit;
     slot.maker = made.maker;
-    slot.tokens = tokens;
-    slot.stack_size = stack_size;
-    slot.name = name;
-    slot.is_abandoned = false;
+    slot.tokens = made.tokens;
+    if slot.name.is_some() || options.name.is_some() {
+        slot.name.clone_from(&options.name);
+    }
     slot.is_unheard = is_unheard;
     slot.waits.reset();
     slot.reading.clear();
@@ -275,6 +278,107 @@ fn put_in_slot(
     // The states of its tokens are 0: nobody has used them.
     execution.reset_maker(made.maker);
     execution.present.push(thread);
+    execution.living += 1;
+    Ok(())
+}
+
+/// A thread was not there before, or has given its stack back, or needs one of another size.
+#[cold]
+fn find_stack(
+    execution: &mut Execution,
+    made: &MadeThread,
+    stack_size: usize,
+) -> std::io::Result<()> {
+    let thread = made.thread;
+    let stack = execution.stacks.take(stack_size)?;
+    if execution.slots.len() <= thread.index() {
+        add_slots(execution, made);
+    }
+    execution.coroutines.add_places(thread);
+    execution.give_stack_back(thread);
+    let slot = &mut execution.slots[thread.index()];
+    slot.stack_size = stack_size;
+    slot.stack_limit = stack.limit().get();
+    // SAFETY: the thread is not there, so nobody uses its place.
+    unsafe { execution.coroutines.place(thread).as_mut() }.stack = Some(stack);
+    Ok(())
+}
+
+impl Execution {
+    /// A thread has ended, or has been unwound: its stack is kept for the next execution.
+    #[inline]
+    pub(crate) fn keep_stack(&mut self, thread: ThreadId) {
+        // SAFETY: the thread is not running, so nobody uses its place.
+        let place = unsafe { self.coroutines.place(thread).as_mut() };
+        let coroutine = place.coroutine.take();
+        place.stack = coroutine.map(ThreadCoroutine::into_stack);
+        if thread.index() >= THREADS_WITH_STACKS {
+            self.give_stack_back(thread);
+        }
+    }
+
+    /// The stack of a thread that is not there is for others to use.
+    #[cold]
+    fn give_stack_back(&mut self, thread: ThreadId) {
+        // SAFETY: the thread is not running, so nobody uses its place.
+        let place = unsafe { self.coroutines.place(thread).as_mut() };
+        if let Some(stack) = place.stack.take() {
+            let size = self.slots[thread.index()].stack_size;
+            self.stacks.give_back(size, stack);
+        }
+    }
+
+    /// No thread will need its stack again.
+    pub(crate) fn give_all_stacks_back(&mut self) {
+        for index in 0..self.coroutines.places.len() {
+            self.give_stack_back(ThreadId(index as u32));
+        }
+    }
+}
+
+#[cold]
+fn add_slots(execution: &mut Execution, made: &MadeThread) {
+    let slot = || Slot {
+        status: Status::Absent,
+        intent: Intent::Local,
+        outcomes: Outcomes::One,
+        location: made.location(),
+        spawned_at: made.location(),
+        trap: None,
+        stack_limit: 0,
+        yielder: std::ptr::null(),
+        maker: made.maker,
+        tokens: made.tokens,
+        stack_size: 0,
+        name: None,
+        locals: Locals::default(),
+        waits: WaitMemory::default(),
+        is_unheard: true,
+        reading: Vec::new(),
+        final_drop: None,
+        own_arcs: 0,
+    };
+    execution.slots.resize_with(made.thread.index() + 1, slot);
+}
+
+/// Puts a thread's body on its stack.
+///
+/// # Safety
+/// What `body` borrows must stay valid until the thread has ended or was taken down.
+#[inline]
+pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
+    // SAFETY: the thread does not run yet, so nobody uses its place.
+    let place = unsafe { execution.coroutines.place(thread).as_mut() };
+    let stack = place.stack.take().expect("a thread is made with a stack");
+    // SAFETY: the caller's promise. The coroutine ends, or is unwound, or is leaked with its
+    // stack; it is used only on the OS thread that made it.
+    let coroutine = unsafe {
+        ThreadCoroutine::with_stack_unchecked(stack, move |yielder: &Yield, ()| {
+            run_thread(yielder, body)
+        })
+    };
+    execution.slots[thread.index()].trap = Some(coroutine.trap_handler());
+    place.coroutine = Some(coroutine);
 }
 
 /// What runs on the thread's stack.
@@ -294,6 +398,7 @@ fn run_thread<F: FnOnce()>(yielder: &Yield, body: F) -> End {
 }
 
 /// The child's part of a spawn.
+#[inline]
 fn begin(current: Current, yielder: &Yield) {
     current.with(|execution| {
         let thread = execution.thread;
@@ -309,12 +414,28 @@ fn begin(current: Current, yielder: &Yield) {
 
 /// Nobody can wait for the first thread, so its end is no event.
 fn end(current: Current) {
-    let thread = current.thread();
-    if thread == ThreadId(0) {
-        return;
+    let is_done = current.with(|execution| {
+        let slot = &execution.slots[execution.thread.index()];
+        // Mostly the end is no step and waits for nothing.
+        let is_step = execution.setup.are_ends_visible
+            || execution.buffers.are_there()
+            || slot.final_drop.is_some();
+        let end = slot.tokens.end;
+        if !is_step && execution.thread != ThreadId(0) {
+            // Who joins it tells the monitor.
+            execution.set_state(end, 1);
+        }
+        !is_step || execution.thread == ThreadId(0)
+    });
+    if !is_done {
+        end_in_step(current);
     }
+}
+
+#[cold]
+fn end_in_step(current: Current) {
     let (object, location, is_visible) = current.with(|execution| {
-        let slot = &execution.slots[thread.index()];
+        let slot = &execution.slots[execution.thread.index()];
         let is_visible = execution.setup.are_ends_visible;
         (slot.tokens.end, slot.spawned_at, is_visible)
     });

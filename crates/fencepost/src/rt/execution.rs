@@ -7,7 +7,6 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -18,8 +17,9 @@ use fencepost_explore::{Intent, Performed};
 use fencepost_memory::{Address, ThreadId};
 use rustc_hash::FxHashMap;
 
+use super::blocks::Blocks;
 use super::buffers::{StoreBuffers, Stride};
-use super::coroutine::{End, Newborn, StackPool, Yield};
+use super::coroutine::{Coroutines, End, StackPool, Yield};
 use super::drops::{FinalDrop, Watched};
 use super::error::ProgramError;
 use super::mapping::Target;
@@ -126,8 +126,6 @@ pub(crate) struct Slot {
     pub(crate) stack_size: usize,
     pub(crate) name: Option<Arc<str>>,
     pub(crate) locals: Locals,
-    /// It is not to be resumed again: see [`Current::abandon`](super::Current::abandon).
-    pub(crate) is_abandoned: bool,
     pub(crate) waits: WaitMemory,
     /// Whether the monitor has heard of nothing that it did, but for inert events.
     pub(crate) is_unheard: bool,
@@ -174,14 +172,19 @@ pub(crate) struct Execution {
     pub(crate) slots: Vec<Slot>,
     /// The threads of this execution, in the order of their making.
     pub(crate) present: Vec<ThreadId>,
+    /// How many of them the runtime has taken over. Those after them have not run yet.
+    pub(crate) adopted: usize,
+    /// How many of them have not ended.
+    pub(crate) living: usize,
+    pub(crate) coroutines: Coroutines,
     pub(crate) states: Vec<u64>,
     pub(crate) buffers: StoreBuffers,
     pub(crate) names: LocalNames,
     counts: Vec<MadeCounts>,
     /// What the static that is being initialised, unseen, has made.
     pub(crate) own_things: OwnThings,
-    pub(crate) newborns: VecDeque<Newborn>,
     pub(crate) stacks: StackPool,
+    pub(crate) blocks: Blocks,
     pub(crate) races: Races,
     pub(crate) statics: Vec<StaticValue>,
     pub(crate) watched: Vec<Watched>,
@@ -192,6 +195,8 @@ pub(crate) struct Execution {
     pub(crate) error: Option<ProgramError>,
     /// Whether a coroutine is running, and not the runtime on their behalf.
     pub(crate) is_in_coroutine: bool,
+    /// The thread that stops is not to be resumed again: see [`Current::abandon`](super::Current::abandon).
+    pub(crate) is_abandoned: bool,
     /// Whether this OS thread was panicking before, so that panicking means nothing.
     pub(crate) began_panicking: bool,
     pub(crate) direct_operations: u32,
@@ -248,13 +253,16 @@ impl Execution {
             unseen,
             slots: Vec::new(),
             present: Vec::new(),
+            adopted: 0,
+            living: 0,
+            coroutines: Coroutines::default(),
             states: Vec::new(),
             buffers: StoreBuffers::new(setup.store_buffers),
             names: LocalNames::new(registry),
             counts: Vec::new(),
             own_things: OwnThings::default(),
-            newborns: VecDeque::new(),
-            stacks: StackPool::new(),
+            stacks: StackPool::default(),
+            blocks: Blocks::default(),
             races: Races::default(),
             statics: Vec::new(),
             watched: Vec::new(),
@@ -262,6 +270,7 @@ impl Execution {
             joined: Vec::new(),
             error: None,
             is_in_coroutine: false,
+            is_abandoned: false,
             began_panicking: false,
             direct_operations: 0,
             steps: 0,
@@ -278,6 +287,8 @@ impl Execution {
         for thread in self.present.drain(..) {
             self.slots[thread.index()].status = Status::Absent;
         }
+        self.adopted = 0;
+        self.living = 0;
         if self.buffers.are_there() {
             self.buffers.reset();
         }
@@ -314,16 +325,25 @@ impl Execution {
         *count += 1;
         let object = self.names.object(maker, nth, kind, location);
         self.set_state(object, state);
+        if self.phase == Phase::Silent || self.setup.keeps_first_values {
+            self.note_object(object, state);
+        }
+        object
+    }
+
+    /// Somebody else wants to know of an object that was made.
+    #[cold]
+    fn note_object(&mut self, object: Address, state: u64) {
         if self.phase == Phase::Silent {
             self.own_things.add_object(object);
         }
         if self.setup.keeps_first_values {
             self.names.registry().note_first_value(object, state);
         }
-        object
     }
 
     /// What is running makes a thread: its number and what belongs to it.
+    #[inline]
     pub(crate) fn make_thread(
         &mut self,
         location: &'static Location<'static>,
@@ -335,10 +355,25 @@ impl Execution {
         self.names.thread(maker, nth, location)
     }
 
+    /// A thread has ended.
+    #[inline]
+    pub(crate) fn set_ended(&mut self, thread: ThreadId) {
+        let slot = &mut self.slots[thread.index()];
+        slot.status = Status::Ended;
+        slot.trap = None;
+        self.living -= 1;
+    }
+
     /// Whether no other thread was made yet.
     #[inline]
     pub(crate) fn is_alone(&self) -> bool {
-        self.present.len() == 1 && self.newborns.is_empty()
+        self.present.len() == 1 && !self.has_newborns()
+    }
+
+    /// Whether threads were made that have not run yet.
+    #[inline]
+    pub(crate) fn has_newborns(&self) -> bool {
+        self.adopted < self.present.len()
     }
 
     /// Whether the running thread can join another one without stopping before: it would be let go on at once, and
@@ -350,23 +385,30 @@ impl Execution {
         takes_joins
             && self.slots[ended.index()].status == Status::Ended
             && self.stepping == Some(self.thread)
-            && self.newborns.is_empty()
+            && !self.has_newborns()
             && !self.buffers.are_there()
             && slot.final_drop.is_none()
             && slot.reading.is_empty()
     }
 
     /// Who makes what is made now: the thread that is running, or the static that it initialises.
+    #[inline]
     pub(crate) fn maker(&self) -> MakerId {
         self.slots[self.thread.index()].maker
     }
 
     /// The maker has made nothing yet.
+    #[inline]
     pub(crate) fn reset_maker(&mut self, maker: MakerId) {
-        if self.counts.len() <= maker.index() {
-            self.counts.resize(maker.index() + 1, MadeCounts::default());
+        match self.counts.get_mut(maker.index()) {
+            Some(counts) => *counts = MadeCounts::default(),
+            None => self.add_maker(maker),
         }
-        self.counts[maker.index()] = MadeCounts::default();
+    }
+
+    #[cold]
+    fn add_maker(&mut self, maker: MakerId) {
+        self.counts.resize(maker.index() + 1, MadeCounts::default());
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 //! Read in this order: [`operation`], [`object`] and [`step`] (what the library's types are made
 //! of), `execution` (what is being run), `coroutine` (how threads begin and end), [`runtime`] (the
 //! closure as a program for the explorer), [`mapping`] (which events of the machine an operation
-//! is), `buffers` (stores that wait), `insertions` (events that the program does not have), [`races`] and [`cells`] (data races), [`names`] (stable numbers, and names for people),
+//! is), `blocks` (memory that is used again), `buffers` (stores that wait), `insertions` (events that the program does not have), [`races`] and [`cells`] (data races), [`names`] (stable numbers, and names for people),
 //! `waits` (loops that wait), `drops`, `writers` and `statics` (what is a step only if others can
 //! notice it), [`pulse`] (whether it gets on), `panics`, `overflow` and `foreign` (what can go wrong, and how it becomes an
 //! [`error`]).
@@ -21,6 +21,7 @@ pub mod races;
 pub mod runtime;
 pub mod step;
 
+mod blocks;
 mod buffers;
 mod coroutine;
 mod drops;
@@ -33,6 +34,7 @@ mod statics;
 mod waits;
 mod writers;
 
+pub(crate) use blocks::free;
 pub use buffers::Stride;
 pub use coroutine::SpawnOptions;
 pub use drops::Watch;

@@ -1,6 +1,7 @@
 //! What a shared thing is to the explorer: a number, and the execution that it belongs to.
 
 use std::panic::Location;
+use std::sync::Arc;
 
 use fencepost_memory::{Address, ThreadId};
 
@@ -135,11 +136,13 @@ impl Object {
 }
 
 impl Current {
-    /// A thread's park token, for handles that may outlive the execution.
-    pub fn park_token(self, thread: ThreadId) -> Object {
+    /// A thread's name and its park token, for handles that may outlive the execution.
+    #[inline]
+    pub(crate) fn handle_of(self, thread: ThreadId) -> (Option<Arc<str>>, Object) {
         self.with(|execution| {
             let slot = &execution.slots[thread.index()];
-            Object::of(execution, slot.tokens.park, slot.spawned_at)
+            let token = Object::of(execution, slot.tokens.park, slot.spawned_at);
+            (slot.name.clone(), token)
         })
     }
 }

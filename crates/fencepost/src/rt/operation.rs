@@ -93,11 +93,6 @@ impl Current {
         self.with(|execution| execution.slots[thread.index()].tokens)
     }
 
-    /// The name that a thread was given.
-    pub fn thread_name(self, thread: ThreadId) -> Option<Arc<str>> {
-        self.with(|execution| execution.slots[thread.index()].name.clone())
-    }
-
     /// Whether the end of a thread is a step of its own.
     pub fn are_ends_visible(self) -> bool {
         self.with(|execution| execution.setup.are_ends_visible)
@@ -227,10 +222,14 @@ impl Current {
         self.with(|execution| execution.is_alone())
     }
 
-    /// Whether the calling thread has joined another one that has ended, without stopping before. It is then to
-    /// perform what else a join is.
+    /// Joins a thread that has ended without stopping before, if that is possible. `perform` is what else a join is.
     #[inline]
-    pub(crate) fn joins_at_once(self, ended: ThreadId) -> bool {
+    pub(crate) fn joins_at_once(
+        self,
+        ended: ThreadId,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>),
+    ) -> bool {
         if self.is_direct() {
             return false;
         }
@@ -238,6 +237,8 @@ impl Current {
             let joins = execution.joins_at_once(ended);
             if joins {
                 execution.performed_mut().joined.push(ended);
+                let thread = execution.thread;
+                perform(&mut Step::in_place(execution, thread, location));
             }
             joins
         })
@@ -339,8 +340,8 @@ impl Current {
     /// is never resumed, and its stack is leaked. Returns only if no thread is running.
     pub fn abandon(self) {
         let yielder = self.with(|execution| {
-            let slot = &mut execution.slots[execution.thread.index()];
-            slot.is_abandoned |= execution.is_in_coroutine;
+            execution.is_abandoned |= execution.is_in_coroutine;
+            let slot = &execution.slots[execution.thread.index()];
             execution.is_in_coroutine.then_some(slot.yielder)
         });
         if let Some(yielder) = yielder {

@@ -11,7 +11,7 @@ use corosensei::CoroutineResult;
 use fencepost_explore::{Performed, Program, Standing};
 use fencepost_memory::{Address, LocationId, ThreadId};
 
-use super::coroutine::{End, ThreadCoroutine, newborn};
+use super::coroutine::{End, SpawnOptions, add_thread, give_body};
 use super::error::ProgramError;
 use super::execution::{Entered, Execution, Outcomes, Phase, Setup, Status, current_execution};
 use super::names::{MadeThread, Registry};
@@ -31,8 +31,6 @@ pub struct Runtime {
     main: MadeThread,
     /// Made by `Box`, freed when the runtime is dropped. Coroutines use it while they run.
     execution: NonNull<Execution>,
-    /// By thread. Apart from the execution, because running one borrows it.
-    coroutines: Vec<Option<ThreadCoroutine>>,
     serial: u64,
     is_begun: bool,
     pulse: Arc<Pulse>,
@@ -53,7 +51,6 @@ impl Runtime {
             checked,
             main: execution.names.main_thread(),
             execution: NonNull::from(Box::leak(execution)),
-            coroutines: Vec::new(),
             // 2^40 executions would take a worker more than a week.
             serial: number << foreign::EXECUTION_BITS,
             is_begun: false,
@@ -76,13 +73,15 @@ impl Runtime {
     /// Runs `thread` to its next operation, then the threads that it has spawned to their first.
     fn run(&mut self, thread: Option<ThreadId>) -> Result<(), ProgramError> {
         let entered = Entered::new(self.execution);
-        if let Some(thread) = thread {
-            self.resume(thread);
-        }
-        while let Some(child) = self.adopt_newborn() {
-            if self.current().phase() == Phase::Running {
-                self.resume(child);
+        let mut next = thread;
+        loop {
+            if let Some(thread) = next {
+                self.resume(thread);
             }
+            next = match self.adopt_newborn() {
+                None => break,
+                Some(child) => (self.current().phase() == Phase::Running).then_some(child),
+            };
         }
         drop(entered);
         self.current().with(|execution| {
@@ -100,103 +99,105 @@ impl Runtime {
         })
     }
 
-    /// Takes over the coroutine of the next thread that was spawned.
+    /// Takes over the next thread that was spawned.
     #[inline]
     fn adopt_newborn(&mut self) -> Option<ThreadId> {
-        // Mostly there is none.
-        match self
-            .current()
-            .with(|execution| execution.newborns.is_empty())
-        {
-            true => None,
-            false => self.adopt_first_newborn(),
-        }
-    }
-
-    fn adopt_first_newborn(&mut self) -> Option<ThreadId> {
-        let newborn = self.current().with(|execution| {
-            let newborn = execution.newborns.pop_front()?;
-            if newborn.thread != self.main.thread {
-                execution.performed_mut().spawned.push(newborn.thread);
+        self.current().with(|execution| {
+            // Mostly there is none.
+            let thread = *execution.present.get(execution.adopted)?;
+            execution.adopted += 1;
+            if thread != self.main.thread {
+                execution.performed_mut().spawned.push(thread);
             }
-            Some(newborn)
-        })?;
-        let index = newborn.thread.index();
-        if self.coroutines.len() <= index {
-            self.coroutines.resize_with(index + 1, || None);
-        }
-        self.coroutines[index] = Some(newborn.coroutine);
-        Some(newborn.thread)
+            Some(thread)
+        })
     }
 
-    #[inline]
+    /// Runs a thread that is there until it stops.
+    #[inline(always)] // It is a large part of `run`, and each step is one.
     fn resume(&mut self, thread: ThreadId) {
         let current = self.current();
-        let coroutine = self.coroutines[thread.index()]
-            .as_mut()
-            .expect("a thread that is there has a coroutine");
-        let since = current.with(|execution| {
+        let (mut place, since) = current.with(|execution| {
             execution.thread = thread;
             execution.is_in_coroutine = true;
-            execution.slots[thread.index()].location
+            let since = execution.slots[thread.index()].location;
+            (execution.coroutines.place(thread), since)
         });
         self.turns += 1;
         self.pulse.begin(self.turns, thread, since);
+        // SAFETY: the place stays where it is, and only this runtime uses it while there is a coroutine in it.
+        let place = unsafe { place.as_mut() };
+        let coroutine = place
+            .coroutine
+            .as_mut()
+            .expect("a thread that is there has a coroutine");
         let result = coroutine.resume(());
         self.pulse.end();
         let is_abandoned = current.with(|execution| {
             execution.is_in_coroutine = false;
-            execution.slots[thread.index()].is_abandoned
+            std::mem::take(&mut execution.is_abandoned)
         });
         match result {
             CoroutineResult::Yield(()) if !is_abandoned => {}
             CoroutineResult::Yield(()) => self.leak(thread),
-            CoroutineResult::Return(end) => self.end(thread, end),
+            CoroutineResult::Return(End::Returned | End::Dissolved) => self.end(thread),
+            CoroutineResult::Return(End::Overflowed) => self.overflow(thread),
+            CoroutineResult::Return(End::Panicked(payload)) => {
+                let error = panic_error(thread, &*payload);
+                self.current().with(|execution| execution.fail(error));
+                self.end(thread);
+            }
         }
     }
 
     /// A thread has ended, or has been unwound.
-    fn end(&mut self, thread: ThreadId, end: End) {
-        let coroutine = self.coroutines[thread.index()].take();
-        let coroutine = coroutine.expect("it has just returned");
+    #[inline]
+    fn end(&mut self, thread: ThreadId) {
         self.current().with(|execution| {
-            let slot = &mut execution.slots[thread.index()];
-            slot.status = Status::Ended;
-            slot.trap = None;
-            let size = slot.stack_size;
-            match end {
-                End::Overflowed => {
-                    // What is left of the thread may still be referred to.
-                    std::mem::forget(coroutine);
-                    execution.fail(ProgramError::StackOverflow { thread, size });
-                    return;
-                }
-                End::Panicked(payload) => execution.fail(panic_error(thread, &*payload)),
-                End::Returned | End::Dissolved => {}
-            }
-            execution.stacks.give_back(size, coroutine.into_stack());
+            execution.set_ended(thread);
+            execution.keep_stack(thread);
+        });
+    }
+
+    /// A thread has used up its stack. What is left of it may still be referred to.
+    #[cold]
+    fn overflow(&mut self, thread: ThreadId) {
+        self.leak(thread);
+        self.current().with(|execution| {
+            let size = execution.slots[thread.index()].stack_size;
+            execution.fail(ProgramError::StackOverflow { thread, size });
         });
     }
 
     /// A thread cannot be unwound. What it owns stays as it is, for ever.
     #[cold]
     fn leak(&mut self, thread: ThreadId) {
-        std::mem::forget(self.coroutines[thread.index()].take());
         self.current().with(|execution| {
-            let slot = &mut execution.slots[thread.index()];
-            slot.status = Status::Ended;
-            slot.trap = None;
+            execution.set_ended(thread);
+            // SAFETY: the thread is not running, so nobody else uses its place.
+            let place = unsafe { execution.coroutines.place(thread).as_mut() };
+            std::mem::forget(place.coroutine.take());
         });
     }
 
     /// Unwinds the threads that have not ended, the latest first: they may borrow from those
     /// that spawned them.
     fn dissolve(&mut self) {
-        while self.adopt_newborn().is_some() {}
         let current = self.current();
-        for position in (0..current.with(|execution| execution.present.len())).rev() {
-            let thread = current.with(|execution| execution.present[position]);
-            if self.coroutines[thread.index()].is_some() {
+        let count = current.with(|execution| {
+            execution.adopted = execution.present.len();
+            match execution.living {
+                0 => 0,
+                _ => execution.present.len(),
+            }
+        });
+        for position in (0..count).rev() {
+            let thread = current.with(|execution| {
+                let thread = execution.present[position];
+                let is_there = execution.slots[thread.index()].status == Status::Present;
+                is_there.then_some(thread)
+            });
+            if let Some(thread) = thread {
                 self.dissolve_thread(thread);
             }
         }
@@ -205,24 +206,28 @@ impl Runtime {
     #[cold]
     fn dissolve_thread(&mut self, thread: ThreadId) {
         let current = self.current();
-        current.with(|execution| {
+        let mut place = current.with(|execution| {
             execution.thread = thread;
             execution.direct_operations = 0;
+            execution.coroutines.place(thread)
         });
-        if let Some(coroutine) = &mut self.coroutines[thread.index()]
+        // SAFETY: no thread is running, so nobody else uses the place.
+        if let Some(coroutine) = &mut unsafe { place.as_mut() }.coroutine
             && !coroutine.started()
         {
             // Drops the function that it was to run.
             let dropped = catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind()));
             match dropped {
-                Ok(()) => self.end(thread, End::Dissolved),
+                Ok(()) => self.end(thread),
                 Err(_) => self.leak(thread),
             }
             return;
         }
         for _ in 0..MAX_RESUMES {
             self.resume(thread);
-            if self.coroutines[thread.index()].is_none() {
+            let is_over =
+                |execution: &mut Execution| execution.slots[thread.index()].status == Status::Ended;
+            if current.with(is_over) {
                 return;
             }
         }
@@ -236,9 +241,12 @@ impl Runtime {
         for position in 0..current.with(|execution| execution.present.len()) {
             let locals = current.with(|execution| {
                 let thread = execution.present[position];
-                std::mem::take(&mut execution.slots[thread.index()].locals)
+                let locals = &mut execution.slots[thread.index()].locals;
+                (!locals.is_empty()).then(|| std::mem::take(locals))
             });
-            result = result.and(catch_unwind(AssertUnwindSafe(|| drop(locals))));
+            if let Some(locals) = locals {
+                result = result.and(catch_unwind(AssertUnwindSafe(|| drop(locals))));
+            }
         }
         result = result.and(current.drop_statics());
         result.map_err(|payload| panic_error(self.main.thread, &*payload))
@@ -278,13 +286,15 @@ impl Program for Runtime {
         self.serial += 1;
         self.is_begun = true;
         let checked = self.checked.clone();
-        let newborn = self.current().with(|execution| {
+        let begun = self.current().with(|execution| {
             execution.reset(self.serial);
             execution.performed = NonNull::from(&mut *performed);
+            add_thread(execution, &self.main, &SpawnOptions::default())?;
             // SAFETY: the body borrows nothing.
-            unsafe { newborn(execution, self.main, None, None, move || checked()) }
+            unsafe { give_body(execution, self.main.thread, move || checked()) };
+            Ok(())
         });
-        newborn.map_err(|error| ProgramError::BadUse {
+        begun.map_err(|error: std::io::Error| ProgramError::BadUse {
             message: format!("there is no stack for a thread: {error}"),
             place: None,
         })?;
@@ -405,6 +415,7 @@ impl Drop for Runtime {
         // An execution that was not finished is not asked for leaks.
         let _ = self.finish(false);
         foreign::forget_notes(self.serial >> foreign::EXECUTION_BITS);
+        self.current().with(Execution::give_all_stacks_back);
         // SAFETY: it came from a box in `new`, and no coroutine is left that could use it.
         drop(unsafe { Box::from_raw(self.execution.as_ptr()) });
     }

@@ -236,6 +236,7 @@ impl<'execution> Step<'execution> {
 
     /// The operation is a join. It orders what the other thread has done before what this one does
     /// next, so the monitor hears of it when that happens: mostly there is nothing.
+    #[inline]
     pub fn join(&mut self, thread: ThreadId) {
         if self.execution.buffers.are_there() {
             self.execution.buffers.forget_drain(self.thread);

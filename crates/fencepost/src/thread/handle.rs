@@ -5,14 +5,17 @@ use std::cell::UnsafeCell;
 use std::ffi::CString;
 use std::fmt;
 use std::io;
+use std::marker::PhantomData;
 use std::panic::Location;
+use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use fencepost_explore::{Effect, Intent};
 use fencepost_memory as memory;
 
 use super::park::unpark;
-use crate::rt::{Current, Outcomes, ProgramError, SpawnOptions, Step};
+use crate::rt::{Current, Outcomes, ProgramError, SpawnOptions, Step, free};
 
 /// Identifies a thread, as [`std::thread::ThreadId`] does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,18 +59,17 @@ impl Thread {
         }
     }
 
+    #[inline]
     pub(super) fn of(current: Current, id: memory::ThreadId) -> Self {
+        let (name, token) = current.handle_of(id);
         Thread {
-            inner: ThreadInner::Checked {
-                id,
-                name: current.thread_name(id),
-                token: current.park_token(id),
-            },
+            inner: ThreadInner::Checked { id, name, token },
         }
     }
 
     /// The execution that the thread belongs to, if it is the one that is running here. Does not
     /// return if another one is.
+    #[inline]
     pub(super) fn current(&self, location: &'static Location<'static>) -> Option<Current> {
         match &self.inner {
             ThreadInner::Std(_) => None,
@@ -111,48 +113,111 @@ impl fmt::Debug for Thread {
     }
 }
 
-/// Where a thread leaves its result for who joins it.
-pub(super) struct Packet<T>(UnsafeCell<Option<T>>);
+/// What a thread and who can join it share.
+struct Shared<T> {
+    /// Who still has it: the thread, who can join it, or both.
+    owners: AtomicU8,
+    /// None if the execution was over when the thread was to be spawned.
+    id: Option<memory::ThreadId>,
+    thread: Thread,
+    /// Where the thread leaves its result.
+    result: UnsafeCell<Option<T>>,
+}
+
+/// One of the two that have it.
+struct Owner<T> {
+    shared: NonNull<Shared<T>>,
+    /// Who is the last drops the result.
+    owned: PhantomData<Shared<T>>,
+}
 
 // SAFETY: all threads of a check run on one OS thread, one at a time, and the result is put and
-// taken in one piece. The handle that holds a packet may be sent to where `T` may be sent.
-unsafe impl<T: Send> Sync for Packet<T> {}
+// taken in one piece. The handle that has it may be sent to where `T` may be sent. If it is dropped by a thread of
+// the operating system that the check does not know, that is no data race either: see `drop`.
+unsafe impl<T: Send> Send for Owner<T> {}
+// SAFETY: as above; nobody gets a reference to the result.
+unsafe impl<T: Send> Sync for Owner<T> {}
 
-impl<T> Packet<T> {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Packet(UnsafeCell::new(None)))
+impl<T> Owner<T> {
+    /// Both owners.
+    #[inline]
+    fn both(current: Current, id: Option<memory::ThreadId>) -> (Self, Self) {
+        let shared = current.place(Shared {
+            owners: AtomicU8::new(2),
+            id,
+            thread: Thread::of(current, id.unwrap_or(current.thread())),
+            result: UnsafeCell::new(None),
+        });
+        let owner = || Owner {
+            shared,
+            owned: PhantomData,
+        };
+        (owner(), owner())
     }
 
-    pub(super) fn put(&self, value: T) {
-        // SAFETY: see `Sync`; no reference to the content is ever given away.
-        unsafe { *self.0.get() = Some(value) };
+    #[inline]
+    fn shared(&self) -> &Shared<T> {
+        // SAFETY: it is there until both owners are gone, and what changes in it is in cells.
+        unsafe { self.shared.as_ref() }
     }
 
-    pub(super) fn take(&self) -> Option<T> {
+    #[inline]
+    fn put(&self, result: T) {
+        // SAFETY: see `Sync`; no reference to the content is ever given away. The thread puts its result once, so
+        // that there was none before.
+        unsafe { *self.shared().result.get() = Some(result) };
+    }
+
+    #[inline]
+    fn take(&self) -> Option<T> {
         // SAFETY: as in `put`.
-        unsafe { (*self.0.get()).take() }
+        unsafe { (*self.shared().result.get()).take() }
+    }
+}
+
+impl<T> Drop for Owner<T> {
+    #[inline]
+    fn drop(&mut self) {
+        let owners = &self.shared().owners;
+        if owners.load(Ordering::Acquire) == 2 {
+            // Not by one instruction: both are on one OS thread, and that would take longer. If the
+            // handle has got to another one all the same, and both are dropped at once, then nobody frees it.
+            owners.store(1, Ordering::Release);
+            return;
+        }
+        // SAFETY: it came from `place`, and the other owner is gone: it has stored that there is one left as the
+        // last thing that it did.
+        unsafe { free(self.shared) };
     }
 }
 
 /// A thread of a check that can be joined.
 pub(super) struct Joinable<T> {
-    pub(super) thread: Thread,
-    pub(super) packet: Arc<Packet<T>>,
-    /// None if the execution was over when it was to be spawned.
-    pub(super) id: Option<memory::ThreadId>,
+    owner: Owner<T>,
 }
 
 impl<T> Joinable<T> {
+    /// None if the execution was over when it was to be spawned.
+    #[inline]
+    pub(super) fn id(&self) -> Option<memory::ThreadId> {
+        self.owner.shared().id
+    }
+
+    pub(super) fn thread(&self) -> &Thread {
+        &self.owner.shared().thread
+    }
+
+    #[inline]
     pub(super) fn join(self, location: &'static Location<'static>) -> super::Result<T> {
         let Some(current) = Current::get() else {
             panic!("a thread of a check is joined outside of the check, at {location}");
         };
-        if let Some(id) = self.id
-            && self.thread.current(location).is_some()
+        if let Some(id) = self.id()
+            && self.thread().current(location).is_some()
         {
             join_thread(current, id, location);
         }
-        match self.packet.take() {
+        match self.owner.take() {
             Some(value) => Ok(value),
             None => {
                 // The execution is over and the thread was taken down. A destructor that waits
@@ -164,7 +229,7 @@ impl<T> Joinable<T> {
     }
 
     pub(super) fn is_finished(&self, location: &'static Location<'static>) -> bool {
-        match (self.thread.current(location), self.id) {
+        match (self.thread().current(location), self.id()) {
             (Some(current), Some(id)) => has_ended(current, id, location),
             _ => true,
         }
@@ -172,20 +237,28 @@ impl<T> Joinable<T> {
 }
 
 /// Waits for the end of a thread.
+#[inline]
 pub(super) fn join_thread(
     current: Current,
     thread: memory::ThreadId,
     location: &'static Location<'static>,
 ) {
-    let join = |step: &mut Step<'_>| {
-        step.join(thread);
-        step.acquire_end_of(thread);
-    };
-    if current.joins_at_once(thread) {
-        current.local(location, join);
-    } else {
-        current.operation(Intent::Join(thread), Outcomes::One, location, join);
+    // Who joins several threads mostly has to wait for the first of them only.
+    if !current.joins_at_once(thread, location, |step| perform_join(step, thread)) {
+        wait_for_end(current, thread, location);
     }
+}
+
+#[inline(never)] // What is done at once is little, and every thread is joined.
+fn wait_for_end(current: Current, thread: memory::ThreadId, location: &'static Location<'static>) {
+    let join = |step: &mut Step<'_>| perform_join(step, thread);
+    current.operation(Intent::Join(thread), Outcomes::One, location, join);
+}
+
+#[inline]
+fn perform_join(step: &mut Step<'_>, thread: memory::ThreadId) {
+    step.join(thread);
+    step.acquire_end_of(thread);
 }
 
 /// Whether a thread has ended. The end itself is no step, so that no thread could be seen between
@@ -217,21 +290,21 @@ fn has_ended(
 ///
 /// # Safety
 /// What `function` borrows must stay valid until the thread has ended or was taken down.
+#[inline(always)] // Otherwise the function, which may be large, is copied once more.
 pub(super) unsafe fn spawn_checked<F: FnOnce() -> T, T>(
     current: Current,
     options: SpawnOptions,
     location: &'static Location<'static>,
     function: F,
 ) -> Joinable<T> {
-    let packet = Packet::new();
-    let result = packet.clone();
-    // SAFETY: handed on to the caller; the packet is owned.
-    let id = unsafe { current.spawn(options, location, move || result.put(function())) };
-    Joinable {
-        thread: Thread::of(current, id.unwrap_or(current.thread())),
-        packet,
-        id,
+    let id = current.make_thread(&options, location);
+    let (of_thread, owner) = Owner::both(current, id);
+    if let Some(thread) = id {
+        let body = move || of_thread.put(function());
+        // SAFETY: handed on to the caller; what is shared is owned.
+        unsafe { current.give_body(thread, body) };
     }
+    Joinable { owner }
 }
 
 /// Spawns a thread.
@@ -244,7 +317,16 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    Builder::new().spawn(f).expect("failed to spawn thread")
+    match Current::get() {
+        None => Builder::new().spawn(f).expect("failed to spawn thread"),
+        Some(current) => {
+            let options = SpawnOptions::default();
+            // SAFETY: `F` borrows nothing.
+            let joinable = unsafe { spawn_checked(current, options, Location::caller(), f) };
+            let inner = JoinInner::Checked(joinable);
+            JoinHandle { inner }
+        }
+    }
 }
 
 /// Settings of a new thread, as [`std::thread::Builder`].
@@ -292,7 +374,7 @@ impl Builder {
             None => {
                 let handle = self.for_std().spawn(f)?;
                 let thread = Thread::outside(handle.thread().clone());
-                JoinInner::Std(handle, thread)
+                JoinInner::Std(Box::new((handle, thread)))
             }
             // SAFETY: `F` borrows nothing.
             Some(current) => JoinInner::Checked(unsafe {
@@ -333,7 +415,8 @@ pub struct JoinHandle<T> {
 }
 
 enum JoinInner<T> {
-    Std(std::thread::JoinHandle<T>, Thread),
+    /// Apart, so that the handles of a check are small.
+    Std(Box<(std::thread::JoinHandle<T>, Thread)>),
     Checked(Joinable<T>),
 }
 
@@ -346,7 +429,7 @@ impl<T> JoinHandle<T> {
     pub fn join(self) -> super::Result<T> {
         let location = Location::caller();
         match self.inner {
-            JoinInner::Std(handle, _) => handle.join(),
+            JoinInner::Std(outside) => outside.0.join(),
             JoinInner::Checked(joinable) => joinable.join(location),
         }
     }
@@ -354,8 +437,8 @@ impl<T> JoinHandle<T> {
     /// The thread's handle.
     pub fn thread(&self) -> &Thread {
         match &self.inner {
-            JoinInner::Std(_, thread) => thread,
-            JoinInner::Checked(joinable) => &joinable.thread,
+            JoinInner::Std(outside) => &outside.1,
+            JoinInner::Checked(joinable) => joinable.thread(),
         }
     }
 
@@ -365,7 +448,7 @@ impl<T> JoinHandle<T> {
     pub fn is_finished(&self) -> bool {
         let location = Location::caller();
         match &self.inner {
-            JoinInner::Std(handle, _) => handle.is_finished(),
+            JoinInner::Std(outside) => outside.0.is_finished(),
             JoinInner::Checked(joinable) => joinable.is_finished(location),
         }
     }

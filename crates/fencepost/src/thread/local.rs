@@ -15,6 +15,13 @@ pub(crate) struct Locals {
     values: Vec<Local>,
 }
 
+impl Locals {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
 struct Local {
     key: usize,
     /// None when it was dropped.
@@ -207,7 +214,17 @@ impl<T: 'static> fmt::Debug for LocalKey<T> {
 }
 
 /// Drops the values of the calling thread, the latest first, as `std` does.
+#[inline]
 pub(crate) fn drop_locals(current: Current) {
+    let has_some =
+        current.with(|execution| !execution.slots[execution.thread.index()].locals.is_empty());
+    // Mostly there is none.
+    if has_some {
+        drop_all_locals(current);
+    }
+}
+
+fn drop_all_locals(current: Current) {
     let take_last = || {
         current.with(|execution| {
             let locals = &mut execution.slots[execution.thread.index()].locals;

@@ -162,7 +162,7 @@ impl Builder {
                 // them to be taken down.
                 let joinable = unsafe { spawn_checked(current, self.into_options(), location, f) };
                 let mut unjoined = threads.lock().unwrap_or_else(PoisonError::into_inner);
-                unjoined.extend(joinable.id);
+                unjoined.extend(joinable.id());
                 ScopedInner::Checked(joinable, threads)
             }
             (ScopeInner::Checked(_), None) => {
@@ -194,7 +194,7 @@ impl<T> ScopedJoinHandle<'_, T> {
         match self.inner {
             ScopedInner::Std(handle, _) => handle.join(),
             ScopedInner::Checked(joinable, unjoined) => {
-                let id = joinable.id;
+                let id = joinable.id();
                 let result = joinable.join(location);
                 let mut unjoined = unjoined.lock().unwrap_or_else(PoisonError::into_inner);
                 unjoined.retain(|thread| Some(*thread) != id);
@@ -207,7 +207,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     pub fn thread(&self) -> &Thread {
         match &self.inner {
             ScopedInner::Std(_, thread) => thread,
-            ScopedInner::Checked(joinable, _) => &joinable.thread,
+            ScopedInner::Checked(joinable, _) => joinable.thread(),
         }
     }
 

@@ -78,11 +78,12 @@ pub fn cargo_in(folder: &Path, target: &Path) -> Command {
     // What this test was built and run with is not what the crate is.
     for (variable, _) in std::env::vars_os() {
         let name = variable.to_string_lossy();
-        if ["CARGO_", "RUST", "FENCEPOST_"]
+        // Which toolchain there is, and whether one may be installed, is the user's business.
+        let is_of_toolchain = name == "CARGO_HOME" || name.starts_with("RUSTUP_");
+        let is_ours = ["CARGO_", "RUST", "FENCEPOST_"]
             .iter()
-            .any(|start| name.starts_with(start))
-            && !["CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"].contains(&&*name)
-        {
+            .any(|start| name.starts_with(start));
+        if is_ours && !is_of_toolchain {
             command.env_remove(&variable);
         }
     }
