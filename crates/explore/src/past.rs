@@ -74,7 +74,7 @@ pub(crate) struct Event {
     /// How many of them are of what it has touched. The others are only taken to be touched.
     own_links: u32,
     /// Which objects it may touch: a bit for each.
-    objects: u64,
+    pub(crate) objects: u64,
     first_race: u32,
     /// Where the threads that it made begin, in `births`.
     births: u32,
@@ -224,13 +224,6 @@ impl Past {
         let earlier = &self.events[earlier as usize];
         let (thread, index) = (earlier.thread.index(), earlier.index);
         move |event| self.clocks[event.row as usize * self.width + thread] >= index
-    }
-
-    /// Whether an event happens before the one at `later` or is it, for who asks of many events.
-    #[inline]
-    pub(crate) fn happens_before(&self, later: u32) -> impl Fn(&Event) -> bool + '_ {
-        let row = self.clock(later);
-        move |event| row[event.thread.index()] >= event.index
     }
 
     #[inline]
