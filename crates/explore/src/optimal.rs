@@ -494,9 +494,7 @@ impl<P: Program> Optimal<P> {
         let past = &self.run.past;
         let event = past.event(depth as u32);
         if !self.is_unsure
-            && (event.intent == Intent::Hint
-                || event.outcomes > 1
-                || past.links(depth as u32).len() > 1)
+            && (event.intent.is_hint() || event.outcomes > 1 || past.links(depth as u32).len() > 1)
         {
             self.is_unsure = true;
             self.pool.be_unsure();

@@ -130,6 +130,8 @@ pub(crate) struct Past {
     births: Vec<ThreadId>,
     /// One row per event and per join.
     clocks: Vec<u32>,
+    /// How many rows there are, and how wide they are.
+    rows: u32,
     width: usize,
     joins: Vec<JoinedThread>,
     last_of_thread: Vec<u32>,
@@ -137,7 +139,6 @@ pub(crate) struct Past {
     known: Vec<u32>,
     objects: Vec<ObjectEnd>,
     finds_races: bool,
-    candidates: Vec<Race>,
     row: Vec<u32>,
 }
 
@@ -208,10 +209,6 @@ impl Past {
         &self.clocks[row as usize * self.width..][..self.width]
     }
 
-    fn rows(&self) -> u32 {
-        self.clocks.len().checked_div(self.width).unwrap_or(0) as u32
-    }
-
     /// Whether `earlier` happens before `later` or is it.
     #[inline]
     pub(crate) fn precedes(&self, earlier: u32, later: u32) -> bool {
@@ -275,7 +272,7 @@ impl Past {
             footprint.push(link.touch.object, link.touch.kind);
         }
         // What a hint looks at depends on what the thread has read.
-        footprint.is_exact = self.events[position as usize].intent != Intent::Hint;
+        footprint.is_exact = !self.events[position as usize].intent.is_hint();
         footprint
     }
 
@@ -309,7 +306,7 @@ impl Past {
             return;
         }
         let width = bound.max(self.width * 3 / 2).next_multiple_of(CHUNK);
-        let mut clocks = vec![0; self.rows() as usize * width];
+        let mut clocks = vec![0; self.rows as usize * width];
         if self.width > 0 {
             let old = self.clocks.chunks_exact(self.width);
             for (new, old) in clocks.chunks_exact_mut(width).zip(old) {
@@ -326,6 +323,7 @@ impl Past {
     }
 
     /// Adds the next event and finds its races.
+    #[inline]
     pub(crate) fn push(&mut self, new: NewEvent<'_>) {
         self.admit(new.thread, new.spawned);
         let position = self.events.len() as u32;
@@ -338,16 +336,14 @@ impl Past {
         let first_race = self.races.len() as u32;
         // Also one that is forced now could have gone on earlier, when what it watches was changed for a while.
         if self.finds_races {
-            match new.intent {
-                Intent::Hint => self.find_races(new.thread, new.intent, new.watched),
-                _ => self.find_races(new.thread, new.intent, new.touches),
-            }
-            if !self.candidates.is_empty() {
-                self.races.append(&mut self.candidates);
-            }
+            let touches = match new.intent {
+                Intent::Hint => new.watched,
+                _ => new.touches,
+            };
+            self.find_races(new.thread, &new.intent, touches);
         }
         // The clock: what its thread knew, then what flows in.
-        let (row, known) = (self.rows(), self.known_to(new.thread));
+        let (row, known) = (self.rows, self.known_to(new.thread));
         self.push_row(known);
         let own = row as usize * self.width + new.thread.index();
         self.clocks[own] = index;
@@ -359,7 +355,9 @@ impl Past {
         for touch in new.touches {
             self.flow_in(touch);
         }
+        let mut objects = 0;
         for &touch in new.touches {
+            objects |= bit_of(touch.object);
             self.link(position, touch);
         }
         let births = self.births.len() as u32;
@@ -383,7 +381,7 @@ impl Past {
             known,
             links: (first_link, self.links.len() as u32),
             own_links: new.own_touches as u32,
-            objects: new.touches.iter().fold(0, |all, t| all | bit_of(t.object)),
+            objects,
             first_race,
             births,
         });
@@ -392,7 +390,7 @@ impl Past {
     /// A thread has joined others, and then made these threads.
     pub(crate) fn join(&mut self, by: ThreadId, ended: &[ThreadId], spawned: &[ThreadId]) {
         self.admit(by, spawned);
-        let (row, known) = (self.rows(), self.known_to(by));
+        let (row, known) = (self.rows, self.known_to(by));
         self.push_row(known);
         for &ended in ended {
             self.join_into_last(self.known_to(ended));
@@ -412,6 +410,7 @@ impl Past {
     /// Adds a row that begins as a copy.
     #[inline]
     fn push_row(&mut self, known: u32) {
+        self.rows += 1;
         match known {
             NONE => self.clocks.resize(self.clocks.len() + self.width, 0),
             known => {
@@ -421,6 +420,7 @@ impl Past {
         }
     }
 
+    #[inline]
     fn link(&mut self, event: u32, touch: Touch) {
         let index = touch.object.index();
         if self.objects.len() <= index {
@@ -444,6 +444,7 @@ impl Past {
     }
 
     /// Takes back the last event.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Event {
         let event = self.events.pop().expect("there is an event to take back");
         let (first_link, _) = event.links;
@@ -463,6 +464,7 @@ impl Past {
             let thread = self.births.pop().expect("it is longer");
             self.known[thread.index()] = NONE;
         }
+        self.rows = event.row;
         self.clocks.truncate(event.row as usize * self.width);
         self.last_of_thread[event.thread.index()] = event.previous;
         self.known[event.thread.index()] = event.known;
@@ -476,6 +478,7 @@ impl Past {
         self.races.clear();
         self.births.clear();
         self.clocks.clear();
+        self.rows = 0;
         self.last_of_thread.fill(NONE);
         self.joins.clear();
         self.known.fill(NONE);
@@ -530,12 +533,12 @@ impl Past {
 
 /// Finding races.
 impl Past {
-    /// Finds the races of an operation that comes next, or of one that is blocked at the end, into
-    /// `candidates`.
-    fn find_races(&mut self, thread: ThreadId, intent: Intent, touches: &[Touch]) {
-        self.candidates.clear();
-        match intent {
-            Intent::Local | Intent::Join(_) => {}
+    /// Finds the races of an operation that comes next, or of one that is blocked at the end, and adds them.
+    #[inline]
+    fn find_races(&mut self, thread: ThreadId, intent: &Intent, touches: &[Touch]) {
+        let first = self.races.len();
+        match *intent {
+            Intent::Local | Intent::Join(_) => return,
             Intent::Hint => self.find_races_of_hint(thread, touches),
             Intent::Access { awaits, object, .. } => {
                 for touch in touches {
@@ -544,8 +547,8 @@ impl Past {
                 }
             }
         }
-        if self.candidates.len() > 1 {
-            self.drop_ordered_candidates();
+        if self.races.len() > first + 1 {
+            self.drop_ordered_races(first);
         }
     }
 
@@ -556,8 +559,9 @@ impl Past {
         intent: Intent,
         watched: &[Touch],
     ) -> Vec<Race> {
+        let first = self.races.len();
         match intent {
-            Intent::Hint => self.find_races(thread, intent, watched),
+            Intent::Hint => self.find_races(thread, &intent, watched),
             Intent::Access { object, effect, .. } => {
                 let touch = Touch {
                     object,
@@ -565,16 +569,17 @@ impl Past {
                     before: 0,
                     after: 0,
                 };
-                self.find_races(thread, intent, &[touch]);
+                self.find_races(thread, &intent, &[touch]);
             }
-            Intent::Local | Intent::Join(_) => self.candidates.clear(),
+            Intent::Local | Intent::Join(_) => {}
         }
-        std::mem::take(&mut self.candidates)
+        self.races.split_off(first)
     }
 
+    /// Adds a race with the event of this link, unless it will be dropped.
     fn add_candidate(&mut self, link: u32) {
         let Link { touch, event, .. } = self.links[link as usize];
-        self.candidates.push(Race {
+        self.races.push(Race {
             earlier: event,
             later: self.events.len() as u32,
             object: touch.object,
@@ -700,25 +705,28 @@ impl Past {
         })
     }
 
-    /// Drops candidates that happen before another one.
-    fn drop_ordered_candidates(&mut self) {
-        let mut candidates = std::mem::take(&mut self.candidates);
-        candidates.sort_by_key(|race| std::cmp::Reverse(race.earlier));
-        candidates.dedup_by_key(|race| race.earlier);
+    /// Of the races from the one with this number on, drops those with an event that happens before that of
+    /// another one.
+    fn drop_ordered_races(&mut self, first: usize) {
+        self.races[first..].sort_by_key(|race| std::cmp::Reverse(race.earlier));
         let mut row = std::mem::take(&mut self.row);
         row.clear();
         row.resize(self.width, 0);
-        candidates.retain(|race| {
-            let event = &self.events[race.earlier as usize];
+        let mut kept = first;
+        for number in first..self.races.len() {
+            let earlier = self.races[number].earlier;
+            let event = &self.events[earlier as usize];
+            // Also if it is the same event.
             if row[event.thread.index()] >= event.index {
-                return false;
+                continue;
             }
-            for (into, from) in row.iter_mut().zip(self.clock(race.earlier)) {
+            for (into, from) in row.iter_mut().zip(self.clock(earlier)) {
                 *into = (*into).max(*from);
             }
-            true
-        });
+            self.races.swap(kept, number);
+            kept += 1;
+        }
+        self.races.truncate(kept);
         self.row = row;
-        self.candidates = candidates;
     }
 }

@@ -65,8 +65,8 @@ pub(crate) struct Run<P: Program> {
     watched: Vec<Touch>,
     /// Threads that have moved, and may have to join others or to be joined.
     moved: Vec<ThreadId>,
-    /// Threads that wait for the end of another.
-    joining: Vec<ThreadId>,
+    /// Threads that wait for the end of another, each with that one.
+    joining: Vec<(ThreadId, ThreadId)>,
     /// How often the hinting thread has found nothing changed, with this time.
     repeats: u32,
     is_running: bool,
@@ -353,8 +353,9 @@ impl<P: Program> Run<P> {
             return Err(Fault::StepLimit { steps, last });
         }
         let (mut location, mut repeats) = (None, 0);
-        self.touches.clear();
-        if intent == Intent::Hint {
+        let is_hint = intent.is_hint();
+        if is_hint {
+            self.touches.clear();
             location = self.program.location(thread);
             if let Hint::Waits { .. } = self.look_at_hint(thread) {
                 self.touch_watched();
@@ -363,11 +364,14 @@ impl<P: Program> Run<P> {
         }
         self.performed.clear();
         let result = self.program.step(thread, outcome, &mut self.performed);
-        let mut own_touches = self.touches.len();
-        if intent != Intent::Hint {
-            own_touches = self.performed.touches.len();
-            self.complete_touches(intent);
-        }
+        let own_touches = self.performed.touches.len();
+        let (touches, watched, own_touches) = match is_hint {
+            true => (&self.touches, self.watched.as_slice(), self.touches.len()),
+            false => {
+                self.complete_touches(&intent);
+                (&self.performed.touches, [].as_slice(), own_touches)
+            }
+        };
         self.past.push(NewEvent {
             thread,
             intent,
@@ -376,13 +380,9 @@ impl<P: Program> Run<P> {
             is_forced,
             repeats,
             location,
-            touches: &self.touches,
+            touches,
             own_touches,
-            watched: if self.touches.is_empty() {
-                &[]
-            } else {
-                &self.watched
-            },
+            watched: if touches.is_empty() { &[] } else { watched },
             spawned: match self.performed.joined.is_empty() {
                 true => &self.performed.spawned,
                 false => &[],
@@ -397,16 +397,14 @@ impl<P: Program> Run<P> {
         result.map_err(Fault::Program)
     }
 
-    /// Takes over what was touched, and adds what the operation is taken to touch.
+    /// Adds what the operation is taken to touch to what it has touched.
     #[inline]
-    fn complete_touches(&mut self, intent: Intent) {
-        // What was there has served its purpose. Swapped, not copied: both keep their memory.
-        std::mem::swap(&mut self.touches, &mut self.performed.touches);
-        if let Some(partners) = &mut self.partners
-            && Partners::may_be_of(intent)
+    fn complete_touches(&mut self, intent: &Intent) {
+        if Partners::may_be_of(intent)
+            && let Some(partners) = &mut self.partners
         {
-            let program = &self.program;
-            partners.complete(intent, &mut self.touches, |object| program.state(object));
+            let (program, touches) = (&self.program, &mut self.performed.touches);
+            partners.complete(*intent, touches, |object| program.state(object));
         }
     }
 
@@ -435,7 +433,7 @@ impl<P: Program> Run<P> {
     fn may_join_or_be_joined(&self, thread: ThreadId) -> bool {
         match self.program.standing(thread) {
             Standing::Before { intent, .. } => matches!(intent, Intent::Join(_)),
-            Standing::Ended => !self.joining.is_empty(),
+            Standing::Ended => self.joining.iter().any(|&(_, ended)| ended == thread),
             Standing::Absent => false,
         }
     }
@@ -451,22 +449,15 @@ impl<P: Program> Run<P> {
                 } => {
                     if self.program.standing(ended) == Standing::Ended {
                         self.join(moved, ended, is_new)?;
-                    } else if !self.joining.contains(&moved) {
-                        self.joining.push(moved);
+                    } else if !self.joining.contains(&(moved, ended)) {
+                        self.joining.push((moved, ended));
                     }
                 }
                 Standing::Ended => {
-                    let mut at = 0;
-                    while at < self.joining.len() {
-                        let thread = self.joining[at];
-                        let standing = self.program.standing(thread);
-                        if matches!(standing, Standing::Before { intent, .. } if intent == Intent::Join(moved))
-                        {
-                            self.joining.swap_remove(at);
-                            self.join(thread, moved, is_new)?;
-                        } else {
-                            at += 1;
-                        }
+                    let waits_for_it = |&(_, ended): &(ThreadId, ThreadId)| ended == moved;
+                    while let Some(at) = self.joining.iter().position(waits_for_it) {
+                        let (thread, _) = self.joining.swap_remove(at);
+                        self.join(thread, moved, is_new)?;
                     }
                 }
                 _ => {}
@@ -530,23 +521,17 @@ impl<P: Program> Run<P> {
     /// Repeats an event of the past, which must turn out the same.
     fn repeat(&mut self, position: u32) -> Result<(), Fault<P::Error>> {
         let event = self.past.event(position);
-        let (thread, outcome, expected) = (event.thread, event.outcome, event.intent);
+        let (thread, outcome) = (event.thread, event.outcome);
         let standing = self.program.standing(thread);
-        let is_same = match standing {
-            Standing::Before { intent, .. } => is_same_intent(intent, expected),
+        let is_same = match &standing {
+            Standing::Before { intent, .. } => is_same_intent(intent, &event.intent),
             _ => false,
         };
-        let diverged = |program: &P| Fault::NonDeterminism {
-            thread,
-            step: position as usize + 1,
-            expected,
-            found: standing,
-            location: program.location(thread),
-        };
         if !is_same {
-            return Err(diverged(&self.program));
+            return Err(self.turned_out_otherwise(position, standing));
         }
-        if expected == Intent::Hint {
+        let is_hint = event.intent.is_hint();
+        if is_hint {
             for link in self.past.links_mut(position) {
                 let state = self.program.state(link.touch.object);
                 link.touch.before = state;
@@ -557,28 +542,46 @@ impl<P: Program> Run<P> {
         self.program
             .step(thread, outcome, &mut self.performed)
             .map_err(Fault::Program)?;
-        if expected == Intent::Hint {
-            return self.join_after(thread, false).map_err(Fault::Program);
+        if !is_hint && !self.repeats_touches(position) {
+            return Err(self.turned_out_otherwise(position, standing));
         }
-        self.complete_touches(expected);
+        self.join_after(thread, false).map_err(Fault::Program)
+    }
+
+    /// Whether what was touched is what the event of the past touched. Takes over the states.
+    #[inline]
+    fn repeats_touches(&mut self, position: u32) -> bool {
+        let intent = self.past.event(position).intent;
+        self.complete_touches(&intent);
+        let touches = &self.performed.touches;
         let links = self.past.links_mut(position);
-        let mut is_same = self.touches.len() == links.len();
-        for (touch, link) in self.touches.iter().zip(links.iter_mut()) {
+        let mut is_same = touches.len() == links.len();
+        for (touch, link) in touches.iter().zip(links) {
             is_same &= touch.object == link.touch.object && touch.kind == link.touch.kind;
             // Values may differ from execution to execution: pointers do.
             link.touch = *touch;
         }
-        if !is_same {
-            return Err(diverged(&self.program));
+        is_same
+    }
+
+    /// The fault of an event that is not repeated.
+    #[cold]
+    fn turned_out_otherwise(&self, position: u32, found: Standing) -> Fault<P::Error> {
+        let event = self.past.event(position);
+        Fault::NonDeterminism {
+            thread: event.thread,
+            step: position as usize + 1,
+            expected: event.intent,
+            found,
+            location: self.program.location(event.thread),
         }
-        self.join_after(thread, false).map_err(Fault::Program)
     }
 
     /// The fault of a thread that is not about to do what it was about to do in another execution
     /// that began in the same way.
     pub(crate) fn diverges(&self, thread: ThreadId, expected: Intent) -> Option<Fault<P::Error>> {
         let is_same = match self.program.standing(thread) {
-            Standing::Before { intent, .. } => is_same_intent(intent, expected),
+            Standing::Before { intent, .. } => is_same_intent(&intent, &expected),
             _ => false,
         };
         (!is_same).then(|| self.divergence(thread, expected))
@@ -609,7 +612,8 @@ pub(crate) fn schedule_of(past: &Past) -> Schedule {
 }
 
 /// Whether two intents are the same but for the numbers in their conditions, which may be pointers.
-fn is_same_intent(a: Intent, b: Intent) -> bool {
+#[inline]
+fn is_same_intent(a: &Intent, b: &Intent) -> bool {
     match (a, b) {
         (
             Intent::Access {
@@ -624,7 +628,7 @@ fn is_same_intent(a: Intent, b: Intent) -> bool {
             },
         ) => {
             object == other_object
-                && std::mem::discriminant(&effect) == std::mem::discriminant(&other_effect)
+                && std::mem::discriminant(effect) == std::mem::discriminant(other_effect)
                 && awaits.is_some() == other_awaits.is_some()
         }
         _ => a == b,
