@@ -94,6 +94,8 @@ enum Choice {
     AllAsleep,
     /// No thread can go on.
     Nothing,
+    /// All threads have ended.
+    Complete,
 }
 
 impl<P: Program> Optimal<P> {
@@ -279,6 +281,7 @@ impl<P: Program> Optimal<P> {
                     (self.run.perform(turn), subtree)
                 }
                 Choice::AllAsleep => return End::Known,
+                Choice::Complete => return End::Complete,
                 Choice::Nothing => match self.run.force() {
                     Some(result) => (result, NONE),
                     None => return self.run.end_of_blocked(),
@@ -464,12 +467,17 @@ impl<P: Program> Optimal<P> {
             return Choice::AllAsleep;
         }
         // A thread goes on as long as it can: that makes for executions that are easy to read.
+        let mut is_complete = true;
         let last = self.last_thread;
         let others = self.run.threads().filter(|&thread| Some(thread) != last);
         for thread in last.into_iter().chain(others) {
-            let Some(outcomes) = self.run.ready(thread) else {
+            let Standing::Before { intent, outcomes } = self.run.standing(thread) else {
                 continue;
             };
+            is_complete = false;
+            if !self.run.is_ready(thread, &intent) {
+                continue;
+            }
             match (0..outcomes).find(|&outcome| !is_asleep(thread, outcome)) {
                 Some(outcome) => return Choice::Step(Turn { thread, outcome }, NONE),
                 None => is_any_asleep = true,
@@ -477,6 +485,8 @@ impl<P: Program> Optimal<P> {
         }
         if is_any_asleep {
             Choice::AllAsleep
+        } else if is_complete {
+            Choice::Complete
         } else {
             Choice::Nothing
         }
@@ -614,18 +624,18 @@ impl<P: Program> Optimal<P> {
                 self.run.past.pop();
                 continue;
             }
-            let footprint = self.run.past.footprint(depth as u32);
-            let event = self.run.past.pop();
+            let event = self.run.past.event(depth as u32);
+            let (thread, outcomes) = (event.thread, event.outcomes);
             let sleeper = Sleeper {
-                thread: event.thread,
+                thread,
                 outcome: event.outcome,
-                footprint,
+                footprint: self.run.past.footprint(depth as u32),
                 intent: Some(event.intent),
                 is_firm: true,
             };
+            self.run.past.pop();
             self.sleep.add(&mut node.sleep, sleeper);
-            if event.outcomes > 1 {
-                let (thread, outcomes) = (event.thread, event.outcomes);
+            if outcomes > 1 {
                 let (forest, tree) = (&mut self.forest, &mut node.tree);
                 let asleep = self.sleep.of(node.sleep);
                 plan_other_outcomes(forest, tree, asleep, thread, outcomes);

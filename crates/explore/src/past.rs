@@ -78,6 +78,8 @@ pub(crate) struct Event {
     first_race: u32,
     /// Where the threads that it made begin, in `births`.
     births: u32,
+    /// Whether with it a thread began to wait for the end of others, joined some or made some.
+    pub(crate) moves_joins: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -323,7 +325,8 @@ impl Past {
     }
 
     /// Adds the next event and finds its races.
-    #[inline]
+    // Called from one place, where it is known what there is of all this.
+    #[inline(always)]
     pub(crate) fn push(&mut self, new: NewEvent<'_>) {
         self.admit(new.thread, new.spawned);
         let position = self.events.len() as u32;
@@ -384,6 +387,7 @@ impl Past {
             objects,
             first_race,
             births,
+            moves_joins: false,
         });
     }
 
@@ -443,10 +447,16 @@ impl Past {
         }
     }
 
+    /// The last event moves joins.
+    pub(crate) fn note_moved_joins(&mut self) {
+        let event = self.events.last_mut().expect("there is an event");
+        event.moves_joins = true;
+    }
+
     /// Takes back the last event.
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Event {
-        let event = self.events.pop().expect("there is an event to take back");
+    pub(crate) fn pop(&mut self) {
+        let position = self.events.len() - 1;
+        let event = &self.events[position];
         let (first_link, _) = event.links;
         while self.links.len() > first_link as usize {
             let link = self.links.pop().expect("it is longer");
@@ -457,7 +467,7 @@ impl Past {
             };
         }
         self.races.truncate(event.first_race as usize);
-        while let Some(join) = self.joins.pop_if(|j| j.events > self.events.len() as u32) {
+        while let Some(join) = self.joins.pop_if(|j| j.events > position as u32) {
             self.known[join.by.index()] = join.known;
         }
         while self.births.len() > event.births as usize {
@@ -468,7 +478,7 @@ impl Past {
         self.clocks.truncate(event.row as usize * self.width);
         self.last_of_thread[event.thread.index()] = event.previous;
         self.known[event.thread.index()] = event.known;
-        event
+        self.events.truncate(position);
     }
 
     /// Takes back everything.
@@ -502,6 +512,7 @@ impl Past {
     }
 
     /// Merges in the events on which a touch of an object depends, unless they are known.
+    #[inline]
     fn flow_in(&mut self, touch: &Touch) {
         let end = self.object(touch.object);
         let mut link = match touch.kind {

@@ -67,6 +67,8 @@ pub(crate) struct Run<P: Program> {
     moved: Vec<ThreadId>,
     /// Threads that wait for the end of another, each with that one.
     joining: Vec<(ThreadId, ThreadId)>,
+    /// Threads that stand before a join or have ended when an execution begins.
+    first_moved: Vec<ThreadId>,
     /// How often the hinting thread has found nothing changed, with this time.
     repeats: u32,
     is_running: bool,
@@ -94,6 +96,7 @@ impl<P: Program> Run<P> {
             watched: Vec::new(),
             moved: Vec::new(),
             joining: Vec::new(),
+            first_moved: Vec::new(),
             repeats: 0,
             is_running: false,
         }
@@ -107,10 +110,19 @@ impl<P: Program> Run<P> {
         self.program
             .start(&mut self.performed)
             .map_err(Fault::Program)?;
-        self.moved.clear();
         self.joining.clear();
-        let threads = self.threads();
-        self.moved.extend(threads);
+        if !self.watch.has_begun() {
+            // The same in all executions.
+            self.first_moved.clear();
+            let threads = self.threads();
+            let moved = threads.filter(|&thread| match self.program.standing(thread) {
+                Standing::Before { intent, .. } => matches!(intent, Intent::Join(_)),
+                Standing::Ended => true,
+                Standing::Absent => false,
+            });
+            self.first_moved.extend(moved);
+        }
+        self.moved.clone_from(&self.first_moved);
         self.join_ended(false).map_err(Fault::Program)?;
         if !self.watch.has_begun() {
             self.feed_watch()?;
@@ -173,7 +185,13 @@ impl<P: Program> Run<P> {
         let Standing::Before { intent, outcomes } = self.program.standing(thread) else {
             return None;
         };
-        let is_ready = match intent {
+        self.is_ready(thread, &intent).then_some(outcomes)
+    }
+
+    /// Whether a thread that stands before this can go on.
+    #[inline]
+    pub(crate) fn is_ready(&mut self, thread: ThreadId, intent: &Intent) -> bool {
+        match *intent {
             Intent::Local => true,
             Intent::Access { object, awaits, .. } => {
                 awaits.is_none_or(|condition| condition.holds(self.program.state(object)))
@@ -183,8 +201,7 @@ impl<P: Program> Run<P> {
                 Hint::Passes => true,
                 Hint::Waits { has_changed } => has_changed,
             },
-        };
-        is_ready.then_some(outcomes)
+        }
     }
 
     /// The threads that have not ended.
@@ -424,6 +441,9 @@ impl<P: Program> Run<P> {
         if self.performed.spawned.is_empty() && !self.may_join_or_be_joined(thread) {
             return Ok(());
         }
+        if is_new {
+            self.past.note_moved_joins();
+        }
         self.moved.push(thread);
         self.moved.extend_from_slice(&self.performed.spawned);
         self.join_ended(is_new)
@@ -530,7 +550,7 @@ impl<P: Program> Run<P> {
         if !is_same {
             return Err(self.turned_out_otherwise(position, standing));
         }
-        let is_hint = event.intent.is_hint();
+        let (is_hint, moves_joins) = (event.intent.is_hint(), event.moves_joins);
         if is_hint {
             for link in self.past.links_mut(position) {
                 let state = self.program.state(link.touch.object);
@@ -545,7 +565,10 @@ impl<P: Program> Run<P> {
         if !is_hint && !self.repeats_touches(position) {
             return Err(self.turned_out_otherwise(position, standing));
         }
-        self.join_after(thread, false).map_err(Fault::Program)
+        match moves_joins {
+            true => self.join_after(thread, false).map_err(Fault::Program),
+            false => Ok(()),
+        }
     }
 
     /// Whether what was touched is what the event of the past touched. Takes over the states.

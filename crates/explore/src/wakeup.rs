@@ -201,24 +201,31 @@ impl Reversal {
     }
 
     /// Whether the step at `place` can come first: nothing in front of it happens before it.
+    #[inline]
     fn is_initial(&self, past: &Past, place: usize) -> bool {
         let (in_front, step) = (&self.steps[..place], self.steps[place]);
-        if step.position != REVERSED {
-            let row = past.clock(step.position);
-            let is_before = |front: &Step| match front.position {
-                REVERSED => {
-                    step.thread == front.thread || past.depends(step.position, &self.footprint)
-                }
-                _ => row[front.thread.index()] >= front.index,
-            };
-            return !in_front.iter().any(is_before);
+        if in_front.is_empty() {
+            return true;
         }
+        if step.position == REVERSED {
+            return self.is_reversed_initial(past, in_front, step.thread);
+        }
+        let row = past.clock(step.position);
+        let is_before = |front: &Step| match front.position {
+            REVERSED => step.thread == front.thread || past.depends(step.position, &self.footprint),
+            _ => row[front.thread.index()] >= front.index,
+        };
+        !in_front.iter().any(is_before)
+    }
+
+    /// Whether the reversed event, which is this thread's, can come first.
+    fn is_reversed_initial(&self, past: &Past, in_front: &[Step], thread: ThreadId) -> bool {
         let later = self.later;
         let is_before = |front: &Step| {
-            front.thread == step.thread
+            front.thread == thread
                 || match (later as usize) < past.len() {
                     true => past.is_known_before(front.position, later),
-                    false => past.precedes_end_of(front.position, step.thread),
+                    false => past.precedes_end_of(front.position, thread),
                 }
                 || past.depends(front.position, &self.footprint)
         };
