@@ -38,7 +38,7 @@ use crate::program::{Effect, Intent, Program, Standing, TouchKind};
 use crate::run::{End, Run};
 use crate::schedule::Turn;
 use crate::sleep::{Sleep, SleepSet};
-use crate::wakeup::{Forest, Insertion, LaterEvent, Reversal, Sleeper};
+use crate::wakeup::{Branch, Forest, Insertion, LaterEvent, Reversal, Sleeper};
 
 /// A state of the program on the way to the end of the execution.
 struct Node {
@@ -298,10 +298,17 @@ impl<P: Program> Optimal<P> {
 
     /// What was planned was seen in another execution. If the thread is not about to do that, the
     /// program is not deterministic.
+    #[inline]
     fn divergence(&self, depth: usize) -> Option<Fault<P::Error>> {
         let tree = self.nodes[depth].tree;
-        let (object, kind) = self.forest.first_footprint(tree)?.touches().next()?;
-        let thread = self.forest.branch(tree).thread;
+        if tree == NONE {
+            return None;
+        }
+        let Branch {
+            thread, footprint, ..
+        } = self.forest.branch(tree);
+        let (object, kind) = footprint.touches().next()?;
+        let thread = *thread;
         match self.run.standing(thread) {
             Standing::Before {
                 intent:

@@ -319,6 +319,7 @@ impl Past {
         self.width = width;
     }
 
+    #[inline]
     fn object(&self, object: Address) -> ObjectEnd {
         let end = self.objects.get(object.index());
         end.copied().unwrap_or(UNTOUCHED)
@@ -356,7 +357,10 @@ impl Past {
             }
         }
         for touch in new.touches {
-            self.flow_in(touch);
+            let link = self.last_link(touch.object, touch.kind);
+            if link != NONE {
+                self.flow_in(touch, link);
+            }
         }
         let mut objects = 0;
         for &touch in new.touches {
@@ -511,15 +515,21 @@ impl Past {
         }
     }
 
-    /// Merges in the events on which a touch of an object depends, unless they are known.
+    /// The last link on an object on which a touch of this kind may depend.
     #[inline]
-    fn flow_in(&mut self, touch: &Touch) {
-        let end = self.object(touch.object);
-        let mut link = match touch.kind {
+    fn last_link(&self, object: Address, kind: TouchKind) -> u32 {
+        let end = self.object(object);
+        match kind {
             // A read depends on updates and writes only, and mostly there are no updates.
             TouchKind::Read if end.last_update == NONE => end.last_write,
             _ => end.last,
-        };
+        }
+    }
+
+    /// Merges in the events on which a touch of an object depends, unless they are known. They have this link and
+    /// ones before it.
+    fn flow_in(&mut self, touch: &Touch, last: u32) {
+        let mut link = last;
         while link != NONE {
             let Link {
                 touch: earlier,
@@ -545,7 +555,8 @@ impl Past {
 /// Finding races.
 impl Past {
     /// Finds the races of an operation that comes next, or of one that is blocked at the end, and adds them.
-    #[inline]
+    // Mostly there is one object, and nothing to find on it.
+    #[inline(always)]
     fn find_races(&mut self, thread: ThreadId, intent: &Intent, touches: &[Touch]) {
         let first = self.races.len();
         match *intent {
@@ -553,8 +564,11 @@ impl Past {
             Intent::Hint => self.find_races_of_hint(thread, touches),
             Intent::Access { awaits, object, .. } => {
                 for touch in touches {
-                    let awaits = awaits.filter(|_| touch.object == object);
-                    self.find_races_on(thread, touch.object, touch.kind, awaits);
+                    let link = self.last_link(touch.object, touch.kind);
+                    if link != NONE {
+                        let awaits = awaits.filter(|_| touch.object == object);
+                        self.find_races_on(thread, touch.kind, awaits, link);
+                    }
                 }
             }
         }
@@ -599,19 +613,16 @@ impl Past {
         });
     }
 
-    /// The events on one object that the operation may be in a race with, latest first.
+    /// The events on one object that the operation may be in a race with, latest first. They have this link and
+    /// ones before it.
     fn find_races_on(
         &mut self,
         thread: ThreadId,
-        object: Address,
         kind: TouchKind,
         awaits: Option<Condition>,
+        last: u32,
     ) {
-        let end = self.object(object);
-        let mut link = match kind {
-            TouchKind::Read if end.last_update == NONE => end.last_write,
-            _ => end.last,
-        };
+        let mut link = last;
         // What comes after the last write. If anything there is dependent, the last write is
         // ordered before the operation by way of it.
         let mut is_write_ordered = false;

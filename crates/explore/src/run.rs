@@ -385,7 +385,9 @@ impl<P: Program> Run<P> {
         let (touches, watched, own_touches) = match is_hint {
             true => (&self.touches, self.watched.as_slice(), self.touches.len()),
             false => {
-                self.complete_touches(&intent);
+                if Partners::may_be_of(&intent) {
+                    self.add_partners(intent);
+                }
                 (&self.performed.touches, [].as_slice(), own_touches)
             }
         };
@@ -409,19 +411,16 @@ impl<P: Program> Run<P> {
             self.note_joins(thread, 0);
         }
         self.steps += 1;
-        let result = result.and_then(|()| self.join_after(thread, true));
+        let result = result.and_then(|()| self.join_after(thread));
         self.feed_watch()?;
         result.map_err(Fault::Program)
     }
 
     /// Adds what the operation is taken to touch to what it has touched.
-    #[inline]
-    fn complete_touches(&mut self, intent: &Intent) {
-        if Partners::may_be_of(intent)
-            && let Some(partners) = &mut self.partners
-        {
+    fn add_partners(&mut self, intent: Intent) {
+        if let Some(partners) = &mut self.partners {
             let (program, touches) = (&self.program, &mut self.performed.touches);
-            partners.complete(*intent, touches, |object| program.state(object));
+            partners.complete(intent, touches, |object| program.state(object));
         }
     }
 
@@ -435,15 +434,18 @@ impl<P: Program> Run<P> {
         self.partners.as_mut().is_some_and(Partners::take_news)
     }
 
-    /// Lets threads join those that have ended with the step of this one.
+    /// Lets threads join those that have ended with the step of this one, if there may be any.
     #[inline]
-    fn join_after(&mut self, thread: ThreadId, is_new: bool) -> Result<(), P::Error> {
+    fn join_after(&mut self, thread: ThreadId) -> Result<(), P::Error> {
         if self.performed.spawned.is_empty() && !self.may_join_or_be_joined(thread) {
             return Ok(());
         }
-        if is_new {
-            self.past.note_moved_joins();
-        }
+        self.past.note_moved_joins();
+        self.move_joins(thread, true)
+    }
+
+    /// Lets threads join those that have ended with the step of this one.
+    fn move_joins(&mut self, thread: ThreadId, is_new: bool) -> Result<(), P::Error> {
         self.moved.push(thread);
         self.moved.extend_from_slice(&self.performed.spawned);
         self.join_ended(is_new)
@@ -566,7 +568,7 @@ impl<P: Program> Run<P> {
             return Err(self.turned_out_otherwise(position, standing));
         }
         match moves_joins {
-            true => self.join_after(thread, false).map_err(Fault::Program),
+            true => self.move_joins(thread, false).map_err(Fault::Program),
             false => Ok(()),
         }
     }
@@ -574,8 +576,11 @@ impl<P: Program> Run<P> {
     /// Whether what was touched is what the event of the past touched. Takes over the states.
     #[inline]
     fn repeats_touches(&mut self, position: u32) -> bool {
-        let intent = self.past.event(position).intent;
-        self.complete_touches(&intent);
+        let intent = &self.past.event(position).intent;
+        if Partners::may_be_of(intent) {
+            let intent = *intent;
+            self.add_partners(intent);
+        }
         let touches = &self.performed.touches;
         let links = self.past.links_mut(position);
         let mut is_same = touches.len() == links.len();

@@ -359,6 +359,7 @@ impl Forest {
         &self.branches[number as usize]
     }
 
+    #[inline]
     pub(crate) fn add(&mut self, thread: ThreadId, outcome: u32, footprint: Footprint) -> u32 {
         let branch = Branch {
             thread,
@@ -378,11 +379,6 @@ impl Forest {
                 number
             }
         }
-    }
-
-    /// What the first step of a tree is expected to touch.
-    pub(crate) fn first_footprint(&self, tree: u32) -> Option<&Footprint> {
-        (tree != NONE).then(|| &self.branches[tree as usize].footprint)
     }
 
     /// Takes the first branch off a tree: its step and its subtree.

@@ -168,10 +168,11 @@ impl Watch {
 
     /// Adds the accesses of one event (or those before the first). Calls `found` for each
     /// violation, with the accesses up to it.
+    #[inline]
     pub(crate) fn add(
         &mut self,
         accesses: &[Access],
-        mut found: impl FnMut(&Violation, &[Access]),
+        found: impl FnMut(&Violation, &[Access]),
     ) -> Result<(), OutOfMemoryLimit> {
         self.accesses.extend_from_slice(accesses);
         self.ends.push(self.accesses.len() as u32);
@@ -182,6 +183,15 @@ impl Watch {
         if !self.passing.has_any() {
             return Ok(());
         }
+        self.feed(found)
+    }
+
+    /// Feeds the monitor.
+    #[inline(never)]
+    fn feed(
+        &mut self,
+        mut found: impl FnMut(&Violation, &[Access]),
+    ) -> Result<(), OutOfMemoryLimit> {
         let (ends, all) = (&self.ends, &self.accesses);
         let shown = std::mem::replace(&mut self.shown, all.len());
         let found = |at: usize, violation: Violation| {
