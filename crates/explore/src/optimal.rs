@@ -156,9 +156,7 @@ impl<P: Program> Optimal<P> {
             (event.thread, event.outcome) == (turn.thread, turn.outcome)
         });
         let same = same.count();
-        while self.run.past.len() > same {
-            self.run.past.pop();
-        }
+        self.run.past.cut(same);
         // The nodes on the way are shared; and what is left here of an execution that failed is not needed.
         for node in &mut self.nodes {
             self.forest.cut(node.tree);
@@ -477,18 +475,20 @@ impl<P: Program> Optimal<P> {
         let mut is_complete = true;
         let last = self.last_thread;
         let others = self.run.threads().filter(|&thread| Some(thread) != last);
-        for thread in last.into_iter().chain(others) {
+        let found = last.into_iter().chain(others).find_map(|thread| {
             let Standing::Before { intent, outcomes } = self.run.standing(thread) else {
-                continue;
+                return None;
             };
             is_complete = false;
             if !self.run.is_ready(thread, &intent) {
-                continue;
+                return None;
             }
-            match (0..outcomes).find(|&outcome| !is_asleep(thread, outcome)) {
-                Some(outcome) => return Choice::Step(Turn { thread, outcome }, NONE),
-                None => is_any_asleep = true,
-            }
+            let outcome = (0..outcomes).find(|&outcome| !is_asleep(thread, outcome));
+            is_any_asleep |= outcome.is_none();
+            outcome.map(|outcome| Turn { thread, outcome })
+        });
+        if let Some(turn) = found {
+            return Choice::Step(turn, NONE);
         }
         if is_any_asleep {
             Choice::AllAsleep
@@ -619,39 +619,38 @@ impl<P: Program> Optimal<P> {
     /// Takes back the execution to the last node from which something is left to explore. False
     /// if there is none.
     fn backtrack(&mut self) -> bool {
-        while self.run.past.len() > self.shared.len() {
-            let depth = self.run.past.len() - 1;
-            self.forest.cut(self.nodes[depth + 1].tree);
-            self.nodes[depth + 1].tree = NONE;
-            let node = &mut self.nodes[depth];
+        let past = &self.run.past;
+        let mut length = past.len();
+        let mut is_any_left = false;
+        while length > self.shared.len() && !is_any_left {
+            self.forest.cut(self.nodes[length].tree);
+            self.nodes[length].tree = NONE;
+            length -= 1;
+            let node = &mut self.nodes[length];
             node.done += 1;
-            let is_explored = node.tree == NONE && self.run.past.event(depth as u32).outcomes <= 1;
-            if is_explored {
-                // Nobody will ask what is asleep there.
-                self.run.past.pop();
+            let event = past.event(length as u32);
+            let (thread, outcomes) = (event.thread, event.outcomes);
+            if node.tree == NONE && outcomes <= 1 {
+                // It is explored, and nobody will ask what is asleep there.
                 continue;
             }
-            let event = self.run.past.event(depth as u32);
-            let (thread, outcomes) = (event.thread, event.outcomes);
             let sleeper = Sleeper {
                 thread,
                 outcome: event.outcome,
-                footprint: self.run.past.footprint(depth as u32),
+                footprint: past.footprint(length as u32),
                 intent: Some(event.intent),
                 is_firm: true,
             };
-            self.run.past.pop();
             self.sleep.add(&mut node.sleep, sleeper);
             if outcomes > 1 {
                 let (forest, tree) = (&mut self.forest, &mut node.tree);
                 let asleep = self.sleep.of(node.sleep);
                 plan_other_outcomes(forest, tree, asleep, thread, outcomes);
             }
-            if node.tree != NONE {
-                return true;
-            }
+            is_any_left = node.tree != NONE;
         }
-        false
+        self.run.past.cut(length);
+        is_any_left
     }
 
     /// Shares nodes with a worker that has nothing to do: those down to the first from which

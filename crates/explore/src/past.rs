@@ -108,7 +108,7 @@ struct JoinedThread {
 /// What is pushed: one performed operation.
 pub(crate) struct NewEvent<'a> {
     pub(crate) thread: ThreadId,
-    pub(crate) intent: Intent,
+    pub(crate) intent: &'a Intent,
     pub(crate) outcome: u32,
     pub(crate) outcomes: u32,
     pub(crate) is_forced: bool,
@@ -222,7 +222,8 @@ impl Past {
     pub(crate) fn happens_after(&self, earlier: u32) -> impl Fn(&Event) -> bool + '_ {
         let earlier = &self.events[earlier as usize];
         let (thread, index) = (earlier.thread.index(), earlier.index);
-        move |event| self.clocks[event.row as usize * self.width + thread] >= index
+        let (clocks, width) = (self.clocks.as_slice(), self.width);
+        move |event| clocks[event.row as usize * width + thread] >= index
     }
 
     #[inline]
@@ -269,13 +270,22 @@ impl Past {
 
     #[inline]
     pub(crate) fn footprint(&self, position: u32) -> Footprint {
-        let mut footprint = Footprint::empty(self.events[position as usize].is_forced);
+        let mut footprint = Footprint::empty(false);
+        self.copy_footprint(position, &mut footprint);
+        footprint
+    }
+
+    /// Makes this the footprint of an event.
+    #[inline]
+    pub(crate) fn copy_footprint(&self, position: u32, footprint: &mut Footprint) {
+        let event = &self.events[position as usize];
+        footprint.clear();
         for link in self.links(position) {
             footprint.push(link.touch.object, link.touch.kind);
         }
+        footprint.is_barrier = event.is_forced;
         // What a hint looks at depends on what the thread has read.
-        footprint.is_exact = !self.events[position as usize].intent.is_hint();
-        footprint
+        footprint.is_exact = !event.intent.is_hint();
     }
 
     /// Whether the event depends on an operation with this footprint.
@@ -344,7 +354,7 @@ impl Past {
                 Intent::Hint => new.watched,
                 _ => new.touches,
             };
-            self.find_races(new.thread, &new.intent, touches);
+            self.find_races(new.thread, new.intent, touches);
         }
         // The clock: what its thread knew, then what flows in.
         let (row, known) = (self.rows, self.known_to(new.thread));
@@ -377,7 +387,7 @@ impl Past {
         self.events.push(Event {
             thread: new.thread,
             index,
-            intent: new.intent,
+            intent: *new.intent,
             outcome: new.outcome,
             outcomes: new.outcomes,
             is_forced: new.is_forced,
@@ -459,30 +469,40 @@ impl Past {
 
     /// Takes back the last event.
     pub(crate) fn pop(&mut self) {
-        let position = self.events.len() - 1;
-        let event = &self.events[position];
-        let (first_link, _) = event.links;
-        while self.links.len() > first_link as usize {
-            let link = self.links.pop().expect("it is longer");
-            self.objects[link.touch.object.index()] = ObjectEnd {
-                last: link.previous,
-                last_write: link.previous_write,
-                last_update: link.previous_update,
-            };
+        self.cut(self.events.len() - 1);
+    }
+
+    /// Takes back all events but so many, the last one first.
+    pub(crate) fn cut(&mut self, length: usize) {
+        let Some(first) = self.events.get(length) else {
+            return;
+        };
+        let (row, first_race, (first_link, _)) = (first.row, first.first_race, first.links);
+        for position in (length..self.events.len()).rev() {
+            let event = &self.events[position];
+            let (from, to) = event.links;
+            for link in self.links[from as usize..to as usize].iter().rev() {
+                self.objects[link.touch.object.index()] = ObjectEnd {
+                    last: link.previous,
+                    last_write: link.previous_write,
+                    last_update: link.previous_update,
+                };
+            }
+            while let Some(join) = self.joins.pop_if(|j| j.events > position as u32) {
+                self.known[join.by.index()] = join.known;
+            }
+            while self.births.len() > event.births as usize {
+                let thread = self.births.pop().expect("it is longer");
+                self.known[thread.index()] = NONE;
+            }
+            self.last_of_thread[event.thread.index()] = event.previous;
+            self.known[event.thread.index()] = event.known;
         }
-        self.races.truncate(event.first_race as usize);
-        while let Some(join) = self.joins.pop_if(|j| j.events > position as u32) {
-            self.known[join.by.index()] = join.known;
-        }
-        while self.births.len() > event.births as usize {
-            let thread = self.births.pop().expect("it is longer");
-            self.known[thread.index()] = NONE;
-        }
-        self.rows = event.row;
-        self.clocks.truncate(event.row as usize * self.width);
-        self.last_of_thread[event.thread.index()] = event.previous;
-        self.known[event.thread.index()] = event.known;
-        self.events.truncate(position);
+        self.events.truncate(length);
+        self.links.truncate(first_link as usize);
+        self.races.truncate(first_race as usize);
+        self.rows = row;
+        self.clocks.truncate(row as usize * self.width);
     }
 
     /// Takes back everything.

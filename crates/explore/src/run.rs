@@ -393,7 +393,7 @@ impl<P: Program> Run<P> {
         };
         self.past.push(NewEvent {
             thread,
-            intent,
+            intent: &intent,
             outcome,
             outcomes,
             is_forced,

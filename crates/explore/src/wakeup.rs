@@ -179,8 +179,7 @@ impl Reversal {
             .events()
             .get(positions.start as usize..positions.end as usize);
         // If the later event is blocked at the end, there is none after it.
-        let events = events.unwrap_or_default().iter();
-        for (position, event) in positions.zip(events) {
+        for (position, event) in (positions.start..).zip(events.unwrap_or_default()) {
             if !happens_after(event) {
                 self.objects |= event.objects;
                 self.has_barrier |= event.is_forced;
@@ -359,23 +358,34 @@ impl Forest {
         &self.branches[number as usize]
     }
 
-    #[inline]
     pub(crate) fn add(&mut self, thread: ThreadId, outcome: u32, footprint: Footprint) -> u32 {
-        let branch = Branch {
+        let number = self.add_any();
+        self.branches[number as usize] = Branch {
             thread,
             outcome,
             footprint,
             child: NONE,
             sibling: NONE,
         };
+        number
+    }
+
+    /// Adds a branch of which nothing is known yet.
+    #[inline]
+    fn add_any(&mut self) -> u32 {
         match self.free {
             NONE => {
-                self.branches.push(branch);
+                self.branches.push(Branch {
+                    thread: ThreadId(0),
+                    outcome: 0,
+                    footprint: Footprint::empty(false),
+                    child: NONE,
+                    sibling: NONE,
+                });
                 self.branches.len() as u32 - 1
             }
             number => {
                 self.free = self.branches[number as usize].sibling;
-                self.branches[number as usize] = branch;
                 number
             }
         }
@@ -578,14 +588,15 @@ impl Forest {
     fn add_path(&mut self, past: &Past, reversal: &mut Reversal) -> u32 {
         let mut child = NONE;
         for step in reversal.steps.iter().rev() {
-            let number = match step.position {
-                REVERSED => self.add(step.thread, reversal.outcome, reversal.footprint.clone()),
-                position => {
-                    let event = past.event(position);
-                    self.add(event.thread, event.outcome, past.footprint(position))
-                }
-            };
-            self.branches[number as usize].child = child;
+            let number = self.add_any();
+            let branch = &mut self.branches[number as usize];
+            (branch.child, branch.sibling) = (child, NONE);
+            branch.thread = step.thread;
+            branch.outcome = reversal.outcome_of(past, *step);
+            match step.position {
+                REVERSED => branch.footprint.clone_from(&reversal.footprint),
+                position => past.copy_footprint(position, &mut branch.footprint),
+            }
             child = number;
         }
         child
