@@ -78,6 +78,16 @@ impl Footprint {
         }
     }
 
+    /// Becomes an empty one, which is no barrier.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.inline = [None; 2];
+        self.more.clear();
+        self.objects = 0;
+        self.is_barrier = false;
+        self.is_exact = true;
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, object: Address, kind: TouchKind) {
         self.objects |= bit_of(object);

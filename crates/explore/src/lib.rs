@@ -22,6 +22,7 @@ mod run;
 mod sampled;
 mod schedule;
 mod settings;
+mod sleep;
 mod wakeup;
 mod watch;
 

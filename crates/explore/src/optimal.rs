@@ -37,11 +37,12 @@ use crate::pool::{NodeRef, Plans, Pool, SharedNode, Task};
 use crate::program::{Effect, Intent, Program, Standing, TouchKind};
 use crate::run::{End, Run};
 use crate::schedule::Turn;
-use crate::wakeup::{Forest, Insertion, LaterEvent, Reversal, Sleeper};
+use crate::sleep::{Sleep, SleepSet};
+use crate::wakeup::{Branch, Forest, Insertion, LaterEvent, Reversal, Sleeper};
 
 /// A state of the program on the way to the end of the execution.
 struct Node {
-    sleep: Vec<Sleeper>,
+    sleep: SleepSet,
     /// What is still to be explored from here.
     tree: u32,
     /// How many steps have been explored from here.
@@ -49,7 +50,7 @@ struct Node {
 }
 
 const EMPTY_NODE: Node = Node {
-    sleep: Vec::new(),
+    sleep: SleepSet::EMPTY,
     tree: NONE,
     done: 0,
 };
@@ -57,9 +58,9 @@ const EMPTY_NODE: Node = Node {
 /// The search for one execution of each class, by one worker.
 pub(crate) struct Optimal<P: Program> {
     pub(crate) run: Run<P>,
-    /// One more than there are events; those above are kept for their memory, and those of shared
-    /// nodes are empty.
+    /// One more than there are events, or more. Those of shared nodes are empty.
     nodes: Vec<Node>,
+    sleep: Sleep,
     forest: Forest,
     reversal: Reversal,
     last_thread: Option<ThreadId>,
@@ -93,6 +94,8 @@ enum Choice {
     AllAsleep,
     /// No thread can go on.
     Nothing,
+    /// All threads have ended.
+    Complete,
 }
 
 impl<P: Program> Optimal<P> {
@@ -102,8 +105,9 @@ impl<P: Program> Optimal<P> {
         Optimal {
             run,
             nodes: vec![EMPTY_NODE],
+            sleep: Sleep::default(),
             forest: Forest::new(),
-            reversal: Reversal::default(),
+            reversal: Reversal::new(),
             last_thread: None,
             has_begun_again: false,
             pool,
@@ -152,15 +156,13 @@ impl<P: Program> Optimal<P> {
             (event.thread, event.outcome) == (turn.thread, turn.outcome)
         });
         let same = same.count();
-        while self.run.past.len() > same {
-            self.run.past.pop();
-        }
+        self.run.past.cut(same);
         // The nodes on the way are shared; and what is left here of an execution that failed is not needed.
         for node in &mut self.nodes {
-            self.forest.cut(std::mem::replace(&mut node.tree, NONE));
-            node.done = 0;
-            node.sleep.clear();
+            self.forest.cut(node.tree);
+            *node = EMPTY_NODE;
         }
+        self.sleep.clear();
     }
 
     /// This worker's part of the tree is explored.
@@ -212,6 +214,7 @@ impl<P: Program> Optimal<P> {
         self.run.clear();
         self.run.findings.recount();
         self.nodes = vec![EMPTY_NODE];
+        self.sleep.clear();
         self.forest = Forest::new();
         self.last_thread = None;
         (self.weight, self.explored) = (1.0, 0.0);
@@ -256,7 +259,7 @@ impl<P: Program> Optimal<P> {
         }
         self.last_thread = self.run.past.events().last().map(|event| event.thread);
         // Threads that are asleep have not moved since: they must stand where they stood.
-        for sleeper in &self.nodes[self.run.past.len()].sleep {
+        for sleeper in self.sleep.of(self.nodes[self.run.past.len()].sleep) {
             let expected = sleeper.intent.filter(|_| !sleeper.footprint.is_barrier);
             if let Some(fault) = expected.and_then(|i| self.run.diverges(sleeper.thread, i)) {
                 return End::Fault(fault);
@@ -276,6 +279,7 @@ impl<P: Program> Optimal<P> {
                     (self.run.perform(turn), subtree)
                 }
                 Choice::AllAsleep => return End::Known,
+                Choice::Complete => return End::Complete,
                 Choice::Nothing => match self.run.force() {
                     Some(result) => (result, NONE),
                     None => return self.run.end_of_blocked(),
@@ -292,10 +296,17 @@ impl<P: Program> Optimal<P> {
 
     /// What was planned was seen in another execution. If the thread is not about to do that, the
     /// program is not deterministic.
+    #[inline]
     fn divergence(&self, depth: usize) -> Option<Fault<P::Error>> {
         let tree = self.nodes[depth].tree;
-        let (object, kind) = self.forest.first_footprint(tree)?.touches().next()?;
-        let thread = self.forest.branch(tree).thread;
+        if tree == NONE {
+            return None;
+        }
+        let Branch {
+            thread, footprint, ..
+        } = self.forest.branch(tree);
+        let (object, kind) = footprint.touches().next()?;
+        let thread = *thread;
         match self.run.standing(thread) {
             Standing::Before {
                 intent:
@@ -363,7 +374,7 @@ impl<P: Program> Optimal<P> {
         self.weight = plans.weight;
         let own = &mut self.nodes[depth];
         let (sleep, tree) = plans.take_back();
-        own.sleep = sleep;
+        own.sleep = self.sleep.put(&sleep);
         own.tree = self.forest.copy(&plans.forest, tree);
     }
 
@@ -398,7 +409,7 @@ impl<P: Program> Optimal<P> {
         }
         let weight = plans.weight / f64::from(left);
         plans.weight -= weight;
-        self.nodes[depth].sleep.clone_from(&plans.sleep);
+        self.nodes[depth].sleep = self.sleep.put(&plans.sleep);
         plans.sleep.push(Sleeper {
             thread: turn.thread,
             outcome: turn.outcome,
@@ -407,7 +418,7 @@ impl<P: Program> Optimal<P> {
             is_firm: false,
         });
         self.descend(depth, NONE);
-        self.nodes[depth].sleep.clear();
+        self.nodes[depth].sleep = SleepSet::EMPTY;
         let next = &mut self.nodes[depth + 1];
         let mut child = None;
         if subtree == NONE || next.sleep.is_empty() || result.is_err() {
@@ -417,8 +428,8 @@ impl<P: Program> Optimal<P> {
         } else {
             let mut forest = Forest::new();
             let tree = forest.copy(&plans.forest, subtree);
-            let mut sleep = std::mem::take(&mut next.sleep);
-            sleep.shrink_to_fit();
+            let sleep = self.sleep.to_vec(next.sleep);
+            next.sleep = SleepSet::EMPTY;
             let inherited = sleep.len();
             let mut below = Plans::new(sleep, inherited, forest, tree, weight);
             below.is_busy = true;
@@ -433,17 +444,17 @@ impl<P: Program> Optimal<P> {
         }
         if outcomes > 1 {
             let (forest, tree) = (&mut plans.forest, &mut plans.tree);
-            plan_other_outcomes(forest, tree, &plans.sleep, turn.thread, outcomes);
+            plan_other_outcomes(forest, tree, plans.sleep.iter(), turn.thread, outcomes);
         }
         (result.err().map(End::Fault), child)
     }
 
     fn choose(&mut self, depth: usize) -> Choice {
         let node = &mut self.nodes[depth];
-        let sleep = &node.sleep;
+        let asleep = self.sleep.of(node.sleep);
         let is_asleep = |thread, outcome| {
-            let same = |s: &Sleeper| s.thread == thread && s.outcome == outcome;
-            sleep.iter().any(same)
+            let turn = Turn { thread, outcome };
+            asleep.clone().any(|sleeper| sleeper.is(turn))
         };
         let mut is_any_asleep = false;
         while let Some((thread, outcome, subtree)) = self.forest.take_first(&mut node.tree) {
@@ -461,19 +472,28 @@ impl<P: Program> Optimal<P> {
             return Choice::AllAsleep;
         }
         // A thread goes on as long as it can: that makes for executions that are easy to read.
+        let mut is_complete = true;
         let last = self.last_thread;
         let others = self.run.threads().filter(|&thread| Some(thread) != last);
-        for thread in last.into_iter().chain(others) {
-            let Some(outcomes) = self.run.ready(thread) else {
-                continue;
+        let found = last.into_iter().chain(others).find_map(|thread| {
+            let Standing::Before { intent, outcomes } = self.run.standing(thread) else {
+                return None;
             };
-            match (0..outcomes).find(|&outcome| !is_asleep(thread, outcome)) {
-                Some(outcome) => return Choice::Step(Turn { thread, outcome }, NONE),
-                None => is_any_asleep = true,
+            is_complete = false;
+            if !self.run.is_ready(thread, &intent) {
+                return None;
             }
+            let outcome = (0..outcomes).find(|&outcome| !is_asleep(thread, outcome));
+            is_any_asleep |= outcome.is_none();
+            outcome.map(|outcome| Turn { thread, outcome })
+        });
+        if let Some(turn) = found {
+            return Choice::Step(turn, NONE);
         }
         if is_any_asleep {
             Choice::AllAsleep
+        } else if is_complete {
+            Choice::Complete
         } else {
             Choice::Nothing
         }
@@ -488,22 +508,17 @@ impl<P: Program> Optimal<P> {
         let (node, next) = (&above[depth], &mut below[0]);
         next.tree = tree;
         next.done = 0;
-        next.sleep.clear();
         let past = &self.run.past;
         let event = past.event(depth as u32);
         if !self.is_unsure
-            && (event.intent == Intent::Hint
-                || event.outcomes > 1
-                || past.links(depth as u32).len() > 1)
+            && (event.intent.is_hint() || event.outcomes > 1 || past.links(depth as u32).len() > 1)
         {
             self.is_unsure = true;
             self.pool.be_unsure();
         }
-        let thread = past.event(depth as u32).thread;
         let stays_asleep =
-            |s: &&Sleeper| s.thread != thread && !past.depends(depth as u32, &s.footprint);
-        next.sleep
-            .extend(node.sleep.iter().filter(stays_asleep).cloned());
+            |s: &Sleeper| s.thread != event.thread && !past.depends(depth as u32, &s.footprint);
+        next.sleep = self.sleep.inherit(node.sleep, stays_asleep);
     }
 
     /// Plans the executions in which a race of the present one is turned around.
@@ -518,9 +533,8 @@ impl<P: Program> Optimal<P> {
                 position: race.later,
                 thread: event.thread,
                 outcome: if event.outcomes > 1 { 0 } else { event.outcome },
-                footprint: self.reversed_footprint(&race),
             };
-            if self.reverse(&race, later) {
+            if self.reverse(&race, later, |run| reversed_footprint(run, &race)) {
                 self.run.past.settle(number);
             }
         }
@@ -560,87 +574,83 @@ impl<P: Program> Optimal<P> {
                     position: race.later,
                     thread,
                     outcome: 0,
-                    footprint: footprint.clone(),
                 };
-                self.reverse(&race, later);
+                self.reverse(&race, later, |_| footprint.clone());
             }
         }
     }
 
-    /// What the later event of a race touches when it comes first. With partners that is the same.
-    fn reversed_footprint(&self, race: &Race) -> Footprint {
-        let mut footprint = self.run.past.footprint(race.later);
-        // A hint that was forced is not when it comes earlier: it goes on since something has changed.
-        footprint.is_barrier = false;
-        let intent = self.run.past.event(race.later).intent;
-        if let Intent::Access { object, effect, .. } = intent
-            && let Effect::WriteIf(condition) = effect
-            && object == race.object
-            && self.run.partners_of(intent).is_empty()
-        {
-            let kind = match condition.holds(race.before) {
-                true => TouchKind::Write,
-                false => TouchKind::Read,
-            };
-            footprint.set_kind(object, kind);
-        }
-        footprint
-    }
-
-    /// Plans one execution. Whether its race needs no further look.
-    fn reverse(&mut self, race: &Race, later: LaterEvent) -> bool {
-        let past = &self.run.past;
-        self.reversal.build(past, race.earlier, later);
-        let insertion = match self.shared.get(race.earlier as usize) {
-            None => {
-                let node = &mut self.nodes[race.earlier as usize];
-                let known = self.reversal.is_known(past, &node.sleep);
-                known.unwrap_or_else(|| {
-                    let (tree, reversal) = (&mut node.tree, &mut self.reversal);
-                    self.forest.insert(tree, past, reversal)
-                })
+    /// Plans one execution. What the later event touches when it comes first is asked for only if it
+    /// matters. Whether the race needs no further look.
+    fn reverse(
+        &mut self,
+        race: &Race,
+        later: LaterEvent,
+        footprint: impl FnOnce(&Run<P>) -> Footprint,
+    ) -> bool {
+        let (past, reversal) = (&self.run.past, &mut self.reversal);
+        reversal.begin(past, race.earlier, later);
+        let Some(shared) = self.shared.get(race.earlier as usize) else {
+            let node = &mut self.nodes[race.earlier as usize];
+            let asleep = self.sleep.of(node.sleep);
+            // Mostly this is the end of it, and then what comes after the race is not looked at.
+            let is_first = reversal.is_first();
+            if is_first && reversal.is_settled_by(past, asleep.clone()) {
+                return true;
             }
-            Some(node) => plan_at_shared(node, past, &mut self.reversal, &self.pool),
+            reversal.set_footprint(footprint(&self.run));
+            if !is_first && reversal.is_settled_by(past, asleep.clone()) {
+                return true;
+            }
+            reversal.complete(past);
+            if reversal.is_known_otherwise(past, asleep) {
+                return false;
+            }
+            return self
+                .forest
+                .insert(&mut node.tree, past, reversal)
+                .is_settled();
         };
-        match insertion {
-            Insertion::Done { is_settled } | Insertion::Added { is_settled } => is_settled,
-        }
+        reversal.set_footprint(footprint(&self.run));
+        reversal.complete(past);
+        plan_at_shared(shared, past, reversal, &self.pool).is_settled()
     }
 
     /// Takes back the execution to the last node from which something is left to explore. False
     /// if there is none.
     fn backtrack(&mut self) -> bool {
-        while self.run.past.len() > self.shared.len() {
-            let depth = self.run.past.len() - 1;
-            self.forest.cut(self.nodes[depth + 1].tree);
-            self.nodes[depth + 1].tree = NONE;
-            let node = &mut self.nodes[depth];
+        let past = &self.run.past;
+        let mut length = past.len();
+        let mut is_any_left = false;
+        while length > self.shared.len() && !is_any_left {
+            self.forest.cut(self.nodes[length].tree);
+            self.nodes[length].tree = NONE;
+            length -= 1;
+            let node = &mut self.nodes[length];
             node.done += 1;
-            let is_explored = node.tree == NONE && self.run.past.event(depth as u32).outcomes <= 1;
-            if is_explored {
-                // Nobody will ask what is asleep there.
-                self.run.past.pop();
+            let event = past.event(length as u32);
+            let (thread, outcomes) = (event.thread, event.outcomes);
+            if node.tree == NONE && outcomes <= 1 {
+                // It is explored, and nobody will ask what is asleep there.
                 continue;
             }
-            let footprint = self.run.past.footprint(depth as u32);
-            let event = self.run.past.pop();
-            node.sleep.push(Sleeper {
-                thread: event.thread,
+            let sleeper = Sleeper {
+                thread,
                 outcome: event.outcome,
-                footprint,
+                footprint: past.footprint(length as u32),
                 intent: Some(event.intent),
                 is_firm: true,
-            });
-            if event.outcomes > 1 {
-                let (thread, outcomes) = (event.thread, event.outcomes);
+            };
+            self.sleep.add(&mut node.sleep, sleeper);
+            if outcomes > 1 {
                 let (forest, tree) = (&mut self.forest, &mut node.tree);
-                plan_other_outcomes(forest, tree, &node.sleep, thread, outcomes);
+                let asleep = self.sleep.of(node.sleep);
+                plan_other_outcomes(forest, tree, asleep, thread, outcomes);
             }
-            if node.tree != NONE {
-                return true;
-            }
+            is_any_left = node.tree != NONE;
         }
-        false
+        self.run.past.cut(length);
+        is_any_left
     }
 
     /// Shares nodes with a worker that has nothing to do: those down to the first from which
@@ -668,7 +678,8 @@ impl<P: Program> Optimal<P> {
             let mut forest = Forest::new();
             let mut tree = forest.copy(&self.forest, node.tree);
             self.forest.cut(std::mem::replace(&mut node.tree, NONE));
-            let mut sleep = std::mem::take(&mut node.sleep);
+            let mut sleep = self.sleep.to_vec(node.sleep);
+            node.sleep = SleepSet::EMPTY;
             let left = forest.count(tree);
             let mut weight = self.weight;
             let is_in_progress = at < self.run.past.len();
@@ -683,7 +694,7 @@ impl<P: Program> Optimal<P> {
                     is_firm: false,
                 });
                 if outcomes > 1 {
-                    plan_other_outcomes(&mut forest, &mut tree, &sleep, thread, outcomes);
+                    plan_other_outcomes(&mut forest, &mut tree, sleep.iter(), thread, outcomes);
                 }
                 self.weight /= f64::from(left + 1);
                 weight -= self.weight;
@@ -723,7 +734,7 @@ impl<P: Program> Optimal<P> {
         let settled = (0..past.race_count()).filter(|&race| past.race(race).is_settled);
         let saved = |node: &Node| SavedNode {
             done: node.done,
-            asleep: node.sleep.clone(),
+            asleep: self.sleep.to_vec(node.sleep),
             planned: self.forest.walk(node.tree),
         };
         Path {
@@ -779,14 +790,35 @@ impl<P: Program> Optimal<P> {
                 self.run.past.settle(race as usize);
             }
         }
-        let forest = &mut self.forest;
+        let (forest, sleep) = (&mut self.forest, &mut self.sleep);
+        sleep.clear();
         let restored = path.nodes.iter().map(|node| Node {
-            sleep: node.asleep.clone(),
+            sleep: sleep.put(&node.asleep),
             tree: forest.plant(&node.planned),
             done: node.done,
         });
         self.nodes = restored.collect();
     }
+}
+
+/// What the later event of a race touches when it comes first. With partners that is the same.
+fn reversed_footprint<P: Program>(run: &Run<P>, race: &Race) -> Footprint {
+    let mut footprint = run.past.footprint(race.later);
+    // A hint that was forced is not when it comes earlier: it goes on since something has changed.
+    footprint.is_barrier = false;
+    let intent = run.past.event(race.later).intent;
+    if let Intent::Access { object, effect, .. } = intent
+        && let Effect::WriteIf(condition) = effect
+        && object == race.object
+        && run.partners_of(intent).is_empty()
+    {
+        let kind = match condition.holds(race.before) {
+            true => TouchKind::Write,
+            false => TouchKind::Read,
+        };
+        footprint.set_kind(object, kind);
+    }
+    footprint
 }
 
 /// Plans a reversed execution at a shared node, or at the shared node after the steps that it
@@ -826,16 +858,17 @@ fn plan_at_shared(node: &NodeRef, past: &Past, reversal: &mut Reversal, pool: &P
 }
 
 /// Plans to explore an operation of a thread with all its other outcomes.
-fn plan_other_outcomes(
+fn plan_other_outcomes<'a>(
     forest: &mut Forest,
     tree: &mut u32,
-    sleep: &[Sleeper],
+    asleep: impl Iterator<Item = &'a Sleeper> + Clone,
     thread: ThreadId,
     outcomes: u32,
 ) {
     for outcome in 0..outcomes {
-        let is_done = |s: &Sleeper| s.thread == thread && s.outcome == outcome;
-        if sleep.iter().any(is_done) || forest.has(*tree, thread, outcome) {
+        let turn = Turn { thread, outcome };
+        let is_done = asleep.clone().any(|sleeper| sleeper.is(turn));
+        if is_done || forest.has(*tree, thread, outcome) {
             continue;
         }
         // What it will touch is not known, so nothing is compatible with it.

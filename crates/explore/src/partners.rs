@@ -80,8 +80,11 @@ impl Partners {
 
     /// Whether an operation may have some.
     #[inline]
-    pub(crate) fn may_be_of(intent: Intent) -> bool {
-        Leader::of(intent).is_some()
+    pub(crate) fn may_be_of(intent: &Intent) -> bool {
+        let Intent::Access { effect, .. } = intent else {
+            return false;
+        };
+        matches!(effect, Effect::WriteIf(_) | Effect::WriteMore)
     }
 
     fn of_leader(&self, leader: Leader) -> &[Address] {

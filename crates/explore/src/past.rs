@@ -74,10 +74,12 @@ pub(crate) struct Event {
     /// How many of them are of what it has touched. The others are only taken to be touched.
     own_links: u32,
     /// Which objects it may touch: a bit for each.
-    objects: u64,
+    pub(crate) objects: u64,
     first_race: u32,
     /// Where the threads that it made begin, in `births`.
     births: u32,
+    /// Whether with it a thread began to wait for the end of others, joined some or made some.
+    pub(crate) moves_joins: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +108,7 @@ struct JoinedThread {
 /// What is pushed: one performed operation.
 pub(crate) struct NewEvent<'a> {
     pub(crate) thread: ThreadId,
-    pub(crate) intent: Intent,
+    pub(crate) intent: &'a Intent,
     pub(crate) outcome: u32,
     pub(crate) outcomes: u32,
     pub(crate) is_forced: bool,
@@ -130,6 +132,8 @@ pub(crate) struct Past {
     births: Vec<ThreadId>,
     /// One row per event and per join.
     clocks: Vec<u32>,
+    /// How many rows there are, and how wide they are.
+    rows: u32,
     width: usize,
     joins: Vec<JoinedThread>,
     last_of_thread: Vec<u32>,
@@ -137,7 +141,6 @@ pub(crate) struct Past {
     known: Vec<u32>,
     objects: Vec<ObjectEnd>,
     finds_races: bool,
-    candidates: Vec<Race>,
     row: Vec<u32>,
 }
 
@@ -208,10 +211,6 @@ impl Past {
         &self.clocks[row as usize * self.width..][..self.width]
     }
 
-    fn rows(&self) -> u32 {
-        self.clocks.len().checked_div(self.width).unwrap_or(0) as u32
-    }
-
     /// Whether `earlier` happens before `later` or is it.
     #[inline]
     pub(crate) fn precedes(&self, earlier: u32, later: u32) -> bool {
@@ -223,14 +222,8 @@ impl Past {
     pub(crate) fn happens_after(&self, earlier: u32) -> impl Fn(&Event) -> bool + '_ {
         let earlier = &self.events[earlier as usize];
         let (thread, index) = (earlier.thread.index(), earlier.index);
-        move |event| self.clocks[event.row as usize * self.width + thread] >= index
-    }
-
-    /// Whether an event happens before the one at `later` or is it, for who asks of many events.
-    #[inline]
-    pub(crate) fn happens_before(&self, later: u32) -> impl Fn(&Event) -> bool + '_ {
-        let row = self.clock(later);
-        move |event| row[event.thread.index()] >= event.index
+        let (clocks, width) = (self.clocks.as_slice(), self.width);
+        move |event| clocks[event.row as usize * width + thread] >= index
     }
 
     #[inline]
@@ -277,13 +270,22 @@ impl Past {
 
     #[inline]
     pub(crate) fn footprint(&self, position: u32) -> Footprint {
-        let mut footprint = Footprint::empty(self.events[position as usize].is_forced);
+        let mut footprint = Footprint::empty(false);
+        self.copy_footprint(position, &mut footprint);
+        footprint
+    }
+
+    /// Makes this the footprint of an event.
+    #[inline]
+    pub(crate) fn copy_footprint(&self, position: u32, footprint: &mut Footprint) {
+        let event = &self.events[position as usize];
+        footprint.clear();
         for link in self.links(position) {
             footprint.push(link.touch.object, link.touch.kind);
         }
+        footprint.is_barrier = event.is_forced;
         // What a hint looks at depends on what the thread has read.
-        footprint.is_exact = self.events[position as usize].intent != Intent::Hint;
-        footprint
+        footprint.is_exact = !event.intent.is_hint();
     }
 
     /// Whether the event depends on an operation with this footprint.
@@ -316,7 +318,7 @@ impl Past {
             return;
         }
         let width = bound.max(self.width * 3 / 2).next_multiple_of(CHUNK);
-        let mut clocks = vec![0; self.rows() as usize * width];
+        let mut clocks = vec![0; self.rows as usize * width];
         if self.width > 0 {
             let old = self.clocks.chunks_exact(self.width);
             for (new, old) in clocks.chunks_exact_mut(width).zip(old) {
@@ -327,12 +329,15 @@ impl Past {
         self.width = width;
     }
 
+    #[inline]
     fn object(&self, object: Address) -> ObjectEnd {
         let end = self.objects.get(object.index());
         end.copied().unwrap_or(UNTOUCHED)
     }
 
     /// Adds the next event and finds its races.
+    // Called from one place, where it is known what there is of all this.
+    #[inline(always)]
     pub(crate) fn push(&mut self, new: NewEvent<'_>) {
         self.admit(new.thread, new.spawned);
         let position = self.events.len() as u32;
@@ -345,16 +350,14 @@ impl Past {
         let first_race = self.races.len() as u32;
         // Also one that is forced now could have gone on earlier, when what it watches was changed for a while.
         if self.finds_races {
-            match new.intent {
-                Intent::Hint => self.find_races(new.thread, new.intent, new.watched),
-                _ => self.find_races(new.thread, new.intent, new.touches),
-            }
-            if !self.candidates.is_empty() {
-                self.races.append(&mut self.candidates);
-            }
+            let touches = match new.intent {
+                Intent::Hint => new.watched,
+                _ => new.touches,
+            };
+            self.find_races(new.thread, new.intent, touches);
         }
         // The clock: what its thread knew, then what flows in.
-        let (row, known) = (self.rows(), self.known_to(new.thread));
+        let (row, known) = (self.rows, self.known_to(new.thread));
         self.push_row(known);
         let own = row as usize * self.width + new.thread.index();
         self.clocks[own] = index;
@@ -364,9 +367,14 @@ impl Past {
             }
         }
         for touch in new.touches {
-            self.flow_in(touch);
+            let link = self.last_link(touch.object, touch.kind);
+            if link != NONE {
+                self.flow_in(touch, link);
+            }
         }
+        let mut objects = 0;
         for &touch in new.touches {
+            objects |= bit_of(touch.object);
             self.link(position, touch);
         }
         let births = self.births.len() as u32;
@@ -379,7 +387,7 @@ impl Past {
         self.events.push(Event {
             thread: new.thread,
             index,
-            intent: new.intent,
+            intent: *new.intent,
             outcome: new.outcome,
             outcomes: new.outcomes,
             is_forced: new.is_forced,
@@ -390,16 +398,17 @@ impl Past {
             known,
             links: (first_link, self.links.len() as u32),
             own_links: new.own_touches as u32,
-            objects: new.touches.iter().fold(0, |all, t| all | bit_of(t.object)),
+            objects,
             first_race,
             births,
+            moves_joins: false,
         });
     }
 
     /// A thread has joined others, and then made these threads.
     pub(crate) fn join(&mut self, by: ThreadId, ended: &[ThreadId], spawned: &[ThreadId]) {
         self.admit(by, spawned);
-        let (row, known) = (self.rows(), self.known_to(by));
+        let (row, known) = (self.rows, self.known_to(by));
         self.push_row(known);
         for &ended in ended {
             self.join_into_last(self.known_to(ended));
@@ -419,6 +428,7 @@ impl Past {
     /// Adds a row that begins as a copy.
     #[inline]
     fn push_row(&mut self, known: u32) {
+        self.rows += 1;
         match known {
             NONE => self.clocks.resize(self.clocks.len() + self.width, 0),
             known => {
@@ -428,6 +438,7 @@ impl Past {
         }
     }
 
+    #[inline]
     fn link(&mut self, event: u32, touch: Touch) {
         let index = touch.object.index();
         if self.objects.len() <= index {
@@ -450,30 +461,48 @@ impl Past {
         }
     }
 
+    /// The last event moves joins.
+    pub(crate) fn note_moved_joins(&mut self) {
+        let event = self.events.last_mut().expect("there is an event");
+        event.moves_joins = true;
+    }
+
     /// Takes back the last event.
-    pub(crate) fn pop(&mut self) -> Event {
-        let event = self.events.pop().expect("there is an event to take back");
-        let (first_link, _) = event.links;
-        while self.links.len() > first_link as usize {
-            let link = self.links.pop().expect("it is longer");
-            self.objects[link.touch.object.index()] = ObjectEnd {
-                last: link.previous,
-                last_write: link.previous_write,
-                last_update: link.previous_update,
-            };
+    pub(crate) fn pop(&mut self) {
+        self.cut(self.events.len() - 1);
+    }
+
+    /// Takes back all events but so many, the last one first.
+    pub(crate) fn cut(&mut self, length: usize) {
+        let Some(first) = self.events.get(length) else {
+            return;
+        };
+        let (row, first_race, (first_link, _)) = (first.row, first.first_race, first.links);
+        for position in (length..self.events.len()).rev() {
+            let event = &self.events[position];
+            let (from, to) = event.links;
+            for link in self.links[from as usize..to as usize].iter().rev() {
+                self.objects[link.touch.object.index()] = ObjectEnd {
+                    last: link.previous,
+                    last_write: link.previous_write,
+                    last_update: link.previous_update,
+                };
+            }
+            while let Some(join) = self.joins.pop_if(|j| j.events > position as u32) {
+                self.known[join.by.index()] = join.known;
+            }
+            while self.births.len() > event.births as usize {
+                let thread = self.births.pop().expect("it is longer");
+                self.known[thread.index()] = NONE;
+            }
+            self.last_of_thread[event.thread.index()] = event.previous;
+            self.known[event.thread.index()] = event.known;
         }
-        self.races.truncate(event.first_race as usize);
-        while let Some(join) = self.joins.pop_if(|j| j.events > self.events.len() as u32) {
-            self.known[join.by.index()] = join.known;
-        }
-        while self.births.len() > event.births as usize {
-            let thread = self.births.pop().expect("it is longer");
-            self.known[thread.index()] = NONE;
-        }
-        self.clocks.truncate(event.row as usize * self.width);
-        self.last_of_thread[event.thread.index()] = event.previous;
-        self.known[event.thread.index()] = event.known;
-        event
+        self.events.truncate(length);
+        self.links.truncate(first_link as usize);
+        self.races.truncate(first_race as usize);
+        self.rows = row;
+        self.clocks.truncate(row as usize * self.width);
     }
 
     /// Takes back everything.
@@ -483,6 +512,7 @@ impl Past {
         self.races.clear();
         self.births.clear();
         self.clocks.clear();
+        self.rows = 0;
         self.last_of_thread.fill(NONE);
         self.joins.clear();
         self.known.fill(NONE);
@@ -505,14 +535,21 @@ impl Past {
         }
     }
 
-    /// Merges in the events on which a touch of an object depends, unless they are known.
-    fn flow_in(&mut self, touch: &Touch) {
-        let end = self.object(touch.object);
-        let mut link = match touch.kind {
+    /// The last link on an object on which a touch of this kind may depend.
+    #[inline]
+    fn last_link(&self, object: Address, kind: TouchKind) -> u32 {
+        let end = self.object(object);
+        match kind {
             // A read depends on updates and writes only, and mostly there are no updates.
             TouchKind::Read if end.last_update == NONE => end.last_write,
             _ => end.last,
-        };
+        }
+    }
+
+    /// Merges in the events on which a touch of an object depends, unless they are known. They have this link and
+    /// ones before it.
+    fn flow_in(&mut self, touch: &Touch, last: u32) {
+        let mut link = last;
         while link != NONE {
             let Link {
                 touch: earlier,
@@ -537,22 +574,26 @@ impl Past {
 
 /// Finding races.
 impl Past {
-    /// Finds the races of an operation that comes next, or of one that is blocked at the end, into
-    /// `candidates`.
-    fn find_races(&mut self, thread: ThreadId, intent: Intent, touches: &[Touch]) {
-        self.candidates.clear();
-        match intent {
-            Intent::Local | Intent::Join(_) => {}
+    /// Finds the races of an operation that comes next, or of one that is blocked at the end, and adds them.
+    // Mostly there is one object, and nothing to find on it.
+    #[inline(always)]
+    fn find_races(&mut self, thread: ThreadId, intent: &Intent, touches: &[Touch]) {
+        let first = self.races.len();
+        match *intent {
+            Intent::Local | Intent::Join(_) => return,
             Intent::Hint => self.find_races_of_hint(thread, touches),
             Intent::Access { awaits, object, .. } => {
                 for touch in touches {
-                    let awaits = awaits.filter(|_| touch.object == object);
-                    self.find_races_on(thread, touch.object, touch.kind, awaits);
+                    let link = self.last_link(touch.object, touch.kind);
+                    if link != NONE {
+                        let awaits = awaits.filter(|_| touch.object == object);
+                        self.find_races_on(thread, touch.kind, awaits, link);
+                    }
                 }
             }
         }
-        if self.candidates.len() > 1 {
-            self.drop_ordered_candidates();
+        if self.races.len() > first + 1 {
+            self.drop_ordered_races(first);
         }
     }
 
@@ -563,8 +604,9 @@ impl Past {
         intent: Intent,
         watched: &[Touch],
     ) -> Vec<Race> {
+        let first = self.races.len();
         match intent {
-            Intent::Hint => self.find_races(thread, intent, watched),
+            Intent::Hint => self.find_races(thread, &intent, watched),
             Intent::Access { object, effect, .. } => {
                 let touch = Touch {
                     object,
@@ -572,16 +614,17 @@ impl Past {
                     before: 0,
                     after: 0,
                 };
-                self.find_races(thread, intent, &[touch]);
+                self.find_races(thread, &intent, &[touch]);
             }
-            Intent::Local | Intent::Join(_) => self.candidates.clear(),
+            Intent::Local | Intent::Join(_) => {}
         }
-        std::mem::take(&mut self.candidates)
+        self.races.split_off(first)
     }
 
+    /// Adds a race with the event of this link, unless it will be dropped.
     fn add_candidate(&mut self, link: u32) {
         let Link { touch, event, .. } = self.links[link as usize];
-        self.candidates.push(Race {
+        self.races.push(Race {
             earlier: event,
             later: self.events.len() as u32,
             object: touch.object,
@@ -590,19 +633,16 @@ impl Past {
         });
     }
 
-    /// The events on one object that the operation may be in a race with, latest first.
+    /// The events on one object that the operation may be in a race with, latest first. They have this link and
+    /// ones before it.
     fn find_races_on(
         &mut self,
         thread: ThreadId,
-        object: Address,
         kind: TouchKind,
         awaits: Option<Condition>,
+        last: u32,
     ) {
-        let end = self.object(object);
-        let mut link = match kind {
-            TouchKind::Read if end.last_update == NONE => end.last_write,
-            _ => end.last,
-        };
+        let mut link = last;
         // What comes after the last write. If anything there is dependent, the last write is
         // ordered before the operation by way of it.
         let mut is_write_ordered = false;
@@ -707,25 +747,28 @@ impl Past {
         })
     }
 
-    /// Drops candidates that happen before another one.
-    fn drop_ordered_candidates(&mut self) {
-        let mut candidates = std::mem::take(&mut self.candidates);
-        candidates.sort_by_key(|race| std::cmp::Reverse(race.earlier));
-        candidates.dedup_by_key(|race| race.earlier);
+    /// Of the races from the one with this number on, drops those with an event that happens before that of
+    /// another one.
+    fn drop_ordered_races(&mut self, first: usize) {
+        self.races[first..].sort_by_key(|race| std::cmp::Reverse(race.earlier));
         let mut row = std::mem::take(&mut self.row);
         row.clear();
         row.resize(self.width, 0);
-        candidates.retain(|race| {
-            let event = &self.events[race.earlier as usize];
+        let mut kept = first;
+        for number in first..self.races.len() {
+            let earlier = self.races[number].earlier;
+            let event = &self.events[earlier as usize];
+            // Also if it is the same event.
             if row[event.thread.index()] >= event.index {
-                return false;
+                continue;
             }
-            for (into, from) in row.iter_mut().zip(self.clock(race.earlier)) {
+            for (into, from) in row.iter_mut().zip(self.clock(earlier)) {
                 *into = (*into).max(*from);
             }
-            true
-        });
+            self.races.swap(kept, number);
+            kept += 1;
+        }
+        self.races.truncate(kept);
         self.row = row;
-        self.candidates = candidates;
     }
 }

@@ -80,6 +80,14 @@ pub enum Intent {
     Hint,
 }
 
+impl Intent {
+    /// Whether it is a hint. Cheaper than a comparison.
+    #[inline]
+    pub(crate) fn is_hint(&self) -> bool {
+        matches!(self, Intent::Hint)
+    }
+}
+
 /// Where a thread stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {

@@ -65,8 +65,10 @@ pub(crate) struct Run<P: Program> {
     watched: Vec<Touch>,
     /// Threads that have moved, and may have to join others or to be joined.
     moved: Vec<ThreadId>,
-    /// Threads that wait for the end of another.
-    joining: Vec<ThreadId>,
+    /// Threads that wait for the end of another, each with that one.
+    joining: Vec<(ThreadId, ThreadId)>,
+    /// Threads that stand before a join or have ended when an execution begins.
+    first_moved: Vec<ThreadId>,
     /// How often the hinting thread has found nothing changed, with this time.
     repeats: u32,
     is_running: bool,
@@ -94,6 +96,7 @@ impl<P: Program> Run<P> {
             watched: Vec::new(),
             moved: Vec::new(),
             joining: Vec::new(),
+            first_moved: Vec::new(),
             repeats: 0,
             is_running: false,
         }
@@ -107,10 +110,19 @@ impl<P: Program> Run<P> {
         self.program
             .start(&mut self.performed)
             .map_err(Fault::Program)?;
-        self.moved.clear();
         self.joining.clear();
-        let threads = self.threads();
-        self.moved.extend(threads);
+        if !self.watch.has_begun() {
+            // The same in all executions.
+            self.first_moved.clear();
+            let threads = self.threads();
+            let moved = threads.filter(|&thread| match self.program.standing(thread) {
+                Standing::Before { intent, .. } => matches!(intent, Intent::Join(_)),
+                Standing::Ended => true,
+                Standing::Absent => false,
+            });
+            self.first_moved.extend(moved);
+        }
+        self.moved.clone_from(&self.first_moved);
         self.join_ended(false).map_err(Fault::Program)?;
         if !self.watch.has_begun() {
             self.feed_watch()?;
@@ -173,7 +185,13 @@ impl<P: Program> Run<P> {
         let Standing::Before { intent, outcomes } = self.program.standing(thread) else {
             return None;
         };
-        let is_ready = match intent {
+        self.is_ready(thread, &intent).then_some(outcomes)
+    }
+
+    /// Whether a thread that stands before this can go on.
+    #[inline]
+    pub(crate) fn is_ready(&mut self, thread: ThreadId, intent: &Intent) -> bool {
+        match *intent {
             Intent::Local => true,
             Intent::Access { object, awaits, .. } => {
                 awaits.is_none_or(|condition| condition.holds(self.program.state(object)))
@@ -183,8 +201,7 @@ impl<P: Program> Run<P> {
                 Hint::Passes => true,
                 Hint::Waits { has_changed } => has_changed,
             },
-        };
-        is_ready.then_some(outcomes)
+        }
     }
 
     /// The threads that have not ended.
@@ -353,8 +370,9 @@ impl<P: Program> Run<P> {
             return Err(Fault::StepLimit { steps, last });
         }
         let (mut location, mut repeats) = (None, 0);
-        self.touches.clear();
-        if intent == Intent::Hint {
+        let is_hint = intent.is_hint();
+        if is_hint {
+            self.touches.clear();
             location = self.program.location(thread);
             if let Hint::Waits { .. } = self.look_at_hint(thread) {
                 self.touch_watched();
@@ -363,26 +381,27 @@ impl<P: Program> Run<P> {
         }
         self.performed.clear();
         let result = self.program.step(thread, outcome, &mut self.performed);
-        let mut own_touches = self.touches.len();
-        if intent != Intent::Hint {
-            own_touches = self.performed.touches.len();
-            self.complete_touches(intent);
-        }
+        let own_touches = self.performed.touches.len();
+        let (touches, watched, own_touches) = match is_hint {
+            true => (&self.touches, self.watched.as_slice(), self.touches.len()),
+            false => {
+                if Partners::may_be_of(&intent) {
+                    self.add_partners(intent);
+                }
+                (&self.performed.touches, [].as_slice(), own_touches)
+            }
+        };
         self.past.push(NewEvent {
             thread,
-            intent,
+            intent: &intent,
             outcome,
             outcomes,
             is_forced,
             repeats,
             location,
-            touches: &self.touches,
+            touches,
             own_touches,
-            watched: if self.touches.is_empty() {
-                &[]
-            } else {
-                &self.watched
-            },
+            watched: if touches.is_empty() { &[] } else { watched },
             spawned: match self.performed.joined.is_empty() {
                 true => &self.performed.spawned,
                 false => &[],
@@ -392,21 +411,16 @@ impl<P: Program> Run<P> {
             self.note_joins(thread, 0);
         }
         self.steps += 1;
-        let result = result.and_then(|()| self.join_after(thread, true));
+        let result = result.and_then(|()| self.join_after(thread));
         self.feed_watch()?;
         result.map_err(Fault::Program)
     }
 
-    /// Takes over what was touched, and adds what the operation is taken to touch.
-    #[inline]
-    fn complete_touches(&mut self, intent: Intent) {
-        // What was there has served its purpose. Swapped, not copied: both keep their memory.
-        std::mem::swap(&mut self.touches, &mut self.performed.touches);
-        if let Some(partners) = &mut self.partners
-            && Partners::may_be_of(intent)
-        {
-            let program = &self.program;
-            partners.complete(intent, &mut self.touches, |object| program.state(object));
+    /// Adds what the operation is taken to touch to what it has touched.
+    fn add_partners(&mut self, intent: Intent) {
+        if let Some(partners) = &mut self.partners {
+            let (program, touches) = (&self.program, &mut self.performed.touches);
+            partners.complete(intent, touches, |object| program.state(object));
         }
     }
 
@@ -420,12 +434,18 @@ impl<P: Program> Run<P> {
         self.partners.as_mut().is_some_and(Partners::take_news)
     }
 
-    /// Lets threads join those that have ended with the step of this one.
+    /// Lets threads join those that have ended with the step of this one, if there may be any.
     #[inline]
-    fn join_after(&mut self, thread: ThreadId, is_new: bool) -> Result<(), P::Error> {
+    fn join_after(&mut self, thread: ThreadId) -> Result<(), P::Error> {
         if self.performed.spawned.is_empty() && !self.may_join_or_be_joined(thread) {
             return Ok(());
         }
+        self.past.note_moved_joins();
+        self.move_joins(thread, true)
+    }
+
+    /// Lets threads join those that have ended with the step of this one.
+    fn move_joins(&mut self, thread: ThreadId, is_new: bool) -> Result<(), P::Error> {
         self.moved.push(thread);
         self.moved.extend_from_slice(&self.performed.spawned);
         self.join_ended(is_new)
@@ -435,7 +455,7 @@ impl<P: Program> Run<P> {
     fn may_join_or_be_joined(&self, thread: ThreadId) -> bool {
         match self.program.standing(thread) {
             Standing::Before { intent, .. } => matches!(intent, Intent::Join(_)),
-            Standing::Ended => !self.joining.is_empty(),
+            Standing::Ended => self.joining.iter().any(|&(_, ended)| ended == thread),
             Standing::Absent => false,
         }
     }
@@ -451,22 +471,15 @@ impl<P: Program> Run<P> {
                 } => {
                     if self.program.standing(ended) == Standing::Ended {
                         self.join(moved, ended, is_new)?;
-                    } else if !self.joining.contains(&moved) {
-                        self.joining.push(moved);
+                    } else if !self.joining.contains(&(moved, ended)) {
+                        self.joining.push((moved, ended));
                     }
                 }
                 Standing::Ended => {
-                    let mut at = 0;
-                    while at < self.joining.len() {
-                        let thread = self.joining[at];
-                        let standing = self.program.standing(thread);
-                        if matches!(standing, Standing::Before { intent, .. } if intent == Intent::Join(moved))
-                        {
-                            self.joining.swap_remove(at);
-                            self.join(thread, moved, is_new)?;
-                        } else {
-                            at += 1;
-                        }
+                    let waits_for_it = |&(_, ended): &(ThreadId, ThreadId)| ended == moved;
+                    while let Some(at) = self.joining.iter().position(waits_for_it) {
+                        let (thread, _) = self.joining.swap_remove(at);
+                        self.join(thread, moved, is_new)?;
                     }
                 }
                 _ => {}
@@ -534,23 +547,17 @@ impl<P: Program> Run<P> {
     /// Repeats an event of the past, which must turn out the same.
     fn repeat(&mut self, position: u32) -> Result<(), Fault<P::Error>> {
         let event = self.past.event(position);
-        let (thread, outcome, expected) = (event.thread, event.outcome, event.intent);
+        let (thread, outcome) = (event.thread, event.outcome);
         let standing = self.program.standing(thread);
-        let is_same = match standing {
-            Standing::Before { intent, .. } => is_same_intent(intent, expected),
+        let is_same = match &standing {
+            Standing::Before { intent, .. } => is_same_intent(intent, &event.intent),
             _ => false,
         };
-        let diverged = |program: &P| Fault::NonDeterminism {
-            thread,
-            step: position as usize + 1,
-            expected,
-            found: standing,
-            location: program.location(thread),
-        };
         if !is_same {
-            return Err(diverged(&self.program));
+            return Err(self.turned_out_otherwise(position, standing));
         }
-        if expected == Intent::Hint {
+        let (is_hint, moves_joins) = (event.intent.is_hint(), event.moves_joins);
+        if is_hint {
             for link in self.past.links_mut(position) {
                 let state = self.program.state(link.touch.object);
                 link.touch.before = state;
@@ -561,28 +568,52 @@ impl<P: Program> Run<P> {
         self.program
             .step(thread, outcome, &mut self.performed)
             .map_err(Fault::Program)?;
-        if expected == Intent::Hint {
-            return self.join_after(thread, false).map_err(Fault::Program);
+        if !is_hint && !self.repeats_touches(position) {
+            return Err(self.turned_out_otherwise(position, standing));
         }
-        self.complete_touches(expected);
+        match moves_joins {
+            true => self.move_joins(thread, false).map_err(Fault::Program),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether what was touched is what the event of the past touched. Takes over the states.
+    #[inline]
+    fn repeats_touches(&mut self, position: u32) -> bool {
+        let intent = &self.past.event(position).intent;
+        if Partners::may_be_of(intent) {
+            let intent = *intent;
+            self.add_partners(intent);
+        }
+        let touches = &self.performed.touches;
         let links = self.past.links_mut(position);
-        let mut is_same = self.touches.len() == links.len();
-        for (touch, link) in self.touches.iter().zip(links.iter_mut()) {
+        let mut is_same = touches.len() == links.len();
+        for (touch, link) in touches.iter().zip(links) {
             is_same &= touch.object == link.touch.object && touch.kind == link.touch.kind;
             // Values may differ from execution to execution: pointers do.
             link.touch = *touch;
         }
-        if !is_same {
-            return Err(diverged(&self.program));
+        is_same
+    }
+
+    /// The fault of an event that is not repeated.
+    #[cold]
+    fn turned_out_otherwise(&self, position: u32, found: Standing) -> Fault<P::Error> {
+        let event = self.past.event(position);
+        Fault::NonDeterminism {
+            thread: event.thread,
+            step: position as usize + 1,
+            expected: event.intent,
+            found,
+            location: self.program.location(event.thread),
         }
-        self.join_after(thread, false).map_err(Fault::Program)
     }
 
     /// The fault of a thread that is not about to do what it was about to do in another execution
     /// that began in the same way.
     pub(crate) fn diverges(&self, thread: ThreadId, expected: Intent) -> Option<Fault<P::Error>> {
         let is_same = match self.program.standing(thread) {
-            Standing::Before { intent, .. } => is_same_intent(intent, expected),
+            Standing::Before { intent, .. } => is_same_intent(&intent, &expected),
             _ => false,
         };
         (!is_same).then(|| self.divergence(thread, expected))
@@ -613,7 +644,8 @@ pub(crate) fn schedule_of(past: &Past) -> Schedule {
 }
 
 /// Whether two intents are the same but for the numbers in their conditions, which may be pointers.
-fn is_same_intent(a: Intent, b: Intent) -> bool {
+#[inline]
+fn is_same_intent(a: &Intent, b: &Intent) -> bool {
     match (a, b) {
         (
             Intent::Access {
@@ -628,7 +660,7 @@ fn is_same_intent(a: Intent, b: Intent) -> bool {
             },
         ) => {
             object == other_object
-                && std::mem::discriminant(&effect) == std::mem::discriminant(&other_effect)
+                && std::mem::discriminant(effect) == std::mem::discriminant(other_effect)
                 && awaits.is_some() == other_awaits.is_some()
         }
         _ => a == b,

@@ -74,123 +74,186 @@ pub(crate) enum Insertion {
     Added { is_settled: bool },
 }
 
-/// Stands for the reversed event in a [`Reversal`]'s steps.
+impl Insertion {
+    /// Whether whatever else the sequence is extended with is known or going to be explored.
+    pub(crate) fn is_settled(self) -> bool {
+        match self {
+            Insertion::Done { is_settled } | Insertion::Added { is_settled } => is_settled,
+        }
+    }
+}
+
+/// Stands for the position of the reversed event in a [`Reversal`]'s steps.
 const REVERSED: u32 = NONE - 1;
+
+/// One event of a reversed execution.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    position: u32,
+    thread: ThreadId,
+    /// Which of its thread it is.
+    index: u32,
+}
 
 /// A race turned around: what does not happen after the earlier event, with the later one in front
 /// of those that came after it.
-#[derive(Default, Debug)]
-pub(crate) struct Reversal {
-    /// Positions of events, in an order in which they can be performed.
-    steps: Vec<u32>,
-    /// Whose they are.
-    threads: Vec<ThreadId>,
-    /// The later event of the race, which may act differently now.
-    later: Option<Later>,
-}
-
 #[derive(Debug)]
-struct Later {
-    thread: ThreadId,
+pub(crate) struct Reversal {
+    /// In an order in which they can be performed.
+    steps: Vec<Step>,
+    /// Which objects they may touch, without the reversed one: a bit for each.
+    objects: u64,
+    /// Whether one of them depends on everything.
+    has_barrier: bool,
+    /// The positions of the two events of the race.
+    earlier: u32,
+    later: u32,
+    /// How many steps there are before the later event, at the beginning.
+    place: usize,
+    /// How the later event turns out, and what it touches: it may act differently now.
     outcome: u32,
     footprint: Footprint,
-    /// Its place in `steps` at the beginning.
-    place: usize,
-    /// Its position, or the length of the execution.
-    position: u32,
 }
 
 /// The later event of a race.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct LaterEvent {
     /// Its position, or the length of the execution if it is blocked at its end.
     pub(crate) position: u32,
     pub(crate) thread: ThreadId,
     pub(crate) outcome: u32,
-    pub(crate) footprint: Footprint,
 }
 
 impl Reversal {
-    /// Turns the race between the event at `earlier` and `later` around.
-    pub(crate) fn build(&mut self, past: &Past, earlier: u32, later: LaterEvent) {
+    pub(crate) fn new() -> Self {
+        Reversal {
+            steps: Vec::new(),
+            objects: 0,
+            has_barrier: false,
+            earlier: NONE,
+            later: NONE,
+            place: 0,
+            outcome: 0,
+            footprint: Footprint::empty(false),
+        }
+    }
+
+    /// Turns the race between the event at `earlier` and `later` around, up to the later one.
+    #[inline]
+    pub(crate) fn begin(&mut self, past: &Past, earlier: u32, later: LaterEvent) {
         self.steps.clear();
-        self.threads.clear();
-        self.add_not_after(past, earlier, earlier + 1..later.position);
-        let place = self.steps.len();
-        self.steps.push(REVERSED);
-        self.threads.push(later.thread);
-        self.add_not_after(past, earlier, later.position + 1..past.len() as u32);
-        self.later = Some(Later {
+        (self.objects, self.has_barrier) = (0, false);
+        (self.earlier, self.later) = (earlier, later.position);
+        self.add_not_after(past, earlier + 1..later.position);
+        self.place = self.steps.len();
+        self.outcome = later.outcome;
+        self.steps.push(Step {
+            position: REVERSED,
             thread: later.thread,
-            outcome: later.outcome,
-            footprint: later.footprint,
-            place,
-            position: later.position,
+            index: NONE,
         });
     }
 
-    /// Adds those of the events that do not happen after the one at `earlier`.
-    fn add_not_after(&mut self, past: &Past, earlier: u32, positions: Range<u32>) {
-        let happens_after = past.happens_after(earlier);
+    /// Whether nothing is in front of the later event.
+    pub(crate) fn is_first(&self) -> bool {
+        self.place == 0
+    }
+
+    /// Says what the later event touches when it comes first.
+    #[inline]
+    pub(crate) fn set_footprint(&mut self, footprint: Footprint) {
+        self.footprint = footprint;
+    }
+
+    /// Adds what comes after the later event.
+    #[inline]
+    pub(crate) fn complete(&mut self, past: &Past) {
+        self.add_not_after(past, self.later + 1..past.len() as u32);
+    }
+
+    /// Adds those of the events that do not happen after the earlier one of the race.
+    #[inline]
+    fn add_not_after(&mut self, past: &Past, positions: Range<u32>) {
+        let happens_after = past.happens_after(self.earlier);
         let events = past
             .events()
             .get(positions.start as usize..positions.end as usize);
         // If the later event is blocked at the end, there is none after it.
-        let events = events.unwrap_or_default().iter();
-        for (position, event) in positions.zip(events) {
+        for (position, event) in (positions.start..).zip(events.unwrap_or_default()) {
             if !happens_after(event) {
-                self.steps.push(position);
-                self.threads.push(event.thread);
+                self.objects |= event.objects;
+                self.has_barrier |= event.is_forced;
+                self.steps.push(Step {
+                    position,
+                    thread: event.thread,
+                    index: event.index,
+                });
             }
         }
     }
 
-    fn later(&self) -> &Later {
-        self.later.as_ref().expect("a reversal has been built")
-    }
-
-    fn outcome_of(&self, past: &Past, step: u32) -> u32 {
-        match step {
-            REVERSED => self.later().outcome,
+    fn outcome_of(&self, past: &Past, step: Step) -> u32 {
+        match step.position {
+            REVERSED => self.outcome,
             position => past.event(position).outcome,
         }
     }
 
     /// Whether the step at `place` can come first: nothing in front of it happens before it.
+    #[inline]
     fn is_initial(&self, past: &Past, place: usize) -> bool {
-        let later = self.later();
-        let in_front = &self.steps[..place];
-        match self.steps[place] {
-            REVERSED => {
-                let is_before = |&front: &u32| {
-                    past.event(front).thread == later.thread
-                        || match (later.position as usize) < past.len() {
-                            true => past.is_known_before(front, later.position),
-                            false => past.precedes_end_of(front, later.thread),
-                        }
-                        || past.depends(front, &later.footprint)
-                };
-                !in_front.iter().any(is_before)
-            }
-            step => {
-                let happens_before = past.happens_before(step);
-                let is_before = |&front: &u32| match front {
-                    REVERSED => {
-                        past.event(step).thread == later.thread
-                            || past.depends(step, &later.footprint)
-                    }
-                    position => happens_before(past.event(position)),
-                };
-                !in_front.iter().any(is_before)
-            }
+        let (in_front, step) = (&self.steps[..place], self.steps[place]);
+        if in_front.is_empty() {
+            return true;
         }
+        if step.position == REVERSED {
+            return self.is_reversed_initial(past, in_front, step.thread);
+        }
+        let row = past.clock(step.position);
+        let is_before = |front: &Step| match front.position {
+            REVERSED => step.thread == front.thread || past.depends(step.position, &self.footprint),
+            _ => row[front.thread.index()] >= front.index,
+        };
+        !in_front.iter().any(is_before)
+    }
+
+    /// Whether the reversed event, which is this thread's, can come first.
+    fn is_reversed_initial(&self, past: &Past, in_front: &[Step], thread: ThreadId) -> bool {
+        let later = self.later;
+        let is_before = |front: &Step| {
+            front.thread == thread
+                || match (later as usize) < past.len() {
+                    true => past.is_known_before(front.position, later),
+                    false => past.precedes_end_of(front.position, thread),
+                }
+                || past.depends(front.position, &self.footprint)
+        };
+        !in_front.iter().any(is_before)
     }
 
     /// Whether an operation that is not among the steps is independent of them all.
     fn is_independent(&self, past: &Past, footprint: &Footprint) -> bool {
-        self.steps.iter().all(|&step| match step {
-            REVERSED => !footprint.depends_on(&self.later().footprint),
+        // Mostly they have no object in common.
+        if !self.has_barrier && !footprint.is_barrier && !footprint.may_meet(self.objects) {
+            let has_reversed = |step: &Step| step.position == REVERSED;
+            return !footprint.depends_on(&self.footprint) || !self.steps.iter().any(has_reversed);
+        }
+        self.steps.iter().all(|step| match step.position {
+            REVERSED => !footprint.depends_on(&self.footprint),
             position => !past.depends(position, footprint),
         })
+    }
+
+    /// Where the first step of a thread is.
+    #[inline]
+    fn place_of(&self, thread: ThreadId) -> Option<usize> {
+        self.steps.iter().position(|step| step.thread == thread)
+    }
+
+    /// Whether the execution can begin with the step at `place`, if that has this outcome.
+    #[inline]
+    fn begins_at(&self, past: &Past, place: usize, outcome: u32) -> bool {
+        self.outcome_of(past, self.steps[place]) == outcome && self.is_initial(past, place)
     }
 
     /// Whether the reversed execution can begin with this step (a *weak initial*). If so, the
@@ -202,35 +265,41 @@ impl Reversal {
         outcome: u32,
         footprint: &Footprint,
     ) -> Option<Option<usize>> {
-        let place = self.threads.iter().position(|&other| other == thread);
-        match place {
-            Some(place) => {
-                let is_same = self.outcome_of(past, self.steps[place]) == outcome;
-                (is_same && self.is_initial(past, place)).then_some(Some(place))
-            }
+        match self.place_of(thread) {
+            Some(place) => self.begins_at(past, place, outcome).then_some(Some(place)),
             None => self.is_independent(past, footprint).then_some(None),
         }
     }
 
-    /// Whether an execution that begins so has been explored, because the step is asleep; with
-    /// whether that settles it.
-    pub(crate) fn is_known(&self, past: &Past, sleep: &[Sleeper]) -> Option<Insertion> {
-        let mut known = None;
-        for sleeper in sleep {
-            let (thread, outcome) = (sleeper.thread, sleeper.outcome);
-            if let Some(place) = self.begins_with(past, thread, outcome, &sleeper.footprint) {
-                let is_settled = self.settles(place);
-                known = Some(Insertion::Done { is_settled });
-                if is_settled {
-                    break;
-                }
-            }
-        }
-        known
+    /// Whether an execution that begins so has been explored, because a step is asleep that does not come
+    /// after the reversed one: that settles it. The reversal need not be complete, and if nothing is in front of
+    /// the reversed event, what that touches does not matter.
+    pub(crate) fn is_settled_by<'a>(
+        &self,
+        past: &Past,
+        mut sleep: impl Iterator<Item = &'a Sleeper>,
+    ) -> bool {
+        sleep.any(|sleeper| {
+            let place = self.place_of(sleeper.thread);
+            place.is_some_and(|at| self.settles(at) && self.begins_at(past, at, sleeper.outcome))
+        })
     }
 
-    /// As [`is_known`](Self::is_known), at a node from which several workers have taken steps: also
-    /// which step it begins with, if it is known for that reason. That step is then used up.
+    /// Whether an execution that begins so has been explored for another reason.
+    pub(crate) fn is_known_otherwise<'a>(
+        &self,
+        past: &Past,
+        mut sleep: impl Iterator<Item = &'a Sleeper>,
+    ) -> bool {
+        sleep.any(|sleeper| match self.place_of(sleeper.thread) {
+            Some(at) => !self.settles(at) && self.begins_at(past, at, sleeper.outcome),
+            None => self.is_independent(past, &sleeper.footprint),
+        })
+    }
+
+    /// Whether an execution that begins so has been explored, at a node from which several workers have taken
+    /// steps: with whether that settles it, and which step it begins with, if it is known for that reason. That
+    /// step is then used up.
     ///
     /// Of several steps it is the one that was taken first: what begins with the others is left to
     /// that one, where they commute.
@@ -246,7 +315,7 @@ impl Reversal {
                 // not, that will be seen where the step is explored.
                 Some(None) => return Some((false, None)),
                 Some(Some(place)) => {
-                    let is_settled = self.settles(Some(place));
+                    let is_settled = self.settles(place);
                     self.remove(place);
                     return Some((is_settled, Some(Turn { thread, outcome })));
                 }
@@ -258,8 +327,8 @@ impl Reversal {
 
     /// A step that is in the causal past of the reversed event can come first however the execution
     /// goes on. One that is only independent of this execution may depend on what comes in another.
-    fn settles(&self, place: Option<usize>) -> bool {
-        place.is_some_and(|place| place <= self.later().place)
+    fn settles(&self, place: usize) -> bool {
+        place <= self.place
     }
 }
 
@@ -290,29 +359,36 @@ impl Forest {
     }
 
     pub(crate) fn add(&mut self, thread: ThreadId, outcome: u32, footprint: Footprint) -> u32 {
-        let branch = Branch {
+        let number = self.add_any();
+        self.branches[number as usize] = Branch {
             thread,
             outcome,
             footprint,
             child: NONE,
             sibling: NONE,
         };
+        number
+    }
+
+    /// Adds a branch of which nothing is known yet.
+    #[inline]
+    fn add_any(&mut self) -> u32 {
         match self.free {
             NONE => {
-                self.branches.push(branch);
+                self.branches.push(Branch {
+                    thread: ThreadId(0),
+                    outcome: 0,
+                    footprint: Footprint::empty(false),
+                    child: NONE,
+                    sibling: NONE,
+                });
                 self.branches.len() as u32 - 1
             }
             number => {
                 self.free = self.branches[number as usize].sibling;
-                self.branches[number as usize] = branch;
                 number
             }
         }
-    }
-
-    /// What the first step of a tree is expected to touch.
-    pub(crate) fn first_footprint(&self, tree: u32) -> Option<&Footprint> {
-        (tree != NONE).then(|| &self.branches[tree as usize].footprint)
     }
 
     /// Takes the first branch off a tree: its step and its subtree.
@@ -488,7 +564,7 @@ impl Forest {
             }
             match compatible {
                 Some(place) => {
-                    is_settled.get_or_insert(reversal.settles(place));
+                    is_settled.get_or_insert(place.is_some_and(|place| reversal.settles(place)));
                     if let Some(place) = place {
                         reversal.remove(place);
                     }
@@ -511,18 +587,16 @@ impl Forest {
 
     fn add_path(&mut self, past: &Past, reversal: &mut Reversal) -> u32 {
         let mut child = NONE;
-        for &step in reversal.steps.iter().rev() {
-            let number = match step {
-                REVERSED => {
-                    let later = reversal.later.as_ref().expect("a reversal has been built");
-                    self.add(later.thread, later.outcome, later.footprint.clone())
-                }
-                position => {
-                    let event = past.event(position);
-                    self.add(event.thread, event.outcome, past.footprint(position))
-                }
-            };
-            self.branches[number as usize].child = child;
+        for step in reversal.steps.iter().rev() {
+            let number = self.add_any();
+            let branch = &mut self.branches[number as usize];
+            (branch.child, branch.sibling) = (child, NONE);
+            branch.thread = step.thread;
+            branch.outcome = reversal.outcome_of(past, *step);
+            match step.position {
+                REVERSED => branch.footprint.clone_from(&reversal.footprint),
+                position => past.copy_footprint(position, &mut branch.footprint),
+            }
             child = number;
         }
         child
@@ -532,6 +606,5 @@ impl Forest {
 impl Reversal {
     fn remove(&mut self, place: usize) {
         self.steps.remove(place);
-        self.threads.remove(place);
     }
 }

@@ -227,11 +227,12 @@ impl Watch {
 
     /// Adds the accesses of one event (or those before the first). Calls `found` for each
     /// violation, with the accesses up to it. Its places are among those that the monitor has seen.
+    #[inline]
     pub(crate) fn add(
         &mut self,
         accesses: &[Access],
         is_inert: bool,
-        mut found: impl FnMut(&Violation, Seen<'_>),
+        found: impl FnMut(&Violation, Seen<'_>),
     ) -> Result<(), OutOfMemoryLimit> {
         self.accesses.extend_from_slice(accesses);
         let inert = self.ends.last().map_or(0, |end| end.inert);
@@ -246,6 +247,15 @@ impl Watch {
         if !self.passing.has_any() {
             return Ok(());
         }
+        self.feed(found)
+    }
+
+    /// Feeds the monitor.
+    #[inline(never)]
+    fn feed(
+        &mut self,
+        mut found: impl FnMut(&Violation, Seen<'_>),
+    ) -> Result<(), OutOfMemoryLimit> {
         let (ends, all) = (&self.ends, &self.accesses);
         let shown = std::mem::replace(&mut self.shown, all.len());
         let found = |at: usize, violation: Violation| {

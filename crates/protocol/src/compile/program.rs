@@ -206,7 +206,7 @@ fn assumes_in(what: &str, span: Span) -> Refusal {
     Refusal {
         message: format!(
             "{what} calls a function with `assume`, which only rules and start states may do; \
-             use `assume` in their bodies, or state the assumption outside of rules"
+             use `assume` in their bodies, or as a property outside of rules"
         ),
         span: Some(span),
         about: About::Model,

@@ -229,7 +229,7 @@ fn judged(
             Err(Refusal {
                 message: format!(
                     "this {what} is not symmetric: it treats the values of a scalarset differently, \
-                     as a loop does that depends on their order; search without symmetry"
+                     as a loop does that depends on their order; search without symmetry (--symmetry off)"
                 ),
                 span: Some(span),
                 about: About::Model,

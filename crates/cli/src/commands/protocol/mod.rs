@@ -131,14 +131,19 @@ fn refused(model: &Model, refusal: &Refusal, arguments: &ProtocolArguments) -> F
         };
     };
     let position = model.position(span);
+    // What to do is the last part, if it is said.
+    let (what, help) = match refusal.message.rsplit_once("; ") {
+        Some(parts) => parts,
+        None => (refusal.message.as_str(), "make the type smaller"),
+    };
     let shown = Shown {
         severity: "error",
-        what: &refusal.message,
+        what,
         line: position.line.into(),
         column: position.column.into(),
         excerpt: &model.excerpt(span),
         label: "this cannot be searched",
-        help: "make the type smaller, or with a rule that is not symmetric, use --symmetry off",
+        help,
     };
     Failure::BadInput(shown.render(&file))
 }
