@@ -268,7 +268,7 @@ impl Routine<'_, '_, '_> {
 
     /// What becomes of a value of another enum, scalarset or union.
     pub fn converted(&mut self, value: Value, known: Known, table: &Arc<[i64]>) -> (Value, Known) {
-        let kept: Box<[i64]> = table.iter().map(|&to| to.max(-1)).collect();
+        let kept: Box<[i64]> = table.iter().copied().collect();
         let (low, high) = kept.iter().fold((-1, -1), |(low, high), &to| {
             (low.min(i128::from(to)), high.max(i128::from(to)))
         });
