@@ -148,6 +148,14 @@ impl Ending {
         })
     }
 
+    /// With the rule that leads to a state which could not even be added.
+    pub fn after(mut self: Box<Self>, rule: &Instance) -> Box<Ending> {
+        if matches!(self.verdict, Verdict::Fault { .. }) {
+            self.failed = Some(rule.clone());
+        }
+        self
+    }
+
     pub fn of(stop: Stop, place: Where, at: Option<usize>) -> Box<Ending> {
         let failed = match &place {
             Where::Rule(instance) => Some(instance.clone()),
@@ -371,7 +379,14 @@ impl<'m> Search<'m> {
         }
         let at = self.found.len();
         self.machine.state.clone_from(&state);
-        if !self.assumed(at)? {
+        let is_assumed = self.assumed(at).map_err(|ending| match before {
+            Some(_) => Box::new(Ending {
+                at: before,
+                ..*ending.after(&by)
+            }),
+            None => ending,
+        })?;
+        if !is_assumed {
             return Ok(());
         }
         self.machine.state = state;
