@@ -58,8 +58,8 @@ impl Routine<'_, '_, '_> {
                 left,
                 right,
             } => {
-                let (left, _) = self.simple(left);
-                let (right, _) = self.simple(right);
+                let (left, _) = self.used(left);
+                let (right, _) = self.used(right);
                 let how = match negated {
                     true => IntCC::NotEqual,
                     false => IntCC::Equal,
@@ -103,11 +103,11 @@ impl Routine<'_, '_, '_> {
                 let result = self.b.declare_var(I64);
                 self.branch(test, yes, no);
                 self.at(yes);
-                let (value, known) = self.simple(then);
+                let (value, known) = self.used(then);
                 self.b.def_var(result, value);
                 self.go(on);
                 self.at(no);
-                let (value, other) = self.simple(otherwise);
+                let (value, other) = self.used(otherwise);
                 self.b.def_var(result, value);
                 self.go(on);
                 self.at(on);
@@ -169,6 +169,14 @@ impl Routine<'_, '_, '_> {
             known.may_be_undefined = false;
         }
         (value, known)
+    }
+
+    /// A value that must be defined unless its type allows reading what is undefined.
+    pub fn used(&mut self, expr: &Expr) -> (Value, Known) {
+        match expr.reads_undefined(&self.unit.model.types) {
+            true => self.simple(expr),
+            false => self.defined(expr),
+        }
     }
 
     /// Goes on at one of two blocks, without making a value of the condition.
@@ -260,7 +268,7 @@ impl Routine<'_, '_, '_> {
 
     /// What becomes of a value of another enum, scalarset or union.
     pub fn converted(&mut self, value: Value, known: Known, table: &Arc<[i64]>) -> (Value, Known) {
-        let kept: Box<[i64]> = table.iter().map(|&to| to.max(-1)).collect();
+        let kept: Box<[i64]> = table.iter().copied().collect();
         let (low, high) = kept.iter().fold((-1, -1), |(low, high), &to| {
             (low.min(i128::from(to)), high.max(i128::from(to)))
         });

@@ -267,13 +267,13 @@ impl Routine<'_, '_, '_> {
         arms: &[Arm],
         otherwise: Option<&(PointId, Vec<Statement>)>,
     ) -> bool {
-        let (subject, _) = self.simple(subject);
+        let (subject, _) = self.used(subject);
         let on = self.block();
         let mut goes_on = false;
         for arm in arms {
             let (yes, other) = (self.block(), self.block());
             for value in &arm.values {
-                let (value, _) = self.simple(value);
+                let (value, _) = self.used(value);
                 let next = self.block();
                 let is_equal = self.b.ins().icmp(IntCC::Equal, subject, value);
                 self.choose(is_equal, yes, next);

@@ -7,7 +7,8 @@ use crate::model::code::{Argument, Call, Domain, Expr, ExprKind, Place, Source};
 use crate::source::Span;
 
 impl Machine<'_> {
-    /// The value of an expression. It is undefined only for types that allow reading that.
+    /// The value of an expression. It is undefined only for types that allow reading that, and if
+    /// a function returned it: see [`Machine::used`].
     pub fn evaluate(&mut self, expr: &Expr) -> Run<Value> {
         self.step()?;
         let value = match &expr.kind {
@@ -47,8 +48,8 @@ impl Machine<'_> {
                 left,
                 right,
             } => {
-                let left = self.evaluate(left)?;
-                let right = self.evaluate(right)?;
+                let left = self.used(left)?;
+                let right = self.used(right)?;
                 i64::from(equal(&left, &right) != *negated)
             }
             ExprKind::Compare {
@@ -74,8 +75,8 @@ impl Machine<'_> {
                 otherwise,
             } => {
                 return match self.is_true(test)? {
-                    true => self.evaluate(then),
-                    false => self.evaluate(otherwise),
+                    true => self.used(then),
+                    false => self.used(otherwise),
                 };
             }
             ExprKind::Quantified {
@@ -145,6 +146,17 @@ impl Machine<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// A value that must be defined unless its type allows reading what is undefined. Only
+    /// functions give undefined values of other types; these can be assigned and passed on.
+    pub fn used(&mut self, expr: &Expr) -> Run<Value> {
+        match self.evaluate(expr)? {
+            Value::Undefined if !expr.reads_undefined(&self.model.types) => {
+                Err(FaultKind::Undefined.at(expr.span))
+            }
+            value => Ok(value),
+        }
     }
 
     /// A value that must be defined.

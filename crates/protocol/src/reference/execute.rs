@@ -147,10 +147,10 @@ impl Machine<'_> {
         arms: &[Arm],
         otherwise: Option<&(PointId, Vec<Statement>)>,
     ) -> Run<Done> {
-        let subject = self.evaluate(subject)?;
+        let subject = self.used(subject)?;
         for arm in arms {
             for value in &arm.values {
-                if self.evaluate(value)? == subject {
+                if self.used(value)? == subject {
                     self.hit(arm.point);
                     return self.execute(&arm.body);
                 }

@@ -133,7 +133,7 @@ impl Search<'_> {
                     is_stuck = false;
                     is_left |= encode(self.model, &next, &Permutation::default()) != bytes;
                     self.machine.state = next;
-                    self.assumed(0)?;
+                    self.assumed(0).map_err(|ending| ending.after(&instance))?;
                 }
                 Ok(None) => {}
                 Err(Stop::Exhausted) => {

@@ -52,9 +52,16 @@ impl Search<'_> {
         None
     }
 
-    /// The first rule that fails in a state.
+    /// The first rule that fails in a state, or leads to one in which an assumption fails.
     fn failing(&mut self, state: &[Value]) -> Option<Instance> {
         let mut enabled = self.enabled(state).ok()?.into_iter();
-        enabled.find(|rule| matches!(self.fire(state, rule), Err(Stop::Fault(_))))
+        enabled.find(|rule| match self.fire(state, rule) {
+            Ok(Some(next)) => {
+                self.machine.state = next;
+                self.assumed(0).is_err()
+            }
+            Ok(None) => false,
+            Err(stop) => matches!(stop, Stop::Fault(_)),
+        })
     }
 }

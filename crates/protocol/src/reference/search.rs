@@ -148,6 +148,14 @@ impl Ending {
         })
     }
 
+    /// With the rule that leads to a state which could not even be added.
+    pub fn after(mut self: Box<Self>, rule: &Instance) -> Box<Ending> {
+        if matches!(self.verdict, Verdict::Fault { .. }) {
+            self.failed = Some(rule.clone());
+        }
+        self
+    }
+
     pub fn of(stop: Stop, place: Where, at: Option<usize>) -> Box<Ending> {
         let failed = match &place {
             Where::Rule(instance) => Some(instance.clone()),
@@ -318,6 +326,10 @@ impl<'m> Search<'m> {
                 },
             );
             run.map_err(|stop| (stop, index))?;
+            if self.machine.is_changed {
+                // So has an alias around the rule, which has no instance.
+                self.machine.state = state.to_vec();
+            }
         }
         Ok(enabled)
     }
@@ -371,7 +383,14 @@ impl<'m> Search<'m> {
         }
         let at = self.found.len();
         self.machine.state.clone_from(&state);
-        if !self.assumed(at)? {
+        let is_assumed = self.assumed(at).map_err(|ending| match before {
+            Some(_) => Box::new(Ending {
+                at: before,
+                ..*ending.after(&by)
+            }),
+            None => ending,
+        })?;
+        if !is_assumed {
             return Ok(());
         }
         self.machine.state = state;
@@ -391,9 +410,17 @@ impl<'m> Search<'m> {
 
     /// Whether all assumptions hold in the machine's state.
     pub fn assumed(&mut self, at: usize) -> Searched<bool> {
+        let state = self.machine.state.clone();
         for (index, property) in self.model.properties.iter().enumerate() {
-            let is_assumption = property.kind == PropertyKind::Assumption;
-            if is_assumption && self.first_false(index, at)?.is_some() {
+            if property.kind != PropertyKind::Assumption {
+                continue;
+            }
+            let first_false = self.first_false(index, at)?;
+            if self.machine.is_changed {
+                // A function in the assumption has side effects.
+                self.machine.state.clone_from(&state);
+            }
+            if first_false.is_some() {
                 return Ok(false);
             }
         }
@@ -456,6 +483,8 @@ impl<'m> Search<'m> {
 
     fn report(mut self, ending: Ending) -> Report {
         let hits = self.machine.hits.clone();
+        // What was found in time has a trace, also if there is no time left.
+        self.machine.forget_deadline();
         let trace = ending.at.and_then(|at| self.trace(at, ending.failed));
         Report {
             verdict: ending.verdict,

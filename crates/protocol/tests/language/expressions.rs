@@ -175,6 +175,17 @@ fn unions_hold_values_of_their_members() {
 }
 
 #[test]
+fn values_that_a_union_does_not_have_stay_different() {
+    let declarations = "type H: enum {home}; N: enum {nobody, nothing}; P: scalarset(2);
+        U: union {P, H}; V: union {H, N}; var u: U; v: V; w: V; b: boolean;";
+    holds(
+        declarations,
+        "u := home; v := nobody; w := nothing; b := false;",
+        "(b ? u : v) = v & (b ? u : v) != w & (b ? u : v) != u",
+    );
+}
+
+#[test]
 fn a_union_value_that_is_no_member_does_not_fit() {
     ends_with(
         "type H: enum {home}; P: scalarset(2); N: union {H, P};

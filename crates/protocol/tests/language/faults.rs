@@ -1,7 +1,7 @@
 //! Errors that show when the model runs.
 
 use crate::{NO_DEADLOCK, counts, ends_with, holds, run};
-use fencepost_protocol::reference::{Options, Verdict, Where};
+use fencepost_protocol::reference::{FaultKind, Options, Verdict, Where};
 
 /// A rule does this in a state where `x` is 3 and `u` is undefined.
 fn fails(statement: &str, message: &str) {
@@ -58,6 +58,45 @@ fn undefined_values_cannot_be_used() {
     fails(
         "for i := 0 to u do x := i; end;",
         "line 4, column 20: an undefined value is used",
+    );
+}
+
+#[test]
+fn undefined_results_can_be_assigned_but_not_used() {
+    let with = |statement: &str| {
+        format!(
+            "var x: 0..3; b: boolean;
+function f(): 0..3; begin return undefined; end;
+startstate b := false; end;
+rule {statement} end;"
+        )
+    };
+    counts(&with("x := f(); b := isundefined(x);"), 2, 2);
+    for statement in [
+        "b := f() = 1;",
+        "b := f() != f();",
+        // The least number stands for undefined in compiled code.
+        "b := f() = -9223372036854775807 - 1;",
+        "x := b ? 1 : f();",
+        "alias a: f() do b := a = 1; end;",
+        "switch f() case 1: b := true; else b := false; end;",
+        "switch 1 case f(): b := true; else b := false; end;",
+    ] {
+        let text = with(statement);
+        let report = run(&text, &NO_DEADLOCK);
+        let Verdict::Fault { fault, .. } = &report.verdict else {
+            panic!("{:?}: {text}", report.verdict);
+        };
+        assert_eq!(fault.kind, FaultKind::Undefined, "{text}");
+    }
+}
+
+#[test]
+fn the_least_number_is_not_undefined() {
+    holds(
+        "var x: boolean; function f(): 0..3; begin return 1; end;",
+        "x := false;",
+        "(x ? f() : -9223372036854775807 - 1) < 0 & f() != -9223372036854775807 - 1",
     );
 }
 

@@ -1,8 +1,10 @@
 //! How an error is reached.
 
+use std::time::Duration;
+
 use fencepost_protocol::reference::{Options, Symmetry, search};
 
-use crate::model;
+use crate::{NO_DEADLOCK, both, model};
 
 #[test]
 fn a_trace_is_shortest_and_shows_what_changes() {
@@ -66,4 +68,51 @@ choose i: m do rule \"take\" MultiSetRemove(i, m); end; end;
         report.trace.expect("a trace").render(&model),
         "start: one\n  m{0}: 1\nrule: take, i:0\n  m{0} is gone\n"
     );
+}
+
+#[test]
+fn a_fault_in_an_assumption_has_a_trace_with_the_rule_before_it() {
+    let model = model(
+        "var x: 0..3;
+startstate \"start\" x := 0; end;
+rule \"step\" x < 3 ==> x := x + 1; end;
+assume 6 / (2 - x) > 0;
+",
+    );
+    let report = both::search(&model, &NO_DEADLOCK);
+    assert_eq!(
+        report.verdict.describe(&model),
+        "line 4, column 8: the result cannot be computed: division by 0"
+    );
+    let compiled = both::compiled(&model, &NO_DEADLOCK, 1);
+    for trace in [report.trace, compiled.trace] {
+        assert_eq!(
+            trace.expect("a trace").render(&model),
+            "start: start\n  x: 0\nrule: step\n  x: 1\nrule: step\n"
+        );
+    }
+}
+
+#[test]
+fn what_was_found_in_time_has_a_trace() {
+    // Time is looked at every 16,384 steps. Making the start state takes more than half of that,
+    // and it is made again for the trace.
+    let model = model(
+        "var x: 0..3;
+startstate \"start\" x := 0; for i := 1 to 3000 do x := 0; end; end;
+rule x := 1 - x; end;
+invariant x > 0;
+",
+    );
+    let options = Options {
+        time: Some(Duration::ZERO),
+        ..Options::default()
+    };
+    let report = search(&model, &options);
+    assert_eq!(
+        report.verdict.describe(&model),
+        "invariant failed: Invariant 0"
+    );
+    let trace = report.trace.expect("a trace");
+    assert_eq!(trace.render(&model), "start: start\n  x: 0\n");
 }

@@ -6,7 +6,7 @@ use super::operator::{Arithmetic, Comparison};
 use super::place::{Place, SlotId, ValueType};
 use crate::model::FunctionId;
 use crate::model::points::PointId;
-use crate::model::types::TypeId;
+use crate::model::types::{TypeId, Types};
 use crate::source::Span;
 
 /// An expression.
@@ -18,6 +18,19 @@ pub struct Expr {
     pub value_type: ValueType,
     /// Where it is written.
     pub span: Span,
+}
+
+impl Expr {
+    /// Whether an undefined value of it can be compared: see
+    /// [`Type::reads_undefined`](crate::model::types::Type::reads_undefined). What is converted
+    /// keeps this from the type that it had.
+    pub fn reads_undefined(&self, types: &Types) -> bool {
+        match (&self.kind, self.value_type) {
+            (ExprKind::Convert { operand, .. }, _) => operand.reads_undefined(types),
+            (_, ValueType::Of(id)) => types[id].reads_undefined(),
+            _ => false,
+        }
+    }
 }
 
 /// What an expression is. Operands are evaluated from left to right.
