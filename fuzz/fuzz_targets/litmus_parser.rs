@@ -1,7 +1,7 @@
 //! Any bytes, read as a litmus test: an error with a message, or a test that the engines can rely on.
 //!
 //! ```text
-//! cargo +nightly fuzz run litmus_parser fuzz/corpus/litmus_parser DIRECTORY_WITH_TESTS
+//! cargo +nightly fuzz run litmus_parser fuzz/corpus/litmus_parser litmus
 //! ```
 
 #![no_main]

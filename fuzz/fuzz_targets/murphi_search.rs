@@ -1,56 +1,127 @@
 //! Any bytes that are a Murphi model: compiled code finds what the reference interpreter finds.
 //!
+//! Few bytes are a model, so that inputs are also changed word by word, and made by the generator
+//! of the tests: see `words`.
+//!
 //! ```text
-//! cargo +nightly fuzz run murphi_search fuzz/corpus/murphi_search
+//! cargo +nightly fuzz run murphi_search fuzz/corpus/murphi_search models -- -max_len=6000 -mutate_depth=2
 //! ```
 
 #![no_main]
 
+// The tests make two kinds of models with it, this target makes one.
+#[path = "../../crates/protocol/tests/generate/mod.rs"]
+mod generate;
+mod words;
+
 use std::time::Duration;
 
-use fencepost_protocol::reference::{self, Verdict};
-use fencepost_protocol::search::{Options, Symmetry, search};
+use fencepost_protocol::model::{Binding, Rule};
+use fencepost_protocol::reference::{self, Bound, Deadlock, Verdict};
+use fencepost_protocol::search::{About, Options, Symmetry, search};
 use fencepost_protocol::{Limits, Model};
-use libfuzzer_sys::fuzz_target;
+use libfuzzer_sys::{Corpus, fuzz_mutator, fuzz_target, fuzzer_mutate};
 
-fuzz_target!(|bytes: &[u8]| {
+/// In bytes. Larger models are searched too slowly to learn much.
+const LARGEST_MODEL: usize = 10_000;
+
+fuzz_target!(|bytes: &[u8]| -> Corpus {
+    // What is no model is not changed further: `murphi_reader` does that.
+    let Some(model) = read(bytes) else {
+        return Corpus::Reject;
+    };
+    // Most models have a deadlock soon; what is behind it matters, too.
+    if compare(&model, Deadlock::Stuttering) == Some(Verdict::Deadlock) {
+        compare(&model, Deadlock::Off);
+    }
+    Corpus::Keep
+});
+
+fn read(bytes: &[u8]) -> Option<Model> {
     let limits = Limits {
-        bytes: 10_000,
+        bytes: LARGEST_MODEL,
         cells: 10_000,
         instances: 10_000,
         ..Limits::default()
     };
-    let Ok(model) = Model::read(bytes, &[("N".into(), 3)], &limits) else {
-        return;
-    };
+    Model::read(bytes, &[], &limits).ok()
+}
+
+/// What both engines find; nothing if one of them could not tell.
+fn compare(model: &Model, deadlock: Deadlock) -> Option<Verdict> {
     let time = Some(Duration::from_millis(500));
+    let (states, rounds) = (100, 20);
     let slow = reference::Options {
-        states: 100,
+        deadlock,
+        states,
         time,
+        rounds,
         ..reference::Options::default()
     };
     let fast = Options {
         symmetry: Symmetry::Off,
-        states: 100,
+        deadlock,
+        states,
         time,
+        rounds,
         coverage: true,
         ..Options::default()
     };
-    let expected = reference::search(&model, &slow);
-    // Nothing if a range is too wide or the state too large, which is said.
-    let Ok(found) = search(&model, &fast, &()) else {
-        return;
+    let expected = reference::search(model, &slow);
+    let found = match search(model, &fast, &()) {
+        Ok(found) => found,
+        // A range is too wide or the state too large, which is said.
+        Err(refusal) => {
+            assert_eq!(refusal.about, About::Model, "{refusal}");
+            return None;
+        }
     };
-    let is_late = |verdict: &Verdict| {
-        matches!(verdict, Verdict::Incomplete(reference::Bound::Time))
-    };
+    let is_late = |verdict: &Verdict| *verdict == Verdict::Incomplete(Bound::Time);
     if is_late(&expected.verdict) || is_late(&found.verdict) {
-        return;
+        return None;
     }
-    assert_eq!(found.verdict, expected.verdict);
+    // Which element of a multiset is first differs between states that are equal otherwise, and
+    // with it the first fault of several.
+    match model.rules.iter().any(chooses) {
+        true => assert_eq!(
+            std::mem::discriminant(&found.verdict),
+            std::mem::discriminant(&expected.verdict)
+        ),
+        false => assert_eq!(found.verdict, expected.verdict),
+    }
     assert_eq!(found.states, expected.states);
+    let length = |trace: &Option<reference::trace::Trace>| trace.as_ref().map(|t| t.steps.len());
+    assert_eq!(length(&found.trace), length(&expected.trace));
     if found.verdict == Verdict::NoError {
         assert_eq!(found.rules_fired, expected.rules_fired);
+        assert_eq!(found.depth, expected.depth);
         assert_eq!(found.hits, expected.hits);
+    }
+    Some(found.verdict)
+}
+
+fn chooses(rule: &Rule) -> bool {
+    let mut bindings = rule.bindings.iter();
+    bindings.any(|binding| matches!(binding, Binding::Chosen { .. }))
+}
+
+/// How often a model is changed anew if the result is no model.
+const ATTEMPTS: u64 = 16;
+
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    let changed = match std::str::from_utf8(&data[..size]) {
+        _ if seed % 64 == 0 => Some(generate::Generator::new(seed.into(), false).model()),
+        // Now and then anything.
+        Ok(text) if seed % 16 != 1 => (0..ATTEMPTS)
+            .filter_map(|attempt| words::change(text, attempt << 32 | u64::from(seed)))
+            .find(|text| text.len() <= max_size && read(text.as_bytes()).is_some()),
+        _ => None,
+    };
+    match changed {
+        Some(text) if text.len() <= max_size => {
+            data[..text.len()].copy_from_slice(text.as_bytes());
+            text.len()
+        }
+        _ => fuzzer_mutate(data, size, max_size),
     }
 });
