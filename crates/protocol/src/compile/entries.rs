@@ -177,6 +177,10 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         let on = self.block();
         self.scan_level(&scan, 0, on);
         self.at(on);
+        if writes {
+            // An alias may have changed the state, and no instance followed.
+            self.restore();
+        }
         self.leave(status::DONE, None);
     }
 

@@ -326,6 +326,10 @@ impl<'m> Search<'m> {
                 },
             );
             run.map_err(|stop| (stop, index))?;
+            if self.machine.is_changed {
+                // So has an alias around the rule, which has no instance.
+                self.machine.state = state.to_vec();
+            }
         }
         Ok(enabled)
     }
@@ -406,9 +410,17 @@ impl<'m> Search<'m> {
 
     /// Whether all assumptions hold in the machine's state.
     pub fn assumed(&mut self, at: usize) -> Searched<bool> {
+        let state = self.machine.state.clone();
         for (index, property) in self.model.properties.iter().enumerate() {
-            let is_assumption = property.kind == PropertyKind::Assumption;
-            if is_assumption && self.first_false(index, at)?.is_some() {
+            if property.kind != PropertyKind::Assumption {
+                continue;
+            }
+            let first_false = self.first_false(index, at)?;
+            if self.machine.is_changed {
+                // A function in the assumption has side effects.
+                self.machine.state.clone_from(&state);
+            }
+            if first_false.is_some() {
                 return Ok(false);
             }
         }

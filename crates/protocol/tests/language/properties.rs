@@ -44,6 +44,20 @@ fn states_that_break_an_assumption_are_dropped() {
 }
 
 #[test]
+fn assumptions_do_not_change_the_state_of_each_other() {
+    counts(
+        "var x: 0..3;
+function next(): boolean; begin x := (x + 1) % 4; return true; end;
+startstate x := 0; end;
+rule x := (x + 1) % 4; end;
+assume next();
+assume x < 2;",
+        2,
+        2,
+    );
+}
+
+#[test]
 fn a_cover_must_be_true_once() {
     counts(&with("cover x = 3;"), 4, 3);
     ends_with(&with("cover \"four\" x = 2 + 2;"), "cover never true: four");

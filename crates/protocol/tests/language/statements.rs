@@ -276,3 +276,17 @@ fn the_least_number_of_all_is_not_undefined() {
         "line 4, column 20: -9223372036854775808 is outside of 0..5",
     );
 }
+
+#[test]
+fn aliases_around_rules_do_not_change_the_state_of_others() {
+    // The alias is evaluated, although the rule within has no instance.
+    counts(
+        "var x: 0..3; bag: multiset [1] of 0..1;
+function change(): boolean; begin x := 1; return true; end;
+startstate x := 0; end;
+alias a: change() do choose c: bag do rule a ==> x := 3; end; end; end;
+rule x = 1 ==> x := 2; end;",
+        1,
+        0,
+    );
+}
