@@ -91,6 +91,19 @@ impl Resolver<'_, '_> {
         }
     }
 
+    /// Finds the functions that may find an assumption false, also in functions that they call.
+    pub(super) fn find_assumes(&mut self, calls: &[Vec<(FunctionId, Span)>]) {
+        loop {
+            let before = self.assumes.clone();
+            for (at, called) in calls.iter().enumerate() {
+                self.assumes[at] |= called.iter().any(|(of, _)| before[of.0 as usize]);
+            }
+            if self.assumes == before {
+                return;
+            }
+        }
+    }
+
     fn close(&mut self, at: usize, calls: &[Vec<(FunctionId, Span)>], visits: &mut [Visit]) {
         let depth = |(called, _): &(FunctionId, Span)| match visits[called.0 as usize] {
             Visit::Done(depth) => depth + 1,

@@ -75,6 +75,9 @@ struct Resolver<'s, 'm> {
     local_cells: u64,
     returns: Returns,
     saw_return: bool,
+    saw_assume: bool,
+    /// For each function, whether it or one that it calls may find an assumption false.
+    assumes: Vec<bool>,
     /// The calls that the routine at hand makes.
     calls: Vec<(FunctionId, Span)>,
     /// Whether implications and quantifiers are counted: in properties and assertions.
@@ -110,6 +113,8 @@ pub(crate) fn resolve(
         local_cells: 0,
         returns: Returns::Nothing,
         saw_return: false,
+        saw_assume: false,
+        assumes: Vec::new(),
         calls: Vec::new(),
         counts_vacuity: false,
     };

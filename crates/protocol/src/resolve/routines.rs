@@ -48,8 +48,12 @@ impl<'s> Resolver<'s, '_> {
             let function = self.scoped(|r| r.function(index, tree));
             functions.extend(function);
             calls.push(std::mem::take(&mut self.calls));
+            self.assumes.push(self.saw_assume);
         }
         self.check_recursion(&calls);
+        if self.mistakes.is_empty() {
+            self.find_assumes(&calls);
+        }
         functions
     }
 
@@ -125,6 +129,8 @@ impl<'s> Resolver<'s, '_> {
         self.local_cells = 0;
         self.returns = Returns::Nothing;
         self.saw_return = false;
+        self.saw_assume = false;
+        self.calls.clear();
     }
 
     fn body(&mut self, body: &Body<'s>) -> Vec<Statement> {
@@ -138,7 +144,6 @@ impl<'s> Resolver<'s, '_> {
     pub(super) fn rules(&mut self, file: &File<'s>) -> Parts {
         let mut parts = Parts::default();
         self.rules_within(&file.rules, &mut Vec::new(), &mut parts);
-        self.calls.clear();
         let is_clean = self.mistakes.is_empty();
         if is_clean && parts.startstates.is_empty() {
             let rule = parts.rules.first().map(|rule| rule.span);
@@ -211,6 +216,7 @@ impl<'s> Resolver<'s, '_> {
                 let bindings = self.bindings(enclosures, *span, parts);
                 let point = self.point(PointKind::Rule, *name, *span);
                 let guard = guard.as_ref().map(|guard| self.condition(guard));
+                self.refuse_assumptions("a guard, or an alias around a rule");
                 let body = self.body(body);
                 parts.rules.push(Rule {
                     name: name.map(Into::into),
@@ -256,6 +262,7 @@ impl<'s> Resolver<'s, '_> {
                 self.counts_vacuity = kind == PropertyKind::Invariant;
                 let condition = self.condition(condition);
                 self.counts_vacuity = false;
+                self.refuse_assumptions("a property");
                 let bindings = bindings?;
                 self.refuse_choose(&bindings, "a property", *span)?;
                 parts.properties.push(Property {
@@ -271,6 +278,20 @@ impl<'s> Resolver<'s, '_> {
             RuleTree::Ruleset(..) | RuleTree::Alias(..) | RuleTree::Choose { .. } => {}
         }
         Ok(())
+    }
+
+    /// Where nothing is done, an assumption that is false would have no meaning.
+    fn refuse_assumptions(&mut self, within: &'static str) {
+        for (function, span) in std::mem::take(&mut self.calls) {
+            if self.assumes.get(function.0 as usize) == Some(&true) {
+                let problem = Problem::Misplaced {
+                    what: "a call of a function that has `assume`",
+                    within,
+                    belongs: "such calls in the statements of rules and start states",
+                };
+                self.note(problem, span);
+            }
+        }
     }
 
     fn refuse_choose(

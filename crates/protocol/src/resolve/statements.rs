@@ -286,7 +286,10 @@ impl<'s> Resolver<'s, '_> {
     ) -> Resolved<StatementKind> {
         let point = match kind {
             PropertyKind::Invariant => PointKind::Assertion,
-            PropertyKind::Assume => PointKind::LocalAssumption,
+            PropertyKind::Assume => {
+                self.saw_assume = true;
+                PointKind::LocalAssumption
+            }
             PropertyKind::Cover => PointKind::Cover,
         };
         let point = self.point(point, name, span);

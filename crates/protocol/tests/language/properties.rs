@@ -58,6 +58,18 @@ assume x < 2;",
 }
 
 #[test]
+fn an_assumption_in_a_function_ends_the_rule() {
+    counts(
+        "var x: 0..3;
+function few(): boolean; begin assume x < 2; return true; end;
+startstate x := 0; end;
+rule x := (x + 1) % 4; if few() then x := x; end; end;",
+        2,
+        1,
+    );
+}
+
+#[test]
 fn a_cover_must_be_true_once() {
     counts(&with("cover x = 3;"), 4, 3);
     ends_with(&with("cover \"four\" x = 2 + 2;"), "cover never true: four");

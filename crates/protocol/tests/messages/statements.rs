@@ -215,6 +215,44 @@ error: a property within `choose`
 }
 
 #[test]
+fn assume_where_nothing_is_done() {
+    refused(
+        "var x: 0..3;\n\
+         function few(): boolean; begin assume x < 2; return true; end;\n\
+         function also(): boolean; begin return few(); end;\n\
+         startstate x := 0; end;\n\
+         rule also() ==> x := 1; end;\n\
+         alias a: few() do rule a ==> x := 1; end; end;\n\
+         invariant x = 0 | also();\n",
+        r#"
+error: a call of a function that has `assume` within a guard, or an alias around a rule
+ --> model.m:5:6
+  |
+5 | rule also() ==> x := 1; end;
+  |      ^^^^ expected such calls in the statements of rules and start states
+  |
+  = help: move it there
+
+error: a call of a function that has `assume` within a guard, or an alias around a rule
+ --> model.m:6:10
+  |
+6 | alias a: few() do rule a ==> x := 1; end; end;
+  |          ^^^ expected such calls in the statements of rules and start states
+  |
+  = help: move it there
+
+error: a call of a function that has `assume` within a property
+ --> model.m:7:19
+  |
+7 | invariant x = 0 | also();
+  |                   ^^^^ expected such calls in the statements of rules and start states
+  |
+  = help: move it there
+"#,
+    );
+}
+
+#[test]
 fn ruleset_over_variables() {
     refused(
         "var x: 0..3;\n\
