@@ -483,6 +483,8 @@ impl<'m> Search<'m> {
 
     fn report(mut self, ending: Ending) -> Report {
         let hits = self.machine.hits.clone();
+        // What was found in time has a trace, also if there is no time left.
+        self.machine.forget_deadline();
         let trace = ending.at.and_then(|at| self.trace(at, ending.failed));
         Report {
             verdict: ending.verdict,

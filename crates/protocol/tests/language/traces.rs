@@ -1,5 +1,7 @@
 //! How an error is reached.
 
+use std::time::Duration;
+
 use fencepost_protocol::reference::{Options, Symmetry, search};
 
 use crate::{NO_DEADLOCK, both, model};
@@ -89,4 +91,28 @@ assume 6 / (2 - x) > 0;
             "start: start\n  x: 0\nrule: step\n  x: 1\nrule: step\n"
         );
     }
+}
+
+#[test]
+fn what_was_found_in_time_has_a_trace() {
+    // Time is looked at every 16,384 steps. Making the start state takes more than half of that,
+    // and it is made again for the trace.
+    let model = model(
+        "var x: 0..3;
+startstate \"start\" x := 0; for i := 1 to 3000 do x := 0; end; end;
+rule x := 1 - x; end;
+invariant x > 0;
+",
+    );
+    let options = Options {
+        time: Some(Duration::ZERO),
+        ..Options::default()
+    };
+    let report = search(&model, &options);
+    assert_eq!(
+        report.verdict.describe(&model),
+        "invariant failed: Invariant 0"
+    );
+    let trace = report.trace.expect("a trace");
+    assert_eq!(trace.render(&model), "start: start\n  x: 0\n");
 }
