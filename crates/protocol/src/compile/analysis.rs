@@ -11,8 +11,6 @@ use crate::model::{Binding, Model};
 pub(super) struct Analysis {
     /// For each function, whether it may change anything but its own variables.
     pub writes: Vec<bool>,
-    /// For each function, whether it may come to an `assume`.
-    pub assumes: Vec<bool>,
     /// For each function and slot, whether what it refers to may be in an element of a multiset,
     /// which may go.
     pub in_element: Vec<Vec<bool>>,
@@ -23,7 +21,6 @@ impl Analysis {
         let functions = &model.functions;
         let mut analysis = Analysis {
             writes: vec![false; functions.len()],
-            assumes: vec![false; functions.len()],
             in_element: functions
                 .iter()
                 .map(|function| vec![false; function.frame.slots.len()])
@@ -31,7 +28,6 @@ impl Analysis {
         };
         // Functions are few and calls do not go round in circles: a fixed point comes soon.
         while analysis.find_writes(model) {}
-        while analysis.find_assumptions(model) {}
         while analysis.find_in_elements(model) {}
         analysis
     }
@@ -51,18 +47,6 @@ impl Analysis {
             walk::statements(&function.body, &mut finder);
             is_changed |= finder.found && !self.writes[index];
             self.writes[index] |= finder.found;
-        }
-        is_changed
-    }
-
-    fn find_assumptions(&mut self, model: &Model) -> bool {
-        let mut is_changed = false;
-        for (index, function) in model.functions.iter().enumerate() {
-            let mut finder = self.assumption_finder();
-            walk::statements(&function.body, &mut finder);
-            let found = finder.found;
-            is_changed |= found && !self.assumes[index];
-            self.assumes[index] |= found;
         }
         is_changed
     }
@@ -125,23 +109,6 @@ impl Analysis {
         let mut finder = self.finder();
         walk::bindings(bindings, &mut finder);
         finder.found
-    }
-
-    /// Whether evaluating an expression within these may come to an `assume`.
-    pub fn may_assume(&self, bindings: &[Binding], expr: Option<&Expr>) -> bool {
-        let mut finder = self.assumption_finder();
-        walk::bindings(bindings, &mut finder);
-        if let Some(expr) = expr {
-            walk::expr(expr, &mut finder);
-        }
-        finder.found
-    }
-
-    fn assumption_finder(&self) -> Assumptions<'_> {
-        Assumptions {
-            of_functions: &self.assumes,
-            found: false,
-        }
     }
 
     fn finder(&self) -> Writes<'_> {
@@ -236,21 +203,6 @@ impl Visitor for Writes<'_> {
             Root::Global(_) => true,
             Root::Slot(slot) => !(self.is_local)(slot),
         };
-    }
-
-    fn call(&mut self, call: &Call) {
-        self.found |= self.of_functions[call.function.0 as usize];
-    }
-}
-
-struct Assumptions<'a> {
-    of_functions: &'a [bool],
-    found: bool,
-}
-
-impl Visitor for Assumptions<'_> {
-    fn statement(&mut self, statement: &Statement) {
-        self.found |= matches!(statement.kind, StatementKind::Assume { .. });
     }
 
     fn call(&mut self, call: &Call) {

@@ -12,7 +12,6 @@ use super::context::{Context, status};
 use super::entries::parameter_slots;
 use super::layout::Layout;
 use super::unit::{Kept, Unit};
-use crate::Span;
 use crate::model::Model;
 use crate::model::code::{Expr, Statement};
 use crate::model::walk::{self, Visitor};
@@ -71,9 +70,6 @@ impl Program {
         let mut guards_write = false;
         for (index, rule) in model.rules.iter().enumerate() {
             let guard = rule.guard.as_ref();
-            if unit.analysis.may_assume(&rule.bindings, guard) {
-                return Err(assumes_in("the guard of a rule", rule.span));
-            }
             guards_write |= unit.analysis.bindings_write(&rule.bindings)
                 || guard.is_some_and(|guard| unit.analysis.expr_writes(guard));
             rules.push((unit.compile_scan(index, rule)?, unit.compile_fire(rule)?));
@@ -85,10 +81,6 @@ impl Program {
         let mut properties = Vec::new();
         let mut property_writes = Vec::new();
         for property in &model.properties {
-            let condition = Some(&property.condition);
-            if unit.analysis.may_assume(&property.bindings, condition) {
-                return Err(assumes_in("a property", property.span));
-            }
             properties.push(unit.compile_property(property)?);
             let writes = unit.analysis.bindings_write(&property.bindings)
                 || unit.analysis.expr_writes(&property.condition);
@@ -198,18 +190,6 @@ impl Program {
     /// Whether a property holds.
     pub fn property(&self, index: usize, state: &mut [u64], context: &mut Context) -> i64 {
         self.run(self.properties[index], state, context, &[])
-    }
-}
-
-/// An assumption says of a step that it is not taken. What it would say of a guard or of a property is anyone's guess.
-fn assumes_in(what: &str, span: Span) -> Refusal {
-    Refusal {
-        message: format!(
-            "{what} calls a function with `assume`, which only rules and start states may do; \
-             use `assume` in their bodies, or as a property outside of rules"
-        ),
-        span: Some(span),
-        about: About::Model,
     }
 }
 

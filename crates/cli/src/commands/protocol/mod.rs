@@ -138,12 +138,12 @@ fn refused(model: &Model, refusal: &Refusal, arguments: &ProtocolArguments) -> F
     };
     let shown = Shown {
         severity: "error",
-        what,
+        what: &what,
         line: position.line.into(),
         column: position.column.into(),
         excerpt: &model.excerpt(span),
         label: "this cannot be searched",
-        help,
+        help: &help,
     };
     Failure::BadInput(shown.render(&file))
 }
