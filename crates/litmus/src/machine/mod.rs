@@ -201,10 +201,8 @@ impl Exploration<'_> {
     /// A final state: the content of each observable of the test, in order.
     pub fn final_state(&self, index: usize) -> Vec<u64> {
         let bytes = self.finals.get(index as u32);
-        let words = bytes.chunks_exact(8);
-        words
-            .map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
-            .collect()
+        let (words, _) = bytes.as_chunks::<8>();
+        words.iter().map(|word| u64::from_le_bytes(*word)).collect()
     }
 
     /// All final states.

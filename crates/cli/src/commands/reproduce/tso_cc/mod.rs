@@ -426,7 +426,8 @@ mod tests {
 
     #[test]
     fn what_holds_holds_with_these_states_and_these_vacuous_claims() {
-        let holds: [(fn(u64) -> Expected, usize); 3] = [
+        type OfStates = fn(u64) -> Expected;
+        let holds: [(OfStates, usize); 3] = [
             (Expected::Holds, 0),
             (|states| Expected::HoldsBut(states, 1), 1),
             (|states| Expected::HoldsGivenLemmas(states, 4), 4),
