@@ -143,7 +143,7 @@ fn refused(model: &Model, refusal: &Refusal, arguments: &ProtocolArguments) -> F
         column: position.column.into(),
         excerpt: &model.excerpt(span),
         label: "this cannot be searched",
-        help: help,
+        help,
     };
     Failure::BadInput(shown.render(&file))
 }
