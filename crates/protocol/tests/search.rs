@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fencepost_protocol::reference::{Bound, Deadlock, Verdict};
 use fencepost_protocol::search::{
-    Options, Order, Progress, Report, Saved, Symmetry, Watch, resume, search,
+    About, Options, Order, Progress, Report, Saved, Symmetry, Watch, resume, search,
 };
 use fencepost_protocol::{Limits, Model};
 use generate::Generator;
@@ -387,6 +387,20 @@ fn damaged_files_are_refused() {
     };
     let refusal = load(&saved, &other).expect_err("another search");
     assert!(refusal.message.contains("other"), "{refusal}");
+    let other = Options {
+        made_by: 1,
+        ..Options::default()
+    };
+    let refusal = load(&saved, &other).expect_err("another program");
+    assert!(refusal.message.contains("another build"), "{refusal}");
+    assert_eq!(refusal.about, About::Saved);
+    // There is nothing wrong with it if it does not fit, so that it must not be written over.
+    let small = Options {
+        memory: Some(1 << 10),
+        ..Options::default()
+    };
+    let refusal = load(&saved, &small).expect_err("too large");
+    assert_eq!(refusal.about, About::Room, "{refusal}");
     for length in [0, 7, 8, 100, saved.len() / 2, saved.len() - 1] {
         let refusal = load(&saved[..length], &Options::default()).expect_err("too short");
         assert!(refusal.message.contains("too early"), "{refusal}");
@@ -398,6 +412,63 @@ fn damaged_files_are_refused() {
         damaged[at] ^= 0x55;
         assert!(load(&damaged, &Options::default()).is_err(), "byte {at}");
     }
+}
+
+/// A guard that uses an undefined value in some permutations of a state only, since it stops at the first value that
+/// decides.
+#[test]
+fn guards_that_fail_for_some_permutations_are_refused() {
+    let stops = "type S: scalarset(3);
+         var ready: array [S] of boolean; n: 0..3;
+         startstate undefine ready; n := 0; end;
+         ruleset i: S do
+           rule isundefined(ready[i]) & n < 3 ==> ready[i] := true; n := n + 1; end;
+         end;
+         rule n > 0 & exists i: S do ready[i] end ==> undefine ready; n := 0; end;";
+    // Here the state that stands for the others is the one that fails.
+    let picks = "type S: scalarset(3);
+         var a: array [S] of 0..1; done: boolean; r: 0..1;
+         function pick(): S; var l: S; begin for i: S do l := i; end; return l; end;
+         ruleset s: S do
+           startstate
+             undefine a; for i: S do if i != s then a[i] := 1; end; end; done := false; r := 0;
+           end;
+         end;
+         rule a[pick()] = 1 ==> done := !done; end;
+         rule r := 1 - r; end;";
+    for text in [stops, picks] {
+        let model = model(text);
+        for symmetry in [Symmetry::Fast, Symmetry::Full] {
+            let options = Options {
+                symmetry,
+                ..Options::default()
+            };
+            let refusal = search(&model, &options, &()).expect_err(text);
+            assert!(refusal.message.contains("is not symmetric"), "{refusal}");
+        }
+        let without = Options {
+            symmetry: Symmetry::Off,
+            ..Options::default()
+        };
+        let report = run(&model, &without);
+        assert!(matches!(report.verdict, Verdict::Fault { .. }), "{text}");
+        assert_eq!(report.symmetry, None);
+    }
+}
+
+#[test]
+fn nothing_is_covered_if_start_states_are_left_out() {
+    let model = model(
+        "var x: 0..9; ruleset i: 0..9 do startstate x := i; end; end;
+         rule x := x; end; invariant x < 9;",
+    );
+    let options = Options {
+        states: 4,
+        ..Options::default()
+    };
+    let report = run(&model, &options);
+    assert_eq!(report.verdict, Verdict::Incomplete(Bound::States));
+    assert_eq!(report.covered, None);
 }
 
 /// Loops over scalarsets in order: what symmetry would hide, deep in a model or in a property.

@@ -147,6 +147,7 @@ fn search_here(
             rules_fired: walked.rules_fired,
             depth: walked.depth,
             covered: None,
+            symmetry: None,
             workers: plan.workers,
             memory: 0,
             omission: None,
@@ -197,6 +198,7 @@ fn search_here(
         rules_fired,
         depth,
         covered,
+        symmetry: plan.canonical().map(|_| options.symmetry),
         workers: match options.order {
             Order::DepthFirst => 1,
             _ => plan.workers,
@@ -273,6 +275,7 @@ fn ended_early(model: &Model, options: &Options, verdict: Verdict) -> Report {
         rules_fired: 0,
         depth: 0,
         covered: None,
+        symmetry: None,
         workers: options.workers.max(1),
         memory: 0,
         omission: None,

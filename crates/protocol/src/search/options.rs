@@ -67,6 +67,17 @@ pub enum Symmetry {
     Full,
 }
 
+impl Symmetry {
+    /// Its name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Symmetry::Off => "off",
+            Symmetry::Fast => "fast",
+            Symmetry::Full => "full",
+        }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::checkpoint::Saved;
+use super::options::Symmetry;
 use crate::reference::Verdict;
 use crate::reference::trace::Trace;
 use crate::source::Span;
@@ -69,6 +70,9 @@ pub struct Report {
     /// rules lead to, or with the last of these rules, was found. Deadlocks among the farthest of
     /// them may be missing.
     pub covered: Option<u64>,
+    /// Whether states that are permutations of each other were one; nothing if the model has no scalarset. That it
+    /// treats their values alike is tested in some states, and not proved.
+    pub symmetry: Option<Symmetry>,
     /// How many threads searched.
     pub workers: usize,
     /// How many bytes states took at most, with what finds them.

@@ -5,6 +5,7 @@ use fencepost_protocol::model::types::{TypeId, TypeKind};
 use fencepost_protocol::reference::trace::Trace;
 use fencepost_protocol::reference::value::Value;
 use fencepost_protocol::reference::{Bound, Verdict};
+use fencepost_protocol::search::Symmetry;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
@@ -33,6 +34,8 @@ struct Summary<'a> {
     /// How many steps all ways that were covered have, if a bound ended the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     covered: Option<u64>,
+    /// How permutations of states were recognised; null if there was nothing to permute.
+    symmetry: Option<&'static str>,
     workers: usize,
     seconds: f64,
     complete: bool,
@@ -121,6 +124,7 @@ pub fn summary(checked: &Checked<'_>, with_coverage: bool, version: &'static str
         rules_fired: report.rules_fired,
         depth: report.depth,
         covered: report.covered.filter(|_| limit.is_some()),
+        symmetry: report.symmetry.map(Symmetry::name),
         workers: report.workers,
         seconds: (checked.seconds * 1e6).round() / 1e6,
         complete: checked.is_complete(),

@@ -21,6 +21,13 @@ pub fn summary(checked: &Checked<'_>) -> String {
             format!("all ways of up to {}", counted(steps, "step")),
         );
     }
+    if let Some(symmetry) = report.symmetry {
+        let name = symmetry.name();
+        row(
+            "symmetry",
+            format!("{name}; that the model is symmetric was tested, not proved"),
+        );
+    }
     row("workers", report.workers.to_string());
     let found = report.states - report.states_before.min(report.states);
     row("time", time(found, checked.seconds));
