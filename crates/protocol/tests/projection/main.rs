@@ -345,10 +345,15 @@ fn meetings(text: &str) -> Vec<String> {
             found.push(format!("{word}: {uses:?}"));
         }
     }
-    let global = uses_of(text, "global")
-        .into_iter()
-        .filter(|line| !line.contains("global[a]"));
-    found.extend(global.filter(|line| !line.contains("insert(global, possible[q])")));
+    // The global memory is asked for at one address.
+    for (_, line) in lines_of_protocol(text) {
+        let asked = line
+            .replace("global[a]", "")
+            .replace("insert(global, possible[q])", "");
+        if asked.contains("global") {
+            found.push(line.to_owned());
+        }
+    }
     // What is counted in the network, or taken from it, is so at one address.
     let (_, protocol) = text.split_once("-- End of the specification.").expect("it");
     for counted in protocol.split("MultiSetCount(i: network").skip(1) {
