@@ -21,7 +21,10 @@ pub fn summary(checked: &Checked<'_>) -> String {
             format!("all ways of up to {}", counted(steps, "step")),
         );
     }
-    if let Some(symmetry) = report.symmetry {
+    // Where something is wrong, it is with or without.
+    if let (Some(symmetry), Verdict::NoError | Verdict::Incomplete(_)) =
+        (report.symmetry, &report.verdict)
+    {
         let name = symmetry.name();
         row(
             "symmetry",
