@@ -175,6 +175,61 @@ fn an_arc_that_is_never_dropped_is_a_leak() {
     assert_says(&outcome, "Arc");
 }
 
+/// Spawns threads with a body of this size, which may be too large for what is left of the stack.
+fn spawns_large<const BYTES: usize>() -> Outcome {
+    Checker::new()
+        .stack_size(64 * 1024)
+        .progress(false)
+        .run(|| {
+            let seen = AtomicUsize::new(0);
+            thread::scope(|scope| {
+                for _ in 0..3 {
+                    let large = std::hint::black_box([1_u8; BYTES]);
+                    let seen = &seen;
+                    scope.spawn(move || {
+                        let large = std::hint::black_box(large);
+                        seen.fetch_add(usize::from(large[BYTES - 1]), Relaxed);
+                    });
+                }
+            });
+            assert_eq!(seen.load(Relaxed), 3);
+        })
+}
+
+#[test]
+fn a_spawn_at_the_end_of_a_stack_is_a_stack_overflow() {
+    let outcomes = [
+        spawns_large::<1_000>(),
+        spawns_large::<6_000>(),
+        spawns_large::<9_000>(),
+        spawns_large::<11_000>(),
+        spawns_large::<13_000>(),
+        spawns_large::<15_000>(),
+        spawns_large::<18_000>(),
+        spawns_large::<22_000>(),
+        spawns_large::<27_000>(),
+        spawns_large::<32_000>(),
+        spawns_large::<40_000>(),
+        spawns_large::<50_000>(),
+    ];
+    assert!(
+        matches!(outcomes[0], Outcome::Verified(_)),
+        "{}",
+        outcomes[0]
+    );
+    let last = outcomes.last().expect("some").to_string();
+    assert!(last.contains("stack"), "{last}");
+    for outcome in &outcomes {
+        let is_right = match outcome {
+            Outcome::Verified(_) => true,
+            other => other.to_string().contains("stack"),
+        };
+        assert!(is_right, "{outcome}");
+    }
+    // And all is as it was.
+    assert!(matches!(spawns_large::<1_000>(), Outcome::Verified(_)));
+}
+
 #[test]
 fn recursion_without_end_is_a_stack_overflow() {
     #[allow(unconditional_recursion)]

@@ -123,7 +123,10 @@ impl StackPool {
         if let Some(stack) = take_from(&mut self.free, size) {
             return Ok(stack);
         }
-        match take_from(&mut spare(), size) {
+        // The lock is given back before anything else happens: the thread that spawns may be at the end of its stack, and
+        // whoever uses that up never comes back.
+        let spare = take_from(&mut spare(), size);
+        match spare {
             Some(stack) => Ok(stack),
             None => DefaultStack::new(size),
         }

@@ -212,9 +212,11 @@ impl Runtime {
             execution.coroutines.place(thread)
         });
         // SAFETY: no thread is running, so nobody else uses the place.
-        if let Some(coroutine) = &mut unsafe { place.as_mut() }.coroutine
-            && !coroutine.started()
-        {
+        let Some(coroutine) = &mut unsafe { place.as_mut() }.coroutine else {
+            // Who made it used up its stack before it gave the thread a body.
+            return self.leak(thread);
+        };
+        if !coroutine.started() {
             // Drops the function that it was to run.
             let dropped = catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind()));
             match dropped {
