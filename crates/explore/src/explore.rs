@@ -613,7 +613,7 @@ fn explore_part<P: Program>(
 }
 
 /// For each execution that the search within a bound gives up, so many are run without a bound.
-const WITHOUT_BOUND_PER_ABANDONED: u64 = 4;
+const WITHOUT_BOUND_PER_ABANDONED: u64 = 6;
 
 /// Explores with growing bounds. The bound that kept something from being explored, if so.
 ///
