@@ -414,6 +414,24 @@ fn damaged_files_are_refused() {
     }
 }
 
+/// With symmetry the model is refused; what comes of it without.
+fn searched_without_symmetry_only(model: &Model, text: &str) -> Report {
+    for symmetry in [Symmetry::Fast, Symmetry::Full] {
+        let options = Options {
+            symmetry,
+            ..Options::default()
+        };
+        let refusal = search(model, &options, &()).expect_err(text);
+        assert!(refusal.message.contains("is not symmetric"), "{refusal}");
+        assert!(refusal.span.is_some() && refusal.help.is_some());
+    }
+    let without = Options {
+        symmetry: Symmetry::Off,
+        ..Options::default()
+    };
+    run(model, &without)
+}
+
 /// A guard that uses an undefined value in some permutations of a state only, since it stops at the first value that
 /// decides.
 #[test]
@@ -438,19 +456,7 @@ fn guards_that_fail_for_some_permutations_are_refused() {
          rule r := 1 - r; end;";
     for text in [stops, picks] {
         let model = model(text);
-        for symmetry in [Symmetry::Fast, Symmetry::Full] {
-            let options = Options {
-                symmetry,
-                ..Options::default()
-            };
-            let refusal = search(&model, &options, &()).expect_err(text);
-            assert!(refusal.message.contains("is not symmetric"), "{refusal}");
-        }
-        let without = Options {
-            symmetry: Symmetry::Off,
-            ..Options::default()
-        };
-        let report = run(&model, &without);
+        let report = searched_without_symmetry_only(&model, text);
         assert!(matches!(report.verdict, Verdict::Fault { .. }), "{text}");
         assert_eq!(report.symmetry, None);
     }
@@ -494,20 +500,7 @@ fn loops_that_depend_on_the_order_of_a_scalarset_are_refused() {
     let models = [4, 10, 1000, 20_000].map(elects);
     for text in models.iter().map(String::as_str).chain([asks]) {
         let model = model(text);
-        for symmetry in [Symmetry::Fast, Symmetry::Full] {
-            let options = Options {
-                symmetry,
-                ..Options::default()
-            };
-            let refusal = search(&model, &options, &()).expect_err(text);
-            assert!(refusal.message.contains("is not symmetric"), "{refusal}");
-            assert!(refusal.span.is_some());
-        }
-        let without = Options {
-            symmetry: Symmetry::Off,
-            ..Options::default()
-        };
-        let report = run(&model, &without);
+        let report = searched_without_symmetry_only(&model, text);
         assert!(
             matches!(report.verdict, Verdict::InvariantFailed(_)),
             "{text}"

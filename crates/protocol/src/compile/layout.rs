@@ -64,6 +64,7 @@ impl Layout {
                 return Err(Refusal {
                     message: format!("the state takes more than {MOST_BYTES} bytes"),
                     span: Some(global.span),
+                    help: Some("make the type smaller"),
                     about: About::Model,
                 });
             }
@@ -226,6 +227,7 @@ fn shape(types: &Types, id: TypeId, before: &[Shape]) -> Result<Shape, Refusal> 
                                   of a type apart"
                             .into(),
                         span: Some(this.span),
+                        help: Some("make the type smaller"),
                         about: About::Model,
                     });
                 }
@@ -236,6 +238,7 @@ fn shape(types: &Types, id: TypeId, before: &[Shape]) -> Result<Shape, Refusal> 
         return Err(Refusal {
             message: format!("a variable of this type takes more than {MOST_BYTES} bytes"),
             span: Some(this.span),
+            help: Some("make the type smaller"),
             about: About::Model,
         });
     }

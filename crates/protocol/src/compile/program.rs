@@ -92,6 +92,7 @@ impl Program {
             .map_err(|error| Refusal {
                 message: format!("the model cannot be compiled: {error}"),
                 span: None,
+                help: None,
                 about: About::Model,
             })?;
         let (module, kept, context_bytes) = (unit.module, unit.kept, unit.frame_end as usize + 64);

@@ -65,6 +65,7 @@ fn internal(error: impl std::fmt::Display) -> Refusal {
     Refusal {
         message: format!("the model cannot be compiled: {error}"),
         span: None,
+        help: None,
         about: About::Model,
     }
 }
@@ -162,6 +163,7 @@ impl<'m> Unit<'m> {
                      bytes; make their types smaller"
                 ),
                 span: None,
+                help: None,
                 about: About::Model,
             }),
             false => Ok(()),

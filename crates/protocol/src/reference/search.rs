@@ -167,7 +167,7 @@ impl Ending {
                 at,
                 failed,
             }),
-            // An assumption ends a rule; models in which a guard or a property comes to one are not compiled.
+            // An assumption ends a rule; models in which a guard or a property comes to one are refused.
             Stop::Assumption | Stop::Exhausted => Ending::bound(Bound::Time),
         }
     }

@@ -138,6 +138,7 @@ fn refuse(message: &str) -> Refusal {
     Refusal {
         message: format!("the saved search cannot be used: {message}"),
         span: None,
+        help: None,
         about: About::Saved,
     }
 }

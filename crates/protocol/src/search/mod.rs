@@ -73,6 +73,7 @@ pub fn resume(
         _ => Err(Refusal {
             message: "only breadth-first searches can be saved and go on later".into(),
             span: None,
+            help: None,
             about: About::Model,
         }),
     }
@@ -93,6 +94,7 @@ fn search_from(
             Err(error) => Err(Refusal {
                 message: format!("no thread can be started: {error}"),
                 span: None,
+                help: None,
                 about: About::Model,
             }),
         }
@@ -231,9 +233,10 @@ fn judged(
             Err(Refusal {
                 message: format!(
                     "this {what} is not symmetric: it treats the values of a scalarset differently, \
-                     as a loop does that depends on their order; search without symmetry (--symmetry off)"
+                     as a loop does that depends on their order"
                 ),
                 span: Some(span),
+                help: Some("search without symmetry: --symmetry off"),
                 about: About::Model,
             })
         }

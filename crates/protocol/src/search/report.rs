@@ -90,8 +90,10 @@ pub struct Report {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// What is wrong, and what to do.
+    /// What is wrong, and perhaps what to do.
     pub message: String,
+    /// What to do, if it has a place in the model.
+    pub help: Option<&'static str>,
     /// Where, if it is in the model.
     pub span: Option<Span>,
     /// What it is about.

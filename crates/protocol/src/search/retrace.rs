@@ -34,6 +34,7 @@ fn disagreement(what: &str) -> Refusal {
              please report it with the model"
         ),
         span: None,
+        help: None,
         about: About::Ourselves,
     }
 }

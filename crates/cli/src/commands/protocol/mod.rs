@@ -131,19 +131,14 @@ fn refused(model: &Model, refusal: &Refusal, arguments: &ProtocolArguments) -> F
         };
     };
     let position = model.position(span);
-    // What to do is the last part, if it is said.
-    let (what, help) = match refusal.message.rsplit_once("; ") {
-        Some(parts) => parts,
-        None => (refusal.message.as_str(), "make the type smaller"),
-    };
     let shown = Shown {
         severity: "error",
-        what: &what,
+        what: &refusal.message,
         line: position.line.into(),
         column: position.column.into(),
         excerpt: &model.excerpt(span),
         label: "this cannot be searched",
-        help,
+        help: refusal.help.unwrap_or("make the model smaller"),
     };
     Failure::BadInput(shown.render(&file))
 }
