@@ -15,6 +15,7 @@ use crate::gathered::Gathered;
 use crate::optimal::Optimal;
 use crate::pool::{MOST_ON_THE_WAY, Pool};
 use crate::program::Program;
+use crate::replayer::Replayer;
 use crate::run::Run;
 use crate::sampled::{Chooser, Pct, Replay, Sampled, Walk};
 use crate::settings::{Settings, SpinRule, Strategy};
@@ -304,12 +305,13 @@ where
     F: Fn() -> P + Sync,
 {
     match explore_keeping(program, settings, watchman, Keeping::default()) {
-        Ok(report) => report,
+        Ok((report, _)) => report,
         Err(error) => unreachable!("there is no checkpoint: {error}"),
     }
 }
 
-/// Explores a program, from the start or from a checkpoint, and keeps where it is.
+/// Explores a program, from the start or from a checkpoint, and keeps where it is. The report, and the program of
+/// this thread's worker, to run what was found again.
 ///
 /// Budgets are for what is still to be done. All else in the report is about the whole exploration, as if it
 /// had not been interrupted.
@@ -321,7 +323,7 @@ pub fn explore_keeping<P, F>(
     settings: &Settings,
     watchman: Watchman<'_>,
     keeping: Keeping<'_>,
-) -> Result<Report<P::Error>, CheckpointError>
+) -> Result<(Report<P::Error>, Replayer<P>), CheckpointError>
 where
     P: Program,
     P::Error: Send,
@@ -366,7 +368,7 @@ where
             keeper.meeting().do_without_one();
         }
     };
-    let gathered = match &settings.strategy {
+    let (gathered, run) = match &settings.strategy {
         Strategy::Exhaustive => {
             let workers = settings.workers.max(1);
             // In tests the bound is reached too.
@@ -388,7 +390,7 @@ where
             let by_all = |worker: usize, eye: &mut Eye<'_, '_>, help: Help<'_>| {
                 work(&first, worker, eye, help)
             };
-            let gathered = with_workers(
+            let by_these = with_workers(
                 workers,
                 &|| first.do_without_one(),
                 &budget,
@@ -404,7 +406,7 @@ where
                 };
                 with_workers(1, &|| (), &budget, watchman, &by_one)
             } else {
-                gathered
+                by_these
             }
         }
         &(Strategy::Bounded { preemptions } | Strategy::BoundedOrAll { preemptions }) => {
@@ -416,9 +418,9 @@ where
                 let run = Run::new(program(), settings, true);
                 Optimal::new(run, Arc::new(Pool::new(MOST_ON_THE_WAY)))
             });
-            let (gathered, bound) = explore_bounded(within, companion, preemptions, &mut eye);
+            let (gathered, bound, run) = explore_bounded(within, companion, preemptions, &mut eye);
             limits.extend(bound.map(Limit::Preemptions));
-            gathered
+            (gathered, run)
         }
         &Strategy::Random { seed, executions } => {
             limits.push(Limit::Sample);
@@ -470,7 +472,7 @@ where
     let elapsed = before.earlier + budget.started.elapsed();
     let mut report = report(before.merge(gathered), limits, settings, elapsed);
     report.can_go_on = can_go_on;
-    Ok(report)
+    Ok((report, Replayer::new(run, Findings::new(settings))))
 }
 
 /// If the program does something else than before a checkpoint, perhaps it is another one.
@@ -490,23 +492,27 @@ fn refuse_divergence<E>(gathered: &Gathered<E>) -> Result<(), CheckpointError> {
     }
 }
 
+/// What a worker has gathered, and with what it ran the program.
+type Worked<P> = (Gathered<<P as Program>::Error>, Run<P>);
+
 /// How the first worker calls the others.
 type Help<'a> = &'a mut dyn FnMut();
 
 /// Runs the same work on several threads, this one among them. This one calls the others, once, if it wants help.
-/// Where the system has no more threads, `do_without_one` is called for each that is missing.
-fn with_workers<E: Clone + PartialEq + Send>(
+/// Where the system has no more threads, `do_without_one` is called for each that is missing. What all have gathered,
+/// and the run of this one.
+fn with_workers<P: Program<Error: Send>>(
     workers: usize,
     do_without_one: &dyn Fn(),
     budget: &Budget<'_>,
     watchman: Watchman<'_>,
-    work: &(impl Fn(usize, &mut Eye<'_, '_>, Help<'_>) -> Gathered<E> + Sync),
-) -> Gathered<E> {
+    work: &(impl Fn(usize, &mut Eye<'_, '_>, Help<'_>) -> Worked<P> + Sync),
+) -> Worked<P> {
     std::thread::scope(|scope| {
         let spawn = |worker| {
             let thread = std::thread::Builder::new();
             thread.spawn_scoped(scope, move || {
-                work(worker, &mut Eye::new(budget, None), &mut || ())
+                work(worker, &mut Eye::new(budget, None), &mut || ()).0
             })
         };
         let mut others = Vec::new();
@@ -517,7 +523,7 @@ fn with_workers<E: Clone + PartialEq + Send>(
             }
         };
         let mut eye = Eye::new(budget, Some(watchman));
-        let own = work(0, &mut eye, &mut call_others);
+        let (own, run) = work(0, &mut eye, &mut call_others);
         if !budget.is_stopped() {
             eye.look(&Done {
                 executions: own.executions,
@@ -527,10 +533,11 @@ fn with_workers<E: Clone + PartialEq + Send>(
                 bound: None,
             });
         }
-        others.into_iter().fold(own, |gathered, other| {
+        let gathered = others.into_iter().fold(own, |gathered, other| {
             let other = other.join();
             gathered.merge(other.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        })
+        });
+        (gathered, run)
     })
 }
 
@@ -548,7 +555,7 @@ fn explore_part<P: Program>(
     keeper: Option<&Keeper<'_, '_, P::Error>>,
     eye: &mut Eye<'_, '_>,
     help: Help<'_>,
-) -> Gathered<P::Error> {
+) -> Worked<P> {
     let _guard = pool.stop_on_panic();
     let settings = eye.budget.settings;
     // The first worker begins with work and calls the others; those begin without.
@@ -609,13 +616,14 @@ fn explore_part<P: Program>(
     if let Some(keeper) = keeper {
         keeper.leave(search.left(has_work));
     }
-    search.gathered()
+    (search.gathered(), search.run)
 }
 
 /// For each execution that the search within a bound gives up, so many are run without a bound.
 const WITHOUT_BOUND_PER_ABANDONED: u64 = 6;
 
-/// Explores with growing bounds. The bound that kept something from being explored, if so.
+/// Explores with growing bounds. What was gathered, the bound that kept something from being explored, if so, and
+/// with what the program was run.
 ///
 /// Within a bound there is no partial-order reduction, and with many threads most executions are given up
 /// because what follows is known. The fewer of them are of use, the more a search for all executions, if there
@@ -626,7 +634,7 @@ fn explore_bounded<P: Program>(
     mut all: Option<Optimal<P>>,
     preemptions: u32,
     eye: &mut Eye<'_, '_>,
-) -> (Gathered<P::Error>, Option<u32>) {
+) -> (Gathered<P::Error>, Option<u32>, Run<P>) {
     loop {
         let done = || {
             let (executions, abandoned, steps) = match &all {
@@ -652,7 +660,8 @@ fn explore_bounded<P: Program>(
             let is_left = all.next_execution();
             let is_enough = all.run.findings.is_enough;
             if !is_left && !is_enough {
-                return (all.gathered().with_steps(within.run.steps), None);
+                let gathered = all.gathered().with_steps(within.run.steps);
+                return (gathered, None, within.run);
             }
             all.run.findings.hand_over(&mut within.run.findings);
             if is_enough {
@@ -669,7 +678,7 @@ fn explore_bounded<P: Program>(
             if is_through {
                 let bound = within.is_bound_reached.then_some(within.bound());
                 let steps = all.map_or(0, |all| all.run.steps);
-                return (within.gathered().with_steps(steps), bound);
+                return (within.gathered().with_steps(steps), bound, within.run);
             }
             within.raise_bound(within.bound() + 1);
         }
@@ -687,7 +696,7 @@ fn explore_bounded<P: Program>(
     if gathered.findings.is_enough {
         eye.budget.stop(Limit::Found);
     }
-    (gathered, bound)
+    (gathered, bound, within.run)
 }
 
 fn sample<P: Program, C: Chooser>(
@@ -696,7 +705,7 @@ fn sample<P: Program, C: Chooser>(
     executions: u64,
     keeper: Option<&Keeper<'_, '_, P::Error>>,
     eye: &mut Eye<'_, '_>,
-) -> Gathered<P::Error> {
+) -> Worked<P> {
     let _stay = keeper.map(|keeper| keeper.meeting().stay());
     loop {
         if let Some(keeper) = keeper {
@@ -730,7 +739,8 @@ fn sample<P: Program, C: Chooser>(
         }
     }
     let (executions, was_cut) = (search.executions, search.was_cut);
-    Gathered::of(&search.run, executions, 0, was_cut)
+    let gathered = Gathered::of(&search.run, executions, 0, was_cut);
+    (gathered, search.run)
 }
 
 /// The number of steps of an execution in which threads run in order.

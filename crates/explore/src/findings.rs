@@ -106,6 +106,14 @@ impl<E: Clone + PartialEq> Findings<E> {
         }
     }
 
+    /// The same, for who wants to see all that an execution shows.
+    pub(crate) fn going_on(self) -> Self {
+        Findings {
+            goes_on: true,
+            ..self
+        }
+    }
+
     /// Adds what another worker has found.
     pub(crate) fn merge(&mut self, other: Self) {
         for found in other.kept {

@@ -18,6 +18,7 @@ mod optimal;
 mod partners;
 mod past;
 mod pool;
+mod replayer;
 mod run;
 mod sampled;
 mod schedule;
@@ -31,6 +32,7 @@ pub use explore::{Keeping, Limit, Progress, Report, Saver, Watchman, explore, ex
 pub use fault::{Fault, Waiting};
 pub use findings::{Found, Problem};
 pub use program::{Condition, Effect, Intent, Performed, Program, Standing, Touch, TouchKind};
+pub use replayer::Replayer;
 pub use schedule::{Schedule, ScheduleError, Turn};
 pub use settings::{Settings, SpinRule, Strategy};
 pub use watch::{Watched, shows_violation};

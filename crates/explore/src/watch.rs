@@ -11,7 +11,7 @@ use fencepost_memory::{Access, Event, IssueIndex, LockedDrains, MemoryModel};
 use fencepost_monitor::clocks::{SharedClocks, SparseClocks};
 use fencepost_monitor::{
     ByAddress, ByWriter, Monitor, OutOfMemoryLimit, Passing, Placed, RelaxedOrder, Rewind,
-    Violation, WatchLimits, Watcher, WatcherMark,
+    ShortOrder, Violation, WatchLimits, Watcher, WatcherMark,
 };
 
 /// The machine for which programs are checked.
@@ -81,24 +81,107 @@ impl Seen<'_> {
     }
 }
 
-/// A watcher that can go back.
-struct Rewinding<M: Monitor> {
+/// A monitor that can go back.
+trait Rewinding {
+    /// Whether it has no room for another access.
+    fn is_full(&self) -> bool;
+
+    /// The next access that it is to see.
+    fn observe(&mut self, access: &Access) -> Result<Option<Violation>, OutOfMemoryLimit>;
+
+    /// All accesses of one more event were observed.
+    fn end_event(&mut self);
+
+    /// Goes back to where so many events with so many accesses had been observed. False if it has gone back
+    /// to the beginning instead.
+    fn rewind(&mut self, events: usize, accesses: usize) -> bool;
+}
+
+impl<const N: usize> Rewinding for ShortOrder<N> {
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.is_full()
+    }
+
+    #[inline]
+    fn observe(&mut self, access: &Access) -> Result<Option<Violation>, OutOfMemoryLimit> {
+        self.observe(access)
+    }
+
+    #[inline]
+    fn end_event(&mut self) {}
+
+    #[inline]
+    fn rewind(&mut self, _events: usize, accesses: usize) -> bool {
+        self.rewind(accesses);
+        true
+    }
+}
+
+/// A watcher, and where it was.
+struct Marked<M: Monitor> {
     watcher: Watcher<M, SharedClocks>,
-    /// Where the watcher was after each event; first, before any. Events that it has not been fed
-    /// yet are not there.
+    /// After each event that was observed.
     marks: Vec<WatcherMark>,
 }
 
-impl<M: Monitor + Rewind> Rewinding<M> {
+impl<M: Monitor + Rewind> Marked<M> {
     fn new(monitor: M, memory: usize) -> Self {
         let limits = WatchLimits {
             witness_window: 0,
             memory,
         };
-        Rewinding {
+        Marked {
             watcher: Watcher::going_back(monitor, limits),
-            marks: Vec::with_capacity(FIRST_EVENTS),
+            marks: Vec::new(),
         }
+    }
+}
+
+impl<M: Monitor + Rewind> Rewinding for Marked<M> {
+    #[inline]
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn observe(&mut self, access: &Access) -> Result<Option<Violation>, OutOfMemoryLimit> {
+        self.watcher.observe(*access)
+    }
+
+    #[inline]
+    fn end_event(&mut self) {
+        self.marks.push(self.watcher.mark());
+    }
+
+    fn rewind(&mut self, events: usize, _accesses: usize) -> bool {
+        self.marks.truncate(events);
+        if let Some(&mark) = self.marks.last()
+            && self.watcher.rewind(mark)
+        {
+            return true;
+        }
+        // Too much has been forgotten, or there is nothing left: once more from the beginning,
+        // when that is needed.
+        self.watcher.reset();
+        self.marks.clear();
+        false
+    }
+}
+
+/// A monitor, and how far it has been fed.
+struct Fed<R> {
+    monitor: R,
+    /// How many events, with what came before any.
+    events: usize,
+}
+
+/// The monitor has no room for this access.
+struct Full(usize);
+
+impl<R: Rewinding> Fed<R> {
+    fn new(monitor: R) -> Self {
+        Fed { monitor, events: 0 }
     }
 
     /// Feeds the accesses of the events that have not been fed yet. `ends` and `accesses` are those
@@ -109,48 +192,65 @@ impl<M: Monitor + Rewind> Rewinding<M> {
         ends: &[End],
         accesses: &[Access],
         mut found: impl FnMut(usize, Violation),
-    ) -> Result<(), OutOfMemoryLimit> {
-        let mut before = match self.marks.len() {
+    ) -> Result<Result<(), Full>, OutOfMemoryLimit> {
+        let mut before = match self.events {
             0 => End::default(),
             events => ends[events - 1],
         };
-        for &end in &ends[self.marks.len()..] {
+        for &end in &ends[self.events..] {
             if end.inert == before.inert {
                 for at in before.accesses as usize..end.accesses as usize {
-                    if let Some(violation) = self.watcher.observe(accesses[at])? {
+                    if self.monitor.is_full() {
+                        return Ok(Err(Full(at)));
+                    }
+                    if let Some(violation) = self.monitor.observe(&accesses[at])? {
                         found(at, violation);
                     }
                 }
             }
-            self.marks.push(self.watcher.mark());
+            self.monitor.end_event();
+            self.events += 1;
             before = end;
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
-    /// Goes back to where so many events, and before them whatever came before any, were fed at
-    /// most.
-    fn rewind(&mut self, events: usize) {
-        if self.marks.len() <= events {
-            return;
+    /// Goes back to where so many events with so many accesses that it was to see were fed at most.
+    fn rewind(&mut self, events: usize, accesses: usize) {
+        if self.events > events {
+            let has_gone_back = self.monitor.rewind(events, accesses);
+            self.events = if has_gone_back { events } else { 0 };
         }
-        self.marks.truncate(events);
-        if let Some(&mark) = self.marks.last()
-            && self.watcher.rewind(mark)
-        {
-            return;
-        }
-        // Too much has been forgotten, or there is nothing left: once more from the beginning,
-        // when that is needed.
-        self.watcher.reset();
-        self.marks.clear();
     }
 }
 
+/// The monitors. Who has seen a long execution stays with what has room for it.
 enum Inner {
     Nothing,
-    Tso(Rewinding<RelaxedOrder<ByWriter, SharedClocks>>),
-    Pso(Rewinding<RelaxedOrder<ByAddress, SparseClocks>>),
+    Short(Fed<ShortOrder<1>>),
+    Longer(Fed<ShortOrder<4>>),
+    Tso(Fed<Marked<RelaxedOrder<ByWriter, SharedClocks>>>),
+    Pso(Fed<Marked<RelaxedOrder<ByAddress, SparseClocks>>>),
+}
+
+impl Inner {
+    /// One with more room.
+    #[cold]
+    fn grow(&mut self, watched: Watched, memory: usize) {
+        *self = match (&self, watched) {
+            (Inner::Nothing, _) | (_, Watched::Nothing) => Inner::Nothing,
+            (Inner::Short(_), _) => {
+                Inner::Longer(Fed::new(ShortOrder::new(watched.model(), memory)))
+            }
+            (_, Watched::Tso) => {
+                let monitor = RelaxedOrder::tso_for_short_interleavings();
+                Inner::Tso(Fed::new(Marked::new(monitor, memory)))
+            }
+            (_, Watched::Pso(locked)) => {
+                Inner::Pso(Fed::new(Marked::new(RelaxedOrder::pso(locked), memory)))
+            }
+        };
+    }
 }
 
 /// Whether the monitor sees a violation in an execution with these accesses. Also if it has too little memory
@@ -164,6 +264,8 @@ pub fn shows_violation(watched: Watched, accesses: Vec<Access>) -> bool {
 
 /// The monitor and the accesses of the execution so far.
 pub(crate) struct Watch {
+    watched: Watched,
+    memory: usize,
     inner: Inner,
     passing: Passing,
     /// How many accesses were fed to the monitor once. What they showed is not shown again.
@@ -177,13 +279,11 @@ impl Watch {
     pub(crate) fn new(watched: Watched, memory: usize) -> Self {
         let inner = match watched {
             Watched::Nothing => Inner::Nothing,
-            Watched::Tso => Inner::Tso(Rewinding::new(
-                RelaxedOrder::tso_for_short_interleavings(),
-                memory,
-            )),
-            Watched::Pso(locked) => Inner::Pso(Rewinding::new(RelaxedOrder::pso(locked), memory)),
+            _ => Inner::Short(Fed::new(ShortOrder::new(watched.model(), memory))),
         };
         Watch {
+            watched,
+            memory,
             inner,
             passing: Passing::new(watched.model()),
             shown: 0,
@@ -214,8 +314,10 @@ impl Watch {
         self.shown = self.shown.min(accesses);
         match &mut self.inner {
             Inner::Nothing => return,
-            Inner::Tso(rewinding) => rewinding.rewind(ends),
-            Inner::Pso(rewinding) => rewinding.rewind(ends),
+            Inner::Short(fed) => fed.rewind(ends, end.heard()),
+            Inner::Longer(fed) => fed.rewind(ends, end.heard()),
+            Inner::Tso(fed) => fed.rewind(ends, end.heard()),
+            Inner::Pso(fed) => fed.rewind(ends, end.heard()),
         }
         self.passing.rewind_to(end.heard());
     }
@@ -257,17 +359,26 @@ impl Watch {
         mut found: impl FnMut(&Violation, Seen<'_>),
     ) -> Result<(), OutOfMemoryLimit> {
         let (ends, all) = (&self.ends, &self.accesses);
-        let shown = std::mem::replace(&mut self.shown, all.len());
-        let found = |at: usize, violation: Violation| {
-            if at >= shown {
-                let accesses = &all[..=at];
-                found(&violation, Seen { accesses, ends });
+        let mut shown = std::mem::replace(&mut self.shown, all.len());
+        loop {
+            let found = |at: usize, violation: Violation| {
+                if at >= shown {
+                    let accesses = &all[..=at];
+                    found(&violation, Seen { accesses, ends });
+                }
+            };
+            let fed = match &mut self.inner {
+                Inner::Nothing => return Ok(()),
+                Inner::Short(fed) => fed.feed(ends, all, found),
+                Inner::Longer(fed) => fed.feed(ends, all, found),
+                Inner::Tso(fed) => fed.feed(ends, all, found),
+                Inner::Pso(fed) => fed.feed(ends, all, found),
+            };
+            match fed? {
+                Ok(()) => return Ok(()),
+                Err(Full(at)) => shown = shown.max(at),
             }
-        };
-        match &mut self.inner {
-            Inner::Nothing => Ok(()),
-            Inner::Tso(rewinding) => rewinding.feed(ends, all, found),
-            Inner::Pso(rewinding) => rewinding.feed(ends, all, found),
+            self.inner.grow(self.watched, self.memory);
         }
     }
 }

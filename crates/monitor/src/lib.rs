@@ -6,7 +6,7 @@
 //!
 //! Read in this order: [`clocks`] (general vector clocks), [`happens_before`] (the clock
 //! that every monitor uses), [`monitor`] (the trait), [`relaxed_order`] (the default
-//! monitor), [`sober`] and [`bss`] (the published monitors, as printed), [`watcher`] (runs a
+//! monitor), [`short`] (the same for short interleavings), [`sober`] and [`bss`] (the published monitors, as printed), [`watcher`] (runs a
 //! monitor), [`passing`] (when a monitor need not be fed), [`explain`] (from a violation to its cycle and its checked witness), [`tally`]
 //! (counts).
 //!
@@ -22,6 +22,7 @@ pub mod monitor;
 pub mod passing;
 mod recent;
 pub mod relaxed_order;
+pub mod short;
 pub mod sober;
 pub mod tally;
 pub mod violation;
@@ -43,6 +44,7 @@ pub use journal::{Mark, Rewind};
 pub use monitor::{HappensBeforeOnly, Monitor};
 pub use passing::Passing;
 pub use relaxed_order::{ByAddress, ByWriter, RelaxedOrder};
+pub use short::ShortOrder;
 pub use sober::Sober;
 pub use tally::{Recorded, Tally};
 pub use violation::{OperationId, Placed, Violation};

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use fencepost_explore::{
-    Fault, Found, Keeping, Limit, Problem, Report, Saver, Settings, SpinRule,
-    Strategy as Exploring, Watched, explore, explore_keeping,
+    Fault, Found, Keeping, Limit, Problem, Replayer, Report, Saver, Settings, SpinRule,
+    Strategy as Exploring, Watched, explore_keeping,
 };
 use fencepost_memory::{LocationId, LockedDrains};
 use fencepost_monitor::ExplainError;
@@ -213,31 +213,38 @@ pub(super) fn explore_from(
         *setup = loaded.setup;
     }
     let mut progress = ProgressLine::new(checker.progress);
+    let mut replayer = None;
     let mut report = until_visible(setup, |setup| {
         let make = || runtime(checker, program, setup, &registry);
         let mut update = |state: &_| {
             progress.update(state);
             ControlFlow::Continue(())
         };
-        match &file {
-            None => Ok(explore(make, settings, &mut update)),
-            Some(file) => {
-                let mut save = |checkpoint| file.save(checkpoint, &registry, setup);
-                let saver = Some(Saver {
-                    every: file.every,
-                    save: &mut save,
-                });
-                let from = from.take();
-                explore_keeping(make, settings, &mut update, Keeping { from, saver })
-                    .map_err(|error| file.refuse(&error))
+        let mut save = |checkpoint| {
+            if let Some(file) = &file {
+                file.save(checkpoint, &registry, setup);
             }
-        }
+        };
+        let saver = file.as_ref().map(|file| Saver {
+            every: file.every,
+            save: &mut save,
+        });
+        let from = from.take();
+        let explored = explore_keeping(make, settings, &mut update, Keeping { from, saver });
+        let (report, again) = explored.map_err(|error| match &file {
+            Some(file) => file.refuse(&error),
+            None => error.to_string(),
+        })?;
+        replayer = Some(again);
+        Ok(report)
     })?;
     progress.end();
     if let Some(file) = &file {
         file.end(report.can_go_on);
     }
-    confirm(&mut report, program, *setup, &registry, settings);
+    if let Some(replayer) = replayer {
+        confirm(&mut report, replayer, &registry, settings);
+    }
     Ok((report, registry))
 }
 
@@ -290,18 +297,14 @@ const MOST_CONFIRMED: usize = 16;
 /// what it is: the program is not deterministic.
 fn confirm(
     report: &mut Report<ProgramError>,
-    program: &Checked,
-    setup: Setup,
-    registry: &Arc<Registry>,
+    mut replayer: Replayer<Runtime>,
+    registry: &Registry,
     settings: &Settings,
 ) {
     if matches!(settings.strategy, Exploring::Replay(_)) {
         return registry.keep_first_values();
     }
-    let setup = Setup {
-        keeps_first_values: true,
-        ..setup
-    };
+    replayer.program_mut().keep_first_values();
     for found in report.findings.iter_mut().take(MOST_CONFIRMED) {
         if let Problem::Fault(fault) = &found.problem
             && !matches!(fault, Fault::Program(_) | Fault::Deadlock(_))
@@ -309,16 +312,7 @@ fn confirm(
             registry.keep_first_values();
             continue;
         }
-        let again = Settings {
-            strategy: Exploring::Replay(found.schedule.clone()),
-            goes_on: true,
-            workers: 1,
-            max_executions: None,
-            max_time: None,
-            ..settings.clone()
-        };
-        let make = || Runtime::new(Arc::clone(program), setup, Arc::clone(registry));
-        let replayed = explore(make, &again, &mut |_| ControlFlow::Continue(()));
+        let replayed = replayer.replay(&found.schedule);
         registry.keep_first_values();
         let is_refused = |other: &&Found<ProgramError>| {
             let Problem::Fault(Fault::Program(error)) = &other.problem else {
@@ -326,12 +320,9 @@ fn confirm(
             };
             matches!(error, ProgramError::BadUse { .. })
         };
-        let refused = replayed.findings.iter().find(is_refused);
+        let refused = replayed.iter().find(is_refused);
         let refused = refused.map(|other| other.problem.clone());
-        let same = replayed
-            .findings
-            .into_iter()
-            .find(|other| is_same(other, found));
+        let same = replayed.into_iter().find(|other| is_same(other, found));
         match (same, refused) {
             // Its values belong together: those of the first may come from several executions.
             (Some(same), _) => {

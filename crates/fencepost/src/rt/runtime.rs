@@ -64,6 +64,12 @@ impl Runtime {
         &self.pulse
     }
 
+    /// From the next execution on, the registry is told with which values objects are made.
+    pub fn keep_first_values(&mut self) {
+        let keep = |execution: &mut Execution| execution.setup.keeps_first_values = true;
+        self.current().with(keep);
+    }
+
     /// The execution, as its threads know it. Used while no coroutine is running.
     #[inline]
     fn current(&self) -> Current {

@@ -11,14 +11,14 @@ impl Slice {
         &self,
         model: MemoryModel,
         trace: &Trace,
+        by_thread: &[Vec<usize>],
     ) -> Result<Vec<CycleEvent>, ExplainError> {
         let path = self.shortest_path();
-        let by_thread = trace.by_thread();
         let in_trace = |index: usize| {
             let event = &self.events[index];
             &trace.events()[by_thread[event.thread][event.issue]]
         };
-        let mut cycle = Vec::new();
+        let mut cycle = Vec::with_capacity(path.len());
         for (at, &index) in path.iter().enumerate() {
             let next = path[(at + 1) % path.len()];
             let (from, to) = (in_trace(index), in_trace(next));

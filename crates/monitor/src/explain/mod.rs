@@ -22,8 +22,7 @@
 //! of the cycle is checked. If any of this fails the monitor has a bug, and
 //! [`ExplainError::Unsound`] says so.
 
-use fencepost_memory::{Access, Address, Event, MemoryModel, ThreadId};
-use rustc_hash::FxHashMap;
+use fencepost_memory::{Access, Event, MemoryModel};
 use thiserror::Error;
 
 use crate::violation::{Placed, Violation};
@@ -33,7 +32,7 @@ mod run;
 mod slice;
 
 use run::Run;
-use slice::Slice;
+use slice::{Slice, entry};
 
 /// Why a violation has no explanation.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -169,22 +168,23 @@ pub fn explain_interleaving(
     interleaving: &[Access],
 ) -> Result<Finding, ExplainError> {
     // How many events each thread has had, and the last write to each address.
-    let mut issued: FxHashMap<ThreadId, u64> = FxHashMap::default();
-    let mut writes: FxHashMap<Address, Placed> = FxHashMap::default();
-    let mut events = Vec::new();
+    let mut issued: Vec<u64> = Vec::new();
+    let mut writes: Vec<Option<Placed>> = Vec::new();
+    let mut events = Vec::with_capacity(interleaving.len());
     let mut before_pending = None;
     for (position, &access) in interleaving.iter().enumerate() {
-        let issued = issued.entry(access.thread).or_default();
+        let issued = entry(&mut issued, access.thread.index());
         let address = access.operation.address();
-        let last_write = address.and_then(|address| writes.get(&address)).copied();
+        let write = address.map(|address| entry(&mut writes, address.index()));
+        let last_write = write.as_ref().and_then(|write| **write);
         let written = last_write.map_or(0, |write| write.event.coherence.0);
         let placed = Placed {
             event: Event::next(access, *issued, written),
             position: position as u64,
         };
         *issued += 1;
-        if let Some(address) = address.filter(|_| access.operation.writes()) {
-            writes.insert(address, placed);
+        if let Some(write) = write.filter(|_| access.operation.writes()) {
+            *write = Some(placed);
         }
         if placed.position == violation.pending.position {
             before_pending = last_write;
@@ -216,8 +216,9 @@ pub(crate) fn explain(
     run.perform_the_rest()?;
     let steps = run.steps;
     let trace = run.machine.finish().map_err(|e| unsound(e.to_string()))?;
-    slice.check_trace(violation.model, &trace)?;
-    let cycle = slice.cycle(violation.model, &trace)?;
+    let by_thread = trace.by_thread();
+    slice.check_trace(violation.model, &trace, &by_thread)?;
+    let cycle = slice.cycle(violation.model, &trace, &by_thread)?;
     Ok(Finding {
         violation: *violation,
         cycle,

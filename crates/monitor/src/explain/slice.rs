@@ -2,7 +2,7 @@
 //! the pending write on.
 
 use fencepost_memory::{Access, Address, MemoryModel, Operation, ThreadId, Trace, axioms};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::{ExplainError, unsound};
 use crate::violation::{Placed, Violation};
@@ -45,23 +45,55 @@ pub(super) struct Slice {
     pub(super) addresses: usize,
 }
 
-/// Dense numbers for sparse keys, each with a counter.
+/// The thread and the address of an event, numbered densely among those of a few events.
+#[derive(Clone, Copy, Debug)]
+struct Local {
+    thread: usize,
+    address: Option<usize>,
+}
+
+/// Numbers the threads and the addresses of some events. There may be very many others.
+fn numbered(events: &[Placed]) -> Vec<Local> {
+    let mut threads: FxHashMap<ThreadId, usize> = FxHashMap::default();
+    let mut addresses: FxHashMap<Address, usize> = FxHashMap::default();
+    let number = |placed: &Placed| {
+        let next = threads.len();
+        let thread = *threads.entry(placed.thread()).or_insert(next);
+        let next = addresses.len();
+        let address = placed.address();
+        let address = address.map(|a| *addresses.entry(a).or_insert(next));
+        Local { thread, address }
+    };
+    events.iter().map(number).collect()
+}
+
+/// Dense numbers for those that are met, each with a counter.
 #[derive(Default)]
 struct Counters {
-    numbers: FxHashMap<u32, usize>,
+    /// One more than the number; 0 for those that have not been met.
+    numbers: Vec<u32>,
     counts: Vec<u64>,
 }
 
 impl Counters {
-    /// The key's number and its counter.
-    fn entry(&mut self, key: u32) -> (usize, &mut u64) {
-        let next = self.counts.len();
-        let number = *self.numbers.entry(key).or_insert(next);
-        if number == next {
+    /// The number and the counter of one.
+    fn entry(&mut self, index: usize) -> (usize, &mut u64) {
+        let number = entry(&mut self.numbers, index);
+        if *number == 0 {
             self.counts.push(0);
+            *number = self.counts.len() as u32;
         }
+        let number = *number as usize - 1;
         (number, &mut self.counts[number])
     }
+}
+
+/// What a list has for this index.
+pub(super) fn entry<T: Clone + Default>(list: &mut Vec<T>, index: usize) -> &mut T {
+    if list.len() <= index {
+        list.resize(index + 1, T::default());
+    }
+    &mut list[index]
 }
 
 impl Slice {
@@ -69,7 +101,8 @@ impl Slice {
         let Some((overtaking, before)) = window.split_last() else {
             return Err(unsound("there is no overtaking event"));
         };
-        let past = past_of_thread(before, overtaking.thread());
+        let locals = numbered(window);
+        let past = past_of_last(window, &locals);
         if overtaking != &violation.event || past.first() != Some(&true) {
             return Err(unsound(
                 "the pending write does not happen before the event",
@@ -83,18 +116,20 @@ impl Slice {
             moved.event.access.value = None;
         }
         let (mut threads, mut addresses) = (Counters::default(), Counters::default());
-        let chosen = before.iter().zip(&past).filter(|(_, chosen)| **chosen);
-        let chosen = chosen.map(|(placed, _)| placed).chain([&moved]);
-        let mut future = Future::default();
-        let mut events = Vec::new();
-        for &placed in chosen {
-            let (thread, issued) = threads.entry(placed.thread().0);
+        let chosen = before.iter().zip(&past).zip(&locals);
+        let chosen = chosen.filter(|((_, chosen), _)| **chosen);
+        let chosen = chosen.map(|((placed, _), local)| (placed, local));
+        let last = locals.last().map(|local| (&moved, local));
+        let mut future = Reached::default();
+        let mut events = Vec::with_capacity(past.iter().filter(|chosen| **chosen).count() + 1);
+        for (&placed, local) in chosen.chain(last) {
+            let (thread, issued) = threads.entry(local.thread);
             let issue = *issued as usize;
             *issued += 1;
             let mut address = None;
             let mut coherence = 0;
-            if let Some(key) = placed.address() {
-                let (number, written) = addresses.entry(key.0);
+            if let Some(index) = local.address {
+                let (number, written) = addresses.entry(index);
                 *written += u64::from(placed.event.operation().writes());
                 (address, coherence) = (Some(number), *written);
             }
@@ -104,7 +139,7 @@ impl Slice {
                 issue,
                 address,
                 coherence,
-                after_pending: future.includes(&placed, events.is_empty()),
+                after_pending: future.includes(&placed, local, events.is_empty()),
             });
         }
         Ok(Slice {
@@ -144,11 +179,11 @@ impl Slice {
         &self,
         model: MemoryModel,
         trace: &Trace,
+        by_thread: &[Vec<usize>],
     ) -> Result<(), ExplainError> {
         if trace.events().len() != self.events.len() {
             return Err(unsound("the run has not performed every event"));
         }
-        let by_thread = trace.by_thread();
         for (index, event) in self.events.iter().enumerate() {
             let position = by_thread[event.thread][event.issue];
             let coherence = trace.events()[position].coherence.0;
@@ -167,58 +202,56 @@ impl Slice {
         if pending_reads && (overtaking.writes() || overtaking.is_locked()) {
             return Err(unsound("the pending write would read another value"));
         }
-        if let Err(violation) = axioms::check(&model, trace) {
+        let mut checker = axioms::Checker::default();
+        if let Err(violation) = checker.check(&model, trace) {
             return Err(unsound(format!("the model forbids the run: {violation}")));
         }
-        if axioms::check(&MemoryModel::SC, trace).is_ok() {
+        if checker.allows(&MemoryModel::SC, trace) {
             return Err(unsound("the run is sequentially consistent"));
         }
         Ok(())
     }
 }
 
-/// Which of the events happen before (or are) the last one of `thread`.
-fn past_of_thread(events: &[Placed], thread: ThreadId) -> Vec<bool> {
-    let mut past = vec![false; events.len()];
-    let mut threads = FxHashSet::from_iter([thread]);
-    // The addresses of which a later access is in the past, and whether a later write is.
-    let mut addresses: FxHashMap<Address, bool> = FxHashMap::default();
-    for (index, placed) in events.iter().enumerate().rev() {
-        let operation = placed.event.operation();
-        let later = placed.address().and_then(|a| addresses.get(&a)).copied();
-        let conflicts = later.is_some_and(|later_write| later_write || operation.writes());
-        if conflicts || threads.contains(&placed.thread()) {
-            past[index] = true;
-            threads.insert(placed.thread());
-            if let Some(address) = placed.address() {
-                *addresses.entry(address).or_default() |= operation.writes();
-            }
-        }
-    }
-    past
-}
-
-/// What happens after the pending write, found going forward.
+/// Which accesses are in the past or in the future of an event, as far as is known.
 #[derive(Default)]
-struct Future {
-    threads: FxHashSet<ThreadId>,
-    /// The addresses of which an earlier access is in the future, and whether a write is.
-    addresses: FxHashMap<Address, bool>,
+struct Reached {
+    threads: Vec<bool>,
+    /// For each address, whether an access is, and whether a write is.
+    addresses: Vec<(bool, bool)>,
 }
 
-impl Future {
-    /// Whether the next event is in it; the first event is by definition.
-    fn includes(&mut self, placed: &Placed, is_first: bool) -> bool {
+impl Reached {
+    /// Whether the next event, going back or forth, is one of them: its thread or what it conflicts with is. The
+    /// first one is.
+    fn includes(&mut self, placed: &Placed, local: &Local, is_first: bool) -> bool {
         let writes = placed.event.operation().writes();
-        let earlier = placed.address().and_then(|a| self.addresses.get(&a));
-        let conflicts = earlier.is_some_and(|earlier_write| *earlier_write || writes);
-        let included = is_first || conflicts || self.threads.contains(&placed.thread());
+        let thread = entry(&mut self.threads, local.thread);
+        let address = local.address;
+        let address = address.map(|address| entry(&mut self.addresses, address));
+        let conflicts = match &address {
+            Some((any, write)) => *write || writes && *any,
+            None => false,
+        };
+        let included = is_first || conflicts || *thread;
         if included {
-            self.threads.insert(placed.thread());
-            if let Some(address) = placed.address() {
-                *self.addresses.entry(address).or_default() |= writes;
+            *thread = true;
+            if let Some((any, write)) = address {
+                (*any, *write) = (true, *write || writes);
             }
         }
         included
     }
+}
+
+/// Which of the events before the last one happen before it, or rather before or at the one before it of its thread.
+fn past_of_last(events: &[Placed], locals: &[Local]) -> Vec<bool> {
+    let before = events.len() - 1;
+    let mut past = vec![false; before];
+    let mut reached = Reached::default();
+    *entry(&mut reached.threads, locals[before].thread) = true;
+    for index in (0..before).rev() {
+        past[index] = reached.includes(&events[index], &locals[index], false);
+    }
+    past
 }
