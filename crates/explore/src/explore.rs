@@ -616,7 +616,7 @@ fn explore_part<P: Program>(
     if let Some(keeper) = keeper {
         keeper.leave(search.left(has_work));
     }
-    (search.gathered(), search.run)
+    search.end()
 }
 
 /// For each execution that the search within a bound gives up, so many are run without a bound.
@@ -739,7 +739,7 @@ fn sample<P: Program, C: Chooser>(
         }
     }
     let (executions, was_cut) = (search.executions, search.was_cut);
-    let gathered = Gathered::of(&search.run, executions, 0, was_cut);
+    let gathered = Gathered::taken_from(&mut search.run, executions, 0, was_cut);
     (gathered, search.run)
 }
 

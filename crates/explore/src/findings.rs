@@ -115,18 +115,41 @@ impl<E: Clone + PartialEq> Findings<E> {
     }
 
     /// Adds what another worker has found.
-    pub(crate) fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        if self.kept.is_empty() {
+            std::mem::swap(&mut self.kept, &mut other.kept);
+        }
         for found in other.kept {
             let is_known = self.kept.iter().any(|known| known.is_same(&found));
-            if !is_known && self.kept.len() < self.capacity {
+            let is_room = match found.is_fault() {
+                true => self.has_room_for_fault(),
+                false => self.kept.len() < self.capacity,
+            };
+            if !is_known && is_room {
                 self.kept.push(found);
             }
         }
-        self.tally.merge(&other.tally);
+        self.tally.merge(other.tally);
         self.faults += other.faults;
         self.borderline += other.borderline;
         self.violations += other.violations;
         self.is_enough |= other.is_enough;
+    }
+
+    /// Violations leave room for faults.
+    fn has_room_for_fault(&self) -> bool {
+        let faults = self.kept.iter().filter(|found| found.is_fault());
+        faults.count() < self.capacity
+    }
+
+    /// All of it, for who has no use for what is left.
+    pub(crate) fn take(&mut self) -> Self {
+        Findings {
+            kept: std::mem::take(&mut self.kept),
+            tally: std::mem::take(&mut self.tally),
+            violations_at: std::mem::take(&mut self.violations_at),
+            ..*self
+        }
     }
 
     /// Counts from the beginning. What was kept is kept.
@@ -178,9 +201,7 @@ impl<E: Clone + PartialEq> Findings<E> {
             .kept
             .iter()
             .any(|found| matches!(&found.problem, Problem::Fault(known) if *known == fault));
-        // Violations leave room for faults.
-        let is_room = self.kept.iter().filter(|found| found.is_fault()).count() < self.capacity;
-        if !is_known && is_room {
+        if !is_known && self.has_room_for_fault() {
             self.kept.push(Found {
                 problem: Problem::Fault(fault),
                 schedule,

@@ -39,6 +39,20 @@ impl<E: Clone + PartialEq> Gathered<E> {
         }
     }
 
+    /// What a worker has done, which is through.
+    pub(crate) fn taken_from<P: Program<Error = E>>(
+        run: &mut Run<P>,
+        executions: u64,
+        abandoned: u64,
+        was_cut: bool,
+    ) -> Self {
+        let findings = run.findings.take();
+        Gathered {
+            findings,
+            ..Self::of(run, executions, abandoned, was_cut)
+        }
+    }
+
     /// What a worker has done so far.
     pub(crate) fn of<P: Program<Error = E>>(
         run: &Run<P>,

@@ -181,6 +181,17 @@ impl<P: Program> Optimal<P> {
         }
     }
 
+    /// What it has done, and with what it ran the program.
+    pub(crate) fn end(mut self) -> (Gathered<P::Error>, Run<P>) {
+        let (executions, abandoned) = (self.executions, self.abandoned);
+        let run = &mut self.run;
+        let gathered = Gathered {
+            is_anew: self.has_begun_again,
+            ..Gathered::taken_from(run, executions, abandoned, self.was_cut)
+        };
+        (gathered, self.run)
+    }
+
     /// Runs the next execution. False if there is none left in this part of the tree, or enough was
     /// found.
     pub(crate) fn next_execution(&mut self) -> bool {

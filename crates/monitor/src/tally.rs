@@ -72,7 +72,11 @@ impl Tally {
     }
 
     /// Adds what another tally has counted.
-    pub fn merge(&mut self, other: &Tally) {
+    pub fn merge(&mut self, mut other: Tally) {
+        if self.numbers.is_empty() && other.numbers.len() <= self.capacity {
+            std::mem::swap(&mut self.numbers, &mut other.numbers);
+            std::mem::swap(&mut self.counts, &mut other.counts);
+        }
         self.total += other.total;
         self.overflowed |= other.overflowed;
         for (key, &number) in &other.numbers {

@@ -386,7 +386,7 @@ pub(super) fn outcome(
     let translator = Translator { showing: &showing };
     let is_replay = checker.replayed.is_some();
 
-    let mut findings = Vec::new();
+    let mut findings = Vec::with_capacity(report.findings.len());
     let mut is_memory_limit = None;
     for (index, found) in report.findings.iter().enumerate() {
         if let Problem::Fault(Fault::OutOfMemory(limit)) = &found.problem {

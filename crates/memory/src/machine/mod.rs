@@ -56,21 +56,32 @@ pub use step::{BufferedStore, EventId, MemoryContent, Performed, Step, StepError
 pub struct Machine {
     model: MemoryModel,
     program: Program,
-    /// The next operation of each thread.
-    next: Vec<u32>,
-    /// The oldest and newest buffered store of each thread.
-    oldest: Vec<u32>,
-    newest: Vec<u32>,
-    /// The next older and younger buffered store of the thread, for buffered stores.
-    older: Vec<u32>,
-    younger: Vec<u32>,
+    threads: Vec<Thread>,
+    operations: Vec<Issued>,
     /// The oldest buffered store of each queue.
     oldest_in_queue: Vec<u32>,
     memory: Vec<Cell>,
-    state: Vec<State>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    /// Its next operation.
+    next: u32,
+    /// Its oldest and newest buffered store.
+    oldest: u32,
+    newest: u32,
+}
+
+/// How far an operation is.
+#[derive(Clone, Copy, Debug)]
+struct Issued {
+    state: State,
     /// Of a read that has happened: the write that it read. Of a write in memory: the
     /// write that it replaced.
-    source: Vec<u32>,
+    source: u32,
+    /// The next older and younger buffered store of the thread, for buffered stores.
+    older: u32,
+    younger: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -110,22 +121,28 @@ impl Machine {
     }
 
     fn of_program(model: &MemoryModel, program: Program) -> Self {
-        let operations = program.accesses.len();
+        let starts = program.starts[..program.threads()].iter();
+        let threads = starts.map(|&next| Thread {
+            next,
+            oldest: NONE,
+            newest: NONE,
+        });
+        let not_issued = Issued {
+            state: State::NotIssued,
+            source: NONE,
+            older: NONE,
+            younger: NONE,
+        };
         let empty_cell = Cell {
             writes: 0,
             last: NONE,
         };
         Machine {
             model: *model,
-            next: program.starts[..program.threads()].to_vec(),
-            oldest: vec![NONE; program.threads()],
-            newest: vec![NONE; program.threads()],
-            older: vec![NONE; operations],
-            younger: vec![NONE; operations],
+            threads: threads.collect(),
+            operations: vec![not_issued; program.accesses.len()],
             oldest_in_queue: vec![NONE; program.queues.len()],
             memory: vec![empty_cell; program.cells.len()],
-            state: vec![State::NotIssued; operations],
-            source: vec![NONE; operations],
             program,
         }
     }
@@ -142,19 +159,19 @@ impl Machine {
 
     /// The thread's next operation, if it has not finished.
     pub fn next_access(&self, thread: ThreadId) -> Option<&Access> {
-        let next = *self.next.get(thread.index())?;
+        let next = self.threads.get(thread.index())?.next;
         let is_last = next == self.program.starts[thread.index() + 1];
         (!is_last).then(|| &self.program.accesses[next as usize])
     }
 
     /// What the thread has buffered, oldest first.
     pub fn buffer(&self, thread: ThreadId) -> impl Iterator<Item = BufferedStore> + '_ {
-        self.buffered(self.oldest.get(thread.index()).copied().unwrap_or(NONE))
+        self.buffered(self.threads.get(thread.index()).map_or(NONE, |t| t.oldest))
             .filter_map(|index| {
                 Some(BufferedStore {
                     store: self.program.id(index),
                     address: self.program.accesses[index as usize].operation.address()?,
-                    epoch: self.program.epoch[index as usize],
+                    epoch: self.program.places[index as usize].epoch,
                 })
             })
     }
@@ -172,12 +189,14 @@ impl Machine {
 
     /// Whether no store is buffered.
     pub fn is_drained(&self) -> bool {
-        self.oldest.iter().all(|&store| store == NONE)
+        self.threads.iter().all(|thread| thread.oldest == NONE)
     }
 
     /// Whether every operation has been issued and no store is buffered.
     pub fn is_complete(&self) -> bool {
-        self.next[..] == self.program.starts[1..] && self.is_drained()
+        let ends = self.program.starts[1..].iter();
+        let are_issued = self.threads.iter().map(|thread| &thread.next).eq(ends);
+        are_issued && self.is_drained()
     }
 
     /// The steps that the machine can take now.
@@ -195,8 +214,8 @@ impl Machine {
 
     /// The trace of the operations issued so far, thread by thread.
     pub fn finish(self) -> Result<Trace, StillBuffered> {
-        if let Some(&store) = self.oldest.iter().find(|&&store| store != NONE) {
-            let pending = self.program.id(store);
+        if let Some(thread) = self.threads.iter().find(|thread| thread.oldest != NONE) {
+            let pending = self.program.id(thread.oldest);
             return Err(StillBuffered { pending });
         }
         Ok(Trace::of_valid_events(self.events()))
@@ -207,10 +226,10 @@ impl Machine {
         let program = &self.program;
         let mut events = Vec::with_capacity(program.accesses.len());
         for thread in 0..program.threads() {
-            for index in program.starts[thread]..self.next[thread] {
+            for index in program.starts[thread]..self.threads[thread].next {
                 let mut access = program.accesses[index as usize];
                 if !access.operation.writes() {
-                    let source = self.source[index as usize] as usize;
+                    let source = self.operations[index as usize].source as usize;
                     access.value = program.accesses.get(source).and_then(|write| write.value);
                 }
                 events.push(Event {
@@ -231,22 +250,21 @@ impl Machine {
     /// What has become of each operation, thread by thread, where a forwarded load
     /// whose store has committed counts as done.
     fn states(&self) -> impl Iterator<Item = State> + '_ {
-        self.state
-            .iter()
-            .zip(&self.source)
-            .map(|(&state, &source)| match state {
-                State::Forwarded if self.state[source as usize] != State::Buffered => {
-                    self.state[source as usize]
-                }
-                _ => state,
-            })
+        self.operations.iter().map(|operation| {
+            let source = self.operations.get(operation.source as usize);
+            match (operation.state, source) {
+                (State::Forwarded, Some(store)) if store.state != State::Buffered => store.state,
+                (state, _) => state,
+            }
+        })
     }
 
     /// The coherence index of an operation that has one.
     fn coherence(&self, index: usize) -> u32 {
-        match self.state[index] {
+        match self.operations[index].state {
             State::Done(coherence) => coherence,
-            State::Forwarded => match self.state[self.source[index] as usize] {
+            State::Forwarded => match self.operations[self.operations[index].source as usize].state
+            {
                 State::Done(coherence) => coherence,
                 _ => unreachable!("the store that was forwarded has committed"),
             },
@@ -257,11 +275,11 @@ impl Machine {
     fn push_enabled(&self, steps: &mut Vec<Step>) {
         for index in 0..self.program.threads() {
             let thread = ThreadId(index as u32);
-            let next = self.next[index];
+            let next = self.threads[index].next;
             if next < self.program.starts[index + 1] && self.waits_for(index, next) == NONE {
                 steps.push(Step::Issue(thread));
             }
-            let oldest = self.oldest[index];
+            let oldest = self.threads[index].oldest;
             if oldest == NONE {
                 continue;
             }
@@ -271,7 +289,7 @@ impl Machine {
                         && self.epoch(store) == self.epoch(oldest))
             });
             let heads = commits.filter(|&store| {
-                self.oldest_in_queue[self.program.queue[store as usize] as usize] == store
+                self.oldest_in_queue[self.program.places[store as usize].queue as usize] == store
             });
             steps.extend(heads.filter_map(|store| {
                 let address = self.program.accesses[store as usize].operation.address()?;
@@ -285,7 +303,7 @@ impl Machine {
         let buffers = self.model.buffering() != Buffering::None;
         let mut threads = 0..self.program.threads();
         let thread = threads.find(|&thread| {
-            let next = self.next[thread];
+            let next = self.threads[thread].next;
             next < self.program.starts[thread + 1]
                 && match self.program.accesses[next as usize].operation {
                     Operation::Store(_) => buffers,
@@ -307,7 +325,7 @@ impl Machine {
 
     fn issue(&mut self, thread: ThreadId) -> Result<u32, StepError> {
         let t = thread.index();
-        let Some(&index) = self.next.get(t) else {
+        let Some(&Thread { next: index, .. }) = self.threads.get(t) else {
             return Err(StepError::NoSuchThread { thread });
         };
         if index == self.program.starts[t + 1] {
@@ -323,11 +341,11 @@ impl Machine {
             });
         }
         let i = index as usize;
-        self.next[t] += 1;
+        self.threads[t].next += 1;
         match operation {
             Operation::Store(_) if self.model.buffering() != Buffering::None => {
                 self.append_to_buffer(t, index);
-                self.state[i] = State::Buffered;
+                self.operations[i].state = State::Buffered;
             }
             Operation::Store(_) | Operation::Interlocked(_) | Operation::LockedStore(_) => {
                 self.write_to_memory(i);
@@ -335,23 +353,23 @@ impl Machine {
             Operation::Load(_) | Operation::LockedLoad(_) => {
                 // The newest own store to the address is the last one in program
                 // order; if that has committed, none is buffered.
-                let own = self.program.store_before[i];
-                if own != NONE && self.state[own as usize] == State::Buffered {
-                    self.source[i] = own;
-                    self.state[i] = State::Forwarded;
+                let own = self.program.places[i].store_before;
+                if own != NONE && self.operations[own as usize].state == State::Buffered {
+                    self.operations[i].source = own;
+                    self.operations[i].state = State::Forwarded;
                 } else {
-                    let cell = self.memory[self.program.cell[i] as usize];
-                    self.source[i] = cell.last;
-                    self.state[i] = State::Done(cell.writes);
+                    let cell = self.memory[self.program.places[i].cell as usize];
+                    self.operations[i].source = cell.last;
+                    self.operations[i].state = State::Done(cell.writes);
                 }
             }
-            Operation::Fence | Operation::StoreBarrier => self.state[i] = State::Done(0),
+            Operation::Fence | Operation::StoreBarrier => self.operations[i].state = State::Done(0),
         }
         Ok(index)
     }
 
     fn commit(&mut self, thread: ThreadId, address: Address) -> Result<u32, StepError> {
-        let Some(&oldest) = self.oldest.get(thread.index()) else {
+        let Some(&Thread { oldest, .. }) = self.threads.get(thread.index()) else {
             return Err(StepError::NoSuchThread { thread });
         };
         let queue = self.program.queues.get(&(thread, address));
@@ -377,83 +395,86 @@ impl Machine {
     /// Takes back the last step, which was about the operation `index`.
     fn undo(&mut self, step: Step, index: u32) {
         let i = index as usize;
-        let was_in_memory = matches!(self.state[i], State::Done(_));
+        let was_in_memory = matches!(self.operations[i].state, State::Done(_));
         if was_in_memory && self.program.accesses[i].operation.writes() {
-            let cell = &mut self.memory[self.program.cell[i] as usize];
+            let cell = &mut self.memory[self.program.places[i].cell as usize];
             cell.writes -= 1;
-            cell.last = self.source[i];
+            cell.last = self.operations[i].source;
         }
         match step {
             Step::Issue(thread) => {
-                if self.state[i] == State::Buffered {
+                if self.operations[i].state == State::Buffered {
                     self.take_out_of_buffer(thread.index(), index);
                 }
-                self.next[thread.index()] -= 1;
-                self.state[i] = State::NotIssued;
+                self.threads[thread.index()].next -= 1;
+                self.operations[i].state = State::NotIssued;
             }
             Step::Commit(thread, _) => {
                 self.put_back_into_buffer(thread.index(), index);
-                self.state[i] = State::Buffered;
+                self.operations[i].state = State::Buffered;
             }
         }
-        self.source[i] = NONE;
+        self.operations[i].source = NONE;
     }
 
     /// A buffered store of the thread that must commit before the operation.
     fn waits_for(&self, thread: usize, index: u32) -> u32 {
         let i = index as usize;
-        let oldest = self.oldest[thread];
+        let oldest = self.threads[thread].oldest;
         match self.model.drains(self.program.accesses[i].operation) {
             _ if oldest == NONE => NONE,
             Drain::Nothing => NONE,
             Drain::Everything => oldest,
             Drain::OwnAddress if self.epoch(oldest) != self.epoch(index) => oldest,
             Drain::OwnAddress => {
-                let queue = self.program.queue[i] as usize;
+                let queue = self.program.places[i].queue as usize;
                 self.oldest_in_queue.get(queue).copied().unwrap_or(NONE)
             }
         }
     }
 
     fn epoch(&self, index: u32) -> u32 {
-        self.program.epoch[index as usize]
+        self.program.places[index as usize].epoch
     }
 
     /// The buffered stores of a thread from `first` on.
     fn buffered(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         let mut store = first;
         std::iter::from_fn(move || {
-            let &younger = self.younger.get(store as usize)?;
+            let younger = self.operations.get(store as usize)?.younger;
             Some(std::mem::replace(&mut store, younger))
         })
     }
 
     fn write_to_memory(&mut self, i: usize) {
-        let cell = &mut self.memory[self.program.cell[i] as usize];
-        self.source[i] = cell.last;
+        let cell = &mut self.memory[self.program.places[i].cell as usize];
+        self.operations[i].source = cell.last;
         cell.last = i as u32;
         cell.writes += 1;
-        self.state[i] = State::Done(cell.writes);
+        self.operations[i].state = State::Done(cell.writes);
     }
 
     fn append_to_buffer(&mut self, thread: usize, store: u32) {
-        self.older[store as usize] = self.newest[thread];
-        self.younger[store as usize] = NONE;
+        self.operations[store as usize].older = self.threads[thread].newest;
+        self.operations[store as usize].younger = NONE;
         self.put_back_into_buffer(thread, store);
     }
 
     /// Links `store` between the neighbours that it remembers.
     fn put_back_into_buffer(&mut self, thread: usize, store: u32) {
-        let (older, younger) = (self.older[store as usize], self.younger[store as usize]);
+        let (older, younger) = (
+            self.operations[store as usize].older,
+            self.operations[store as usize].younger,
+        );
         match older {
-            NONE => self.oldest[thread] = store,
-            older => self.younger[older as usize] = store,
+            NONE => self.threads[thread].oldest = store,
+            older => self.operations[older as usize].younger = store,
         }
         match younger {
-            NONE => self.newest[thread] = store,
-            younger => self.older[younger as usize] = store,
+            NONE => self.threads[thread].newest = store,
+            younger => self.operations[younger as usize].older = store,
         }
-        let queue = self.program.queue[store as usize] as usize;
+        let queue = self.program.places[store as usize].queue as usize;
         let oldest = &mut self.oldest_in_queue[queue];
         if *oldest == NONE || store < *oldest {
             *oldest = store;
@@ -461,19 +482,23 @@ impl Machine {
     }
 
     fn take_out_of_buffer(&mut self, thread: usize, store: u32) {
-        let (older, younger) = (self.older[store as usize], self.younger[store as usize]);
+        let (older, younger) = (
+            self.operations[store as usize].older,
+            self.operations[store as usize].younger,
+        );
         match older {
-            NONE => self.oldest[thread] = younger,
-            older => self.younger[older as usize] = younger,
+            NONE => self.threads[thread].oldest = younger,
+            older => self.operations[older as usize].younger = younger,
         }
         match younger {
-            NONE => self.newest[thread] = older,
-            younger => self.older[younger as usize] = older,
+            NONE => self.threads[thread].newest = older,
+            younger => self.operations[younger as usize].older = older,
         }
-        let queue = self.program.queue[store as usize] as usize;
+        let queue = self.program.places[store as usize].queue as usize;
         if self.oldest_in_queue[queue] == store {
-            let after = self.program.store_after[store as usize];
-            let is_buffered = after != NONE && self.state[after as usize] == State::Buffered;
+            let after = self.program.places[store as usize].store_after;
+            let is_buffered =
+                after != NONE && self.operations[after as usize].state == State::Buffered;
             self.oldest_in_queue[queue] = if is_buffered { after } else { NONE };
         }
     }
@@ -481,9 +506,9 @@ impl Machine {
     fn describe(&self, step: Step, index: u32) -> Performed {
         let i = index as usize;
         let event = self.program.id(index);
-        let source = self.program.id_if_any(self.source[i]);
+        let source = self.program.id_if_any(self.operations[i].source);
         let operation = self.program.accesses[i].operation;
-        let (address, state) = match (operation.address(), self.state[i]) {
+        let (address, state) = match (operation.address(), self.operations[i].state) {
             (Some(address), state) => (address, state),
             (None, _) if operation == Operation::Fence => {
                 return Performed::Fenced { fence: event };

@@ -16,16 +16,23 @@ pub(super) struct Program {
     pub(super) accesses: Vec<Access>,
     /// The first operation of each thread, and at the end the number of operations.
     pub(super) starts: Vec<u32>,
-    /// The number of each operation's address among the addresses in use.
-    pub(super) cell: Vec<u32>,
-    pub(super) queue: Vec<u32>,
-    /// The last earlier and the first later plain store in the same queue.
-    pub(super) store_before: Vec<u32>,
-    pub(super) store_after: Vec<u32>,
-    /// How many store-store barriers of the thread come before.
-    pub(super) epoch: Vec<u32>,
+    /// For each operation.
+    pub(super) places: Vec<Place>,
     pub(super) cells: FxHashMap<Address, u32>,
     pub(super) queues: FxHashMap<(ThreadId, Address), u32>,
+}
+
+/// Where an operation is among those that concern the same.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// The number of its address among the addresses in use.
+    pub(super) cell: u32,
+    pub(super) queue: u32,
+    /// The last earlier and the first later plain store in the same queue.
+    pub(super) store_before: u32,
+    pub(super) store_after: u32,
+    /// How many store-store barriers of the thread come before.
+    pub(super) epoch: u32,
 }
 
 impl Program {
@@ -56,17 +63,19 @@ impl Program {
                     let last_store = &mut last_stores[queue as usize];
                     store_before = *last_store;
                     if matches!(access.operation, Operation::Store(_)) {
-                        if let Some(after) = program.store_after.get_mut(store_before as usize) {
-                            *after = index;
+                        if let Some(before) = program.places.get_mut(store_before as usize) {
+                            before.store_after = index;
                         }
                         *last_store = index;
                     }
                 }
-                program.cell.push(cell);
-                program.queue.push(queue);
-                program.store_before.push(store_before);
-                program.store_after.push(NONE);
-                program.epoch.push(epoch);
+                program.places.push(Place {
+                    cell,
+                    queue,
+                    store_before,
+                    store_after: NONE,
+                    epoch,
+                });
                 program.accesses.push(access);
                 epoch += u32::from(access.operation == Operation::StoreBarrier);
             }

@@ -93,27 +93,40 @@ impl Slice {
                 }
             }
         }
+        #[derive(Clone, Copy)]
+        struct OfAddress {
+            writes: Nearest,
+            accesses: Nearest,
+            last_writer: Option<usize>,
+        }
         let none = Nearest(None);
+        let unused = OfAddress {
+            writes: none,
+            accesses: none,
+            last_writer: None,
+        };
         let mut of_thread = vec![none; self.threads];
-        let mut writes = vec![none; self.addresses];
-        let mut accesses = vec![none; self.addresses];
-        let mut last_writer = vec![None; self.addresses];
+        let mut of_address = vec![unused; self.addresses];
         let mut predecessor = vec![usize::MAX; self.events.len()];
         for (index, event) in self.events.iter().enumerate() {
             let last = index + 1 == self.events.len();
             let mut nearest = of_thread[event.thread];
             // In the witness the overtaking event is ordered before, not after, the
             // writes that it overtakes; it is reached by program order.
-            if let (Some(address), false) = (event.address, last) {
-                let conflicting = match event.operation().writes() {
-                    true => accesses[address],
-                    false if last_writer[address] == Some(event.thread) => none,
-                    false => writes[address],
+            let writes = event.operation().writes();
+            let mut of_address = event.address.map(|address| &mut of_address[address]);
+            if let Some(of_address) = &mut of_address {
+                let conflicting = match writes {
+                    true => of_address.accesses,
+                    false if of_address.last_writer == Some(event.thread) => none,
+                    false => of_address.writes,
                 };
-                nearest = nearest.or(conflicting);
-            }
-            if let (Some(address), true) = (event.address, event.operation().writes()) {
-                last_writer[address] = Some(event.thread);
+                if !last {
+                    nearest = nearest.or(conflicting);
+                }
+                if writes {
+                    of_address.last_writer = Some(event.thread);
+                }
             }
             let distance = match nearest.0 {
                 _ if index == 0 => 0,
@@ -124,10 +137,10 @@ impl Slice {
                 }
             };
             of_thread[event.thread].offer(distance, index);
-            if let Some(address) = event.address {
-                accesses[address].offer(distance, index);
-                if event.operation().writes() {
-                    writes[address].offer(distance, index);
+            if let Some(of_address) = of_address {
+                of_address.accesses.offer(distance, index);
+                if writes {
+                    of_address.writes.offer(distance, index);
                 }
             }
         }

@@ -167,32 +167,32 @@ pub fn explain_interleaving(
     violation: &Violation,
     interleaving: &[Access],
 ) -> Result<Finding, ExplainError> {
-    // How many events each thread has had, and the last write to each address.
-    let mut issued: Vec<u64> = Vec::new();
-    let mut writes: Vec<Option<Placed>> = Vec::new();
-    let mut events = Vec::with_capacity(interleaving.len());
-    let mut before_pending = None;
-    for (position, &access) in interleaving.iter().enumerate() {
-        let issued = entry(&mut issued, access.thread.index());
+    // How many events each thread has had, and how many writes each address.
+    let (mut issued, mut written) = (Vec::new(), Vec::new());
+    let mut place = |position: usize| {
+        let access = interleaving[position];
+        let issued: &mut u64 = entry(&mut issued, access.thread.index());
         let address = access.operation.address();
-        let write = address.map(|address| entry(&mut writes, address.index()));
-        let last_write = write.as_ref().and_then(|write| **write);
-        let written = last_write.map_or(0, |write| write.event.coherence.0);
-        let placed = Placed {
-            event: Event::next(access, *issued, written),
-            position: position as u64,
-        };
+        let written = address.map(|address| entry(&mut written, address.index()));
+        let event = Event::next(access, *issued, written.as_deref().copied().unwrap_or(0));
         *issued += 1;
-        if let Some(write) = write.filter(|_| access.operation.writes()) {
-            *write = Some(placed);
+        if let Some(written) = written {
+            *written += u64::from(access.operation.writes());
         }
-        if placed.position == violation.pending.position {
-            before_pending = last_write;
+        Placed {
+            event,
+            position: position as u64,
         }
-        if placed.position >= violation.pending.position {
-            events.push(placed);
+    };
+    let start = violation.pending.position as usize;
+    let mut before_pending = None;
+    for position in 0..start.min(interleaving.len()) {
+        let placed = place(position);
+        if placed.event.operation().writes() && placed.address() == violation.pending.address() {
+            before_pending = Some(placed);
         }
     }
+    let events: Vec<Placed> = (start..interleaving.len()).map(place).collect();
     if events.first() != Some(&violation.pending) {
         return Err(unsound("the pending write is not in the interleaving"));
     }
