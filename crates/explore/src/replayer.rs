@@ -3,13 +3,13 @@
 use crate::findings::{Findings, Found};
 use crate::program::Program;
 use crate::run::Run;
-use crate::sampled::{Replay, Sampled};
+use crate::sampled::{Again, Replay, Sampled};
 use crate::schedule::Schedule;
 
 /// A program that was explored. Single executions of it can be run again at little cost, since all room has been
 /// made; nothing else is left of the exploration.
 pub struct Replayer<P: Program> {
-    search: Sampled<P, Replay>,
+    search: Sampled<P, Again>,
     /// Of a new exploration.
     findings: Findings<P::Error>,
 }
@@ -20,7 +20,7 @@ impl<P: Program> Replayer<P> {
         run.partners = None;
         let schedule = Schedule::default();
         Replayer {
-            search: Sampled::new(run, Replay { schedule }),
+            search: Sampled::new(run, Again(Replay { schedule })),
             findings: findings.going_on(),
         }
     }
@@ -32,7 +32,7 @@ impl<P: Program> Replayer<P> {
 
     /// Runs an execution from its beginning, and to its end where the schedule is over. All that it shows.
     pub fn replay(&mut self, schedule: &Schedule) -> Vec<Found<P::Error>> {
-        self.search.chooser.schedule.clone_from(schedule);
+        self.search.chooser.0.schedule.clone_from(schedule);
         self.search.run.findings = self.findings.clone();
         self.search.run_execution(0);
         std::mem::take(&mut self.search.run.findings.kept)

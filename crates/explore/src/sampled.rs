@@ -19,6 +19,11 @@ pub(crate) trait Chooser {
     fn wanted(&self, _step: usize) -> Option<ThreadId> {
         None
     }
+
+    /// What it chooses after so many steps, if that can be done, whatever else can be.
+    fn certain(&self, _step: usize) -> Option<Turn> {
+        None
+    }
 }
 
 /// A thread that can go on.
@@ -163,6 +168,27 @@ impl Chooser for Replay {
     }
 }
 
+/// The same for who knows the program, and does not ask at each step who else could go on.
+pub(crate) struct Again(pub(crate) Replay);
+
+impl Chooser for Again {
+    fn begin(&mut self, number: u64) {
+        self.0.begin(number);
+    }
+
+    fn wanted(&self, step: usize) -> Option<ThreadId> {
+        self.0.wanted(step)
+    }
+
+    fn certain(&self, step: usize) -> Option<Turn> {
+        self.0.schedule.0.get(step).copied()
+    }
+
+    fn choose(&mut self, ready: &[Ready], step: usize) -> Result<Turn, ThreadId> {
+        self.0.choose(ready, step)
+    }
+}
+
 /// Runs executions that a [`Chooser`] chooses.
 pub(crate) struct Sampled<P: Program, C> {
     pub(crate) run: Run<P>,
@@ -204,6 +230,15 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
         loop {
             if self.run.findings.is_enough {
                 return End::Enough;
+            }
+            if let Some(turn) = self.chooser.certain(self.run.past.len())
+                && let Some(outcomes) = self.run.ready(turn.thread)
+                && turn.outcome < outcomes
+            {
+                match self.run.perform(turn) {
+                    Ok(()) => continue,
+                    Err(fault) => return End::Fault(fault),
+                }
             }
             self.ready.clear();
             for thread in self.run.threads() {

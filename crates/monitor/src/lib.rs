@@ -37,7 +37,8 @@ mod value_tests;
 
 pub use bss::{BssPso, BssTso};
 pub use explain::{
-    Action, CycleEvent, ExplainError, Finding, Relation, Witness, WitnessStep, explain_interleaving,
+    Action, CycleEvent, ExplainError, Finding, Relation, Witness, WitnessStep, check_interleaving,
+    explain_interleaving,
 };
 pub use happens_before::HappensBefore;
 pub use journal::{Mark, Rewind};

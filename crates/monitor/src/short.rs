@@ -10,6 +10,7 @@
 
 use fencepost_memory::{Access, Address, Event, MemoryModel, Operation, OperationKind};
 
+use crate::journal::FIRST_THREADS;
 use crate::violation::{Placed, Violation};
 use crate::watcher::OutOfMemoryLimit;
 
@@ -360,6 +361,11 @@ impl<const N: usize> ShortOrder<N> {
                 needed,
                 limit: self.memory_limit,
             });
+        }
+        if self.threads.is_empty() {
+            self.threads.reserve(FIRST_THREADS);
+            self.addresses.reserve(FIRST_THREADS);
+            self.journal.reserve(FIRST_THREADS);
         }
         self.threads.resize(threads, ThreadSets::NEW);
         self.addresses.resize(addresses, AddressSets::UNUSED);

@@ -1,6 +1,7 @@
 //! Settings from the environment.
 
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::time::Duration;
 
 use super::checker::{Checker, Strategy, WORKERS};
@@ -20,7 +21,10 @@ pub(super) fn apply(checker: Checker) -> Checker {
             panic!("the environment variable {variable} is {value:?}, which is not UTF-8")
         }
     };
-    let set = std::env::vars_os().map(|(variable, _)| variable.to_string_lossy().into_owned());
+    let is_ours = |variable: &OsString| variable.as_encoded_bytes().starts_with(PREFIX.as_bytes());
+    let set = std::env::vars_os().map(|(variable, _)| variable);
+    let set = set.filter(is_ours);
+    let set = set.map(|variable| variable.to_string_lossy().into_owned());
     match apply_from(checker, &get, set) {
         Ok(checker) => checker,
         Err(complaint) => panic!("{complaint}"),

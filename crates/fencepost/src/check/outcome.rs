@@ -4,12 +4,15 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
+use fencepost_explore::Found;
 use fencepost_memory::Address;
 use fencepost_report::check::{self as report, CheckFinding, CheckSummary};
 use rustc_hash::FxHashMap;
 
 use super::fences::{Fences, NOT_KNOWN};
+use super::problems::Translator;
 use super::showing::{Showing, ShownFinding, ShownSummary};
+use crate::rt::ProgramError;
 
 /// What a check came to.
 ///
@@ -66,11 +69,14 @@ impl Details {
 pub struct Finding {
     /// Among those that are shown, from 1.
     pub(super) number: usize,
-    pub(super) finding: CheckFinding,
+    pub(super) found: Found<ProgramError>,
+    pub(super) consequence: Option<report::Consequence>,
     /// The values with which the objects of the execution were made.
     pub(super) first_values: FxHashMap<Address, u64>,
     pub(super) is_store_buffer: bool,
     pub(super) showing: Arc<Showing>,
+    /// With its checked witness, once someone looks at it.
+    pub(super) finding: OnceLock<CheckFinding>,
     pub(super) shown: OnceLock<ShownFinding>,
 }
 
@@ -91,7 +97,18 @@ impl Finding {
     fn shown(&self) -> &ShownFinding {
         self.shown.get_or_init(|| {
             self.showing
-                .finding(self.number, &self.finding, &self.first_values)
+                .finding(self.number, self.finding(), &self.first_values)
+        })
+    }
+
+    fn finding(&self) -> &CheckFinding {
+        self.finding.get_or_init(|| {
+            let showing = &*self.showing;
+            let finding = Translator { showing }.finding(&self.found);
+            CheckFinding {
+                consequence: self.consequence.clone(),
+                ..finding
+            }
         })
     }
 
@@ -112,13 +129,12 @@ impl Finding {
 
     /// The schedule of the execution that shows it, for [`replay`](crate::replay).
     pub fn schedule(&self) -> &str {
-        &self.finding.schedule
+        &self.finding().schedule
     }
 
     /// What comes of a store-buffer violation, if [`Checker::confirm`](crate::Checker::confirm) asked for it.
     pub fn consequence(&self) -> Option<Consequence> {
-        self.finding
-            .consequence
+        self.consequence
             .as_ref()
             .map(|consequence| match consequence {
                 report::Consequence::Harmful {

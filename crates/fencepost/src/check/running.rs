@@ -8,16 +8,15 @@ use fencepost_explore::{
     Strategy as Exploring, Watched, explore_keeping,
 };
 use fencepost_memory::{LocationId, LockedDrains};
-use fencepost_monitor::ExplainError;
 use fencepost_report::SourcePosition;
-use fencepost_report::check::{CheckFinding, CheckSummary, Gap};
+use fencepost_report::check::{CheckSummary, Gap};
 
 use super::checker::{Checker, Strategy};
 use super::checkpoint::{CheckpointFile, Identity};
 use super::consequence;
 use super::fences;
 use super::outcome::{Details, Finding, Outcome};
-use super::problems::{Translator, gap};
+use super::problems::gap;
 use super::progress::ProgressLine;
 use super::showing::Showing;
 use super::watchdog;
@@ -38,14 +37,14 @@ pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outco
         fences::refuse_samples(checker);
     }
     let (report, registry) = explored(checker, &program, check);
-    let mut outcome = outcome(checker, &report, Arc::clone(&registry));
+    let mut outcome = outcome(checker, report, Arc::clone(&registry));
     if checker.confirm && checker.setup.store_buffers.is_none() {
-        let shown = report.findings.iter().filter(|found| is_shown(found));
-        let findings = outcome.details_mut().findings.iter_mut().zip(shown);
-        for (finding, found) in findings.filter(|(finding, _)| finding.is_store_buffer) {
+        let findings = outcome.details_mut().findings.iter_mut();
+        for finding in findings.filter(|finding| finding.is_store_buffer) {
+            let found = &finding.found;
             let consequence =
                 in_own_thread(|| consequence::of(checker, &program, check, found, &registry));
-            finding.finding.consequence = Some(consequence);
+            finding.consequence = Some(consequence);
         }
     }
     if has_fences && outcome.violations() > 0 {
@@ -73,11 +72,6 @@ pub(super) fn refuse_contradictions(checker: &Checker) {
         checker.monitor,
         "{asked}, and without the monitor none is found: unset `monitor(false)` or FENCEPOST_MONITOR"
     );
-}
-
-/// Whether it is shown as a finding, and not only as a limit.
-fn is_shown(found: &Found<ProgramError>) -> bool {
-    !matches!(found.problem, Problem::Fault(Fault::OutOfMemory(_)))
 }
 
 /// Explores a program.
@@ -372,7 +366,7 @@ pub(super) fn is_same(one: &Found<ProgramError>, other: &Found<ProgramError>) ->
 
 pub(super) fn outcome(
     checker: &Checker,
-    report: &Report<ProgramError>,
+    mut report: Report<ProgramError>,
     registry: Arc<Registry>,
 ) -> Outcome {
     let model = match checker.setup.store_buffers {
@@ -383,24 +377,24 @@ pub(super) fn outcome(
     let showing = Showing::new(Arc::clone(&registry), checker.setup.target, model, stride);
     let showing = showing.with_replay(replaying(checker));
     let showing = Arc::new(showing.with_all_fences(fences::are_told(checker)));
-    let translator = Translator { showing: &showing };
     let is_replay = checker.replayed.is_some();
 
     let mut findings = Vec::with_capacity(report.findings.len());
     let mut is_memory_limit = None;
-    for (index, found) in report.findings.iter().enumerate() {
+    for (index, found) in report.findings.drain(..).enumerate() {
         if let Problem::Fault(Fault::OutOfMemory(limit)) = &found.problem {
             is_memory_limit = Some(*limit);
             continue;
         }
-        let finding = translator.finding(found);
-        stop_if_unsound(&finding);
+        stop_if_unsound(&found);
         findings.push(Finding {
             number: findings.len() + 1,
-            finding,
-            first_values: registry.first_values(index),
             is_store_buffer: matches!(found.problem, Problem::StoreBuffer(_)),
+            found,
+            consequence: None,
+            first_values: registry.first_values(index),
             showing: Arc::clone(&showing),
+            finding: OnceLock::new(),
             shown: OnceLock::new(),
         });
     }
@@ -448,7 +442,7 @@ pub(super) fn outcome(
         repeated_waits: places(&mut registry.waits().into_iter()),
         store_buffers: checker.setup.store_buffers.is_some(),
         assumptions: assumptions(checker),
-        notes: notes(report, &registry),
+        notes: notes(&report, &registry),
     };
     let details = Details {
         showing,
@@ -574,14 +568,10 @@ pub(super) fn replaying(checker: &Checker) -> String {
     }
 }
 
-/// A witness that does not check is a bug of ours, and nothing that the tool says can be trusted.
-fn stop_if_unsound(finding: &CheckFinding) {
-    if let fencepost_report::check::Problem::StoreBuffer {
-        explained: Err(error @ ExplainError::Unsound { .. }),
-        ..
-    } = &finding.problem
-    {
-        panic!("{error} (schedule: {})", finding.schedule);
+/// A violation that does not check is a bug of ours, and nothing that the tool says can be trusted.
+fn stop_if_unsound(found: &Found<ProgramError>) {
+    if let Some(Err(error)) = found.check() {
+        panic!("{error} (schedule: {})", found.schedule);
     }
 }
 

@@ -43,6 +43,8 @@ impl Program {
         for (thread, accesses) in threads.enumerate() {
             let thread = ThreadId(u32::try_from(thread).expect("less than 2^32 threads"));
             program.starts.push(program.accesses.len() as u32);
+            program.accesses.reserve(accesses.len());
+            program.places.reserve(accesses.len());
             let mut epoch = 0;
             for access in accesses {
                 let access = Access { thread, ..access };

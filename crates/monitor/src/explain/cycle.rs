@@ -1,6 +1,6 @@
 //! The happens-before cycle that a witness closes.
 
-use fencepost_memory::{Event, MemoryModel, Operation, Trace, order};
+use fencepost_memory::{Event, MemoryModel, Operation, order};
 
 use super::slice::Slice;
 use super::{CycleEvent, ExplainError, Relation, unsound};
@@ -10,18 +10,13 @@ impl Slice {
     pub(super) fn cycle(
         &self,
         model: MemoryModel,
-        trace: &Trace,
-        by_thread: &[Vec<usize>],
+        in_trace: &[&Event],
     ) -> Result<Vec<CycleEvent>, ExplainError> {
         let path = self.shortest_path();
-        let in_trace = |index: usize| {
-            let event = &self.events[index];
-            &trace.events()[by_thread[event.thread][event.issue]]
-        };
         let mut cycle = Vec::with_capacity(path.len());
         for (at, &index) in path.iter().enumerate() {
             let next = path[(at + 1) % path.len()];
-            let (from, to) = (in_trace(index), in_trace(next));
+            let (from, to) = (in_trace[index], in_trace[next]);
             let Some(relation) = relation_between(from, to) else {
                 return Err(unsound(format!("{from} is not ordered before {to}")));
             };
@@ -144,7 +139,8 @@ impl Slice {
                 }
             }
         }
-        let mut path = vec![self.events.len() - 1];
+        let mut path = Vec::with_capacity(8);
+        path.push(self.events.len() - 1);
         while let Some(&from) = path.last().map(|&index| &predecessor[index])
             && from != usize::MAX
         {

@@ -167,6 +167,31 @@ pub fn explain_interleaving(
     violation: &Violation,
     interleaving: &[Access],
 ) -> Result<Finding, ExplainError> {
+    let (events, before_pending) = from_pending(violation, interleaving)?;
+    explain(violation, &events, before_pending)
+}
+
+/// Checks the violation that the last event of an interleaving shows by the axioms: the model allows its trace, and
+/// SC does not. That is less than the [witness](explain_interleaving), which someone may want to see later, and takes
+/// a part of the time.
+///
+/// # Errors
+/// If it does not check.
+pub fn check_interleaving(
+    violation: &Violation,
+    interleaving: &[Access],
+) -> Result<(), ExplainError> {
+    let (events, _) = from_pending(violation, interleaving)?;
+    let slice = Slice::new(violation, &events)?;
+    let trace = slice.expected_trace()?;
+    slice.check_by_axioms(violation.model, &trace)
+}
+
+/// The events from the pending write on, and the write to its address before it.
+fn from_pending(
+    violation: &Violation,
+    interleaving: &[Access],
+) -> Result<(Vec<Placed>, Option<Placed>), ExplainError> {
     // How many events each thread has had, and how many writes each address.
     let (mut issued, mut written) = (Vec::new(), Vec::new());
     let mut place = |position: usize| {
@@ -193,10 +218,10 @@ pub fn explain_interleaving(
         }
     }
     let events: Vec<Placed> = (start..interleaving.len()).map(place).collect();
-    if events.first() != Some(&violation.pending) {
-        return Err(unsound("the pending write is not in the interleaving"));
+    match events.first() == Some(&violation.pending) {
+        true => Ok((events, before_pending)),
+        false => Err(unsound("the pending write is not in the interleaving")),
     }
-    explain(violation, &events, before_pending)
 }
 
 /// Explains a violation from the events between its pending write and its overtaking event,
@@ -216,9 +241,9 @@ pub(crate) fn explain(
     run.perform_the_rest()?;
     let steps = run.steps;
     let trace = run.machine.finish().map_err(|e| unsound(e.to_string()))?;
-    let by_thread = trace.by_thread();
-    slice.check_trace(violation.model, &trace, &by_thread)?;
-    let cycle = slice.cycle(violation.model, &trace, &by_thread)?;
+    let in_trace = slice.in_trace(&trace)?;
+    slice.check_trace(violation.model, &trace, &in_trace)?;
+    let cycle = slice.cycle(violation.model, &in_trace)?;
     Ok(Finding {
         violation: *violation,
         cycle,

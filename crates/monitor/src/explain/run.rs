@@ -18,6 +18,21 @@ enum Progress {
     Done,
 }
 
+/// What memory holds at an address.
+#[derive(Clone, Copy, Default)]
+struct Cell {
+    /// The last write, and how many there were with it.
+    last: Option<usize>,
+    writes: u64,
+}
+
+impl Cell {
+    fn write(&mut self, index: usize) {
+        self.last = Some(index);
+        self.writes += 1;
+    }
+}
+
 /// The machine performing a slice.
 pub(super) struct Run<'a> {
     slice: &'a Slice,
@@ -25,9 +40,8 @@ pub(super) struct Run<'a> {
     progress: Vec<Progress>,
     /// Per thread and address, the events of the slice that are buffered, oldest first.
     buffered: FxHashMap<(usize, usize), VecDeque<usize>>,
-    /// Per address, the write in memory and how many came before it.
-    memory: Vec<Option<usize>>,
-    committed: Vec<u64>,
+    /// Per address.
+    memory: Vec<Cell>,
     /// The write that is in memory at the start at the address of the pending write.
     before_pending: Option<Placed>,
     pub(super) steps: Vec<WitnessStep>,
@@ -48,10 +62,9 @@ impl<'a> Run<'a> {
             machine: Machine::of_accesses(&model, threads),
             progress: vec![Progress::Waiting; slice.events.len()],
             buffered: FxHashMap::default(),
-            memory: vec![None; slice.addresses],
-            committed: vec![0; slice.addresses],
+            memory: vec![Cell::default(); slice.addresses],
             before_pending,
-            steps: Vec::new(),
+            steps: Vec::with_capacity(slice.events.len()),
         }
     }
 
@@ -109,7 +122,9 @@ impl<'a> Run<'a> {
     fn reads_as_before(&self, event: &LocalEvent) -> bool {
         let value = match self.newest_buffered(event) {
             Some(store) => self.slice.events[store].coherence,
-            None => event.address.map_or(0, |address| self.committed[address]),
+            None => event
+                .address
+                .map_or(0, |address| self.memory[address].writes),
         };
         value == event.coherence
     }
@@ -117,7 +132,7 @@ impl<'a> Run<'a> {
     /// The write that an event would read from memory, if it is known.
     fn in_memory(&self, event: &LocalEvent) -> Option<Placed> {
         let address = event.address?;
-        match self.memory[address] {
+        match self.memory[address].last {
             Some(write) => Some(self.slice.events[write].placed),
             None if self.slice.events[0].address == Some(address) => self.before_pending,
             None => None,
@@ -159,8 +174,7 @@ impl<'a> Run<'a> {
             Progress::Buffered
         } else {
             if let (Some(address), true) = (event.address, event.operation().writes()) {
-                self.memory[address] = Some(index);
-                self.committed[address] += 1;
+                self.memory[address].write(index);
             }
             Progress::Done
         };
@@ -182,8 +196,7 @@ impl<'a> Run<'a> {
             return false;
         }
         queue.pop_front();
-        self.memory[address] = Some(index);
-        self.committed[address] += 1;
+        self.memory[address].write(index);
         self.progress[index] = Progress::Done;
         self.steps.push(WitnessStep {
             event: event.placed,

@@ -1,7 +1,10 @@
 //! What of an interleaving a witness needs: the events that happen before the overtaking one, from
 //! the pending write on.
 
-use fencepost_memory::{Access, Address, MemoryModel, Operation, ThreadId, Trace, axioms};
+use fencepost_memory::{
+    Access, Address, CoherenceIndex, Event, IssueIndex, MemoryModel, Operation, ThreadId, Trace,
+    axioms,
+};
 use rustc_hash::FxHashMap;
 
 use super::{ExplainError, unsound};
@@ -52,39 +55,77 @@ struct Local {
     address: Option<usize>,
 }
 
-/// Numbers the threads and the addresses of some events. There may be very many others.
-fn numbered(events: &[Placed]) -> Vec<Local> {
-    let mut threads: FxHashMap<ThreadId, usize> = FxHashMap::default();
-    let mut addresses: FxHashMap<Address, usize> = FxHashMap::default();
-    let number = |placed: &Placed| {
-        let next = threads.len();
-        let thread = *threads.entry(placed.thread()).or_insert(next);
-        let next = addresses.len();
-        let address = placed.address();
-        let address = address.map(|a| *addresses.entry(a).or_insert(next));
-        Local { thread, address }
-    };
-    events.iter().map(number).collect()
+/// Numbers for what is met, in that order.
+#[derive(Default)]
+struct Numbers {
+    count: usize,
+    /// Of those with low numbers elsewhere, which are mostly all: one more; 0 for those that have not been met.
+    low: Vec<usize>,
+    high: FxHashMap<usize, usize>,
 }
 
-/// Dense numbers for those that are met, each with a counter.
-#[derive(Default)]
+impl Numbers {
+    const LOW: usize = 256;
+
+    fn of(&mut self, key: usize) -> usize {
+        let number = match key < Self::LOW {
+            true => entry(&mut self.low, key),
+            false => self.high.entry(key).or_default(),
+        };
+        if *number == 0 {
+            self.count += 1;
+            *number = self.count;
+        }
+        *number - 1
+    }
+}
+
+/// Some events, with the numbers of their threads and addresses.
+struct Numbered {
+    locals: Vec<Local>,
+    threads: usize,
+    addresses: usize,
+}
+
+impl Numbered {
+    /// There may be very many threads and addresses that have none of the events.
+    fn of(events: &[Placed]) -> Self {
+        let (mut threads, mut addresses) = (Numbers::default(), Numbers::default());
+        let number = |placed: &Placed| Local {
+            thread: threads.of(placed.thread().index()),
+            address: placed.address().map(|a| addresses.of(a.index())),
+        };
+        Numbered {
+            locals: events.iter().map(number).collect(),
+            threads: threads.count,
+            addresses: addresses.count,
+        }
+    }
+}
+
+/// Numbers for what is met, each with a counter.
 struct Counters {
-    /// One more than the number; 0 for those that have not been met.
-    numbers: Vec<u32>,
-    counts: Vec<u64>,
+    /// One more than the number; 0 for those that have not been met. And the counter.
+    entries: Vec<(usize, u64)>,
+    met: usize,
 }
 
 impl Counters {
-    /// The number and the counter of one.
-    fn entry(&mut self, index: usize) -> (usize, &mut u64) {
-        let number = entry(&mut self.numbers, index);
-        if *number == 0 {
-            self.counts.push(0);
-            *number = self.counts.len() as u32;
+    fn new(count: usize) -> Self {
+        Counters {
+            entries: vec![(0, 0); count],
+            met: 0,
         }
-        let number = *number as usize - 1;
-        (number, &mut self.counts[number])
+    }
+
+    /// The number and the counter of one.
+    fn entry(&mut self, key: usize) -> (usize, &mut u64) {
+        let (number, counter) = &mut self.entries[key];
+        if *number == 0 {
+            self.met += 1;
+            *number = self.met;
+        }
+        (*number - 1, counter)
     }
 }
 
@@ -101,8 +142,8 @@ impl Slice {
         let Some((overtaking, before)) = window.split_last() else {
             return Err(unsound("there is no overtaking event"));
         };
-        let locals = numbered(window);
-        let past = past_of_last(window, &locals);
+        let numbered = Numbered::of(window);
+        let past = past_of_last(window, &numbered);
         if overtaking != &violation.event || past.first() != Some(&true) {
             return Err(unsound(
                 "the pending write does not happen before the event",
@@ -115,14 +156,15 @@ impl Slice {
             // It reads something else than in the interleaving.
             moved.event.access.value = None;
         }
-        let (mut threads, mut addresses) = (Counters::default(), Counters::default());
-        let chosen = before.iter().zip(&past).zip(&locals);
+        let mut threads = Counters::new(numbered.threads);
+        let mut addresses = Counters::new(numbered.addresses);
+        let chosen = before.iter().zip(&past).zip(&numbered.locals);
         let chosen = chosen.filter(|((_, chosen), _)| **chosen);
         let chosen = chosen.map(|((placed, _), local)| (placed, local));
-        let last = locals.last().map(|local| (&moved, local));
-        let mut future = Reached::default();
+        let last = numbered.locals.last().map(|local| (&moved, local));
+        let mut future = Reached::nothing(&numbered);
         let mut events = Vec::with_capacity(past.iter().filter(|chosen| **chosen).count() + 1);
-        for (&placed, local) in chosen.chain(last) {
+        for (&placed, &local) in chosen.chain(last) {
             let (thread, issued) = threads.entry(local.thread);
             let issue = *issued as usize;
             *issued += 1;
@@ -144,8 +186,8 @@ impl Slice {
         }
         Ok(Slice {
             events,
-            threads: threads.counts.len(),
-            addresses: addresses.counts.len(),
+            threads: threads.met,
+            addresses: addresses.met,
         })
     }
 
@@ -174,19 +216,42 @@ impl Slice {
         event.coherence + u64::from(shifted)
     }
 
+    /// The events of the slice as they are in the trace of a run.
+    pub(super) fn in_trace<'t>(&self, trace: &'t Trace) -> Result<Vec<&'t Event>, ExplainError> {
+        if trace.events().len() != self.events.len() {
+            return Err(unsound("the run has not performed every event"));
+        }
+        // A machine's trace has the threads one after the other, each in program order.
+        let mut starts = vec![0; self.threads + 1];
+        for event in &self.events {
+            starts[event.thread + 1] += 1;
+        }
+        for thread in 0..self.threads {
+            starts[thread + 1] += starts[thread];
+        }
+        let mut found = Vec::with_capacity(self.events.len());
+        for event in &self.events {
+            let in_trace = &trace.events()[starts[event.thread] + event.issue];
+            let is_it = in_trace.thread().index() == event.thread
+                && in_trace.issue.0 == event.issue as u64 + 1
+                && in_trace.operation().kind() == event.operation().kind();
+            if !is_it {
+                return Err(unsound("the run has performed other events"));
+            }
+            found.push(in_trace);
+        }
+        Ok(found)
+    }
+
     /// The witness's trace is one of the program, allowed by the model and not by SC.
     pub(super) fn check_trace(
         &self,
         model: MemoryModel,
         trace: &Trace,
-        by_thread: &[Vec<usize>],
+        in_trace: &[&Event],
     ) -> Result<(), ExplainError> {
-        if trace.events().len() != self.events.len() {
-            return Err(unsound("the run has not performed every event"));
-        }
         for (index, event) in self.events.iter().enumerate() {
-            let position = by_thread[event.thread][event.issue];
-            let coherence = trace.events()[position].coherence.0;
+            let coherence = in_trace[index].coherence.0;
             let expected = self.expected_coherence(index);
             if coherence != expected {
                 let event = event.placed.event;
@@ -195,6 +260,25 @@ impl Slice {
                 )));
             }
         }
+        self.check_by_axioms(model, trace)
+    }
+
+    /// The trace that a run must have.
+    pub(super) fn expected_trace(&self) -> Result<Trace, ExplainError> {
+        let events = self.events.iter().enumerate().map(|(index, event)| Event {
+            access: event.local_access(),
+            issue: IssueIndex(event.issue as u64 + 1),
+            coherence: CoherenceIndex(self.expected_coherence(index)),
+        });
+        Trace::new(events.collect()).map_err(|error| unsound(error.to_string()))
+    }
+
+    /// The trace is allowed by the model and not by SC, and the program goes on as in the interleaving.
+    pub(super) fn check_by_axioms(
+        &self,
+        model: MemoryModel,
+        trace: &Trace,
+    ) -> Result<(), ExplainError> {
         // What happens after the pending write is as in the interleaving only if the pending write
         // itself reads what it reads there.
         let pending_reads = self.events[0].operation().reads();
@@ -213,8 +297,7 @@ impl Slice {
     }
 }
 
-/// Which accesses are in the past or in the future of an event, as far as is known.
-#[derive(Default)]
+/// Which threads and addresses have an access in the past or in the future of an event, as far as is known.
 struct Reached {
     threads: Vec<bool>,
     /// For each address, whether an access is, and whether a write is.
@@ -222,13 +305,19 @@ struct Reached {
 }
 
 impl Reached {
+    fn nothing(numbered: &Numbered) -> Self {
+        Reached {
+            threads: vec![false; numbered.threads],
+            addresses: vec![(false, false); numbered.addresses],
+        }
+    }
+
     /// Whether the next event, going back or forth, is one of them: its thread or what it conflicts with is. The
     /// first one is.
-    fn includes(&mut self, placed: &Placed, local: &Local, is_first: bool) -> bool {
+    fn includes(&mut self, placed: &Placed, local: Local, is_first: bool) -> bool {
         let writes = placed.event.operation().writes();
-        let thread = entry(&mut self.threads, local.thread);
-        let address = local.address;
-        let address = address.map(|address| entry(&mut self.addresses, address));
+        let thread = &mut self.threads[local.thread];
+        let address = local.address.map(|address| &mut self.addresses[address]);
         let conflicts = match &address {
             Some((any, write)) => *write || writes && *any,
             None => false,
@@ -245,13 +334,13 @@ impl Reached {
 }
 
 /// Which of the events before the last one happen before it, or rather before or at the one before it of its thread.
-fn past_of_last(events: &[Placed], locals: &[Local]) -> Vec<bool> {
+fn past_of_last(events: &[Placed], numbered: &Numbered) -> Vec<bool> {
     let before = events.len() - 1;
     let mut past = vec![false; before];
-    let mut reached = Reached::default();
-    *entry(&mut reached.threads, locals[before].thread) = true;
+    let mut reached = Reached::nothing(numbered);
+    reached.threads[numbered.locals[before].thread] = true;
     for index in (0..before).rev() {
-        past[index] = reached.includes(&events[index], &locals[index], false);
+        past[index] = reached.includes(&events[index], numbered.locals[index], false);
     }
     past
 }

@@ -85,7 +85,7 @@ pub(super) fn chosen(text: &str) -> Option<Vec<(Place, Insertion)>> {
 pub(super) fn infer(checker: &Checker, program: Checked, check: Identity) -> Fences {
     let mut search = Search::new(checker, program, check);
     let (report, registry) = search.check(Insertions::default());
-    let first = running::outcome(&search.checker, &report, Arc::clone(&registry));
+    let first = running::outcome(&search.checker, report.clone(), Arc::clone(&registry));
     match first {
         Outcome::NotStoreBufferSafe(_) => {}
         Outcome::ProgramError(_) => return Fences::Unknown(first),
@@ -101,7 +101,7 @@ pub(super) fn infer(checker: &Checker, program: Checked, check: Identity) -> Fen
             continue;
         }
         let is_complete = report.is_complete();
-        let outcome = running::outcome(&search.checker, &report, registry);
+        let outcome = running::outcome(&search.checker, report, registry);
         if outcome.is_wrong() {
             return Fences::Unknown(outcome);
         }
