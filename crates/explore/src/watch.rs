@@ -410,9 +410,13 @@ mod tests {
     /// Threads that make others, and access two addresses. The object of a spawn is above those.
     /// If `only_inert`, spawns are called inert only if they are; else all of them are.
     fn random_events(random: &mut Random, only_inert: bool) -> Events {
+        random_events_of(24, random, only_inert)
+    }
+
+    fn random_events_of(length: usize, random: &mut Random, only_inert: bool) -> Events {
         let mut is_unheard = vec![true];
         let mut events = Events::new();
-        for _ in 0..24 {
+        for _ in 0..length {
             let thread = random.below(is_unheard.len() as u64) as usize;
             let id = ThreadId(thread as u32);
             if random.below(3) == 0 && is_unheard.len() < 5 {
@@ -482,6 +486,83 @@ mod tests {
                 "a spawn by who has done something is not inert: {different}"
             );
         }
+    }
+
+    /// What a watcher with clocks sees that is fed with everything.
+    fn by_clocks(watched: Watched, events: &Events) -> Vec<(Violation, usize)> {
+        fn watch<M: Monitor>(monitor: M, events: &Events) -> Vec<(Violation, usize)> {
+            let mut watcher = Watcher::new(monitor);
+            let mut all = Vec::new();
+            for &access in events.iter().flat_map(|(accesses, _)| accesses) {
+                let violation = watcher.observe(access).expect("enough memory");
+                all.extend(violation.map(|violation| (violation, watcher.events() as usize)));
+            }
+            all
+        }
+        match watched {
+            Watched::Nothing => Vec::new(),
+            Watched::Tso => watch(RelaxedOrder::tso(), events),
+            Watched::Pso(locked) => watch(RelaxedOrder::pso(locked), events),
+        }
+    }
+
+    /// Sets of events are exchanged for larger ones and for clocks on the way, and what was seen is not shown again.
+    #[test]
+    fn long_executions_are_watched_as_short_ones_are() {
+        for watched in [
+            Watched::Tso,
+            Watched::Pso(LockedDrains::Everything),
+            Watched::Pso(LockedDrains::OwnAddress),
+        ] {
+            let mut random = Random::new(33);
+            let mut kinds = [0; 3];
+            for round in 0..400 {
+                let mut watch = Watch::new(watched, usize::MAX);
+                let mut events: Events = Events::new();
+                let mut seen: Vec<(Violation, usize)> = Vec::new();
+                // Back and forth with one watch, which keeps the room that it has got.
+                for _ in 0..3 {
+                    let length = [10, 15, 20, 60, 150, 300][random.below(6) as usize];
+                    let left = random.below(events.len() as u64 + 1) as usize;
+                    watch.keep(left);
+                    let accesses: usize = events[..left].iter().map(|(a, _)| a.len()).sum();
+                    seen.retain(|&(_, end)| end <= accesses);
+                    events.truncate(left);
+                    events.extend(match left {
+                        0 => random_events_of(length, &mut random, true),
+                        // Who was made, and by whom, is not known here.
+                        _ => plain_events(length, &mut random),
+                    });
+                    for (accesses, is_inert) in &events[left..] {
+                        let found = |violation: &Violation, at: Seen<'_>| {
+                            seen.push((at.among_all(violation), at.accesses.len()));
+                        };
+                        watch
+                            .add(accesses, *is_inert, found)
+                            .expect("enough memory");
+                    }
+                    assert_eq!(seen, by_clocks(watched, &events), "{watched:?}, {round}");
+                }
+                match watch.inner {
+                    Inner::Nothing => {}
+                    Inner::Short(_) => kinds[0] += 1,
+                    Inner::Longer(_) => kinds[1] += 1,
+                    Inner::Tso(_) | Inner::Pso(_) => kinds[2] += 1,
+                }
+            }
+            assert!(kinds.iter().all(|&count| count > 10), "{kinds:?}");
+        }
+    }
+
+    /// Accesses of five threads to two addresses.
+    fn plain_events(length: usize, random: &mut Random) -> Events {
+        let access = |random: &mut Random| {
+            let kind = [OperationKind::Load, OperationKind::Store][random.below(2) as usize];
+            let thread = ThreadId(random.below(5) as u32);
+            Access::new(thread, kind.at(Address(random.below(ADDRESSES) as u32)))
+        };
+        let events = (0..length).map(|_| (vec![access(random)], false));
+        events.collect()
     }
 
     #[test]

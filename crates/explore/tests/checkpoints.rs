@@ -67,7 +67,7 @@ fn go_on_recorded(
         &mut |_| ControlFlow::Continue(()),
         Keeping { from, saver },
     );
-    (report, kept)
+    (report.map(|(report, _)| report), kept)
 }
 
 fn with_budget(settings: &Settings, executions: Option<u64>) -> Settings {
@@ -390,7 +390,7 @@ fn stopped(model: &Arc<Model>) -> (Report<AssertionFailed>, Checkpoint) {
     });
     let keeping = Keeping { from: None, saver };
     let stop = &mut |_: &_| ControlFlow::Break(());
-    let report = explore_keeping(|| program.clone(), &all(), stop, keeping).unwrap();
+    let (report, _) = explore_keeping(|| program.clone(), &all(), stop, keeping).unwrap();
     assert_eq!(kept.len(), 1);
     (report, kept.remove(0))
 }
@@ -425,7 +425,7 @@ fn it_goes_on_without_keeping_more() {
         };
         let watchman = &mut |_: &_| ControlFlow::Continue(());
         let report = explore_keeping(|| program.clone(), &settings, watchman, keeping);
-        assert_same(&report.unwrap(), &whole, &model);
+        assert_same(&report.unwrap().0, &whole, &model);
     }
 }
 

@@ -19,7 +19,10 @@ use rustc_hash::FxHashMap;
 
 use crate::relaxed_order::{ByAddress, ByWriter, Grouping, Mutation};
 use crate::watcher::{WatchLimits, Watcher};
-use crate::{BssPso, BssTso, Monitor, Relation, RelaxedOrder, Sober};
+use crate::{
+    BssPso, BssTso, Monitor, Relation, RelaxedOrder, Sober, check_interleaving,
+    explain_interleaving,
+};
 
 const DEFAULT_SEED: u64 = 20_080_131;
 const DEFAULT_PROGRAMS: usize = 24_000;
@@ -515,6 +518,68 @@ fn the_oracle_notices_every_mutation() {
         assert!(
             is_noticed(pso, Some(mutation), 3000),
             "{mutation:?} under PSO"
+        );
+    }
+}
+
+/// Of the violations that a monitor reports, broken or not, on random interleavings: how many check, and how many do
+/// not. The axioms alone say of each what the witness says.
+fn checked_violations<G: Grouping>(
+    monitor: impl Fn() -> RelaxedOrder<G>,
+    mutation: Option<Mutation>,
+) -> (u32, u32) {
+    let mut random = Random::new(47);
+    let (mut right, mut wrong) = (0, 0);
+    for _ in 0..400 {
+        let accesses = random_interleaving(&mut random);
+        let mut broken = monitor();
+        broken.mutation = mutation;
+        let mut watcher = watch(broken);
+        for (position, &access) in accesses.iter().enumerate() {
+            let violation = watcher.observe(access).expect("no memory limit");
+            let Some(violation) = violation else {
+                continue;
+            };
+            let shown = &accesses[..=position];
+            let explained = explain_interleaving(&violation, shown);
+            let checked = check_interleaving(&violation, shown);
+            assert_eq!(
+                explained.is_ok(),
+                checked.is_ok(),
+                "{mutation:?}: {explained:?} but {checked:?}\n{violation:?}\nin {shown:?}"
+            );
+            match checked {
+                Ok(()) => right += 1,
+                Err(_) => wrong += 1,
+            }
+        }
+    }
+    (right, wrong)
+}
+
+#[test]
+fn violations_that_are_none_do_not_check() {
+    let tso = || -> RelaxedOrder<ByWriter> { RelaxedOrder::tso() };
+    let pso = || -> RelaxedOrder<ByAddress> { RelaxedOrder::pso(LockedDrains::OwnAddress) };
+    for checked in [checked_violations(tso, None), checked_violations(pso, None)] {
+        let (right, wrong) = checked;
+        assert!(right > 20 && wrong == 0, "{right} check, {wrong} do not");
+    }
+    // These find too much.
+    for mutation in [
+        Mutation::IgnoreFences,
+        Mutation::IgnoreOwnWrites,
+        Mutation::LockedDrainNothing,
+        Mutation::OvertakeExchanges,
+        Mutation::ForgetReadsBeforeWrites,
+    ] {
+        let (of_tso, of_pso) = (
+            checked_violations(tso, Some(mutation)),
+            checked_violations(pso, Some(mutation)),
+        );
+        assert!(
+            of_tso.1 + of_pso.1 > 0,
+            "{mutation:?}: {of_tso:?}, {of_pso:?}"
         );
     }
 }

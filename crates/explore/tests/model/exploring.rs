@@ -6,7 +6,8 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use fencepost_explore::{
-    Fault, Found, Problem, Report, Schedule, Settings, Strategy, Watched, explore,
+    Fault, Found, Keeping, Problem, Report, Schedule, Settings, Strategy, Watched, explore,
+    explore_keeping,
 };
 use fencepost_memory::LockedDrains;
 use fencepost_monitor::OperationId;
@@ -146,6 +147,15 @@ pub fn assert_replays(
     report: &Report<AssertionFailed>,
     program: &impl Display,
 ) {
+    // Who has explored some of it can run everything again.
+    let some = Settings {
+        max_executions: Some(4),
+        ..settings.clone()
+    };
+    let made = ModelProgram::new(model);
+    let watchman = &mut |_: &_| ControlFlow::Continue(());
+    let explored_some = explore_keeping(|| made.clone(), &some, watchman, Keeping::default());
+    let (_, mut replayer) = explored_some.expect("there is no checkpoint");
     for found in &report.findings {
         let text = found.schedule.to_string();
         let schedule: Schedule = text.parse().expect("it was written by a schedule");
@@ -165,6 +175,16 @@ pub fn assert_replays(
         };
         assert_eq!(again.schedule, found.schedule, "{text}\n{program}");
         assert_eq!(again.interleaving, found.interleaving, "{text}\n{program}");
+        let by_replayer = replayer.replay(&found.schedule);
+        let whole = |all: &[Found<AssertionFailed>]| -> Vec<_> {
+            let parts = |f: &Found<_>| (kind(f), f.schedule.clone(), f.interleaving.clone());
+            all.iter().map(parts).collect()
+        };
+        assert_eq!(
+            whole(&by_replayer),
+            whole(&replayed.findings),
+            "{text}\n{program}"
+        );
     }
 }
 
