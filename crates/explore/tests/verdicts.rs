@@ -8,13 +8,13 @@ mod model;
 use std::collections::BTreeSet;
 
 use fencepost_explore::{Limit, Report, Settings, Strategy, Watched};
-use fencepost_memory::Access;
+use fencepost_memory::{Access, LockedDrains};
 use fencepost_monitor::{Monitor, RelaxedOrder, Watcher};
 use model::buffers::leaves_sc;
 use model::class::{Status, assert_same_classes};
 use model::driver::every_class;
 use model::exploring::{
-    Errors, Key, MACHINES, all_of, assert_explained, assert_replays, cost, errors, explored,
+    Errors, Key, Kind, MACHINES, all_of, assert_explained, assert_replays, cost, errors, explored,
     faults, keys, kind, recorded, seeds,
 };
 use model::families;
@@ -205,6 +205,33 @@ fn the_search_ends_at_the_first_finding_or_goes_on() {
         }
     }
     assert!(found_ones > 200, "only {found_ones} have findings");
+}
+
+/// However many violations come first, an execution that is wrong is among what is kept.
+#[test]
+fn violations_leave_room_for_faults() {
+    let mut both = 0;
+    for program in programs(100) {
+        if every_class(&ModelProgram::new(&program.model), 4000).is_none() {
+            continue;
+        }
+        for workers in [1, 2] {
+            let settings = Settings {
+                kept_findings: 1,
+                workers,
+                shares_always: workers > 1,
+                ..all_of(Strategy::Exhaustive, Watched::Pso(LockedDrains::OwnAddress))
+            };
+            let report = explored(&program.model, &settings);
+            let faults = report.findings.iter().map(kind);
+            let faults = faults.filter(|kind| matches!(kind, Kind::Fault(_)));
+            let is_kept = faults.count() > 0;
+            assert_eq!(is_kept, report.faults > 0, "{workers} workers: {program}");
+            let has_both = report.faults > 0 && report.distinct_violations > 0;
+            both += u32::from(has_both && workers == 1);
+        }
+    }
+    assert!(both > 3, "only {both} have both");
 }
 
 /// Failed assertions and deadlocks are found where there are some, and counted. That there is a

@@ -328,7 +328,8 @@ impl<'a> Reader<'a> {
         }
         let totals = self.totals()?;
         let findings = self.findings()?;
-        if findings.len() > settings.kept_findings.max(1) {
+        // So many violations, and as many faults.
+        if findings.len() / 2 > settings.kept_findings.max(1) {
             return Err(self.wrong("fewer findings"));
         }
         let place = match settings.strategy {

@@ -284,9 +284,6 @@ pub(super) fn until_visible(
     panic!("internal error: a check was begun again too often; this is a bug in Fencepost");
 }
 
-/// How many findings are run again before they are reported.
-const MOST_CONFIRMED: usize = 16;
-
 /// Runs what was found again, from its schedule alone. What does not happen again is reported as
 /// what it is: the program is not deterministic.
 fn confirm(
@@ -299,7 +296,7 @@ fn confirm(
         return registry.keep_first_values();
     }
     replayer.program_mut().keep_first_values();
-    for found in report.findings.iter_mut().take(MOST_CONFIRMED) {
+    for found in &mut report.findings {
         if let Problem::Fault(fault) = &found.problem
             && !matches!(fault, Fault::Program(_) | Fault::Deadlock(_))
         {
