@@ -21,7 +21,7 @@ shuttle    dfs: every interleaving of the steps that it sees, beginnings and end
 random     so many executions, with repetitions; they prove nothing, for any tool.
 bound 2    only executions with at most two preemptions. Each tool counts them its own way.
 
-sb         store buffering, which is not store-buffer safe: Fencepost explains what it finds.
+sb         store buffering, which is not store-buffer safe: Fencepost runs what it finds again and checks it.
 sb-seqcst  the same, and safe.
 
 Each measurement is made in a process of its own. Time is its processor time unless it says

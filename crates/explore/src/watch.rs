@@ -203,8 +203,15 @@ impl<R: Rewinding> Fed<R> {
                     if self.monitor.is_full() {
                         return Ok(Err(Full(at)));
                     }
-                    if let Some(violation) = self.monitor.observe(&accesses[at])? {
-                        found(at, violation);
+                    match self.monitor.observe(&accesses[at]) {
+                        Ok(None) => {}
+                        Ok(Some(violation)) => found(at, violation),
+                        Err(error) => {
+                            // It may have seen a part of the event.
+                            self.monitor.rewind(0, 0);
+                            self.events = 0;
+                            return Err(error);
+                        }
                     }
                 }
             }
@@ -552,6 +559,39 @@ mod tests {
             }
             assert!(kinds.iter().all(|&count| count > 10), "{kinds:?}");
         }
+    }
+
+    /// Who has no memory for an event has seen nothing of it, when there is some again.
+    #[test]
+    fn an_event_that_there_is_no_memory_for_is_not_half_seen() {
+        let (one, two) = (ThreadId(0), ThreadId(1));
+        let (x, y, far) = (Address(0), Address(1), Address(1000));
+        let store = Access::new(one, Operation::Store(x));
+        let (load, elsewhere) = (
+            Access::new(one, Operation::Load(y)),
+            Access::new(two, Operation::Store(far)),
+        );
+        let mut watch = Watch::new(Watched::Tso, 1 << 14);
+        let nothing = |_: &Violation, _: Seen<'_>| panic!("there is no violation");
+        let refused = watch.add(&[store, load, elsewhere], false, nothing);
+        assert!(refused.is_err());
+        watch.clear();
+        // With what was seen of the event, the second load would not be the first event of its thread.
+        let mut found = Vec::new();
+        for access in [
+            store,
+            load,
+            Access::new(two, Operation::Store(y)),
+            Access::new(two, Operation::Load(x)),
+        ] {
+            let add = |violation: &Violation, _: Seen<'_>| found.push(*violation);
+            watch.add(&[access], false, add).expect("enough memory");
+        }
+        let [violation] = found[..] else {
+            panic!("{found:?}");
+        };
+        let places = [violation.pending, violation.last, violation.event].map(|p| p.position);
+        assert_eq!(places, [0, 2, 3]);
     }
 
     /// Accesses of five threads to two addresses.
