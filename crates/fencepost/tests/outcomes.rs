@@ -231,6 +231,24 @@ fn a_spawn_at_the_end_of_a_stack_is_a_stack_overflow() {
 }
 
 #[test]
+fn a_body_that_does_not_fit_on_its_own_stack_is_a_stack_overflow() {
+    let outcome = Checker::new().run(|| {
+        let large = std::hint::black_box([1_u8; 100_000]);
+        let builder = thread::Builder::new().stack_size(32 * 1024);
+        let thread = builder.spawn(move || usize::from(std::hint::black_box(large)[99_999]));
+        assert_eq!(thread.unwrap().join().unwrap(), 1);
+    });
+    assert_says(&outcome, "stack");
+    let outcome = Checker::new().run(|| {
+        let large = std::hint::black_box([1_u8; 20_000]);
+        let builder = thread::Builder::new().stack_size(256 * 1024);
+        let thread = builder.spawn(move || usize::from(std::hint::black_box(large)[19_999]));
+        assert_eq!(thread.unwrap().join().unwrap(), 1);
+    });
+    assert!(matches!(outcome, Outcome::Verified(_)), "{outcome}");
+}
+
+#[test]
 fn recursion_without_end_is_a_stack_overflow() {
     #[allow(unconditional_recursion)]
     fn descend(ballast: [u64; 64]) -> u64 {

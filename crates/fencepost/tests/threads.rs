@@ -15,6 +15,13 @@ use fencepost_memory::{Random, ThreadId};
 use support::{Driver, Seen, all_fine, all_fine_with, no_spurious};
 
 #[test]
+fn handles_can_be_moved_whatever_threads_return() {
+    fn can_be_moved<T: Unpin>() {}
+    can_be_moved::<std::thread::JoinHandle<std::marker::PhantomPinned>>();
+    can_be_moved::<thread::JoinHandle<std::marker::PhantomPinned>>();
+}
+
+#[test]
 fn threads_have_names_identities_and_results() {
     all_fine(|| {
         assert_eq!(thread::current().name(), Some("main"));

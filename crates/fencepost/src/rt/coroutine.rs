@@ -370,6 +370,22 @@ fn add_slots(execution: &mut Execution, made: &MadeThread) {
 /// What `body` borrows must stay valid until the thread has ended or was taken down.
 #[inline]
 pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
+    if size_of::<F>() <= LARGEST_ON_STACK {
+        // SAFETY: handed on to the caller.
+        unsafe { put_on_stack(execution, thread, body) }
+    } else {
+        let body = Box::new(body);
+        // SAFETY: handed on to the caller.
+        unsafe { put_on_stack(execution, thread, move || body()) }
+    }
+}
+
+/// A larger body is put elsewhere: it might not fit on the stack, and that is noticed only by a thread that runs.
+const LARGEST_ON_STACK: usize = 1024;
+
+/// As [`give_body`].
+#[inline]
+unsafe fn put_on_stack<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
     // SAFETY: the thread does not run yet, so nobody uses its place.
     let place = unsafe { execution.coroutines.place(thread).as_mut() };
     let stack = place.stack.take().expect("a thread is made with a stack");

@@ -420,6 +420,9 @@ enum JoinInner<T> {
     Checked(Joinable<T>),
 }
 
+/// What the thread returns is not in the handle.
+impl<T> Unpin for JoinHandle<T> {}
+
 impl<T> JoinHandle<T> {
     /// Waits for the end of the thread, and returns its result.
     ///
