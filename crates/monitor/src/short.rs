@@ -159,14 +159,14 @@ impl<const N: usize> Flows<N> {
 
     /// What flows into an access. `is_apart` if nothing does.
     #[inline]
-    fn into_access(&self, writes: bool, is_apart: bool) -> Set<N> {
+    fn before_access(&self, writes: bool, is_apart: bool) -> Set<N> {
         let set = self.all.only_if(writes).or(self.last_write);
         set.only_if(!is_apart)
     }
 
     /// An access with all that precedes it flows out.
     #[inline]
-    fn out_of_access(&mut self, writes: bool, access: Set<N>) {
+    fn add_access(&mut self, writes: bool, access: Set<N>) {
         self.all = self.all.or(access);
         self.last_write = self.last_write.or(access.only_if(writes));
     }
@@ -271,17 +271,20 @@ impl<const N: usize> ShortOrder<N> {
             };
         }
 
-        let before = by.before.or(at.before.into_access(writes, false)).or(event);
+        let before = by
+            .before
+            .or(at.before.before_access(writes, false))
+            .or(event);
         by.before = before;
-        at.before.out_of_access(writes, before);
+        at.before.add_access(writes, before);
 
         // A load of the own store may have taken it from the buffer, before anything else came to memory.
-        let flows_in = at.kept.into_access(writes, is_load && is_own);
+        let flows_in = at.kept.before_access(writes, is_load && is_own);
         let kept = by.kept[rule.kept].or(flows_in).or(event.only_if(writes));
         for (set, holds_back) in by.kept.iter_mut().zip(rule.holds_back) {
             *set = set.or(kept.only_if(holds_back));
         }
-        at.kept.out_of_access(writes, kept);
+        at.kept.add_access(writes, kept);
 
         at.writes = at.writes.or(event.only_if(writes));
         by.own = by.own.or(event);

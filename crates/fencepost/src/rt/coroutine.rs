@@ -376,7 +376,7 @@ pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: T
     } else {
         let body = Box::new(body);
         // SAFETY: handed on to the caller.
-        unsafe { put_on_stack(execution, thread, move || body()) }
+        unsafe { put_on_stack(execution, thread, body) }
     }
 }
 
