@@ -136,9 +136,9 @@ impl<E: Clone + PartialEq> Findings<E> {
         }
         for found in other.kept {
             let is_known = self.kept.iter().any(|known| known.is_same(&found));
-            let is_room = match found.is_fault() {
-                true => self.has_room_for_fault(),
-                false => self.kept.len() < self.capacity,
+            let is_room = match &found.problem {
+                Problem::Fault(_) => self.has_room_for_fault(),
+                Problem::StoreBuffer(_) => self.kept.len() < self.capacity,
             };
             if !is_known && is_room {
                 self.kept.push(found);

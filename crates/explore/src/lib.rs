@@ -33,6 +33,7 @@ pub use fault::{Fault, Waiting};
 pub use findings::{Found, Problem};
 pub use program::{Condition, Effect, Intent, Performed, Program, Standing, Touch, TouchKind};
 pub use replayer::Replayer;
+pub use sampled::After;
 pub use schedule::{Schedule, ScheduleError, Turn};
 pub use settings::{Settings, SpinRule, Strategy};
 pub use watch::{Watched, shows_violation};

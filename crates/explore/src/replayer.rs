@@ -3,7 +3,7 @@
 use crate::findings::{Findings, Found};
 use crate::program::Program;
 use crate::run::Run;
-use crate::sampled::{Again, Replay, Sampled};
+use crate::sampled::{After, Again, Replay, Sampled};
 use crate::schedule::Schedule;
 
 /// A program that was explored. Single executions of it can be run again at little cost, since all room has been
@@ -20,7 +20,13 @@ impl<P: Program> Replayer<P> {
         run.partners = None;
         let schedule = Schedule::default();
         Replayer {
-            search: Sampled::new(run, Again(Replay { schedule })),
+            search: Sampled::new(
+                run,
+                Again {
+                    replay: Replay { schedule },
+                    after: After::TheRest,
+                },
+            ),
             findings: findings.going_on(),
         }
     }
@@ -30,9 +36,10 @@ impl<P: Program> Replayer<P> {
         &mut self.search.run.program
     }
 
-    /// Runs an execution from its beginning, and to its end where the schedule is over. All that it shows.
-    pub fn replay(&mut self, schedule: &Schedule) -> Vec<Found<P::Error>> {
-        self.search.chooser.0.schedule.clone_from(schedule);
+    /// Runs an execution from its beginning. All that it shows.
+    pub fn replay(&mut self, schedule: &Schedule, after: After) -> Vec<Found<P::Error>> {
+        self.search.chooser.replay.schedule.clone_from(schedule);
+        self.search.chooser.after = after;
         self.search.run.findings = self.findings.clone();
         self.search.run_execution(0);
         std::mem::take(&mut self.search.run.findings.kept)

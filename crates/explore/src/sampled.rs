@@ -20,6 +20,11 @@ pub(crate) trait Chooser {
         None
     }
 
+    /// Whether no more is wanted after so many steps.
+    fn is_over(&self, _step: usize) -> bool {
+        false
+    }
+
     /// What it chooses after so many steps, if that can be done, whatever else can be.
     fn certain(&self, _step: usize) -> Option<Turn> {
         None
@@ -168,24 +173,40 @@ impl Chooser for Replay {
     }
 }
 
-/// The same for who knows the program, and does not ask at each step who else could go on.
-pub(crate) struct Again(pub(crate) Replay);
+/// What is run when a schedule is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum After {
+    /// Nothing.
+    Nothing,
+    /// The threads go on in order, to the end of the execution.
+    TheRest,
+}
+
+/// As [`Replay`], for who knows the program, and does not ask at each step who else could go on.
+pub(crate) struct Again {
+    pub(crate) replay: Replay,
+    pub(crate) after: After,
+}
 
 impl Chooser for Again {
     fn begin(&mut self, number: u64) {
-        self.0.begin(number);
+        self.replay.begin(number);
     }
 
     fn wanted(&self, step: usize) -> Option<ThreadId> {
-        self.0.wanted(step)
+        self.replay.wanted(step)
     }
 
     fn certain(&self, step: usize) -> Option<Turn> {
-        self.0.schedule.0.get(step).copied()
+        self.replay.schedule.0.get(step).copied()
+    }
+
+    fn is_over(&self, step: usize) -> bool {
+        self.after == After::Nothing && step >= self.replay.schedule.0.len()
     }
 
     fn choose(&mut self, ready: &[Ready], step: usize) -> Result<Turn, ThreadId> {
-        self.0.choose(ready, step)
+        self.replay.choose(ready, step)
     }
 }
 
@@ -228,10 +249,11 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
             return End::Fault(fault);
         }
         loop {
-            if self.run.findings.is_enough {
+            let step = self.run.past.len();
+            if self.run.findings.is_enough || self.chooser.is_over(step) {
                 return End::Enough;
             }
-            if let Some(turn) = self.chooser.certain(self.run.past.len())
+            if let Some(turn) = self.chooser.certain(step)
                 && let Some(outcomes) = self.run.ready(turn.thread)
                 && turn.outcome < outcomes
             {

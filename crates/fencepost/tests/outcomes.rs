@@ -261,6 +261,65 @@ fn recursion_without_end_is_a_stack_overflow() {
     assert_says(&outcome, "stack");
 }
 
+/// Only the first execution is not safe. What was seen there is no violation of the program, and no fence is said to help
+/// or not to be needed.
+#[test]
+fn a_violation_that_does_not_happen_again_is_an_error() {
+    for has_fences in [false, true] {
+        let runs = std::sync::Arc::new(RealAtomicUsize::new(0));
+        let outcome = Checker::new().fences(has_fences).run(move || {
+            let is_first = runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
+            let ordering = if is_first { Relaxed } else { SeqCst };
+            let both = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+            let other = Arc::clone(&both);
+            let thread = thread::spawn(move || {
+                other[0].store(1, ordering);
+                other[1].load(ordering);
+            });
+            both[1].store(1, ordering);
+            both[0].load(ordering);
+            thread.join().unwrap();
+        });
+        assert!(matches!(outcome, Outcome::ProgramError(_)), "{outcome}");
+        assert_eq!((outcome.errors(), outcome.violations()), (1, 0));
+        assert_says(&outcome, "not deterministic");
+        let text = outcome.to_string();
+        assert!(!text.contains("verified"), "{text}");
+        assert!(text.contains("1 distinct problem\n"), "{text}");
+    }
+}
+
+/// What comes after a violation has not been run when the search ends there, nor is it when that is run again.
+#[test]
+fn nothing_is_run_after_a_violation_that_ends_the_search() {
+    let after = std::sync::Arc::new(RealAtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&after);
+    let program = move || {
+        let both = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let threads = [0, 1].map(|one| {
+            let (both, count) = (Arc::clone(&both), std::sync::Arc::clone(&count));
+            thread::spawn(move || {
+                both[one].store(1, Release);
+                both[1 - one].load(Acquire);
+                both[one].load(Acquire);
+                count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            })
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    };
+    let outcome = Checker::new().run(program.clone());
+    assert!(matches!(outcome, Outcome::NotStoreBufferSafe(_)));
+    // The other thread may have ended before.
+    let ended = after.swap(0, std::sync::atomic::Ordering::Relaxed);
+    assert!(ended <= 2, "{ended}");
+    let outcome = Checker::new().go_on(true).run(program);
+    assert!(matches!(outcome, Outcome::NotStoreBufferSafe(_)));
+    let ended = after.load(std::sync::atomic::Ordering::Relaxed) as u64;
+    assert!(ended > 2 * outcome.executions(), "{ended}");
+}
+
 #[test]
 fn a_program_that_is_not_deterministic_is_named() {
     static RUNS: RealAtomicUsize = RealAtomicUsize::new(0);

@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use fencepost_explore::{
-    Fault, Found, Keeping, Problem, Report, Schedule, Settings, Strategy, Watched, explore,
+    After, Fault, Found, Keeping, Problem, Report, Schedule, Settings, Strategy, Watched, explore,
     explore_keeping,
 };
 use fencepost_memory::LockedDrains;
@@ -175,7 +175,7 @@ pub fn assert_replays(
         };
         assert_eq!(again.schedule, found.schedule, "{text}\n{program}");
         assert_eq!(again.interleaving, found.interleaving, "{text}\n{program}");
-        let by_replayer = replayer.replay(&found.schedule);
+        let by_replayer = replayer.replay(&found.schedule, After::TheRest);
         let whole = |all: &[Found<AssertionFailed>]| -> Vec<_> {
             let parts = |f: &Found<_>| (kind(f), f.schedule.clone(), f.interleaving.clone());
             all.iter().map(parts).collect()
@@ -185,6 +185,13 @@ pub fn assert_replays(
             whole(&replayed.findings),
             "{text}\n{program}"
         );
+        let up_to_it = replayer.replay(&found.schedule, After::Nothing);
+        if let Kind::StoreBuffer(_) = expected {
+            let last = up_to_it.iter().rev().find(|f| kind(f) == expected);
+            assert!(last.is_some(), "{text}\n{program}");
+            let is_within = |f: &Found<_>| f.schedule.0.len() <= found.schedule.0.len();
+            assert!(up_to_it.iter().all(is_within), "{text}\n{program}");
+        }
     }
 }
 

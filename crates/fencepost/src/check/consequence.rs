@@ -174,7 +174,7 @@ impl Search<'_> {
         strategy: Exploring,
     ) -> Result<(Option<Schedule>, bool), String> {
         let explained = found.explain().ok_or("it is no violation")?;
-        let explained = explained.map_err(|_| "the violation has no witness".to_owned())?;
+        let explained = explained.map_err(|error| error.to_string())?;
         let settings = self.settings(strategy);
         let mut setup = self.setup;
         let mut beginning: Arc<[Turn]> = Arc::default();

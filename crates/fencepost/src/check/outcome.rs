@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use fencepost_explore::Found;
 use fencepost_memory::Address;
+use fencepost_monitor::ExplainError;
 use fencepost_report::check::{self as report, CheckFinding, CheckSummary};
 use rustc_hash::FxHashMap;
 
@@ -105,6 +106,7 @@ impl Finding {
         self.finding.get_or_init(|| {
             let showing = &*self.showing;
             let finding = Translator { showing }.finding(&self.found);
+            stop_if_unsound(&finding);
             CheckFinding {
                 consequence: self.consequence.clone(),
                 ..finding
@@ -281,6 +283,17 @@ impl Outcome {
             anstream::ColorChoice::Never => panic!("{}", anstream::adapter::strip_str(&report)),
             _ => panic!("{report}"),
         }
+    }
+}
+
+/// A witness that does not check is a bug of ours, and nothing that the tool says can be trusted.
+fn stop_if_unsound(finding: &CheckFinding) {
+    if let report::Problem::StoreBuffer {
+        explained: Err(error @ ExplainError::Unsound { .. }),
+        ..
+    } = &finding.problem
+    {
+        panic!("{error} (schedule: {})", finding.schedule);
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use fencepost_explore::{
-    Fault, Found, Keeping, Limit, Problem, Replayer, Report, Saver, Settings, SpinRule,
+    After, Fault, Found, Keeping, Limit, Problem, Replayer, Report, Saver, Settings, SpinRule,
     Strategy as Exploring, Watched, explore_keeping,
 };
 use fencepost_memory::{LocationId, LockedDrains};
@@ -14,7 +14,7 @@ use fencepost_report::check::{CheckSummary, Gap};
 use super::checker::{Checker, Strategy};
 use super::checkpoint::{CheckpointFile, Identity};
 use super::consequence;
-use super::fences;
+use super::fences::{self, Fences};
 use super::outcome::{Details, Finding, Outcome};
 use super::problems::gap;
 use super::progress::ProgressLine;
@@ -48,7 +48,11 @@ pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outco
         }
     }
     if has_fences && outcome.violations() > 0 {
-        let fences = fences::infer(checker, program, check);
+        let fences = match &outcome {
+            // Where something else is wrong, what a fence would change says nothing.
+            Outcome::ProgramError(_) => Fences::Unknown(outcome.clone()),
+            _ => fences::infer(checker, program, check),
+        };
         outcome.details_mut().fences = Some(Box::new(fences));
     }
     outcome
@@ -296,6 +300,7 @@ fn confirm(
         return registry.keep_first_values();
     }
     replayer.program_mut().keep_first_values();
+    let mut unconfirmed_violations = 0;
     for found in &mut report.findings {
         if let Problem::Fault(fault) = &found.problem
             && !matches!(fault, Fault::Program(_) | Fault::Deadlock(_))
@@ -303,7 +308,13 @@ fn confirm(
             registry.keep_first_values();
             continue;
         }
-        let replayed = replayer.replay(&found.schedule);
+        let is_violation = matches!(found.problem, Problem::StoreBuffer(_));
+        // What comes after a violation at which the search ended has never been run, and need not be.
+        let after = match is_violation && !settings.goes_on {
+            true => After::Nothing,
+            false => After::TheRest,
+        };
+        let replayed = replayer.replay(&found.schedule, after);
         registry.keep_first_values();
         let is_refused = |other: &&Found<ProgramError>| {
             let Problem::Fault(Fault::Program(error)) = &other.problem else {
@@ -323,8 +334,12 @@ fn confirm(
                 }
             }
             // What was kept from one execution to the next may be why they differ.
-            (None, Some(refused)) => found.problem = refused,
+            (None, Some(refused)) => {
+                unconfirmed_violations += usize::from(is_violation);
+                found.problem = refused;
+            }
             (None, None) => {
+                unconfirmed_violations += usize::from(is_violation);
                 found.problem = Problem::Fault(Fault::Program(ProgramError::BadUse {
                     message: format!(
                         "the program is not deterministic: what was found did not happen again \
@@ -335,6 +350,16 @@ fn confirm(
                 }));
             }
         }
+    }
+    recount(report, unconfirmed_violations);
+}
+
+/// What was taken for violations are faults of the program.
+fn recount(report: &mut Report<ProgramError>, unconfirmed_violations: usize) {
+    report.faults += unconfirmed_violations as u64;
+    report.distinct_violations -= unconfirmed_violations;
+    if report.distinct_violations == 0 {
+        (report.violations, report.borderline) = (0, 0);
     }
 }
 

@@ -32,7 +32,7 @@ mod run;
 mod slice;
 
 use run::Run;
-use slice::{Slice, entry};
+use slice::{Counters, Slice};
 
 /// Why a violation has no explanation.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -193,12 +193,12 @@ fn from_pending(
     interleaving: &[Access],
 ) -> Result<(Vec<Placed>, Option<Placed>), ExplainError> {
     // How many events each thread has had, and how many writes each address.
-    let (mut issued, mut written) = (Vec::new(), Vec::new());
+    let (mut issued, mut written) = (Counters::default(), Counters::default());
     let mut place = |position: usize| {
         let access = interleaving[position];
-        let issued: &mut u64 = entry(&mut issued, access.thread.index());
+        let (_, issued) = issued.entry(access.thread.index());
         let address = access.operation.address();
-        let written = address.map(|address| entry(&mut written, address.index()));
+        let written = address.map(|address| written.entry(address.index()).1);
         let event = Event::next(access, *issued, written.as_deref().copied().unwrap_or(0));
         *issued += 1;
         if let Some(written) = written {

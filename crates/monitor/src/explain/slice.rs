@@ -104,33 +104,22 @@ impl Numbered {
 }
 
 /// Numbers for what is met, each with a counter.
-struct Counters {
-    /// One more than the number; 0 for those that have not been met. And the counter.
-    entries: Vec<(usize, u64)>,
-    met: usize,
+#[derive(Default)]
+pub(super) struct Counters {
+    numbers: Numbers,
+    counts: Vec<u64>,
 }
 
 impl Counters {
-    fn new(count: usize) -> Self {
-        Counters {
-            entries: vec![(0, 0); count],
-            met: 0,
-        }
-    }
-
     /// The number and the counter of one.
-    fn entry(&mut self, key: usize) -> (usize, &mut u64) {
-        let (number, counter) = &mut self.entries[key];
-        if *number == 0 {
-            self.met += 1;
-            *number = self.met;
-        }
-        (*number - 1, counter)
+    pub(super) fn entry(&mut self, key: usize) -> (usize, &mut u64) {
+        let number = self.numbers.of(key);
+        (number, entry(&mut self.counts, number))
     }
 }
 
 /// What a list has for this index.
-pub(super) fn entry<T: Clone + Default>(list: &mut Vec<T>, index: usize) -> &mut T {
+fn entry<T: Clone + Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
         list.resize(index + 1, T::default());
     }
@@ -156,8 +145,7 @@ impl Slice {
             // It reads something else than in the interleaving.
             moved.event.access.value = None;
         }
-        let mut threads = Counters::new(numbered.threads);
-        let mut addresses = Counters::new(numbered.addresses);
+        let (mut threads, mut addresses) = (Counters::default(), Counters::default());
         let chosen = before.iter().zip(&past).zip(&numbered.locals);
         let chosen = chosen.filter(|((_, chosen), _)| **chosen);
         let chosen = chosen.map(|((placed, _), local)| (placed, local));
@@ -186,8 +174,8 @@ impl Slice {
         }
         Ok(Slice {
             events,
-            threads: threads.met,
-            addresses: addresses.met,
+            threads: threads.counts.len(),
+            addresses: addresses.counts.len(),
         })
     }
 
