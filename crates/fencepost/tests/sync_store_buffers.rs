@@ -246,6 +246,125 @@ fn locked_operations_rule_out_store_buffering_on_x86() {
     assert!(on_x86 > 0);
 }
 
+/// What `std` finds not to be possible at a glance, by a plain load, waits for no store.
+#[test]
+fn attempts_that_fail_at_a_glance_drain_nothing() {
+    fn store_buffering<T: Send + Sync + 'static>(thing: T, between: fn(&T)) {
+        let shared = StdArc::new((flags(), thing));
+        let threads = [0, 1].map(|me| {
+            let shared = StdArc::clone(&shared);
+            thread::spawn(move || {
+                let (flags, thing) = &*shared;
+                flags[me].store(1, Relaxed);
+                between(thing);
+                flags[1 - me].load(Relaxed);
+            })
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    }
+    /// A lock that is held while the threads run.
+    fn held<L: Send + Sync + 'static>(lock: L, hold: fn(&L, &dyn Fn()), attempt: fn(&L)) {
+        let lock = StdArc::new(lock);
+        hold(&lock, &|| {
+            let attempted = (StdArc::clone(&lock), attempt);
+            store_buffering(attempted, |(lock, attempt)| attempt(lock));
+        });
+    }
+    fn holds_write(lock: &RwLock<()>, run: &dyn Fn()) {
+        let _guard = lock.write().unwrap();
+        run();
+    }
+    fn holds_read(lock: &RwLock<()>, run: &dyn Fn()) {
+        let _guard = lock.read().unwrap();
+        run();
+    }
+    /// The sender of a channel whose receiver is gone.
+    fn alone<S, R>((sender, receiver): (S, R)) -> S {
+        drop(receiver);
+        sender
+    }
+    fn holds_mutex(lock: &Mutex<()>, run: &dyn Fn()) {
+        let _guard = lock.lock().unwrap();
+        run();
+    }
+    let programs: [(&str, bool, fn()); 10] = [
+        ("try_read", false, || {
+            held(RwLock::new(()), holds_write, |lock| {
+                assert!(lock.try_read().is_err())
+            });
+        }),
+        ("try_write", false, || {
+            held(RwLock::new(()), holds_read, |lock| {
+                assert!(lock.try_write().is_err())
+            });
+        }),
+        ("try_lock", true, || {
+            held(Mutex::new(()), holds_mutex, |lock| {
+                assert!(lock.try_lock().is_err())
+            });
+        }),
+        ("try_read beside readers", true, || {
+            store_buffering(RwLock::new(()), |lock| drop(lock.try_read()));
+        }),
+        ("try_write that may fail", false, || {
+            store_buffering(RwLock::new(()), |lock| drop(lock.try_write()));
+        }),
+        ("send", false, || {
+            store_buffering(alone(channel()), |sender| assert!(sender.send(()).is_err()));
+        }),
+        ("send to a bounded channel", false, || {
+            store_buffering(alone(sync_channel(1)), |sender| {
+                assert!(sender.send(()).is_err())
+            });
+        }),
+        ("try_send", false, || {
+            store_buffering(alone(sync_channel(1)), |sender| {
+                assert!(sender.try_send(()).is_err());
+            });
+        }),
+        ("send in a rendezvous", true, || {
+            store_buffering(alone(sync_channel(0)), |sender| {
+                assert!(sender.send(()).is_err())
+            });
+        }),
+        ("try_send in a rendezvous", true, || {
+            store_buffering(alone(sync_channel(0)), |sender| {
+                assert!(sender.try_send(()).is_err());
+            });
+        }),
+    ];
+    for (name, drains, program) in programs {
+        assert_eq!(violations(program)[0] == 0, drains, "{name}");
+    }
+}
+
+/// A load that looks whether a lock can be taken may come before an earlier store, and see who held it then: the attempt
+/// fails where, store after store, it could not. Without one who held it there is nothing to see.
+#[test]
+fn an_attempt_may_look_too_early() {
+    fn program(is_written: bool) {
+        let (flag, lock) = (
+            StdArc::new(AtomicUsize::new(0)),
+            StdArc::new(RwLock::new(())),
+        );
+        let (other_flag, other_lock) = (flag.clone(), lock.clone());
+        let thread = thread::spawn(move || {
+            other_flag.store(1, Relaxed);
+            drop(other_lock.try_read());
+        });
+        match is_written {
+            true => drop(lock.write().unwrap()),
+            false => drop(lock.read().unwrap()),
+        }
+        flag.load(Relaxed);
+        thread.join().unwrap();
+    }
+    assert!(violations(|| program(true))[0] > 0);
+    assert_eq!(violations(|| program(false))[0], 0);
+}
+
 type Flags = StdArc<[AtomicUsize; 2]>;
 
 fn flags() -> Flags {

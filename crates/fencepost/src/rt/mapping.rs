@@ -16,7 +16,12 @@
 //! | fence, SeqCst | `fence` | `fence` |
 //! | lock of a mutex | `il` | `il` |
 //! | unlock of a mutex | `il` | `stbar` `il` |
-//! | condition variable, channel, barrier, spawn, join, park, unpark | a locked operation | `fence` and a locked operation |
+//! | `RwLock` that is taken, by who waits for it | `il` | `il` |
+//! | `RwLock` that is taken, by `try_read` or `try_write` | `il`, after an `ld` if one that comes early may say that it is taken | the same |
+//! | `RwLock` that is not taken by `try_read` or `try_write` | `ld` | `ld` |
+//! | release of an `RwLock` | `il` | `stbar` `il` |
+//! | sending to a channel without receiver, but for a rendezvous | `ld` | `ld` |
+//! | condition variable, other operations on a channel, barrier, spawn, join, park, unpark | a locked operation | `fence` and a locked operation |
 //! | count of an `Arc`, up | `il` to an address of who does it | such an `il` |
 //! | count of an `Arc`, down | `il` to an address of who does it | `stbar` and such an `il` |
 //! | count of an `Arc`, looked at | a `ld` of every other such address | the same |

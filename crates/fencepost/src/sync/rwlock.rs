@@ -17,6 +17,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::Address;
@@ -54,6 +55,19 @@ struct Known {
     waiting: Option<Object>,
     /// What readers have done before they released the lock, for writers.
     read_until: std::sync::Mutex<Vec<u32>>,
+    /// Whether a reader, and whether a writer, has held it.
+    was_read: AtomicBool,
+    was_written: AtomicBool,
+}
+
+/// Who takes the lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taking {
+    /// Who waits until it can be taken.
+    Waiting,
+    /// Who does not. `std` then looks at the lock by a plain load first, and does no more if that says that it
+    /// cannot be taken.
+    Trying,
 }
 
 /// Holds an [`RwLock`] for reading until it is dropped, as [`std::sync::RwLockReadGuard`].
@@ -122,8 +136,9 @@ impl<T: ?Sized> RwLock<T> {
         self.known.await_writers(current, location);
         let awaits = Some(Condition::Differs(WRITTEN));
         let intent = self.intent(Effect::Write, awaits);
-        let inner =
-            current.lock_operation(intent, Outcomes::One, location, |step| self.take_read(step));
+        let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
+            self.take_read(step, Taking::Waiting)
+        });
         match inner {
             Some(inner) => Ok(self.reader(inner, location)),
             None => current.cannot_wait(),
@@ -148,7 +163,7 @@ impl<T: ?Sized> RwLock<T> {
         let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
             let state = step.state(self.known.object.address());
             met_readers = step.is_seen() && state != FREE && state != WRITTEN;
-            self.take_read(step)
+            self.take_read(step, Taking::Trying)
         });
         if met_readers {
             // A writer that waits could have made it fail.
@@ -176,7 +191,7 @@ impl<T: ?Sized> RwLock<T> {
             None => {
                 let intent = self.intent(Effect::Write, Some(Condition::Equals(FREE)));
                 current.lock_operation(intent, Outcomes::One, location, |step| {
-                    self.take_write(step)
+                    self.take_write(step, Taking::Waiting)
                 })
             }
             Some(waiting) => self.write_announced(current, waiting.address(), location),
@@ -199,7 +214,7 @@ impl<T: ?Sized> RwLock<T> {
         };
         let intent = self.intent(Effect::WriteIf(Condition::Equals(FREE)), None);
         let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
-            self.take_write(step)
+            self.take_write(step, Taking::Trying)
         });
         inner
             .map(|inner| self.writer(inner, location))
@@ -248,7 +263,7 @@ impl<T: ?Sized> RwLock<T> {
         count(|writers| writers + 1);
         let intent = self.intent(Effect::Write, Some(Condition::Equals(FREE)));
         let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
-            self.take_write(step)
+            self.take_write(step, Taking::Waiting)
         });
         // Until then it only holds up those that the lock holds up.
         count(|writers| writers.saturating_sub(1));
@@ -263,26 +278,42 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    fn take_read(&self, step: &mut Step<'_>) -> Option<std::sync::RwLockReadGuard<'_, T>> {
+    fn take_read(
+        &self,
+        step: &mut Step<'_>,
+        taking: Taking,
+    ) -> Option<std::sync::RwLockReadGuard<'_, T>> {
         let inner = taken(self.inner.try_read());
         let object = self.known.object.address();
         let readers = step.state(object).wrapping_add(1);
-        self.record_attempt(step, inner.is_some().then_some(readers));
+        self.record_attempt(step, taking, inner.is_some().then_some(readers));
         if inner.is_some() {
+            self.known.was_read.store(true, Relaxed);
             step.begin_reading(object);
         }
         inner
     }
 
-    fn take_write(&self, step: &mut Step<'_>) -> Option<std::sync::RwLockWriteGuard<'_, T>> {
+    fn take_write(
+        &self,
+        step: &mut Step<'_>,
+        taking: Taking,
+    ) -> Option<std::sync::RwLockWriteGuard<'_, T>> {
         let inner = taken(self.inner.try_write());
-        self.record_attempt(step, inner.is_some().then_some(WRITTEN));
+        self.record_attempt(step, taking, inner.is_some().then_some(WRITTEN));
+        if inner.is_some() {
+            self.known.was_written.store(true, Relaxed);
+        }
         inner
     }
 
     /// The lock is taken, which gives it a new state, or not.
-    fn record_attempt(&self, step: &mut Step<'_>, state: Option<u64>) {
+    fn record_attempt(&self, step: &mut Step<'_>, taking: Taking, state: Option<u64>) {
         let object = self.known.object.address();
+        if taking == Taking::Trying && self.known.may_seem_taken(state) {
+            let before = step.state(object);
+            step.emit(step.target().load(object), before);
+        }
         match state {
             Some(state) => {
                 step.write_lock(object, state);
@@ -293,8 +324,7 @@ impl<T: ?Sized> RwLock<T> {
                 step.emit(step.target().lock(object), state);
             }
             None => {
-                let state = step.read(object);
-                step.emit(step.target().failed_lock(object), state);
+                step.read(object);
             }
         }
     }
@@ -331,6 +361,19 @@ impl Known {
             object: Object::new("RwLock", FREE, location),
             waiting: is_announced.then(|| Object::new(WAITING_WRITERS, 0, location)),
             read_until: std::sync::Mutex::default(),
+            was_read: AtomicBool::new(false),
+            was_written: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether a load that looks at the lock may say that it cannot be taken: it is not, or one that comes too early may
+    /// see who has held it before. If it says that it can, what matters is the exchange that follows.
+    fn may_seem_taken(&self, state: Option<u64>) -> bool {
+        let was_written = self.was_written.load(Relaxed);
+        match state {
+            None => true,
+            Some(WRITTEN) => was_written || self.was_read.load(Relaxed),
+            Some(_) => was_written,
         }
     }
 
@@ -387,7 +430,7 @@ impl Known {
         };
         current.lock_operation(intent, Outcomes::One, location, |step| {
             let state = step.read(object);
-            step.emit(step.target().failed_lock(object), state);
+            step.emit(step.target().load(object), state);
             state != FREE
         })
     }

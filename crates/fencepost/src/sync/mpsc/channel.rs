@@ -130,6 +130,16 @@ impl<T> Channel<T> {
         step.emit(events, state);
     }
 
+    /// Nobody will receive any more. Who wants to send learns that by a load; in a rendezvous, holding a lock.
+    fn record_gone(&self, step: &mut Step<'_>, state: u64) {
+        let object = self.object.address();
+        let events = match self.capacity {
+            Some(0) => step.target().draining(Operation::LockedLoad(object)),
+            _ => step.target().load(object),
+        };
+        step.emit(events, state);
+    }
+
     /// The channel was found not to be as needed.
     fn record_failure(&self, step: &mut Step<'_>) {
         let object = self.object.address();
@@ -194,7 +204,10 @@ impl<T> Channel<T> {
             let mut contents = self.contents();
             match contents.state(self.capacity) {
                 GONE => {
-                    self.record_failure(step);
+                    let state = step.read(self.object.address());
+                    self.record_gone(step, state);
+                    // If it has waited, it was woken by the receiver.
+                    step.acquire(self.object.address());
                     Sent::Disconnected(value)
                 }
                 FULL => Sent::Full(value),
@@ -286,14 +299,24 @@ impl<T> Channel<T> {
                 self.record_change(step, &contents);
                 return sent;
             }
-            match condition.holds(state) {
-                // The condition says that it writes, so it does, though nothing else.
-                true => self.record_change(step, &contents),
-                false => self.record_failure(step),
-            }
+            let object = self.object.address();
             match state {
-                GONE => Sent::Disconnected(value),
-                _ => Sent::Full(value),
+                GONE => {
+                    // If the condition says that it writes, it does, though nothing else.
+                    match condition.holds(state) {
+                        true => step.write(object, state),
+                        false => step.read(object),
+                    };
+                    self.record_gone(step, state);
+                    if self.capacity == Some(0) {
+                        step.acquire(object);
+                    }
+                    Sent::Disconnected(value)
+                }
+                _ => {
+                    self.record_failure(step);
+                    Sent::Full(value)
+                }
             }
         });
         match sent {
