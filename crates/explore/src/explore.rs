@@ -17,7 +17,7 @@ use crate::pool::{MOST_ON_THE_WAY, Pool};
 use crate::program::Program;
 use crate::replayer::Replayer;
 use crate::run::Run;
-use crate::sampled::{Chooser, Pct, Replay, Sampled, Walk};
+use crate::sampled::{Chooser, Pct, Replay, Sampled, Stubborn, Walk};
 use crate::settings::{Settings, SpinRule, Strategy};
 
 /// Why not all executions were run.
@@ -428,6 +428,21 @@ where
                 help();
                 let search = Sampled::new(Run::new(program(), settings, false), Walk::new(seed));
                 sample(search, &next, executions, keeper, eye)
+            };
+            with_workers(settings.workers, &do_without_one, &budget, watchman, &work)
+        }
+        &Strategy::Stubborn { seed, executions } => {
+            limits.push(Limit::Sample);
+            let work = |_: usize, eye: &mut Eye<'_, '_>, help: Help<'_>| {
+                help();
+                let run = Run::new(program(), settings, false);
+                sample(
+                    Sampled::new(run, Stubborn::new(seed)),
+                    &next,
+                    executions,
+                    keeper,
+                    eye,
+                )
             };
             with_workers(settings.workers, &do_without_one, &budget, watchman, &work)
         }

@@ -53,6 +53,41 @@ impl Walk {
     }
 }
 
+/// A random walk that mostly goes on with the thread that went last.
+pub(crate) struct Stubborn {
+    walk: Walk,
+    last: Option<ThreadId>,
+}
+
+/// One step of so many, on average, may be another thread's.
+const STEPS_PER_CHANGE: u64 = 64;
+
+impl Stubborn {
+    pub(crate) fn new(seed: u64) -> Self {
+        let walk = Walk::new(seed);
+        Stubborn { walk, last: None }
+    }
+}
+
+impl Chooser for Stubborn {
+    fn begin(&mut self, number: u64) {
+        self.walk.begin(number);
+        self.last = None;
+    }
+
+    fn choose(&mut self, ready: &[Ready], step: usize) -> Result<Turn, ThreadId> {
+        let again = ready.iter().find(|r| Some(r.thread) == self.last);
+        let turn = match again {
+            Some(again) if self.walk.random.below(STEPS_PER_CHANGE) > 0 => {
+                self.walk.choose(std::slice::from_ref(again), step)?
+            }
+            _ => self.walk.choose(ready, step)?,
+        };
+        self.last = Some(turn.thread);
+        Ok(turn)
+    }
+}
+
 /// The random numbers of one execution.
 fn random_of(seed: u64, number: u64) -> Random {
     Random::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))

@@ -27,6 +27,14 @@ pub enum Strategy {
         /// How many executions.
         executions: u64,
     },
+    /// As `Random`, but mostly the thread that went last goes on, also if it says that it spins: it comes through loops
+    /// with many rounds.
+    Stubborn {
+        /// Where the random numbers begin.
+        seed: u64,
+        /// How many executions.
+        executions: u64,
+    },
     /// Probabilistic concurrency testing (Burckhardt and others, 2010): threads have random
     /// priorities, which change at a few random points.
     Pct {

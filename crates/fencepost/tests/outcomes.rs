@@ -320,6 +320,46 @@ fn nothing_is_run_after_a_violation_that_ends_the_search() {
     assert!(ended > 2 * outcome.executions(), "{ended}");
 }
 
+/// One thread sets a flag; another looks at it so many times at most, and then does not wait any more.
+fn looks_at_most(rounds: usize) -> impl Fn() + Clone + Send + Sync {
+    move || {
+        let flag = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            scope.spawn(|| flag.store(1, Release));
+            scope.spawn(|| {
+                for _ in 0..rounds {
+                    if flag.load(Acquire) == 1 {
+                        return;
+                    }
+                    fencepost::hint::spin_loop();
+                }
+                panic!("gave up");
+            });
+        });
+    }
+}
+
+#[test]
+fn a_loop_that_gives_up_does_not_only_wait() {
+    for strategy in [Strategy::Exhaustive, Strategy::Random, Strategy::Pct] {
+        for rounds in [1, 3, 10, 30] {
+            let program = looks_at_most(rounds);
+            let outcome = Checker::new().strategy(strategy).run(program.clone());
+            assert!(matches!(outcome, Outcome::ProgramError(_)), "{outcome}");
+            assert_says(&outcome, "gave up");
+            let finding = &outcome.findings()[0];
+            let with_rounds = Checker::new().spin_bound(64);
+            let again = with_rounds.replay(finding.schedule(), program);
+            assert_says(&again, "gave up");
+        }
+    }
+    // Who waits for ever is right.
+    let outcome = Checker::new().run(looks_at_most(usize::MAX));
+    assert!(outcome.is_verified(), "{outcome}");
+    assert_eq!(outcome.executions(), 3);
+    assert!(outcome.to_string().contains("which is no proof"));
+}
+
 #[test]
 fn a_program_that_is_not_deterministic_is_named() {
     static RUNS: RealAtomicUsize = RealAtomicUsize::new(0);
@@ -662,7 +702,7 @@ fn a_loop_that_gives_up_is_named_with_what_to_look_for() {
         || AtomicBool::new(false),
         |flag| flag.store(true, Release),
         |flag| {
-            for _ in 0..3 {
+            for _ in 0..500 {
                 if flag.load(Acquire) {
                     return;
                 }
@@ -671,14 +711,15 @@ fn a_loop_that_gives_up_is_named_with_what_to_look_for() {
             panic!("not ready");
         },
     );
+    // So many rounds are not tried.
     let outcome = Checker::new().run(program.clone());
     assert!(outcome.is_verified(), "{outcome}");
     let text = outcome.to_string();
-    let place = format!("the loop at {}:{}", file!(), line!() - 8);
+    let place = format!("the loop at {}:{}", file!(), line!() - 9);
     assert!(text.contains(&place), "{text}");
     assert!(text.contains("does not give up"), "{text}");
     assert!(text.contains("`spin_bound`"), "{text}");
-    let outcome = Checker::new().spin_bound(4).run(program);
+    let outcome = Checker::new().spin_bound(600).run(program);
     assert!(error(&outcome).contains("not ready"));
 }
 

@@ -38,6 +38,7 @@ fn verified() {
             SourcePosition::new("src/dekker.rs", 31, 9),
             SourcePosition::new("src/dekker.rs", 44, 9),
         ],
+        tried_rounds: Some(64),
         repeated_waits: vec![SourcePosition::new("src/queue.rs", 7, 9)],
         assumptions: vec!["at most 4 threads are spawned".into()],
         ..summary()

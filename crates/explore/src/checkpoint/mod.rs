@@ -206,6 +206,9 @@ fn settings_of(settings: &Settings) -> Vec<(&'static str, String)> {
 pub(crate) fn are_supported(settings: &Settings) -> bool {
     match settings.strategy {
         Strategy::Exhaustive | Strategy::Random { .. } | Strategy::Pct { .. } => true,
-        Strategy::Bounded { .. } | Strategy::BoundedOrAll { .. } | Strategy::Replay(_) => false,
+        Strategy::Bounded { .. }
+        | Strategy::BoundedOrAll { .. }
+        | Strategy::Stubborn { .. }
+        | Strategy::Replay(_) => false,
     }
 }

@@ -3,7 +3,7 @@
 //! [`Checker`] holds the settings, `environment` overrides them from variables, `running` hands the
 //! closure to the explorer, [`outcome`] is what a caller gets, `problems` turns what the explorer
 //! found into what `fencepost-report` can show, `showing` has it shown when someone looks, `naming` knows
-//! what things are called and where source text is, `consequence` runs the program on from a violation, `progress` tells people that something is going on, `watchdog` that nothing is, and `checkpoint` is the file
+//! what things are called and where source text is, `consequence` runs the program on from a violation, `rounds` tries loops that were taken to wait, `progress` tells people that something is going on, `watchdog` that nothing is, and `checkpoint` is the file
 //! from which an interrupted check goes on.
 
 mod checker;
@@ -15,6 +15,7 @@ mod naming;
 pub mod outcome;
 mod problems;
 mod progress;
+mod rounds;
 mod running;
 mod showing;
 mod watchdog;

@@ -18,6 +18,7 @@ use super::fences::{self, Fences};
 use super::outcome::{Details, Finding, Outcome};
 use super::problems::gap;
 use super::progress::ProgressLine;
+use super::rounds::{self, Rounds};
 use super::showing::Showing;
 use super::watchdog;
 use crate::rt::{
@@ -37,7 +38,17 @@ pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outco
         fences::refuse_samples(checker);
     }
     let (report, registry) = explored(checker, &program, check);
+    let rounds = rounds::tried(checker, &program, check, &report);
+    if let Rounds::Wrong(going_round, (report, registry)) = rounds {
+        let mut outcome = outcome(&going_round, report, registry);
+        let notes = &mut outcome.details_mut().summary.notes;
+        notes.push(rounds::note());
+        return outcome;
+    }
     let mut outcome = outcome(checker, report, Arc::clone(&registry));
+    if let Rounds::Fine = rounds {
+        outcome.details_mut().summary.tried_rounds = Some(rounds::ROUNDS);
+    }
     if checker.confirm && checker.setup.store_buffers.is_none() {
         let findings = outcome.details_mut().findings.iter_mut();
         for finding in findings.filter(|finding| finding.is_store_buffer) {
@@ -81,11 +92,36 @@ pub(super) fn refuse_contradictions(checker: &Checker) {
 /// Explores a program.
 #[track_caller]
 pub(super) fn explored(checker: &Checker, program: &Checked, check: Identity) -> Explored {
+    explored_with(checker, &settings(checker), program, check)
+}
+
+/// Explores a program in another way than the checker says.
+#[track_caller]
+pub(super) fn explored_by(
+    checker: &Checker,
+    strategy: Exploring,
+    program: &Checked,
+    check: Identity,
+) -> Explored {
+    let settings = Settings {
+        strategy,
+        ..settings(checker)
+    };
+    explored_with(checker, &settings, program, check)
+}
+
+#[track_caller]
+fn explored_with(
+    checker: &Checker,
+    settings: &Settings,
+    program: &Checked,
+    check: Identity,
+) -> Explored {
     assert!(
         Current::get().is_none(),
         "a check is run inside of a check: the program that is checked must not call fencepost::check"
     );
-    match in_own_thread(|| explore_program(checker, program, check)) {
+    match in_own_thread(|| explore_program(checker, settings, program, check)) {
         Ok(explored) => explored,
         Err(complaint) => panic!("{complaint}"),
     }
@@ -149,15 +185,15 @@ pub(super) fn machine(target: Target) -> Watched {
 /// Explores, again if something turns out to be visible that was taken not to be.
 fn explore_program(
     checker: &Checker,
+    settings: &Settings,
     program: &Checked,
     check: Identity,
 ) -> Result<Explored, String> {
-    let settings = settings(checker);
     let explore = |mut setup| {
         let insertions = Insertions::clone(&checker.insertions).with_chosen(&checker.tried);
         let registry = Registry::new(check.location).with_insertions(Arc::new(insertions));
         let registry = Arc::new(registry);
-        explore_from(checker, program, check, &settings, &mut setup, registry)
+        explore_from(checker, program, check, settings, &mut setup, registry)
     };
     let explored = explore(checker.setup)?;
     if !matches!(settings.strategy, Exploring::Replay(_)) || fits(&explored.0) {
@@ -461,6 +497,7 @@ pub(super) fn outcome(
         gaps,
         covered_preemptions: bound.filter(|_| !is_stopped),
         waiting_loops: places(&mut report.waits.iter().copied().flatten()),
+        tried_rounds: None,
         repeated_waits: places(&mut registry.waits().into_iter()),
         store_buffers: checker.setup.store_buffers.is_some(),
         assumptions: assumptions(checker),

@@ -27,6 +27,8 @@ pub struct CheckSummary {
     pub covered_preemptions: Option<u32>,
     /// The loops that were taken to do nothing but wait: where they say that they spin.
     pub waiting_loops: Vec<SourcePosition>,
+    /// If these were let go round in some executions, to try whether they do nothing else: how often at most.
+    pub tried_rounds: Option<u32>,
     /// The waits that were taken not to return without a notification again and again.
     pub repeated_waits: Vec<SourcePosition>,
     /// Whether the executions were run on the machine with store buffers, and not under sequential consistency.

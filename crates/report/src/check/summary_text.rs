@@ -203,10 +203,16 @@ pub(crate) fn assumptions(summary: &CheckSummary) -> Vec<String> {
                 "only wait: that they go round until something changes, count no rounds and do not give up"
             }
         };
-        all.push(format!(
-            "{these} at {loops} {verbs} (please look: what {they} would do after more rounds was not run; \
-             `spin_bound` runs it, up to a bound)"
-        ));
+        let look = match summary.tried_rounds {
+            Some(rounds) => format!(
+                "please look: {they} went round up to {rounds} times in some executions, which is no proof; \
+                 `spin_bound` runs all executions, up to a bound"
+            ),
+            None => format!(
+                "please look: what {they} would do after more rounds was not run; `spin_bound` runs it, up to a bound"
+            ),
+        };
+        all.push(format!("{these} at {loops} {verbs} ({look})"));
     }
     if let Some(waits) = places(&summary.repeated_waits) {
         let (noun, verb) = match summary.repeated_waits.len() {
