@@ -403,15 +403,17 @@ fn the_monitor_sees_locks_as_documented() {
         assert!(mutex.try_lock().is_err());
         drop(guard);
         drop(lock.read());
-        let _guard = lock.write();
+        let guard = lock.write();
         assert!(lock.try_read().is_err());
+        drop(guard);
+        drop(lock.try_read());
     };
     let seen = |setup: Setup| {
         let run = Driver::with(setup, program).run_first();
         run.expect_fine().mnemonics(0).join(" ")
     };
-    assert_eq!(seen(Setup::default()), "il lld il il il il lld il");
-    let on_pso = "il lld stbar il il stbar il il lld stbar il";
+    assert_eq!(seen(Setup::default()), "il lld il il il il ld il ld il il");
+    let on_pso = "il lld stbar il il stbar il il ld stbar il ld il stbar il";
     assert_eq!(seen(pso()), on_pso);
 }
 

@@ -501,7 +501,7 @@ pub(super) fn outcome(
         repeated_waits: places(&mut registry.waits().into_iter()),
         store_buffers: checker.setup.store_buffers.is_some(),
         assumptions: assumptions(checker),
-        notes: notes(&report, &registry),
+        notes: notes(&report, &registry, !findings.is_empty()),
     };
     let details = Details {
         showing,
@@ -557,7 +557,7 @@ fn assumptions(checker: &Checker) -> Vec<String> {
 }
 
 /// What else the user has to know.
-fn notes(report: &Report<ProgramError>, registry: &Registry) -> Vec<String> {
+fn notes(report: &Report<ProgramError>, registry: &Registry, has_findings: bool) -> Vec<String> {
     let not_met = registry.insertions().not_met();
     let mut notes: Vec<String> = not_met
         .map(|place| {
@@ -567,7 +567,8 @@ fn notes(report: &Report<ProgramError>, registry: &Registry) -> Vec<String> {
             )
         })
         .collect();
-    if report.steps == 0 && report.executions > 0 && registry.tables().threads.len() > 1 {
+    let nothing_done = report.steps == 0 && report.executions > 0 && !has_findings;
+    if nothing_done && registry.tables().threads.len() > 1 {
         notes.push(
             "there are several threads, and none of them has used a type of Fencepost's: are the atomics and \
              locks those of `std`?"

@@ -70,7 +70,7 @@ pub(super) fn diagnosis(
             Diagnosis {
                 marks: one_mark(location, format!("{name} panics here")),
                 notes,
-                rows: last(&[*thread], "then panics"),
+                rows: in_the_end(interleaving, *thread, "panics"),
                 ..Diagnosis::new(match first.is_empty() {
                     true => format!("{name} panicked"),
                     false => format!("{name} panicked: {first}"),
@@ -129,10 +129,10 @@ pub(super) fn diagnosis(
                 marks: one_mark(location, format!("{name} was last seen here")),
                 help: Some(
                     "a recursion without end, or large local variables? Otherwise give the threads of \
-                     the check more stack"
+                     the check more stack (`stack_size`)"
                         .into(),
                 ),
-                rows: last(&[*thread], "then overflows"),
+                rows: in_the_end(interleaving, *thread, "overflows"),
                 ..Diagnosis::new(format!("{name} overflowed its stack"))
             }
         }
@@ -145,8 +145,8 @@ pub(super) fn diagnosis(
             Diagnosis {
                 marks: one_mark(location, format!("{name} was about to do this")),
                 help: Some(
-                    "a loop without end? If it waits for another thread, call `spin_loop` or \
-                     `yield_now` in it; if it ends, allow more steps"
+                    "a loop without end? If it waits for another thread, each round has to call `spin_loop` or \
+                     `yield_now`, and to change nothing; if it ends, allow more steps (`max_steps`)"
                         .into(),
                 ),
                 rows: last(&[*thread], ""),
@@ -307,6 +307,19 @@ fn race(
             does(second),
         ))
     }
+}
+
+/// The last access of a thread that does something else in the end, perhaps after others.
+fn in_the_end(interleaving: &[Access], thread: ThreadId, does: &str) -> Vec<Row> {
+    let events = interleaving.len();
+    let mut rows = last_accesses(interleaving, &[thread], "");
+    for row in &mut rows {
+        row.sign = match row.position as usize + 1 == events {
+            true => format!("then {does}"),
+            false => format!("{does} after event {events}"),
+        };
+    }
+    rows
 }
 
 /// The last access of each of these threads, with a sign.

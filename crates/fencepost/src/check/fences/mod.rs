@@ -330,6 +330,13 @@ pub(super) fn are_told(checker: &Checker) -> Option<&'static str> {
         Strategy::Exhaustive | Strategy::Bounded if checker.replayed.is_none() => {
             Some(match checker.fences {
                 true => "what rules out all of them is at the end of the report",
+                false if !checker.reads_environment && checker.confirm => {
+                    "`Checker::fences` looks for fences that rule out all of them"
+                }
+                false if !checker.reads_environment => {
+                    "`Checker::fences` looks for fences that rule out all of them, and `Checker::confirm` for what \
+                     comes of it"
+                }
                 false if checker.confirm => {
                     "check with `FENCEPOST_FENCES=on` for fences that rule out all of them"
                 }
