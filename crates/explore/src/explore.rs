@@ -232,6 +232,8 @@ impl<'a, 'b> Eye<'a, 'b> {
     fn new(budget: &'a Budget<'a>, watchman: Option<Watchman<'b>>) -> Self {
         let per_look = match budget.every {
             Some(Duration::ZERO) => 1,
+            // There are few of them, and they may be long.
+            _ if matches!(budget.settings.strategy, Strategy::Stubborn { .. }) => 1,
             _ => EXECUTIONS_PER_LOOK,
         };
         Eye {

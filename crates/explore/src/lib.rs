@@ -31,7 +31,9 @@ pub use checkpoint::{Checkpoint, CheckpointError};
 pub use explore::{Keeping, Limit, Progress, Report, Saver, Watchman, explore, explore_keeping};
 pub use fault::{Fault, Waiting};
 pub use findings::{Found, Problem};
-pub use program::{Condition, Effect, Intent, Performed, Program, Standing, Touch, TouchKind};
+pub use program::{
+    Condition, Effect, Glance, Intent, Performed, Program, Standing, Touch, TouchKind,
+};
 pub use replayer::Replayer;
 pub use sampled::After;
 pub use schedule::{Schedule, ScheduleError, Turn};

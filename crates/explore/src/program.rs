@@ -129,6 +129,15 @@ pub struct Touch {
     pub after: u64,
 }
 
+/// What comes of it if a plain load by which an operation looks at an object comes too early, and sees an earlier state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Glance {
+    /// Nothing: the operation then tries to change the object, waits for the thread's stores, and looks again.
+    LooksAgain,
+    /// If this holds of that state the operation gives up. If not, it looks again.
+    GivesUpIf(Condition),
+}
+
 /// What a step did. The explorer hands the same one to every step, emptied.
 #[derive(Clone, Default, Debug)]
 pub struct Performed {
@@ -145,6 +154,8 @@ pub struct Performed {
     /// How many of them are inert: nothing that a thread did before, and that others can notice, is ordered by
     /// them. If all are, the monitor need not see them.
     pub inert: usize,
+    /// Whether a plain load among them only looks whether it is worth while to do more.
+    pub glance: Option<Glance>,
     /// Whether a thread may join others without having stopped for it: whether `joined` is looked at.
     pub takes_joins: bool,
     /// Whether the step was taken before, in an execution that began in the same way. Then its accesses are
@@ -161,6 +172,7 @@ impl Performed {
         self.spawned.clear();
         self.accesses.clear();
         self.inert = 0;
+        self.glance = None;
     }
 }
 

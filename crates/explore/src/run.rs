@@ -537,6 +537,9 @@ impl<P: Program> Run<P> {
             accesses, inert, ..
         } = &self.performed;
         let is_inert = !accesses.is_empty() && *inert == accesses.len();
+        if let Some(glance) = self.performed.glance {
+            self.watch.note_glance(accesses, glance);
+        }
         self.watch
             .add(accesses, is_inert, |violation, seen| {
                 findings.violation(violation, seen, past);

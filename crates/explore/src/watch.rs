@@ -7,12 +7,14 @@
 //! ([`Performed::inert`](crate::Performed::inert)): the making and the beginning of threads, mostly. Nothing comes
 //! before those in happens-before, relaxed or not, so it is the same without them among all others.
 
-use fencepost_memory::{Access, Event, IssueIndex, LockedDrains, MemoryModel};
+use fencepost_memory::{Access, Event, IssueIndex, LockedDrains, MemoryModel, Operation};
 use fencepost_monitor::clocks::{SharedClocks, SparseClocks};
 use fencepost_monitor::{
     ByAddress, ByWriter, Monitor, OutOfMemoryLimit, Passing, Placed, RelaxedOrder, Rewind,
-    ShortOrder, Violation, WatchLimits, Watcher, WatcherMark,
+    ShortOrder, Violation, WatchLimits, Watcher, WatcherMark, check_interleaving,
 };
+
+use crate::program::Glance;
 
 /// The machine for which programs are checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +64,60 @@ impl Seen<'_> {
             last: self.place(violation.last),
             event: self.place(violation.event),
         }
+    }
+
+    /// What of a violation matters if its last access only looks: that the access may see a state in which its operation
+    /// gives up. None if it can overtake the writes since such a state only together with others that it cannot overtake.
+    #[cold]
+    fn that_matters(self, glance: Glance, violation: &Violation) -> Option<Violation> {
+        let Glance::GivesUpIf(gives_up) = glance else {
+            return None;
+        };
+        let heard = self.heard();
+        // The latest write before which it gives up. It does not in the state that is there at the beginning.
+        let mut is_before_write = false;
+        let mut written = 0;
+        let mut candidate = None;
+        for (position, access) in heard[..=violation.pending.position as usize]
+            .iter()
+            .enumerate()
+        {
+            let operation = access.operation;
+            if operation.writes() && operation.address() == violation.pending.address() {
+                if is_before_write {
+                    candidate = Some((position, written));
+                }
+                is_before_write = access.value.is_none_or(|state| gives_up.holds(state));
+                written += 1;
+            }
+        }
+        let (position, written) = candidate?;
+        let access = heard[position];
+        let own = heard[..position]
+            .iter()
+            .filter(|a| a.thread == access.thread);
+        let moved = Violation {
+            pending: Placed {
+                event: Event::next(access, own.count() as u64, written),
+                position: position as u64,
+            },
+            ..*violation
+        };
+        check_interleaving(&moved, &heard).is_ok().then_some(moved)
+    }
+
+    /// The accesses that the monitor has seen.
+    fn heard(self) -> Vec<Access> {
+        let mut before = End::default();
+        let mut heard = Vec::with_capacity(self.accesses.len());
+        for &end in self.ends {
+            if end.inert == before.inert {
+                let range = before.accesses as usize..end.accesses as usize;
+                heard.extend(self.accesses.iter().take(range.end).skip(range.start));
+            }
+            before = end;
+        }
+        heard
     }
 
     fn place(self, placed: Placed) -> Placed {
@@ -280,6 +336,8 @@ pub(crate) struct Watch {
     accesses: Vec<Access>,
     /// For each event; first, for those accesses before any event.
     ends: Vec<End>,
+    /// The accesses that only look, by position.
+    glances: Vec<(usize, Glance)>,
 }
 
 impl Watch {
@@ -296,6 +354,7 @@ impl Watch {
             shown: 0,
             accesses: Vec::with_capacity(FIRST_EVENTS),
             ends: Vec::with_capacity(FIRST_EVENTS),
+            glances: Vec::new(),
         }
     }
 
@@ -318,6 +377,8 @@ impl Watch {
         let end = self.ends.last().copied().unwrap_or_default();
         let accesses = end.accesses as usize;
         self.accesses.truncate(accesses);
+        let known = self.glances.partition_point(|&(at, _)| at < accesses);
+        self.glances.truncate(known);
         self.shown = self.shown.min(accesses);
         match &mut self.inner {
             Inner::Nothing => return,
@@ -327,6 +388,16 @@ impl Watch {
             Inner::Pso(fed) => fed.rewind(ends, end.heard()),
         }
         self.passing.rewind_to(end.heard());
+    }
+
+    /// The plain loads among the accesses of the next event only look.
+    #[cold]
+    pub(crate) fn note_glance(&mut self, accesses: &[Access], glance: Glance) {
+        let loads = accesses.iter().enumerate();
+        let loads = loads.filter(|(_, access)| matches!(access.operation, Operation::Load(_)));
+        let before = self.accesses.len();
+        self.glances
+            .extend(loads.map(|(index, _)| (before + index, glance)));
     }
 
     /// Whether the accesses before the first event are known.
@@ -365,13 +436,21 @@ impl Watch {
         &mut self,
         mut found: impl FnMut(&Violation, Seen<'_>),
     ) -> Result<(), OutOfMemoryLimit> {
-        let (ends, all) = (&self.ends, &self.accesses);
+        let (ends, all, glances) = (&self.ends, &self.accesses, &self.glances);
         let mut shown = std::mem::replace(&mut self.shown, all.len());
         loop {
             let found = |at: usize, violation: Violation| {
                 if at >= shown {
                     let accesses = &all[..=at];
-                    found(&violation, Seen { accesses, ends });
+                    let seen = Seen { accesses, ends };
+                    let glance = glances.iter().find(|(position, _)| *position == at);
+                    let violation = match glance {
+                        None => Some(violation),
+                        Some((_, glance)) => seen.that_matters(*glance, &violation),
+                    };
+                    if let Some(violation) = violation {
+                        found(&violation, seen);
+                    }
                 }
             };
             let fed = match &mut self.inner {
@@ -405,7 +484,7 @@ impl Watched {
 
 #[cfg(test)]
 mod tests {
-    use fencepost_memory::{Address, Operation, OperationKind, Random, ThreadId};
+    use fencepost_memory::{Address, OperationKind, Random, ThreadId};
 
     use super::*;
 

@@ -360,6 +360,57 @@ fn a_loop_that_gives_up_does_not_only_wait() {
     assert!(outcome.to_string().contains("which is no proof"));
 }
 
+/// What is not store-buffer safe may come only after a loop has given up.
+#[test]
+fn a_violation_after_a_loop_that_gives_up_is_found() {
+    let program = || {
+        let (x, y) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let flag = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                x.store(1, Relaxed);
+                y.load(Relaxed);
+                flag.store(true, SeqCst);
+            });
+            scope.spawn(|| {
+                for _ in 0..3 {
+                    if flag.load(Acquire) {
+                        return;
+                    }
+                    hint::spin_loop();
+                }
+                y.store(1, Relaxed);
+                x.load(Relaxed);
+            });
+        });
+    };
+    let outcome = Checker::new().run(program);
+    assert!(
+        matches!(outcome, Outcome::NotStoreBufferSafe(_)),
+        "{outcome}"
+    );
+    let text = outcome.to_string();
+    assert!(text.contains("let go round"), "{text}");
+    assert!(text.contains(".spin_bound(64).replay("), "{text}");
+    let again = Checker::new().spin_bound(64);
+    let again = again.replay(outcome.findings()[0].schedule(), program);
+    assert!(matches!(again, Outcome::NotStoreBufferSafe(_)), "{again}");
+    let with_fences = Checker::new().fences(true).run(program);
+    assert!(!with_fences.to_string().contains("no fence is needed"));
+}
+
+/// Budgets are for all that is run.
+#[test]
+fn budgets_hold_for_loops_that_are_let_go_round() {
+    let program = looks_at_most(usize::MAX);
+    let outcome = Checker::new().max_executions(10).run(program.clone());
+    assert!(outcome.is_verified(), "{outcome}");
+    let text = outcome.to_string();
+    assert!(text.contains("was not run"), "{text}");
+    let outcome = Checker::new().max_executions(1000).run(program);
+    assert!(outcome.to_string().contains("which is no proof"));
+}
+
 #[test]
 fn a_program_that_is_not_deterministic_is_named() {
     static RUNS: RealAtomicUsize = RealAtomicUsize::new(0);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use fencepost::cell::UnsafeCell;
 use fencepost::rt::{ProgramError, Race, Setup};
 use fencepost::sync::atomic::{AtomicUsize, Ordering, Ordering::*, fence};
+use fencepost::sync::mpsc::{TrySendError, channel, sync_channel};
 use fencepost::thread;
 use support::{Driver, all_fine, all_fine_with, first_error, no_spurious};
 
@@ -382,6 +383,58 @@ fn statics_happen_after_their_initialisation() {
         thread::yield_now();
         GLOBAL.0.with(|_| ());
     }));
+}
+
+/// An attempt to send that says whether nobody receives any more, and the receiver.
+type Sending = (Box<dyn Fn() -> bool + Send>, Box<dyn Send>);
+
+/// Who learns from a channel with places that nobody receives any more has synchronised with nobody.
+#[test]
+fn a_send_to_nobody_orders_only_where_std_says_so() {
+    fn program(channel: fn() -> Sending) -> impl Fn() + Send + Sync {
+        move || {
+            let shared = Shared::new();
+            let (send, receiver) = channel();
+            let thread = thread::spawn({
+                let shared = shared.clone();
+                move || {
+                    if send() {
+                        shared.read();
+                    }
+                }
+            });
+            shared.write();
+            drop(receiver);
+            thread.join().unwrap();
+        }
+    }
+    fn bounded(capacity: usize) -> Sending {
+        let (sender, receiver) = sync_channel(capacity);
+        (
+            Box::new(move || {
+                sender
+                    .try_send(())
+                    .is_err_and(|e| e == TrySendError::Disconnected(()))
+            }),
+            Box::new(receiver),
+        )
+    }
+    all_fine(program(|| {
+        let (sender, receiver) = channel();
+        (
+            Box::new(move || sender.send(()).is_err()),
+            Box::new(receiver),
+        )
+    }));
+    all_fine(program(|| bounded(0)));
+    race(first_error(program(|| bounded(1))));
+    race(first_error(program(|| {
+        let (sender, receiver) = sync_channel(1);
+        (
+            Box::new(move || sender.send(()).is_err()),
+            Box::new(receiver),
+        )
+    })));
 }
 
 /// `std` promises no order for a thread that is seen to have finished. Only a join has one.

@@ -365,6 +365,97 @@ fn an_attempt_may_look_too_early() {
     assert_eq!(violations(|| program(false))[0], 0);
 }
 
+/// A load that looks too early does no harm where the operation then tries, waits for its stores, and looks again.
+#[test]
+fn looking_too_early_does_no_harm_where_one_looks_again() {
+    /// A thread stores and does something; main does something else, and loads.
+    fn program<T: Send + Sync + 'static>(thing: T, attempt: fn(&T), other: fn(&T, &dyn Fn())) {
+        let shared = StdArc::new((AtomicUsize::new(0), thing));
+        let thread = thread::spawn({
+            let shared = StdArc::clone(&shared);
+            move || {
+                shared.0.store(1, Relaxed);
+                attempt(&shared.1);
+            }
+        });
+        other(&shared.1, &|| {
+            shared.0.load(Relaxed);
+        });
+        thread.join().unwrap();
+    }
+    type Channel = (
+        fencepost::sync::mpsc::SyncSender<()>,
+        std::sync::Mutex<Option<fencepost::sync::mpsc::Receiver<()>>>,
+    );
+    fn bounded(capacity: usize) -> Channel {
+        let (sender, receiver) = sync_channel(capacity);
+        (sender, std::sync::Mutex::new(Some(receiver)))
+    }
+    fn hangs_up(channel: &Channel, load: &dyn Fn()) {
+        let receiver = channel.1.lock().unwrap().take();
+        drop(receiver);
+        load();
+    }
+    let harmless: [(&str, fn()); 5] = [
+        ("who held it did so before the store was issued", || {
+            let lock = RwLock::new(());
+            drop(lock.write().unwrap());
+            program(
+                lock,
+                |lock| drop(lock.try_read()),
+                |lock, load| {
+                    drop(lock.read().unwrap());
+                    load();
+                },
+            );
+        }),
+        ("it fails, or comes before or after", || {
+            program(
+                RwLock::new(()),
+                |lock| drop(lock.try_write()),
+                |lock, load| {
+                    let _guard = lock.write().unwrap();
+                    load();
+                },
+            );
+        }),
+        ("readers hold it", || {
+            program(
+                RwLock::new(()),
+                |lock| drop(lock.try_read()),
+                |lock, load| {
+                    drop(lock.read().unwrap());
+                    load();
+                },
+            );
+        }),
+        ("a send", || {
+            program(bounded(1), |channel| _ = channel.0.send(()), hangs_up);
+        }),
+        (
+            "an attempt to send to a channel that was never full",
+            || {
+                program(bounded(2), |channel| _ = channel.0.try_send(()), hangs_up);
+            },
+        ),
+    ];
+    for (name, program) in harmless {
+        assert_eq!(violations(program)[0], 0, "{name}");
+    }
+    // The channel may have been full, and the attempt then says so although nobody receives any more.
+    let full = || {
+        program(
+            bounded(1),
+            |channel| _ = channel.0.try_send(()),
+            |channel, load| {
+                channel.0.try_send(()).ok();
+                hangs_up(channel, load);
+            },
+        );
+    };
+    assert!(violations(full)[0] > 0);
+}
+
 type Flags = StdArc<[AtomicUsize; 2]>;
 
 fn flags() -> Flags {

@@ -35,33 +35,50 @@ pub(super) fn tried(
     report: &Report<ProgramError>,
 ) -> Rounds {
     let waits = !report.waits.is_empty() && checker.settings.spin == SpinRule::UntilChange;
-    if !waits || checker.replayed.is_some() || !report.findings.is_empty() {
+    if !waits || checker.replayed.is_some() || !report.findings.is_empty() || report.can_go_on {
         return Rounds::Untried;
     }
     let mut going_round = checker.clone();
     going_round.checkpoint = None;
-    going_round.settings.spin = SpinRule::Bound(ROUNDS);
-    going_round.settings.goes_on = true;
-    going_round.settings.workers = 1;
+    let settings = &mut going_round.settings;
+    settings.spin = SpinRule::Bound(ROUNDS);
+    settings.goes_on = true;
+    settings.workers = 1;
+    // What the search has left of its budgets.
+    let run = report.executions + report.abandoned;
+    settings.max_executions = settings.max_executions.map(|most| most.saturating_sub(run));
+    settings.max_time = settings
+        .max_time
+        .map(|most| most.saturating_sub(report.elapsed));
     let strategy = Exploring::Stubborn {
         seed: checker.seed,
         executions: EXECUTIONS,
     };
     let (mut report, registry) = running::explored_by(&going_round, strategy, program, check);
+    going_round.settings.max_executions = checker.settings.max_executions;
+    going_round.settings.max_time = checker.settings.max_time;
     // That an execution has too many steps, for one, may come of the rounds.
-    report.findings.retain(is_wrong);
-    if report.findings.is_empty() {
-        return Rounds::Fine;
+    let is_wrong: Vec<bool> = report.findings.iter().map(is_wrong).collect();
+    if !is_wrong.contains(&true) {
+        return match report.executions < EXECUTIONS {
+            true => Rounds::Untried,
+            false => Rounds::Fine,
+        };
     }
-    report.faults = report.findings.len() as u64;
-    (report.violations, report.borderline) = (0, 0);
-    report.distinct_violations = 0;
+    registry.keep_first_values_of(&is_wrong);
+    let mut are_wrong = is_wrong.iter();
+    report
+        .findings
+        .retain(|_| *are_wrong.next().expect("as many"));
+    let faults = report.findings.iter();
+    let faults = faults.filter(|found| matches!(found.problem, Problem::Fault(_)));
+    report.faults = faults.count() as u64;
     Rounds::Wrong(Box::new(going_round), (report, registry))
 }
 
 fn is_wrong(found: &Found<ProgramError>) -> bool {
     match &found.problem {
-        Problem::StoreBuffer(_) => false,
+        Problem::StoreBuffer(_) => true,
         Problem::Fault(fault) => matches!(fault, Fault::Program(_) | Fault::Deadlock(_)),
     }
 }

@@ -38,16 +38,22 @@ pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outco
         fences::refuse_samples(checker);
     }
     let (report, registry) = explored(checker, &program, check);
-    let rounds = rounds::tried(checker, &program, check, &report);
-    if let Rounds::Wrong(going_round, (report, registry)) = rounds {
-        let mut outcome = outcome(&going_round, report, registry);
-        let notes = &mut outcome.details_mut().summary.notes;
-        notes.push(rounds::note());
-        return outcome;
-    }
+    let going_round;
+    let (checker, report, registry, rounds) = match rounds::tried(checker, &program, check, &report)
+    {
+        Rounds::Wrong(wrong, (report, registry)) => {
+            going_round = wrong;
+            (&*going_round, report, registry, Err(rounds::note()))
+        }
+        Rounds::Fine => (checker, report, registry, Ok(Some(rounds::ROUNDS))),
+        Rounds::Untried => (checker, report, registry, Ok(None)),
+    };
     let mut outcome = outcome(checker, report, Arc::clone(&registry));
-    if let Rounds::Fine = rounds {
-        outcome.details_mut().summary.tried_rounds = Some(rounds::ROUNDS);
+    let summary = &mut outcome.details_mut().summary;
+    let is_found_by_rounds = rounds.is_err();
+    match rounds {
+        Ok(rounds) => summary.tried_rounds = rounds,
+        Err(note) => summary.notes.push(note),
     }
     if checker.confirm && checker.setup.store_buffers.is_none() {
         let findings = outcome.details_mut().findings.iter_mut();
@@ -62,6 +68,8 @@ pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outco
         let fences = match &outcome {
             // Where something else is wrong, what a fence would change says nothing.
             Outcome::ProgramError(_) => Fences::Unknown(outcome.clone()),
+            // The search did not come by what they are to rule out.
+            _ if is_found_by_rounds => Fences::Unknown(outcome.clone()),
             _ => fences::infer(checker, program, check),
         };
         outcome.details_mut().fences = Some(Box::new(fences));

@@ -89,6 +89,8 @@ struct Buffer {
     barred: Vec<u32>,
     /// Whether its next operation has waited for everything, and there was something.
     has_drained: bool,
+    /// Whether the operation has waited for anything.
+    has_waited: bool,
 }
 
 impl Buffer {
@@ -151,6 +153,7 @@ impl StoreBuffers {
             buffer.newest.clear();
             buffer.barred.clear();
             buffer.has_drained = false;
+            buffer.has_waited = false;
         }
         self.issued = 0;
         self.stale.fill(false);
@@ -174,7 +177,8 @@ impl StoreBuffers {
 
     /// An operation has waited for everything and is no event of the machine yet.
     pub(crate) fn forget_drain(&mut self, thread: ThreadId) {
-        self.buffer(thread).has_drained = false;
+        let buffer = self.buffer(thread);
+        (buffer.has_drained, buffer.has_waited) = (false, false);
     }
 
     /// Whether the number is one of commits.
@@ -282,6 +286,7 @@ impl StoreBuffers {
         last.dedup();
         let is_all = drains == Drains::Everything;
         buffer.has_drained = is_all && !last.is_empty();
+        buffer.has_waited = !last.is_empty();
         last.into_iter()
             .map(|store| stride.commit(thread, store))
             .collect()
@@ -300,6 +305,7 @@ impl StoreBuffers {
         };
         let buffer = self.buffer(thread);
         let has_drained = std::mem::take(&mut buffer.has_drained);
+        let has_waited = std::mem::take(&mut buffer.has_waited);
         let drains_all = operation == Operation::Fence
             || operation.is_locked() && (target == Target::X86 || events.barrier.is_some());
         let own = operation.address().filter(|_| operation.is_locked());
@@ -309,7 +315,8 @@ impl StoreBuffers {
                 own.is_some_and(|own| buffer.newest(own).is_some() || !buffer.barred.is_empty())
             }
         };
-        match (is_missing, has_drained && !drains_all) {
+        let is_too_much = has_drained || has_waited && own.is_none();
+        match (is_missing, is_too_much && !drains_all) {
             (true, _) => Waited::TooLittle,
             (false, true) => Waited::TooMuch,
             (false, false) => Waited::Enough,

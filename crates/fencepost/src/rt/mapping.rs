@@ -17,7 +17,7 @@
 //! | lock of a mutex | `il` | `il` |
 //! | unlock of a mutex | `il` | `stbar` `il` |
 //! | `RwLock` that is taken, by who waits for it | `il` | `il` |
-//! | `RwLock` that is taken, by `try_read` or `try_write` | `il`, after an `ld` if one that comes early may say that it is taken | the same |
+//! | `RwLock` that is taken, by `try_read` or `try_write` | `ld` `il` | `ld` `il` |
 //! | `RwLock` that is not taken by `try_read` or `try_write` | `ld` | `ld` |
 //! | release of an `RwLock` | `il` | `stbar` `il` |
 //! | sending to a channel without receiver, but for a rendezvous | `ld` | `ld` |

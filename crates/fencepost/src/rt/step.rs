@@ -4,7 +4,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use fencepost_explore::{Touch, TouchKind};
+use fencepost_explore::{Glance, Touch, TouchKind};
 use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::buffers::Waited;
@@ -223,6 +223,12 @@ impl<'execution> Step<'execution> {
             self.emit_joins(self.thread);
         }
         self.emit_only(events, value);
+    }
+
+    /// As [`emit`](Self::emit), for a load by which the operation only looks whether it is worth while to do more.
+    pub(crate) fn emit_glance(&mut self, object: Address, value: u64, glance: Glance) {
+        self.emit(self.target().load(object), value);
+        self.execution.performed_mut().glance = Some(glance);
     }
 
     /// Whether the monitor has heard of nothing that the thread did, and is to hear of nothing with this event either: it

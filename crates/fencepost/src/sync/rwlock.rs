@@ -17,9 +17,8 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use fencepost_explore::{Condition, Effect, Intent};
+use fencepost_explore::{Condition, Effect, Glance, Intent};
 use fencepost_memory::Address;
 
 use super::{
@@ -55,9 +54,6 @@ struct Known {
     waiting: Option<Object>,
     /// What readers have done before they released the lock, for writers.
     read_until: std::sync::Mutex<Vec<u32>>,
-    /// Whether a reader, and whether a writer, has held it.
-    was_read: AtomicBool,
-    was_written: AtomicBool,
 }
 
 /// Who takes the lock.
@@ -286,9 +282,9 @@ impl<T: ?Sized> RwLock<T> {
         let inner = taken(self.inner.try_read());
         let object = self.known.object.address();
         let readers = step.state(object).wrapping_add(1);
-        self.record_attempt(step, taking, inner.is_some().then_some(readers));
+        let fails = Condition::Equals(WRITTEN);
+        self.record_attempt(step, taking, fails, inner.is_some().then_some(readers));
         if inner.is_some() {
-            self.known.was_read.store(true, Relaxed);
             step.begin_reading(object);
         }
         inner
@@ -300,19 +296,28 @@ impl<T: ?Sized> RwLock<T> {
         taking: Taking,
     ) -> Option<std::sync::RwLockWriteGuard<'_, T>> {
         let inner = taken(self.inner.try_write());
-        self.record_attempt(step, taking, inner.is_some().then_some(WRITTEN));
-        if inner.is_some() {
-            self.known.was_written.store(true, Relaxed);
-        }
+        let fails = Condition::Differs(FREE);
+        self.record_attempt(step, taking, fails, inner.is_some().then_some(WRITTEN));
         inner
     }
 
-    /// The lock is taken, which gives it a new state, or not.
-    fn record_attempt(&self, step: &mut Step<'_>, taking: Taking, state: Option<u64>) {
+    /// The lock is taken, which gives it a new state, or not. An attempt fails in states of which `fails` holds.
+    fn record_attempt(
+        &self,
+        step: &mut Step<'_>,
+        taking: Taking,
+        fails: Condition,
+        state: Option<u64>,
+    ) {
         let object = self.known.object.address();
-        if taking == Taking::Trying && self.known.may_seem_taken(state) {
+        if taking == Taking::Trying {
+            // What sees too early that the lock can be taken goes on with an exchange; one that fails anyway may as well.
+            let glance = match state {
+                Some(_) => Glance::GivesUpIf(fails),
+                None => Glance::LooksAgain,
+            };
             let before = step.state(object);
-            step.emit(step.target().load(object), before);
+            step.emit_glance(object, before, glance);
         }
         match state {
             Some(state) => {
@@ -361,19 +366,6 @@ impl Known {
             object: Object::new("RwLock", FREE, location),
             waiting: is_announced.then(|| Object::new(WAITING_WRITERS, 0, location)),
             read_until: std::sync::Mutex::default(),
-            was_read: AtomicBool::new(false),
-            was_written: AtomicBool::new(false),
-        }
-    }
-
-    /// Whether a load that looks at the lock may say that it cannot be taken: it is not, or one that comes too early may
-    /// see who has held it before. If it says that it can, what matters is the exchange that follows.
-    fn may_seem_taken(&self, state: Option<u64>) -> bool {
-        let was_written = self.was_written.load(Relaxed);
-        match state {
-            None => true,
-            Some(WRITTEN) => was_written || self.was_read.load(Relaxed),
-            Some(_) => was_written,
         }
     }
 
@@ -430,7 +422,7 @@ impl Known {
         };
         current.lock_operation(intent, Outcomes::One, location, |step| {
             let state = step.read(object);
-            step.emit(step.target().load(object), state);
+            step.emit_glance(object, state, Glance::LooksAgain);
             state != FREE
         })
     }

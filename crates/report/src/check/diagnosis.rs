@@ -19,6 +19,10 @@ const MOST_MESSAGE_LINES: usize = 12;
 /// So many threads are named in a headline or a label.
 const MOST_THREADS: usize = 4;
 
+/// What to do about a data race.
+const RACE_HELP: &str = "the first has to be published by what comes after it, a `Release` store or the release of a \
+    lock, and the second to come after the `Acquire` load of that, or after that lock is taken";
+
 /// What to do about a leak.
 const LEAK_HELP: &str = "drop every reference to it in every execution: look for `mem::forget`, for `into_raw` \
 without `from_raw`, and for a cycle, which a `Weak` breaks; if it is meant to stay, `leak_check(false)` allows that";
@@ -107,13 +111,7 @@ pub(super) fn diagnosis(
             cell,
             first,
             second,
-        } => race(
-            cell,
-            first,
-            second,
-            words,
-            last(&[first.thread, second.thread], ""),
-        ),
+        } => race(cell, first, second, words, interleaving),
         Problem::Leak { what, location } => {
             let (first, notes) = first_line(what);
             Diagnosis {
@@ -285,7 +283,7 @@ fn race(
     first: &RaceAccess,
     second: &RaceAccess,
     words: &Words<'_>,
-    rows: Vec<Row>,
+    interleaving: &[Access],
 ) -> Diagnosis {
     let does = |access: &RaceAccess| if access.writes { "writes" } else { "reads" };
     let name = |access: &RaceAccess| words.thread(access.thread);
@@ -295,8 +293,14 @@ fn race(
         label: format!("{} {} it here", name(access), does(access)),
         is_primary,
     };
+    // The first may have been at any time before.
+    let mut rows = in_the_end(interleaving, second.thread, &format!("{} it", does(second)));
+    if first.thread != second.thread {
+        rows.extend(last_accesses(interleaving, &[first.thread], ""));
+    }
     Diagnosis {
         marks: vec![mark(second, true), mark(first, false)],
+        help: Some(RACE_HELP.into()),
         rows,
         ..Diagnosis::new(format!(
             "data race on `{}`: {} {} it, {} {} it, and nothing orders the two",

@@ -325,6 +325,13 @@ impl Registry {
         tables.kept_first_values.push(values);
     }
 
+    /// Keeps the values of these findings only, and they are the only findings then.
+    pub(crate) fn keep_first_values_of(&self, findings: &[bool]) {
+        let mut kept = findings.iter();
+        let values = &mut self.tables().kept_first_values;
+        values.retain(|_| kept.next().is_none_or(|is_kept| *is_kept));
+    }
+
     /// With which values the objects of a finding were made, where that is known.
     pub(crate) fn first_values(&self, finding: usize) -> FxHashMap<Address, u64> {
         let kept = self.tables().kept_first_values.get(finding).cloned();

@@ -27,7 +27,7 @@ use std::panic::Location;
 use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fencepost_explore::{Condition, Effect, Intent};
+use fencepost_explore::{Condition, Effect, Glance, Intent};
 use fencepost_memory::{Address, Operation, ThreadId};
 
 use crate::rt::{Current, Events, Object, Outcomes, Step};
@@ -131,13 +131,19 @@ impl<T> Channel<T> {
     }
 
     /// Nobody will receive any more. Who wants to send learns that by a load; in a rendezvous, holding a lock.
-    fn record_gone(&self, step: &mut Step<'_>, state: u64) {
+    fn record_gone(&self, step: &mut Step<'_>, glance: Glance) {
         let object = self.object.address();
-        let events = match self.capacity {
-            Some(0) => step.target().draining(Operation::LockedLoad(object)),
-            _ => step.target().load(object),
-        };
-        step.emit(events, state);
+        match self.capacity {
+            Some(0) => {
+                let events = step.target().draining(Operation::LockedLoad(object));
+                step.emit(events, GONE);
+            }
+            _ => step.emit_glance(object, GONE, glance),
+        }
+        // If there are places, `std` loads without `Acquire`.
+        if self.capacity.is_none_or(|capacity| capacity == 0) {
+            step.acquire(object);
+        }
     }
 
     /// The channel was found not to be as needed.
@@ -204,10 +210,8 @@ impl<T> Channel<T> {
             let mut contents = self.contents();
             match contents.state(self.capacity) {
                 GONE => {
-                    let state = step.read(self.object.address());
-                    self.record_gone(step, state);
-                    // If it has waited, it was woken by the receiver.
-                    step.acquire(self.object.address());
+                    step.read(self.object.address());
+                    self.record_gone(step, Glance::LooksAgain);
                     Sent::Disconnected(value)
                 }
                 FULL => Sent::Full(value),
@@ -307,10 +311,8 @@ impl<T> Channel<T> {
                         true => step.write(object, state),
                         false => step.read(object),
                     };
-                    self.record_gone(step, state);
-                    if self.capacity == Some(0) {
-                        step.acquire(object);
-                    }
+                    // Who sees too early that someone may receive may find the channel full.
+                    self.record_gone(step, Glance::GivesUpIf(Condition::Equals(FULL)));
                     Sent::Disconnected(value)
                 }
                 _ => {
