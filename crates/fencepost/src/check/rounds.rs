@@ -4,6 +4,8 @@
 //! right unless the loop counts its rounds, and gives up. So before such a program is called correct, some executions are run in
 //! which its loops do go round, each up to a bound. They are executions like any other: what is wrong in one of them is wrong.
 
+use std::time::{Duration, Instant};
+
 use fencepost_explore::{Fault, Found, Problem, Report, SpinRule, Strategy as Exploring};
 
 use super::checker::Checker;
@@ -27,12 +29,13 @@ pub(super) enum Rounds {
     Wrong(Box<Checker>, Explored),
 }
 
-/// Lets loops that were taken to wait go round, if a search has found nothing.
+/// Lets loops that were taken to wait go round, if a search that began at this time has found nothing.
 pub(super) fn tried(
     checker: &Checker,
     program: &Checked,
     check: Identity,
     report: &Report<ProgramError>,
+    started: Instant,
 ) -> Rounds {
     let waits = !report.waits.is_empty() && checker.settings.spin == SpinRule::UntilChange;
     if !waits || checker.replayed.is_some() || !report.findings.is_empty() || report.can_go_on {
@@ -44,12 +47,10 @@ pub(super) fn tried(
     settings.spin = SpinRule::Bound(ROUNDS);
     settings.goes_on = true;
     settings.workers = 1;
-    // What the search has left of its budgets.
-    let run = report.executions + report.abandoned;
-    settings.max_executions = settings.max_executions.map(|most| most.saturating_sub(run));
-    settings.max_time = settings
-        .max_time
-        .map(|most| most.saturating_sub(report.elapsed));
+    // They are few, so that they are not counted; but they may be long.
+    settings.max_executions = None;
+    let is_left = |most: Duration| most.saturating_sub(started.elapsed());
+    settings.max_time = settings.max_time.map(is_left);
     let strategy = Exploring::Stubborn {
         seed: checker.seed,
         executions: EXECUTIONS,

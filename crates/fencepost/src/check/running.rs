@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use fencepost_explore::{
     After, Fault, Found, Keeping, Limit, Problem, Replayer, Report, Saver, Settings, SpinRule,
@@ -37,10 +38,11 @@ pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outco
         // Not after an hour.
         fences::refuse_samples(checker);
     }
+    let started = Instant::now();
     let (report, registry) = explored(checker, &program, check);
+    let tried = rounds::tried(checker, &program, check, &report, started);
     let going_round;
-    let (checker, report, registry, rounds) = match rounds::tried(checker, &program, check, &report)
-    {
+    let (checker, report, registry, rounds) = match tried {
         Rounds::Wrong(wrong, (report, registry)) => {
             going_round = wrong;
             (&*going_round, report, registry, Err(rounds::note()))
