@@ -80,6 +80,8 @@ pub struct Report<E> {
     pub limits: Vec<Limit>,
     /// Where threads were kept waiting in loops, which are assumed to do nothing else.
     pub waits: Vec<Option<LocationId>>,
+    /// For loops that a bound let go round although nothing had changed: how often, at most.
+    pub rounds: Vec<(Option<LocationId>, u32)>,
     /// The time taken, with that before a checkpoint.
     pub elapsed: Duration,
     /// Whether a budget or the caller ended it, so that it could go on.
@@ -789,6 +791,8 @@ fn report<E: Clone + PartialEq>(
     } = gathered.findings;
     let mut waits: Vec<_> = gathered.waits.into_iter().collect();
     waits.sort();
+    let mut rounds: Vec<_> = gathered.rounds.into_iter().collect();
+    rounds.sort();
     Report {
         executions: gathered.executions,
         abandoned: gathered.abandoned,
@@ -802,6 +806,7 @@ fn report<E: Clone + PartialEq>(
         borderline,
         limits,
         waits,
+        rounds,
         elapsed,
         can_go_on: false,
     }

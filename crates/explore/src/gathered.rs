@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fencepost_memory::LocationId;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::findings::Findings;
 use crate::program::Program;
@@ -18,6 +18,8 @@ pub(crate) struct Gathered<E> {
     pub(crate) steps: u64,
     pub(crate) was_cut: bool,
     pub(crate) waits: FxHashSet<Option<LocationId>>,
+    /// How often threads went round loops in which nothing had changed, at most. Samples without checkpoints have it.
+    pub(crate) rounds: FxHashMap<Option<LocationId>, u32>,
     /// Whether it began at the root again, so that what was done before was in vain.
     pub(crate) is_anew: bool,
     /// The time that it took before this exploration went on from a checkpoint.
@@ -34,6 +36,7 @@ impl<E: Clone + PartialEq> Gathered<E> {
             steps: 0,
             was_cut: false,
             waits: FxHashSet::default(),
+            rounds: FxHashMap::default(),
             is_anew: false,
             earlier: Duration::ZERO,
         }
@@ -66,6 +69,7 @@ impl<E: Clone + PartialEq> Gathered<E> {
             steps: run.steps,
             was_cut: was_cut || run.was_bounded,
             waits: run.waits.clone(),
+            rounds: run.rounds.clone(),
             findings: run.findings.clone(),
             is_anew: false,
             earlier: Duration::ZERO,
@@ -91,6 +95,10 @@ impl<E: Clone + PartialEq> Gathered<E> {
         self.steps += other.steps;
         self.was_cut |= other.was_cut;
         self.waits.extend(other.waits);
+        for (location, rounds) in other.rounds {
+            let most = self.rounds.entry(location).or_default();
+            *most = rounds.max(*most);
+        }
         self.earlier += other.earlier;
         self
     }

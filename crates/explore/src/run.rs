@@ -9,7 +9,7 @@
 //! nevertheless.
 
 use fencepost_memory::{Address, LocationId, ThreadId};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::fault::{Fault, Waiting};
 use crate::findings::Findings;
@@ -53,6 +53,8 @@ pub(crate) struct Run<P: Program> {
     /// Where threads were kept waiting in loops.
     pub(crate) waits: FxHashSet<Option<LocationId>>,
     pub(crate) steps: u64,
+    /// How often threads went round loops in which nothing had changed, at most, if a bound lets them.
+    pub(crate) rounds: FxHashMap<Option<LocationId>, u32>,
     /// Whether a bound kept a thread from going round a loop once more.
     pub(crate) was_bounded: bool,
     spin: SpinRule,
@@ -83,6 +85,7 @@ impl<P: Program> Run<P> {
             findings: Findings::new(settings),
             waits: FxHashSet::default(),
             steps: 0,
+            rounds: FxHashMap::default(),
             was_bounded: false,
             spin: settings.spin,
             livelock_after: settings.livelock_after,
@@ -283,6 +286,8 @@ impl<P: Program> Run<P> {
             && self.repeats <= rounds
             && !has_changed
         {
+            let most = self.rounds.entry(location).or_default();
+            *most = self.repeats.max(*most);
             self.watched.clear();
             return Hint::Passes;
         }

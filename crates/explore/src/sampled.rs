@@ -53,37 +53,75 @@ impl Walk {
     }
 }
 
-/// A random walk that mostly goes on with the thread that went last.
+/// A random walk that mostly goes on with the thread that went last, and does not leave it in the middle of a round of a
+/// loop. In some executions it does not leave a loop at all.
 pub(crate) struct Stubborn {
     walk: Walk,
     last: Option<ThreadId>,
+    /// Whether it leaves no thread that goes round.
+    is_endless: bool,
+    /// How many steps the thread's last round had, if it has hinted since it went on.
+    round: Option<usize>,
+    /// How many it has taken since then.
+    since_hint: usize,
 }
 
-/// One step of so many, on average, may be another thread's.
+/// One step, or one round, of so many on average may be followed by another thread's.
 const STEPS_PER_CHANGE: u64 = 64;
+
+/// Of so many executions, one leaves no thread that goes round.
+const EXECUTIONS_PER_ENDLESS: u64 = 4;
+
+/// A first round is taken to have so many steps.
+const FIRST_ROUND: usize = 16;
 
 impl Stubborn {
     pub(crate) fn new(seed: u64) -> Self {
-        let walk = Walk::new(seed);
-        Stubborn { walk, last: None }
+        Stubborn {
+            walk: Walk::new(seed),
+            last: None,
+            is_endless: false,
+            round: None,
+            since_hint: 0,
+        }
+    }
+
+    /// Whether the thread that went last, and can go on, does.
+    fn stays(&mut self, again: &Ready) -> bool {
+        match self.round {
+            Some(_) if again.hints && self.is_endless => true,
+            Some(round) if !again.hints && self.since_hint <= round => true,
+            _ => self.walk.random.below(STEPS_PER_CHANGE) > 0,
+        }
     }
 }
 
 impl Chooser for Stubborn {
     fn begin(&mut self, number: u64) {
         self.walk.begin(number);
+        self.is_endless = number.is_multiple_of(EXECUTIONS_PER_ENDLESS);
         self.last = None;
     }
 
     fn choose(&mut self, ready: &[Ready], step: usize) -> Result<Turn, ThreadId> {
         let again = ready.iter().find(|r| Some(r.thread) == self.last);
         let turn = match again {
-            Some(again) if self.walk.random.below(STEPS_PER_CHANGE) > 0 => {
+            Some(again) if self.stays(again) => {
                 self.walk.choose(std::slice::from_ref(again), step)?
             }
             _ => self.walk.choose(ready, step)?,
         };
-        self.last = Some(turn.thread);
+        if self.last.replace(turn.thread) != Some(turn.thread) {
+            (self.round, self.since_hint) = (None, 0);
+        }
+        let hints = ready.iter().any(|r| r.thread == turn.thread && r.hints);
+        if hints {
+            let first = self.since_hint.max(FIRST_ROUND);
+            self.round = Some(self.round.map_or(first, |_| self.since_hint));
+            self.since_hint = 0;
+        } else {
+            self.since_hint += 1;
+        }
         Ok(turn)
     }
 }

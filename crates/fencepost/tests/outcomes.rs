@@ -10,7 +10,7 @@ use fencepost::cell::UnsafeCell;
 use fencepost::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, fence};
 use fencepost::sync::{Arc, Mutex};
-use fencepost::{Checker, Outcome, Strategy, Target, hint, thread};
+use fencepost::{Checker, Fences, Outcome, Strategy, Target, hint, thread};
 
 /// Two threads, each run with the shared state.
 fn two<T: Send + Sync + 'static>(
@@ -322,12 +322,20 @@ fn nothing_is_run_after_a_violation_that_ends_the_search() {
 
 /// One thread sets a flag; another looks at it so many times at most, and then does not wait any more.
 fn looks_at_most(rounds: usize) -> impl Fn() + Clone + Send + Sync {
+    looks_around_at_most(rounds, 0)
+}
+
+/// The same, and each time it looks elsewhere before, so often.
+fn looks_around_at_most(rounds: usize, looks: usize) -> impl Fn() + Clone + Send + Sync {
     move || {
-        let flag = AtomicUsize::new(0);
+        let (flag, other) = (AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|scope| {
             scope.spawn(|| flag.store(1, Release));
             scope.spawn(|| {
                 for _ in 0..rounds {
+                    for _ in 0..looks {
+                        other.load(Relaxed);
+                    }
                     if flag.load(Acquire) == 1 {
                         return;
                     }
@@ -342,13 +350,25 @@ fn looks_at_most(rounds: usize) -> impl Fn() + Clone + Send + Sync {
 #[test]
 fn a_loop_that_gives_up_does_not_only_wait() {
     for strategy in [Strategy::Exhaustive, Strategy::Random, Strategy::Pct] {
-        for rounds in [1, 3, 10, 30] {
-            let program = looks_at_most(rounds);
+        for (rounds, looks) in [
+            (1, 0),
+            (3, 0),
+            (10, 10),
+            (30, 0),
+            (60, 10),
+            (100, 3),
+            (900, 0),
+        ] {
+            if looks > 0 && strategy != Strategy::Exhaustive {
+                // Chance hardly ever comes to the end of such a round.
+                continue;
+            }
+            let program = looks_around_at_most(rounds, looks);
             let outcome = Checker::new().strategy(strategy).run(program.clone());
             assert!(matches!(outcome, Outcome::ProgramError(_)), "{outcome}");
             assert_says(&outcome, "gave up");
             let finding = &outcome.findings()[0];
-            let with_rounds = Checker::new().spin_bound(64);
+            let with_rounds = Checker::new().spin_bound(1000);
             let again = with_rounds.replay(finding.schedule(), program);
             assert_says(&again, "gave up");
         }
@@ -357,7 +377,40 @@ fn a_loop_that_gives_up_does_not_only_wait() {
     let outcome = Checker::new().run(looks_at_most(usize::MAX));
     assert!(outcome.is_verified(), "{outcome}");
     assert_eq!(outcome.executions(), 3);
-    assert!(outcome.to_string().contains("which is no proof"));
+    let text = outcome.to_string();
+    assert!(
+        text.contains("it went round 1,000 times in some execution"),
+        "{text}"
+    );
+    // If there are not so many steps, it did not.
+    let outcome = Checker::new().max_steps(50).run(looks_at_most(usize::MAX));
+    assert!(outcome.is_verified(), "{outcome}");
+    assert!(!outcome.to_string().contains("1,000"), "{outcome}");
+}
+
+/// Spinning for a while, and then parking, as many locks do.
+#[test]
+fn a_thread_that_parks_after_a_while_is_not_forgotten() {
+    let outcome = Checker::new().run(|| {
+        let ready = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..100 {
+                    if ready.load(Acquire) {
+                        return;
+                    }
+                    hint::spin_loop();
+                }
+                while !ready.load(Acquire) {
+                    thread::park();
+                }
+            });
+            // And nobody unparks it.
+            scope.spawn(|| ready.store(true, Release));
+        });
+    });
+    assert!(matches!(outcome, Outcome::ProgramError(_)), "{outcome}");
+    assert_says(&outcome, "deadlock");
 }
 
 /// What is not store-buffer safe may come only after a loop has given up.
@@ -391,12 +444,20 @@ fn a_violation_after_a_loop_that_gives_up_is_found() {
     );
     let text = outcome.to_string();
     assert!(text.contains("let go round"), "{text}");
-    assert!(text.contains(".spin_bound(64).replay("), "{text}");
-    let again = Checker::new().spin_bound(64);
+    assert!(text.contains(".spin_bound(1000).replay("), "{text}");
+    let again = Checker::new().spin_bound(1000);
     let again = again.replay(outcome.findings()[0].schedule(), program);
     assert!(matches!(again, Outcome::NotStoreBufferSafe(_)), "{again}");
+    // The fences are those that rule it out there, too.
     let with_fences = Checker::new().fences(true).run(program);
-    assert!(!with_fences.to_string().contains("no fence is needed"));
+    let fences = with_fences.fences().expect("they were asked for");
+    for fences in [fences, &Checker::new().infer_fences(program)] {
+        let Fences::Needed(set) = fences else {
+            panic!("{fences}");
+        };
+        assert_eq!(set.places().len(), 2, "{fences}");
+        assert!(set.outcome().is_verified(), "{fences}");
+    }
 }
 
 /// What is run when loops go round ends with the time, and is not counted.
@@ -761,7 +822,7 @@ fn a_loop_that_gives_up_is_named_with_what_to_look_for() {
         || AtomicBool::new(false),
         |flag| flag.store(true, Release),
         |flag| {
-            for _ in 0..500 {
+            for _ in 0..5000 {
                 if flag.load(Acquire) {
                     return;
                 }
@@ -778,7 +839,7 @@ fn a_loop_that_gives_up_is_named_with_what_to_look_for() {
     assert!(text.contains(&place), "{text}");
     assert!(text.contains("does not give up"), "{text}");
     assert!(text.contains("`spin_bound`"), "{text}");
-    let outcome = Checker::new().spin_bound(600).run(program);
+    let outcome = Checker::new().spin_bound(6000).run(program);
     assert!(error(&outcome).contains("not ready"));
 }
 

@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 use fencepost_explore::{
     After, Fault, Found, Keeping, Limit, Problem, Replayer, Report, Saver, Settings, SpinRule,
@@ -19,7 +18,7 @@ use super::fences::{self, Fences};
 use super::outcome::{Details, Finding, Outcome};
 use super::problems::gap;
 use super::progress::ProgressLine;
-use super::rounds::{self, Rounds};
+use super::rounds;
 use super::showing::Showing;
 use super::watchdog;
 use crate::rt::{
@@ -38,31 +37,15 @@ pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outco
         // Not after an hour.
         fences::refuse_samples(checker);
     }
-    let started = Instant::now();
-    let (report, registry) = explored(checker, &program, check);
-    let tried = rounds::tried(checker, &program, check, &report, started);
-    let going_round;
-    let (checker, report, registry, rounds) = match tried {
-        Rounds::Wrong(wrong, (report, registry)) => {
-            going_round = wrong;
-            (&*going_round, report, registry, Err(rounds::note()))
-        }
-        Rounds::Fine => (checker, report, registry, Ok(Some(rounds::ROUNDS))),
-        Rounds::Untried => (checker, report, registry, Ok(None)),
-    };
-    let mut outcome = outcome(checker, report, Arc::clone(&registry));
-    let summary = &mut outcome.details_mut().summary;
-    let is_found_by_rounds = rounds.is_err();
-    match rounds {
-        Ok(rounds) => summary.tried_rounds = rounds,
-        Err(note) => summary.notes.push(note),
-    }
+    let searched = rounds::search(checker, &program, check);
+    let (found_by, registry) = (searched.checker.clone(), Arc::clone(&searched.registry));
+    let mut outcome = searched.outcome();
     if checker.confirm && checker.setup.store_buffers.is_none() {
         let findings = outcome.details_mut().findings.iter_mut();
         for finding in findings.filter(|finding| finding.is_store_buffer) {
             let found = &finding.found;
             let consequence =
-                in_own_thread(|| consequence::of(checker, &program, check, found, &registry));
+                in_own_thread(|| consequence::of(&found_by, &program, check, found, &registry));
             finding.consequence = Some(consequence);
         }
     }
@@ -70,8 +53,6 @@ pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outco
         let fences = match &outcome {
             // Where something else is wrong, what a fence would change says nothing.
             Outcome::ProgramError(_) => Fences::Unknown(outcome.clone()),
-            // The search did not come by what they are to rule out.
-            _ if is_found_by_rounds => Fences::Unknown(outcome.clone()),
             _ => fences::infer(checker, program, check),
         };
         outcome.details_mut().fences = Some(Box::new(fences));

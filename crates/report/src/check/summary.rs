@@ -27,7 +27,7 @@ pub struct CheckSummary {
     pub covered_preemptions: Option<u32>,
     /// The loops that were taken to do nothing but wait: where they say that they spin.
     pub waiting_loops: Vec<SourcePosition>,
-    /// If these were let go round in some executions, to try whether they do nothing else: how often at most.
+    /// If these were let go round in some executions, to try whether they do nothing else: how often each was at least, where it was most often.
     pub tried_rounds: Option<u32>,
     /// The waits that were taken not to return without a notification again and again.
     pub repeated_waits: Vec<SourcePosition>,

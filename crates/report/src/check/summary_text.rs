@@ -191,9 +191,9 @@ pub(crate) fn gap_name(gap: &Gap) -> &'static str {
 pub(crate) fn assumptions(summary: &CheckSummary) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(loops) = places(&summary.waiting_loops) {
-        let (these, they) = match summary.waiting_loops.len() {
-            1 => ("the loop", "it"),
-            _ => ("the loops", "they"),
+        let (these, they, went) = match summary.waiting_loops.len() {
+            1 => ("the loop", "it", "it went round"),
+            _ => ("the loops", "they", "each of them went round at least"),
         };
         let verbs = match summary.waiting_loops.len() {
             1 => {
@@ -205,8 +205,9 @@ pub(crate) fn assumptions(summary: &CheckSummary) -> Vec<String> {
         };
         let look = match summary.tried_rounds {
             Some(rounds) => format!(
-                "please look: {they} went round up to {rounds} times in some executions, which is no proof; \
-                 `spin_bound` runs all executions, up to a bound"
+                "please look: {went} {} in some execution, which is no proof; `spin_bound` runs all executions, up to a \
+                 bound",
+                counted(u64::from(rounds), "time")
             ),
             None => format!(
                 "please look: what {they} would do after more rounds was not run; `spin_bound` runs it, up to a bound"

@@ -16,16 +16,17 @@ mod shown;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use fencepost_explore::{Problem, Report, Watched, shows_violation};
+use fencepost_explore::{Problem, Watched, shows_violation};
 use fencepost_memory::{Access, Operation};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::checker::{Checker, Strategy};
 use super::checkpoint::Identity;
 use super::outcome::Outcome;
+use super::rounds::{self, Searched};
 use super::running;
 use crate::rt::names::SourceLocation;
-use crate::rt::{Checked, Insertion, Insertions, Place, ProgramError, Registry, Target};
+use crate::rt::{Checked, Insertion, Insertions, Place, Target};
 use hitting::{Choice, Item, cheapest};
 
 #[cfg(test)]
@@ -84,24 +85,25 @@ pub(super) fn chosen(text: &str) -> Option<Vec<(Place, Insertion)>> {
 /// Looks for a smallest set of fences that makes the program safe.
 pub(super) fn infer(checker: &Checker, program: Checked, check: Identity) -> Fences {
     let mut search = Search::new(checker, program, check);
-    let (report, registry) = search.check(Insertions::default());
-    let first = running::outcome(&search.checker, report.clone(), Arc::clone(&registry));
+    let searched = search.check(Insertions::default());
+    let is_learnt = search.learn(&searched);
+    let first = searched.outcome();
     match first {
         Outcome::NotStoreBufferSafe(_) => {}
         Outcome::ProgramError(_) => return Fences::Unknown(first),
         Outcome::Verified(_) | Outcome::Incomplete(_) => return Fences::NotNeeded(first),
     }
-    if !search.learn(&report, &registry) {
+    if !is_learnt {
         return Fences::Unknown(first);
     }
     loop {
         let choice = search.choice();
-        let (report, registry) = search.check(search.insertions(&choice));
-        if report.violations > 0 && search.learn(&report, &registry) {
+        let searched = search.check(search.insertions(&choice));
+        if searched.report.violations > 0 && search.learn(&searched) {
             continue;
         }
-        let is_complete = report.is_complete();
-        let outcome = running::outcome(&search.checker, report, registry);
+        let is_complete = searched.report.is_complete();
+        let outcome = searched.outcome();
         if outcome.is_wrong() {
             return Fences::Unknown(outcome);
         }
@@ -163,22 +165,22 @@ impl Search {
         }
     }
 
-    fn check(&mut self, insertions: Insertions) -> (Report<ProgramError>, Arc<Registry>) {
+    fn check(&mut self, insertions: Insertions) -> Searched<'static> {
         self.checks += 1;
         self.checker.insertions = Arc::new(insertions);
-        running::explored(&self.checker, &self.program, self.check)
+        rounds::search(&self.checker, &self.program, self.check).into_owned()
     }
 
     /// Remembers the executions that are violations, and where fences could be in them. False if something
     /// else is wrong: what was found did not happen again, for one.
-    fn learn(&mut self, report: &Report<ProgramError>, registry: &Registry) -> bool {
-        for found in &report.findings {
+    fn learn(&mut self, searched: &Searched<'_>) -> bool {
+        for found in &searched.report.findings {
             if !matches!(found.problem, Problem::StoreBuffer(_)) {
                 return false;
             }
             // What was inserted has no location.
             let of_program = found.interleaving.iter().filter_map(|access| {
-                let location = registry.location(access.location?);
+                let location = searched.registry.location(access.location?);
                 Some((*access, location))
             });
             let execution: Vec<_> = of_program.collect();
@@ -315,7 +317,7 @@ impl Search {
             if self.violations.iter().any(|e| self.is_violation(e, &with)) {
                 continue;
             }
-            let (report, _) = self.check(with);
+            let report = self.check(with).report;
             if report.violations == 0 && report.faults == 0 && report.is_complete() {
                 return Some(Instead::SeqCstStore(store.into()));
             }

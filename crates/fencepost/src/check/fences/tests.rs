@@ -140,7 +140,7 @@ fn cheapest_of_all(target: Target, threads: &[Vec<Act>]) -> Cost {
         })
         .collect();
     sets.sort_by_key(|(cost, _)| *cost);
-    let is_safe = |insertions: Insertions| search.check(insertions).0.violations == 0;
+    let is_safe = |insertions: Insertions| search.check(insertions).report.violations == 0;
     let mut is_safe = is_safe;
     let found = sets
         .into_iter()
@@ -179,13 +179,13 @@ fn inferred(target: Target, threads: &[Vec<Act>]) -> Cost {
     for left_out in 0..insertions.len() {
         let mut fewer = insertions.clone();
         fewer.remove(left_out);
-        let (report, _) = search.check(fewer.iter().copied().collect());
+        let report = search.check(fewer.iter().copied().collect()).report;
         assert!(report.violations > 0, "{set}");
         // What is said to do instead does; where nothing is, no store would.
         let mut would_do = |store: SourceLocation| {
             let mut with: Insertions = fewer.iter().copied().collect();
             with.insert(store, Insertion::SeqCstStore);
-            search.check(with).0.violations == 0
+            search.check(with).report.violations == 0
         };
         let fence = &set.places()[left_out];
         match fence.instead() {
