@@ -136,6 +136,9 @@ pub enum Glance {
     LooksAgain,
     /// If this holds of that state the operation gives up. If not, it looks again.
     GivesUpIf(Condition),
+    /// The same, but it gives up only if nothing but the last change is missing: what was changed before, it learns of by
+    /// a fence.
+    GivesUpJustAfter(Condition),
 }
 
 /// What a step did. The explorer hands the same one to every step, emptied.

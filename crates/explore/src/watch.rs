@@ -70,21 +70,23 @@ impl Seen<'_> {
     /// gives up. None if it can overtake the writes since such a state only together with others that it cannot overtake.
     #[cold]
     fn that_matters(self, glance: Glance, violation: &Violation) -> Option<Violation> {
-        let Glance::GivesUpIf(gives_up) = glance else {
-            return None;
+        let (gives_up, is_last) = match glance {
+            Glance::LooksAgain => return None,
+            Glance::GivesUpIf(gives_up) => (gives_up, false),
+            Glance::GivesUpJustAfter(gives_up) => (gives_up, true),
         };
         let heard = self.heard();
         // The latest write before which it gives up. It does not in the state that is there at the beginning.
         let mut is_before_write = false;
         let mut written = 0;
         let mut candidate = None;
-        for (position, access) in heard[..=violation.pending.position as usize]
-            .iter()
-            .enumerate()
-        {
+        for (position, access) in heard.iter().enumerate() {
             let operation = access.operation;
             if operation.writes() && operation.address() == violation.pending.address() {
-                if is_before_write {
+                if is_last {
+                    candidate = None;
+                }
+                if is_before_write && position as u64 <= violation.pending.position {
                     candidate = Some((position, written));
                 }
                 is_before_write = access.value.is_none_or(|state| gives_up.holds(state));
@@ -487,6 +489,7 @@ mod tests {
     use fencepost_memory::{Address, OperationKind, Random, ThreadId};
 
     use super::*;
+    use crate::program::Condition;
 
     /// An interleaving in events, each with its accesses and whether they are inert.
     type Events = Vec<(Vec<Access>, bool)>;
@@ -540,6 +543,77 @@ mod tests {
                 .expect("enough memory");
         }
         all
+    }
+
+    /// A thread changes a lock and loads; another one, which has looked at the lock after so many changes, stores and looks
+    /// again. Where the writes are that it can overtake then, if that matters. Looks may come to be plain loads when the
+    /// execution is taken back.
+    fn overtaken(changes: &[u64], known: usize, glances: &[Option<Glance>]) -> Vec<Option<u64>> {
+        let (variable, lock) = (Address(0), Address(1));
+        let change = |&state: &u64| Access {
+            value: Some(state),
+            ..Access::new(ThreadId(1), Operation::Interlocked(lock))
+        };
+        let mut accesses: Vec<Access> = changes.iter().map(change).collect();
+        let look = Access::new(ThreadId(0), Operation::Load(lock));
+        accesses.insert(known, look);
+        accesses.push(Access::new(ThreadId(1), Operation::Load(variable)));
+        accesses.push(Access::new(ThreadId(0), Operation::Store(variable)));
+        let mut watch = Watch::new(Watched::Tso, usize::MAX);
+        watch.add(&[], false, |_, _| {}).expect("enough memory");
+        for access in &accesses {
+            let nothing = |_: &Violation, _: Seen<'_>| panic!("it is too early");
+            watch
+                .add(&[*access], false, nothing)
+                .expect("enough memory");
+        }
+        let look_again = |glance: &Option<Glance>| {
+            watch.rewind(accesses.len());
+            if let Some(glance) = *glance {
+                watch.note_glance(&[look], glance);
+            }
+            let mut overtaken = None;
+            let found = |violation: &Violation, seen: Seen<'_>| {
+                overtaken = Some(seen.among_all(violation).pending.position);
+            };
+            watch.add(&[look], false, found).expect("enough memory");
+            overtaken
+        };
+        glances.iter().map(look_again).collect()
+    }
+
+    #[test]
+    fn a_look_that_is_too_early_counts_only_if_its_operation_gives_up() {
+        let gives_up_if = |state| Some(Glance::GivesUpIf(Condition::Equals(state)));
+        let just_after = |state| Some(Glance::GivesUpJustAfter(Condition::Equals(state)));
+        let glances = [
+            Some(Glance::LooksAgain),
+            gives_up_if(9),
+            gives_up_if(5),
+            // Plain loads, where there were looks before.
+            None,
+            just_after(9),
+            None,
+        ];
+        // The look that is known comes first.
+        let last = Some(2);
+        let expected = [None, last, None, last, last, last];
+        assert_eq!(overtaken(&[9, 0], 0, &glances), expected);
+
+        let glances = [
+            gives_up_if(9),
+            gives_up_if(3),
+            just_after(9),
+            just_after(3),
+            gives_up_if(5),
+        ];
+        let expected = [Some(2), Some(4), None, Some(4), None];
+        assert_eq!(overtaken(&[9, 0, 3, 0], 0, &glances), expected);
+        // What it has seen to be over, it cannot see again.
+        let expected = [None, Some(4), None, Some(4), None];
+        assert_eq!(overtaken(&[9, 0, 3, 0], 2, &glances), expected);
+        assert_eq!(overtaken(&[9, 0, 3, 0], 3, &glances), expected);
+        assert_eq!(overtaken(&[9, 0, 3, 0], 4, &glances), [None; 5]);
     }
 
     /// How many interleavings have violations, and in how many they are others without what is called inert.

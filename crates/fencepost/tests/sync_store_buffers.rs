@@ -396,7 +396,22 @@ fn looking_too_early_does_no_harm_where_one_looks_again() {
         drop(receiver);
         load();
     }
-    let harmless: [(&str, fn()); 5] = [
+    let harmless: [(&str, fn()); 6] = [
+        ("there is a place before the receiver is gone", || {
+            let channel = bounded(1);
+            channel.0.try_send(()).unwrap();
+            program(
+                channel,
+                |channel| _ = channel.0.try_send(()),
+                |channel, load| {
+                    let receiver = channel.1.lock().unwrap().take();
+                    let receiver = receiver.expect("nobody has taken it");
+                    _ = receiver.try_recv();
+                    load();
+                    drop(receiver);
+                },
+            );
+        }),
         ("who held it did so before the store was issued", || {
             let lock = RwLock::new(());
             drop(lock.write().unwrap());

@@ -311,8 +311,9 @@ impl<T> Channel<T> {
                         true => step.write(object, state),
                         false => step.read(object),
                     };
-                    // Who sees too early that someone may receive may find the channel full.
-                    self.record_gone(step, Glance::GivesUpIf(Condition::Equals(FULL)));
+                    // Who sees too early that someone may receive may find the channel full. But `std` looks for a
+                    // place only after a fence.
+                    self.record_gone(step, Glance::GivesUpJustAfter(Condition::Equals(FULL)));
                     Sent::Disconnected(value)
                 }
                 _ => {
