@@ -499,6 +499,35 @@ fn waiting_for_too_much_is_no_proof() {
     }
 }
 
+/// What comes of an attempt that looks too early is among what the library does not run: that is said, and not that
+/// `store_buffers` would.
+#[test]
+fn what_cannot_be_run_is_not_said_to_be_run() {
+    let outcome = Checker::new().confirm(true).run(|| {
+        let lock = fencepost::sync::RwLock::new(());
+        let x = AtomicU64::new(0);
+        let guard = lock.write().unwrap();
+        thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                x.store(1, Relaxed);
+                lock.try_read().is_ok()
+            });
+            drop(guard);
+            let seen = x.load(Relaxed);
+            assert!(thread.join().unwrap() || seen == 1);
+        });
+    });
+    assert!(
+        matches!(outcome, Outcome::NotStoreBufferSafe(_)),
+        "{outcome}"
+    );
+    let text = outcome.to_string();
+    assert!(text.contains("which Fencepost cannot run"), "{text}");
+    assert!(!text.contains("runs them all"), "{text}");
+    let consequence = outcome.findings()[0].consequence();
+    assert_eq!(consequence, Some(Consequence::NoneFound));
+}
+
 /// More threads than the first numbers are for.
 #[test]
 fn many_threads_have_numbers() {

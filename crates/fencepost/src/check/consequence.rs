@@ -14,7 +14,7 @@ use fencepost_explore::{
 };
 use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 use fencepost_monitor::{Action, Finding as Explained};
-use fencepost_report::check::Consequence;
+use fencepost_report::check::{Consequence, Rest};
 use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
@@ -86,9 +86,12 @@ impl Search<'_> {
                         trouble = Some(not_repeated.to_owned());
                     }
                     Ok((None, true)) if is_after_witness => break,
-                    Ok((None, true)) if !self.registry.has_drained_too_much() => {
+                    Ok((None, true)) => {
                         let executions = self.executions - before;
-                        return self.none_found(executions, true, None);
+                        return match self.registry.has_drained_too_much() {
+                            false => self.none_found(executions, Rest::Nothing, None),
+                            true => self.none_found(executions, Rest::CannotBeRun, trouble),
+                        };
                     }
                     Ok((None, _)) => {}
                     Err(why) => {
@@ -98,7 +101,11 @@ impl Search<'_> {
                 }
             }
         }
-        self.none_found(self.executions, false, trouble)
+        let rest = match self.registry.has_drained_too_much() {
+            false => Rest::NotRun,
+            true => Rest::CannotBeRun,
+        };
+        self.none_found(self.executions, rest, trouble)
     }
 
     /// All executions, as far as the budget goes, and then as many at random. A search ends with an execution that is too
@@ -111,7 +118,7 @@ impl Search<'_> {
         [Exploring::Exhaustive].into_iter().chain(samples).collect()
     }
 
-    fn none_found(&self, executions: u64, are_all: bool, trouble: Option<String>) -> Consequence {
+    fn none_found(&self, executions: u64, rest: Rest, trouble: Option<String>) -> Consequence {
         let mut assumptions = Vec::new();
         if self.has_waited || !self.registry.waits().is_empty() {
             assumptions.push("loops that wait only wait (`store_buffers` names them)".to_owned());
@@ -121,7 +128,7 @@ impl Search<'_> {
         }
         Consequence::NoneFound {
             executions,
-            are_all,
+            rest,
             assumptions,
             trouble,
         }

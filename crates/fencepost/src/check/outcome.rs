@@ -144,7 +144,10 @@ impl Finding {
                     ..
                 } => Consequence::WrongAnyway,
                 report::Consequence::Harmful { .. } => Consequence::Harmful,
-                report::Consequence::NoneFound { are_all: true, .. } => Consequence::Harmless,
+                report::Consequence::NoneFound {
+                    rest: report::Rest::Nothing,
+                    ..
+                } => Consequence::Harmless,
                 report::Consequence::NoneFound { .. } => Consequence::NoneFound,
             })
     }

@@ -10,7 +10,7 @@ use super::interleaving::table;
 use super::snippets;
 use super::story::reason;
 use super::words::Words;
-use super::{CheckFinding, Consequence, Diagnosis, Problem, Reporter, Target};
+use super::{CheckFinding, Consequence, Diagnosis, Problem, Reporter, Rest, Target};
 use crate::columns::aligned;
 use crate::names::Naming;
 use crate::selection::head_and_tail;
@@ -107,16 +107,23 @@ pub(crate) fn consequence_sentence(consequence: &Consequence, reporter: &Reporte
         }
         Consequence::NoneFound {
             executions,
-            are_all,
+            rest,
             assumptions,
             trouble,
         } => {
             let executions = counted(*executions, "execution");
-            let mut sentence = match are_all {
-                true => format!("harmless: of all {executions} under {title}, none is wrong"),
-                false => format!(
+            let mut sentence = match rest {
+                Rest::Nothing => {
+                    format!("harmless: of all {executions} under {title}, none is wrong")
+                }
+                Rest::NotRun => format!(
                     "nothing bad was found in {executions} under {title}; there are more (`store_buffers` \
                      runs them all)"
+                ),
+                Rest::CannotBeRun => format!(
+                    "nothing bad was found in {executions} under {title}; there are more, which Fencepost cannot run: \
+                     an operation on an `Arc`, a lock or a channel waits for stores there that may stay in the buffer \
+                     on the machine"
                 ),
             };
             if let Some(why) = trouble {

@@ -63,7 +63,7 @@ mod words;
 
 use fencepost_memory::{Buffering, MemoryModel};
 
-pub use problem::{Buffers, CheckFinding, Consequence, Problem, RaceAccess, Wait};
+pub use problem::{Buffers, CheckFinding, Consequence, Problem, RaceAccess, Rest, Wait};
 pub use summary::{CheckSummary, Gap, Outcome};
 
 pub(crate) use diagnosis::{Diagnosis, Row};

@@ -53,13 +53,24 @@ pub enum Consequence {
     NoneFound {
         /// How many were run.
         executions: u64,
-        /// Whether these are all that there are.
-        are_all: bool,
+        /// What is left.
+        rest: Rest,
         /// What that rests on, each to follow "assuming that".
         assumptions: Vec<String>,
         /// Why the program could not be run on from the witness, if so.
         trouble: Option<String>,
     },
+}
+
+/// The executions with store buffers that were not run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rest {
+    /// None.
+    Nothing,
+    /// Some.
+    NotRun,
+    /// Some, in which stores wait where the library does not let them wait.
+    CannotBeRun,
 }
 
 impl Consequence {
@@ -71,7 +82,10 @@ impl Consequence {
                 ..
             } => "wrong-anyway",
             Consequence::Harmful { .. } => "harmful",
-            Consequence::NoneFound { are_all: true, .. } => "harmless",
+            Consequence::NoneFound {
+                rest: Rest::Nothing,
+                ..
+            } => "harmless",
             Consequence::NoneFound { .. } => "none-found",
         }
     }
