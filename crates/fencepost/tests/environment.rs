@@ -6,8 +6,13 @@ use fencepost::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What the test below prints and comes to, with a variable.
 fn with(variable: &str, value: &str) -> (bool, String) {
+    of("a_check", variable, value)
+}
+
+/// The same, of another test.
+fn of(test: &str, variable: &str, value: &str) -> (bool, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "a_check", "--ignored", "--nocapture"]);
+    command.args(["--exact", test, "--ignored", "--nocapture"]);
     let output = command.env(variable, value).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     (output.status.success(), text)
@@ -23,12 +28,49 @@ fn a_check() {
 fn a_summary_is_printed_if_it_is_asked_for() {
     let (is_fine, text) = with("FENCEPOST_SUMMARY", "on");
     assert!(is_fine, "{text}");
-    let first = format!("{}:19: verified for x86-TSO: ", file!());
+    let first = format!("{}:24: verified for x86-TSO: ", file!());
     assert!(text.contains(&first), "{text}");
     assert!(text.contains("1 execution, 1 step"), "{text}");
     assert!(text.contains("  assuming that the compiler"), "{text}");
     let (is_fine, text) = with("FENCEPOST_SUMMARY", "off");
     assert!(is_fine && !text.contains("verified"), "{text}");
+}
+
+#[test]
+#[ignore = "is run by the others"]
+fn nothing_of_ours() {
+    fencepost::check(|| {
+        let flag = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| flag.store(true, Relaxed));
+        });
+    });
+}
+
+#[test]
+#[ignore = "is run by the others"]
+fn only_our_threads() {
+    fencepost::check(|| {
+        let flag = std::sync::atomic::AtomicBool::new(false);
+        fencepost::thread::scope(|scope| {
+            scope.spawn(|| flag.store(true, Relaxed));
+        });
+    });
+}
+
+/// Who has forgotten to set a `cfg`, say, must not take it for a proof.
+#[test]
+fn that_nothing_was_checked_is_said_without_being_asked() {
+    let (is_fine, text) = of("nothing_of_ours", "FENCEPOST_SUMMARY", "off");
+    assert!(
+        is_fine && text.contains("has used no type of Fencepost's"),
+        "{text}"
+    );
+    let (is_fine, text) = of("only_our_threads", "FENCEPOST_SUMMARY", "off");
+    assert!(
+        is_fine && text.contains("none of them has used a type of Fencepost's"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -1161,6 +1161,19 @@ fn what_is_kept_from_an_earlier_execution_is_refused() {
     });
     assert_says(&outcome, refused);
 
+    // Every second execution: it does not happen again when it is run again, and is what is wrong all the same.
+    static TURNS: RealMutex<Option<std::sync::Arc<AtomicUsize>>> = RealMutex::new(None);
+    let outcome = Checker::new().run(|| {
+        two_orders();
+        let kept = TURNS.lock().unwrap().take();
+        match kept {
+            Some(kept) => drop(kept.load(Relaxed)),
+            None => *TURNS.lock().unwrap() = Some(std::sync::Arc::new(AtomicUsize::new(0))),
+        }
+    });
+    assert_says(&outcome, refused);
+    assert!(!error(&outcome).contains("not deterministic"), "{outcome}");
+
     struct Kept<T>(T);
     // SAFETY: threads of a check run on one thread of the system.
     unsafe impl<T> Send for Kept<T> {}

@@ -420,7 +420,10 @@ impl Checker {
             // The summary is part of it.
             outcome.panic_with_report();
         }
-        checker.print_summary(&outcome, Location::caller());
+        if checker.summary || outcome.has_notes() {
+            // Who has to know something is told, asked or not.
+            outcome.print_summary(Location::caller());
+        }
     }
 
     /// Looks for a smallest set of fences that makes the program store-buffer safe, and proves that it does:

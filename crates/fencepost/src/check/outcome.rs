@@ -264,6 +264,11 @@ impl Outcome {
         lines.join("\n")
     }
 
+    /// Whether there is something to know that is no assumption: that the program has used nothing that is checked, for one.
+    pub(super) fn has_notes(&self) -> bool {
+        !self.details().summary.notes.is_empty()
+    }
+
     /// Prints what was run and what that came to, of the check at this place.
     pub(super) fn print_summary(&self, location: &Location<'_>) {
         let (file, line) = (location.file(), location.line());

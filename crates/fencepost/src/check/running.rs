@@ -343,13 +343,13 @@ fn confirm(
         };
         let replayed = replayer.replay(&found.schedule, after);
         registry.keep_first_values();
-        let is_refused = |other: &&Found<ProgramError>| {
-            let Problem::Fault(Fault::Program(error)) = &other.problem else {
+        let is_refused = |found: &Found<ProgramError>| {
+            let Problem::Fault(Fault::Program(error)) = &found.problem else {
                 return false;
             };
             matches!(error, ProgramError::BadUse { .. })
         };
-        let refused = replayed.iter().find(is_refused);
+        let refused = replayed.iter().find(|other| is_refused(other));
         let refused = refused.map(|other| other.problem.clone());
         let same = replayed.into_iter().find(|other| is_same(other, found));
         match (same, refused) {
@@ -365,6 +365,8 @@ fn confirm(
                 unconfirmed_violations += usize::from(is_violation);
                 found.problem = refused;
             }
+            // What is refused is wrong, whether it happens again or not.
+            (None, None) if is_refused(found) => {}
             (None, None) => {
                 unconfirmed_violations += usize::from(is_violation);
                 found.problem = Problem::Fault(Fault::Program(ProgramError::BadUse {
@@ -559,13 +561,20 @@ fn notes(report: &Report<ProgramError>, registry: &Registry, has_findings: bool)
         })
         .collect();
     let nothing_done = report.steps == 0 && report.executions > 0 && !has_findings;
-    if nothing_done && registry.tables().threads.len() > 1 {
-        notes.push(
+    let tables = registry.tables();
+    let unused = match (tables.threads.len(), tables.knows_objects()) {
+        _ if !nothing_done => None,
+        (1, false) => Some(
+            "the program has used no type of Fencepost's: are its threads, atomics and locks those of `std`? If a `cfg` \
+             decides, is it set?",
+        ),
+        (1, true) => None,
+        _ => Some(
             "there are several threads, and none of them has used a type of Fencepost's: are the atomics and \
-             locks those of `std`?"
-                .to_owned(),
-        );
-    }
+             locks those of `std`?",
+        ),
+    };
+    notes.extend(unused.map(str::to_owned));
     notes
 }
 

@@ -4,7 +4,7 @@
 //! Only what Fencepost has too. loom looks at other executions: those of the C11 model, and not those of
 //! x86 or PSO.
 
-pub use fencepost::{cell, hint, sync, thread};
+pub use fencepost::{cell, hint, lazy_static, sync, thread, thread_local};
 
 /// Checks a program, as loom's `model` does.
 #[track_caller]

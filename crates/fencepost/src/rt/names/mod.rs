@@ -373,6 +373,11 @@ impl Tables {
         address
     }
 
+    /// Whether the program has made anything that is checked, but for threads.
+    pub(crate) fn knows_objects(&self) -> bool {
+        !self.object_keys.is_empty()
+    }
+
     fn add_thread(&mut self, parent: Option<MakerId>, nth: u32, location: LocationId) -> ThreadId {
         let thread = ThreadId(self.threads.len() as u32);
         let maker = MakerId(self.makers.len() as u32);
