@@ -212,8 +212,8 @@ impl Checker {
         self
     }
 
-    /// The most operations in one execution; one with more is reported. 100,000 unless said
-    /// otherwise.
+    /// The most operations in one execution, and the most threads that it makes; one with more is reported.
+    /// 100,000 unless said otherwise.
     pub fn max_steps(mut self, steps: u64) -> Self {
         self.settings.max_steps = steps;
         self

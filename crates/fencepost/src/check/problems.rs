@@ -180,6 +180,15 @@ impl Translator<'_> {
                 thread: *thread,
                 location: None,
             },
+            ProgramError::StepLimit {
+                steps,
+                thread,
+                place,
+            } => Problem::StepLimit {
+                steps: *steps,
+                thread: *thread,
+                location: Some(position(place)),
+            },
             ProgramError::BadUse { message, place } => Problem::BadUse {
                 message: message.clone(),
                 location: place.as_ref().map(position),

@@ -299,6 +299,10 @@ pub(super) fn runtime(
     setup: Setup,
     registry: &Arc<Registry>,
 ) -> Runtime {
+    let setup = Setup {
+        max_steps: checker.settings.max_steps,
+        ..setup
+    };
     let runtime = Runtime::new(Arc::clone(program), setup, Arc::clone(registry));
     if checker.progress != Some(false) {
         watchdog::watch(runtime.pulse(), registry);
