@@ -657,8 +657,14 @@ fn limits_make_a_result_incomplete_and_say_so() {
             "random",
         ),
     ];
+    let nothing = Checker::new().max_executions(0).run(counter());
+    let text = nothing.to_string();
+    assert!(text.contains("run: 0 executions, 0 steps\n"), "{text}");
+    let is_shown = text.contains("shown:") || nothing.json().contains("\"shown\"");
+    assert!(!is_shown, "{text}");
     for (checker, reason) in cases {
         let outcome = checker.run(counter());
+        assert!(outcome.to_string().contains("\n  shown: "), "{outcome}");
         assert!(matches!(outcome, Outcome::Incomplete(_)), "{outcome}");
         assert!(outcome.executions() < 70, "{outcome}");
         assert!(outcome.to_string().contains(reason), "{reason}: {outcome}");
