@@ -13,6 +13,7 @@ use crate::fault::Fault;
 use crate::findings::{Findings, Found, Problem};
 use crate::gathered::Gathered;
 use crate::optimal::Optimal;
+use crate::outlook::{Estimate, Outlook};
 use crate::pool::{MOST_ON_THE_WAY, Pool};
 use crate::program::Program;
 use crate::replayer::Replayer;
@@ -51,7 +52,7 @@ pub struct Progress {
     /// The time so far.
     pub elapsed: Duration,
     /// The executions in all, estimated from how far the search tree has been explored.
-    pub estimate: Option<f64>,
+    pub estimate: Option<Estimate>,
     /// The preemption bound being explored.
     pub bound: Option<u32>,
 }
@@ -213,6 +214,8 @@ struct Eye<'a, 'b> {
     budget: &'a Budget<'a>,
     /// The worker that talks to the caller has this.
     watchman: Option<Watchman<'b>>,
+    /// What it is told of how many there are in all.
+    outlook: Outlook,
     until_look: u64,
     per_look: u64,
     told: (u64, u64, u64),
@@ -225,9 +228,16 @@ struct Done {
     executions: u64,
     abandoned: u64,
     steps: u64,
-    /// The part of all executions that this is, estimated.
-    fraction: Option<f64>,
+    /// The part of all executions that this is, if that can be told.
+    part: Option<Part>,
     bound: Option<u32>,
+}
+
+/// A part of all executions, estimated.
+struct Part {
+    fraction: f64,
+    /// Whether no more can be expected to become known of what is above it.
+    is_firm: bool,
 }
 
 impl<'a, 'b> Eye<'a, 'b> {
@@ -241,6 +251,7 @@ impl<'a, 'b> Eye<'a, 'b> {
         Eye {
             budget,
             watchman,
+            outlook: Outlook::default(),
             until_look: per_look,
             per_look,
             told: (0, 0, 0),
@@ -248,12 +259,15 @@ impl<'a, 'b> Eye<'a, 'b> {
         }
     }
 
-    /// Looks at the time and asks the caller, now and then. False to stop.
+    /// Looks at the time and asks the caller, now and then. False to stop. What part of all executions it is need be
+    /// said only if it is asked for.
     #[inline]
-    fn allows_another(&mut self, done: impl FnOnce() -> Done) -> bool {
+    fn allows_another(&mut self, done: impl FnOnce(bool) -> Done) -> bool {
         self.until_look -= 1;
         if self.until_look == 0 {
-            self.look(&done());
+            let executions = self.budget.executions.load(Ordering::Relaxed);
+            let is_asked = self.watchman.is_some() && self.outlook.is_due(executions);
+            self.look(&done(is_asked));
         }
         self.budget.allows_another()
     }
@@ -281,17 +295,18 @@ impl<'a, 'b> Eye<'a, 'b> {
         let Some(watchman) = &mut self.watchman else {
             return;
         };
-        let workers = budget.settings.workers as f64;
-        let estimate = done.fraction.map(|fraction| {
+        if let Some(Part { fraction, is_firm }) = done.part {
+            let workers = budget.settings.workers as f64;
             let fraction = (fraction * workers).clamp(1e-300, 1.0);
-            (executions as f64 / fraction).max(executions as f64)
-        });
+            let all = executions as f64 / fraction;
+            self.outlook.look(executions, all, is_firm);
+        }
         let progress = Progress {
             executions,
             abandoned,
             steps,
             elapsed: budget.earlier + elapsed,
-            estimate,
+            estimate: self.outlook.estimate(executions),
             bound: done.bound,
         };
         if watchman(&progress) == ControlFlow::Break(()) {
@@ -548,7 +563,10 @@ fn with_workers<P: Program<Error: Send>>(
                 executions: own.executions,
                 abandoned: own.abandoned,
                 steps: own.steps,
-                fraction: (budget.settings.strategy == Strategy::Exhaustive).then_some(1.0),
+                part: (budget.settings.strategy == Strategy::Exhaustive).then_some(Part {
+                    fraction: 1.0,
+                    is_firm: true,
+                }),
                 bound: None,
             });
         }
@@ -593,11 +611,14 @@ fn explore_part<P: Program>(
         {
             keeper.save_tree(search.gathered(), search.left(has_work));
         }
-        let done = || Done {
+        let done = |is_asked: bool| Done {
             executions: search.executions,
             abandoned: search.abandoned,
             steps: search.run.steps,
-            fraction: Some(search.fraction()),
+            part: is_asked.then(|| Part {
+                fraction: search.fraction(),
+                is_firm: search.is_firm(),
+            }),
             bound: None,
         };
         if !eye.allows_another(done) {
@@ -655,7 +676,7 @@ fn explore_bounded<P: Program>(
     eye: &mut Eye<'_, '_>,
 ) -> (Gathered<P::Error>, Option<u32>, Run<P>) {
     loop {
-        let done = || {
+        let done = |_| {
             let (executions, abandoned, steps) = match &all {
                 Some(all) => (all.executions, all.abandoned, all.run.steps),
                 None => (0, 0, 0),
@@ -664,7 +685,7 @@ fn explore_bounded<P: Program>(
                 executions: within.executions + executions,
                 abandoned: within.abandoned + abandoned,
                 steps: within.run.steps + steps,
-                fraction: None,
+                part: None,
                 bound: Some(within.bound()),
             }
         };
@@ -738,11 +759,11 @@ fn sample<P: Program, C: Chooser>(
                 keeper.attend(gathered, || next.load(Ordering::Relaxed));
             }
         }
-        let done = || Done {
+        let done = |_| Done {
             executions: search.executions,
             abandoned: 0,
             steps: search.run.steps,
-            fraction: None,
+            part: None,
             bound: None,
         };
         if next.load(Ordering::Relaxed) >= executions || !eye.allows_another(done) {

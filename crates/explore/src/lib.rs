@@ -15,6 +15,7 @@ mod gathered;
 mod letters;
 mod meeting;
 mod optimal;
+mod outlook;
 mod partners;
 mod past;
 mod pool;
@@ -31,11 +32,12 @@ pub use checkpoint::{Checkpoint, CheckpointError};
 pub use explore::{Keeping, Limit, Progress, Report, Saver, Watchman, explore, explore_keeping};
 pub use fault::{Fault, Waiting};
 pub use findings::{Found, Problem};
+pub use outlook::Estimate;
 pub use program::{
     Condition, Effect, Glance, Intent, Performed, Program, Standing, Touch, TouchKind,
 };
 pub use replayer::Replayer;
 pub use sampled::After;
-pub use schedule::{Schedule, ScheduleError, Turn};
+pub use schedule::{Schedule, ScheduleError, ScheduleMistake, Turn};
 pub use settings::{Settings, SpinRule, Strategy};
 pub use watch::{Watched, shows_violation};

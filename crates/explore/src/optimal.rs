@@ -240,13 +240,55 @@ impl<P: Program> Optimal<P> {
         if self.task.is_some() {
             return fraction;
         }
-        for node in &self.nodes[self.shared.len()..=self.run.past.len()] {
-            let left = self.forest.count(node.tree);
-            let all = f64::from(node.done + left.max(1));
+        let end = self.run.past.len();
+        for depth in self.shared.len()..=end {
+            let node = &self.nodes[depth];
+            // The step that was taken from here is neither explored nor planned.
+            let begun = u32::from(depth < end);
+            let all = f64::from((node.done + begun + self.forest.count(node.tree)).max(1));
             fraction += weight * f64::from(node.done) / all;
             weight /= all;
         }
         fraction
+    }
+
+    /// Whether the tree branches nowhere above the first node from which a step is explored, as far as can be told:
+    /// how large the rest of it is would be a guess. Nothing is planned there, and nothing is likely to be. A step
+    /// may be in no race although its thread is in one later, with an operation that could come before both: that
+    /// becomes known only when it has come nearer.
+    pub(crate) fn is_firm(&self) -> bool {
+        let past = &self.run.past;
+        let state = |depth: usize| match self.shared.get(depth) {
+            Some(shared) => {
+                let plans = shared.lock();
+                let is_explored = plans.sleep.iter().any(|sleeper| sleeper.is_firm);
+                (is_explored, plans.tree != NONE)
+            }
+            None => (self.nodes[depth].done > 0, self.nodes[depth].tree != NONE),
+        };
+        let may_move_before = |race: &Race, position: u32| {
+            race.earlier > position
+                && past.event(race.earlier).thread == past.event(position).thread
+                && !past.is_known_before(position, race.later)
+        };
+        let is_left_alone = |position: u32| {
+            let touches = |race: &Race| {
+                let mut links = past.links(position).iter();
+                links.any(|link| link.touch.object == race.object)
+            };
+            let mut races = (0..past.race_count()).map(|number| past.race(number));
+            !races.any(|race| touches(race) && may_move_before(race, position))
+        };
+        for depth in 0..=past.len() {
+            let (is_explored, is_planned) = state(depth);
+            if is_explored {
+                return true;
+            }
+            if is_planned || depth < past.len() && !is_left_alone(depth as u32) {
+                return false;
+            }
+        }
+        false
     }
 
     fn count(&mut self, end: End<P::Error>) {

@@ -1,7 +1,8 @@
 //! Schedules: which thread went when, as text that can be copied.
 //!
 //! `0x5.1.0x2.2:1` is: thread 0 five times, thread 1 once, thread 0 twice, thread 2 once with outcome 1
-//! (where an operation can turn out in several ways). The empty schedule is `-`.
+//! (where an operation can turn out in several ways). `[0x2.1]x3` is: three times thread 0 twice, then thread 1. The
+//! empty schedule is `-`. The brackets are square so that a shell takes the text as it is.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,39 +25,175 @@ pub struct Schedule(pub Vec<Turn>);
 
 /// Text that is no schedule.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error(
-    "`{part}` is no step of a schedule (at character {at}): expected a thread number, then \
-     perhaps `:` and an outcome, then perhaps `x` and how often, such as `0x5` or `2:1`"
-)]
+#[error("{mistake} (at character {at})", mistake = mistake.about(part))]
 pub struct ScheduleError {
     /// What cannot be read.
     pub part: String,
     /// Where it is, from 1.
     pub at: usize,
+    /// What is wrong with it.
+    pub mistake: ScheduleMistake,
+}
+
+/// What can be wrong with a part of a schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ScheduleMistake {
+    /// It is neither a step nor a group.
+    NoStep,
+    /// With it there would be more steps than so many.
+    TooManySteps(usize),
+    /// A group has nothing in it.
+    EmptyGroup,
+    /// A group is in another one.
+    GroupInGroup,
+    /// A group has no end.
+    NotClosed,
+    /// A group ends that has not begun.
+    NotOpened,
+}
+
+impl ScheduleMistake {
+    fn about(self, part: &str) -> String {
+        match self {
+            ScheduleMistake::NoStep => format!(
+                "`{part}` is no step of a schedule: expected a thread number, then perhaps `:` and an outcome, then \
+                 perhaps `x` and how often, such as `0x5` or `2:1`; or steps in brackets and how often, such as \
+                 `[0x5.2:1]x3`"
+            ),
+            ScheduleMistake::TooManySteps(most) => {
+                format!("the count in `{part}` is too large: a schedule has at most {most} steps")
+            }
+            ScheduleMistake::EmptyGroup => format!("there is nothing in the brackets of `{part}`"),
+            ScheduleMistake::GroupInGroup => {
+                format!("`{part}` opens brackets inside of others: write the steps out")
+            }
+            ScheduleMistake::NotClosed => {
+                format!("the brackets that `{part}` opens are not closed: `]` is missing")
+            }
+            ScheduleMistake::NotOpened => {
+                format!("`{part}` closes brackets that are not open: `[` is missing")
+            }
+        }
+    }
 }
 
 /// More steps than any execution may have.
 const MOST_STEPS: usize = 1 << 28;
+
+/// Groups of more runs than this are not looked for. Loops are shorter.
+const LONGEST_GROUP: usize = 64;
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return f.write_str("-");
         }
-        for (number, run) in self.0.chunk_by(|a, b| a == b).enumerate() {
-            if number > 0 {
+        let runs: Vec<&[Turn]> = self.0.chunk_by(|a, b| a == b).collect();
+        let written = Written::new(&runs);
+        let mut groups = Groups::new(&runs);
+        let mut next = 0;
+        while next < runs.len() {
+            if next > 0 {
                 f.write_str(".")?;
             }
-            write!(f, "{}", run[0].thread.0)?;
-            if run[0].outcome > 0 {
-                write!(f, ":{}", run[0].outcome)?;
-            }
-            if run.len() > 1 {
-                write!(f, "x{}", run.len())?;
+            match groups.best_at(next, &written) {
+                Some(Group { length, times }) => {
+                    write!(f, "[{}]x{times}", written.part(next, length))?;
+                    next += length * times;
+                }
+                None => {
+                    f.write_str(written.part(next, 1))?;
+                    next += 1;
+                }
             }
         }
         Ok(())
     }
+}
+
+/// All runs as text, without groups.
+struct Written {
+    text: String,
+    /// Where each run begins, and one beyond the last would.
+    starts: Vec<usize>,
+}
+
+impl Written {
+    fn new(runs: &[&[Turn]]) -> Self {
+        let (mut text, mut starts) = (String::new(), vec![0]);
+        for run in runs {
+            text.push_str(&run[0].thread.0.to_string());
+            if run[0].outcome > 0 {
+                text.push_str(&format!(":{}", run[0].outcome));
+            }
+            if run.len() > 1 {
+                text.push_str(&format!("x{}", run.len()));
+            }
+            text.push('.');
+            starts.push(text.len());
+        }
+        Written { text, starts }
+    }
+
+    /// So many runs, the first of which has this number.
+    fn part(&self, first: usize, runs: usize) -> &str {
+        &self.text[self.starts[first]..self.starts[first + runs] - 1]
+    }
+}
+
+/// So many runs, so often.
+#[derive(Clone, Copy)]
+struct Group {
+    length: usize,
+    times: usize,
+}
+
+/// Looks for runs that come again and again, in the order of the schedule.
+struct Groups<'a> {
+    runs: &'a [&'a [Turn]],
+    /// For each length, up to where the runs are as those so many later, as far as was looked. Kept, so that a long
+    /// schedule is gone through once per length.
+    same_until: [usize; LONGEST_GROUP + 1],
+}
+
+impl<'a> Groups<'a> {
+    fn new(runs: &'a [&'a [Turn]]) -> Self {
+        Groups {
+            runs,
+            same_until: [0; LONGEST_GROUP + 1],
+        }
+    }
+
+    /// The group at a run, or a later one than the last time, that makes the text shortest, if any makes it shorter.
+    fn best_at(&mut self, first: usize, written: &Written) -> Option<Group> {
+        // Runs that are next to each other differ.
+        let groups = (2..=LONGEST_GROUP).map(|length| {
+            let until = &mut self.same_until[length];
+            *until = (*until).max(first);
+            while *until + length < self.runs.len()
+                && self.runs[*until] == self.runs[*until + length]
+            {
+                *until += 1;
+            }
+            let times = (*until - first) / length + 1;
+            Group { length, times }
+        });
+        let saved = |group: &Group| {
+            let Group { length, times } = *group;
+            let plain = written.part(first, length * times).len();
+            let grouped = written.part(first, length).len() + "[]x".len() + decimals(times);
+            plain.saturating_sub(grouped)
+        };
+        // Of two that save as much, the shorter group is the one to read.
+        let repeated = groups.filter(|group| group.times > 1);
+        let best = repeated.rev().max_by_key(saved)?;
+        (saved(&best) > 0).then_some(best)
+    }
+}
+
+fn decimals(number: usize) -> usize {
+    number.max(1).ilog10() as usize + 1
 }
 
 impl FromStr for Schedule {
@@ -83,33 +220,120 @@ impl Schedule {
         if text == "-" {
             return Ok(Schedule::default());
         }
-        let mut turns = Vec::new();
+        let mut reader = Reader {
+            most: most.min(MOST_STEPS),
+            turns: Vec::new(),
+            group: None,
+        };
+        let error = |part: &str, at, mistake| ScheduleError {
+            part: part.chars().take(40).collect(),
+            at,
+            mistake,
+        };
         let mut at = 1;
         for part in text.split('.') {
-            let (turn, count) = parse_run(part)
-                .filter(|(_, count)| turns.len() + count <= most.min(MOST_STEPS))
-                .ok_or_else(|| ScheduleError {
-                    part: part.chars().take(40).collect(),
-                    at,
-                })?;
-            turns.extend(std::iter::repeat_n(turn, count));
+            let read = reader.read(part, at);
+            read.map_err(|mistake| error(part, at, mistake))?;
             at += part.chars().count() + 1;
         }
-        Ok(Schedule(turns))
+        match reader.group {
+            Some(Opened { part, at, .. }) => Err(error(part, at, ScheduleMistake::NotClosed)),
+            None => Ok(Schedule(reader.turns)),
+        }
     }
 }
 
-fn parse_run(part: &str) -> Option<(Turn, usize)> {
+/// Reads the text of a schedule, part by part.
+struct Reader<'a> {
+    most: usize,
+    turns: Vec<Turn>,
+    /// The group that is open.
+    group: Option<Opened<'a>>,
+}
+
+/// A group that is open.
+struct Opened<'a> {
+    /// The part of the text that opens it, and where that is.
+    part: &'a str,
+    at: usize,
+    /// Its first turn.
+    first: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn read(&mut self, part: &'a str, at: usize) -> Result<(), ScheduleMistake> {
+        let mut step = part;
+        if let Some(inside) = part.strip_prefix('[') {
+            if self.group.is_some() || inside.starts_with('[') {
+                return Err(ScheduleMistake::GroupInGroup);
+            }
+            if inside.starts_with(']') {
+                return Err(ScheduleMistake::EmptyGroup);
+            }
+            let first = self.turns.len();
+            self.group = Some(Opened { part, at, first });
+            step = inside;
+        }
+        let (step, end) = match step.split_once(']') {
+            Some((step, end)) => (step, Some(end)),
+            None => (step, None),
+        };
+        if end.is_some() && self.group.is_none() {
+            return Err(ScheduleMistake::NotOpened);
+        }
+        let (turn, count) = parse_run(step, self.most)?;
+        self.allow(1, count)?;
+        self.turns.extend(std::iter::repeat_n(turn, count));
+        let (Some(end), Some(group)) = (end, self.group.take_if(|_| end.is_some())) else {
+            return Ok(());
+        };
+        let times = match end.strip_prefix('x') {
+            Some(times) => parse_count(times, self.most)?,
+            None if end.is_empty() => 1,
+            None => return Err(ScheduleMistake::NoStep),
+        };
+        let length = self.turns.len() - group.first;
+        self.allow(length, times - 1)?;
+        for _ in 1..times {
+            self.turns
+                .extend_from_within(group.first..group.first + length);
+        }
+        Ok(())
+    }
+
+    /// Refuses more turns than there may be: so many, so often.
+    fn allow(&self, turns: usize, times: usize) -> Result<(), ScheduleMistake> {
+        let left = self.most - self.turns.len();
+        let more = turns.checked_mul(times);
+        match more.is_some_and(|more| more <= left) {
+            true => Ok(()),
+            false => Err(ScheduleMistake::TooManySteps(self.most)),
+        }
+    }
+}
+
+fn parse_run(part: &str, most: usize) -> Result<(Turn, usize), ScheduleMistake> {
     let (step, count) = part.split_once('x').unwrap_or((part, "1"));
     let (thread, outcome) = step.split_once(':').unwrap_or((step, "0"));
-    let number = |digits: &str| -> Option<u32> {
-        let is_plain = digits.bytes().all(|b| b.is_ascii_digit());
-        if is_plain { digits.parse().ok() } else { None }
-    };
-    let thread = ThreadId(number(thread).filter(|&number| number < 1 << 24)?);
-    let outcome = number(outcome)?;
-    let count = number(count).filter(|&count| count > 0)?;
-    Some((Turn { thread, outcome }, count as usize))
+    let number = |digits: &str| digits.parse().ok().filter(|_| is_number(digits));
+    let thread = number(thread).filter(|&number| number < 1 << 24);
+    let thread = ThreadId(thread.ok_or(ScheduleMistake::NoStep)?);
+    let outcome = number(outcome).ok_or(ScheduleMistake::NoStep)?;
+    Ok((Turn { thread, outcome }, parse_count(count, most)?))
+}
+
+/// How often something comes: at least once. Where there are many digits, it is too often.
+fn parse_count(digits: &str, most: usize) -> Result<usize, ScheduleMistake> {
+    match digits.parse() {
+        _ if !is_number(digits) => Err(ScheduleMistake::NoStep),
+        Ok(0) => Err(ScheduleMistake::NoStep),
+        Ok(count) => Ok(count),
+        Err(_) => Err(ScheduleMistake::TooManySteps(most)),
+    }
+}
+
+fn is_number(digits: &str) -> bool {
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -130,6 +354,150 @@ mod tests {
             }
             let schedule = Schedule(turns);
             assert_eq!(schedule.to_string().parse(), Ok(schedule));
+        }
+    }
+
+    fn turn(thread: usize) -> Turn {
+        Turn {
+            thread: ThreadId(thread as u32),
+            outcome: 0,
+        }
+    }
+
+    #[test]
+    fn what_comes_again_and_again_is_written_once() {
+        let (one, two) = (turn(1), turn(2));
+        let mut livelock = vec![one, one, one, two, two, two];
+        for _ in 0..1000 {
+            livelock.extend([one, one, two, two]);
+        }
+        let text = Schedule(livelock).to_string();
+        assert_eq!(text, "1x3.2x3.[1x2.2x2]x1000");
+
+        // Where it makes nothing shorter, it is left alone; and so is a group that is too long.
+        for (text, is_same) in [("1.2.1.2", true), ("1.2.1.2.1.2", false)] {
+            let schedule: Schedule = text.parse().unwrap();
+            assert_eq!(schedule.to_string() == text, is_same, "{text}");
+        }
+        for (length, has_group) in [(LONGEST_GROUP, true), (LONGEST_GROUP + 1, false)] {
+            let once = (0..length).map(turn);
+            let schedule = Schedule(once.clone().chain(once).collect());
+            assert_eq!(schedule.to_string().contains('['), has_group, "{length}");
+            assert_eq!(schedule.to_string().parse(), Ok(schedule));
+        }
+    }
+
+    #[test]
+    fn schedules_with_periods_are_read_as_they_are_written() {
+        let mut random = Random::new(2);
+        for case in 0..2000 {
+            let mut turns = Vec::new();
+            let mut plain = 0;
+            for _ in 0..=random.below(4) {
+                let length = 1 + random.below(70) as usize;
+                let once: Vec<Turn> = (0..length)
+                    .map(|_| turn(random.below(3) as usize))
+                    .collect();
+                for _ in 0..=random.below(20) {
+                    turns.extend_from_slice(&once);
+                }
+            }
+            for run in turns.chunk_by(|a, b| a == b) {
+                plain += "1".len() + ".".len();
+                plain += if run.len() > 1 {
+                    1 + decimals(run.len())
+                } else {
+                    0
+                };
+            }
+            let schedule = Schedule(turns);
+            let text = schedule.to_string();
+            assert!(text.len() < plain, "case {case} of seed 2: {text}");
+            assert_eq!(text.parse(), Ok(schedule), "case {case} of seed 2");
+        }
+    }
+
+    #[test]
+    fn long_schedules_are_written_soon() {
+        let mut random = Random::new(3);
+        for kinds in [1, 2, 3] {
+            let turns = (0..100_000).map(|_| turn(random.below(kinds) as usize));
+            let schedule = Schedule(turns.collect());
+            let started = std::time::Instant::now();
+            assert_eq!(schedule.to_string().parse(), Ok(schedule));
+            assert!(started.elapsed().as_secs() < 5, "{kinds} threads");
+        }
+    }
+
+    #[test]
+    fn it_is_said_what_is_wrong_with_a_count_or_a_group() {
+        for (text, message) in [
+            (
+                "1x1000000000",
+                "the count in `1x1000000000` is too large: a schedule has at most 268435456 steps (at character 1)",
+            ),
+            (
+                "0.1x99999999999999999999999",
+                "the count in `1x99999999999999999999999` is too large: a schedule has at most 268435456 steps (at \
+                 character 3)",
+            ),
+            (
+                "[0x3.1]x100000000",
+                "the count in `1]x100000000` is too large: a schedule has at most 268435456 steps (at character 6)",
+            ),
+            (
+                "0.[1x2]x18446744073709551615",
+                "the count in `[1x2]x18446744073709551615` is too large: a schedule has at most 268435456 steps (at \
+                 character 3)",
+            ),
+            (
+                "0.[1.2x5",
+                "the brackets that `[1` opens are not closed: `]` is missing (at character 3)",
+            ),
+            (
+                "0.1]x2",
+                "`1]x2` closes brackets that are not open: `[` is missing (at character 3)",
+            ),
+            (
+                "[]x3",
+                "there is nothing in the brackets of `[]x3` (at character 1)",
+            ),
+            (
+                "[1.[2]x2]x3",
+                "`[2]x2]x3` opens brackets inside of others: write the steps out (at character 4)",
+            ),
+            (
+                "[[2.1]x2]x3",
+                "`[[2` opens brackets inside of others: write the steps out (at character 1)",
+            ),
+        ] {
+            let error = text.parse::<Schedule>().unwrap_err();
+            assert_eq!(error.to_string(), message, "{text}");
+        }
+        for text in [
+            "[1]x", "[1]x0", "[1]2", "[1]x2]x3", "[1..2]x2", "1[2", "x3", "[", "[1.]x2",
+        ] {
+            let error = text.parse::<Schedule>().unwrap_err();
+            assert_eq!(error.mistake, ScheduleMistake::NoStep, "{text}");
+        }
+        let whole = Schedule::parse_at_most("[0.1]x5", 10);
+        assert_eq!(whole, "0.1.0.1.0.1.0.1.0.1".parse());
+        assert!(Schedule::parse_at_most("[0.1]x5", 9).is_err());
+        assert_eq!("[0.1]".parse::<Schedule>(), "0.1".parse());
+    }
+
+    #[test]
+    fn any_text_is_refused_or_read() {
+        let mut random = Random::new(4);
+        for _ in 0..200_000 {
+            let letters = b"0129x:.[]-x.";
+            let length = random.below(16);
+            let letter = |_| char::from(letters[random.below(letters.len() as u64) as usize]);
+            let text: String = (0..length).map(letter).collect();
+            if let Ok(schedule) = Schedule::parse_at_most(&text, 1000) {
+                assert!(schedule.0.len() <= 1000, "{text}");
+                assert_eq!(schedule.to_string().parse(), Ok(schedule), "{text}");
+            }
         }
     }
 

@@ -718,8 +718,14 @@ fn limits_make_a_result_incomplete_and_say_so() {
             "random",
         ),
     ];
+    let nothing = Checker::new().max_executions(0).run(counter());
+    let text = nothing.to_string();
+    assert!(text.contains("run: 0 executions, 0 steps\n"), "{text}");
+    let is_shown = text.contains("shown:") || nothing.json().contains("\"shown\"");
+    assert!(!is_shown, "{text}");
     for (checker, reason) in cases {
         let outcome = checker.run(counter());
+        assert!(outcome.to_string().contains("\n  shown: "), "{outcome}");
         assert!(matches!(outcome, Outcome::Incomplete(_)), "{outcome}");
         assert!(outcome.executions() < 70, "{outcome}");
         assert!(outcome.to_string().contains(reason), "{reason}: {outcome}");
@@ -743,6 +749,66 @@ fn replay_runs_one_execution_and_refuses_what_does_not_fit() {
     let message = message_of(panic);
     assert!(message.contains("schedule"), "{message}");
     checks_still_work();
+}
+
+#[test]
+fn a_schedule_with_many_rounds_of_loops_is_short() {
+    let program = two(
+        || [AtomicBool::new(false), AtomicBool::new(false)],
+        |flags| {
+            while !flags[0].load(Acquire) {
+                hint::spin_loop();
+            }
+        },
+        |flags| {
+            while !flags[1].load(Acquire) {
+                hint::spin_loop();
+            }
+        },
+    );
+    let outcome = Checker::new().run(program.clone());
+    assert!(error(&outcome).contains("livelock"), "{outcome}");
+    let schedule = outcome.findings()[0].schedule().to_owned();
+    assert!(schedule.contains("]x") && schedule.len() < 40, "{schedule}");
+    let again = Checker::new().replay(&schedule, program);
+    assert!(error(&again).contains("livelock"), "{again}");
+}
+
+#[test]
+fn a_schedule_of_loops_that_go_round_says_how_to_replay_it() {
+    let gives_up = two(
+        || AtomicBool::new(false),
+        |flag| flag.store(true, Release),
+        |flag| {
+            for _ in 0..3 {
+                if flag.load(Acquire) {
+                    return;
+                }
+                hint::spin_loop();
+            }
+            panic!("gave up");
+        },
+    );
+    let outcome = Checker::new().run(gives_up.clone());
+    let text = error(&outcome);
+    assert!(
+        text.contains("gave up") && text.contains(".spin_bound(64)."),
+        "{text}"
+    );
+    let schedule = outcome.findings()[0].schedule().to_owned();
+    let again = Checker::new()
+        .spin_bound(64)
+        .replay(&schedule, gives_up.clone());
+    assert!(error(&again).contains("gave up"), "{again}");
+    let again = Checker::new().replay(&schedule, gives_up);
+    let text = error(&again);
+    assert!(text.contains("does not fit"), "{text}");
+    assert!(text.contains("with `spin_bound`"), "{text}");
+    assert!(text.contains("FENCEPOST_SPIN_BOUND"), "{text}");
+
+    // There are no loops here.
+    let misfit = Checker::new().replay("1x5", store_buffering());
+    assert!(!error(&misfit).contains("SPIN_BOUND"), "{misfit}");
 }
 
 /// The line of the hint, if there is one: `fence … after a:1 and before a:2`.

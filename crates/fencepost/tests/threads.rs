@@ -9,10 +9,37 @@ use std::time::Duration;
 
 use fencepost::rt::{ProgramError, Setup};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
-use fencepost::thread;
+use fencepost::{Checker, Outcome, thread};
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::{Random, ThreadId};
 use support::{Driver, Seen, all_fine, all_fine_with, no_spurious};
+
+#[test]
+fn threads_without_end_reach_the_step_limit() {
+    for max_steps in [0, 1, 1000] {
+        let outcome = Checker::new().max_steps(max_steps).run(|| {
+            let mut threads = Vec::new();
+            loop {
+                threads.push(thread::spawn(|| {}));
+            }
+        });
+        assert!(matches!(outcome, Outcome::ProgramError(_)), "{outcome}");
+        let steps = match max_steps {
+            1000 => "1,000".to_owned(),
+            few => few.to_string(),
+        };
+        let said = format!("error: an execution did not end within {steps} steps");
+        let text = outcome.to_string();
+        assert!(text.starts_with(&said), "{text}");
+        assert!(text.contains("main was about to do this"), "{text}");
+        assert!(text.contains("tests/threads.rs"), "{text}");
+        assert!(outcome.json().contains("\"problem\":\"step-limit\""));
+    }
+    // As many as are allowed are fine.
+    let three = || (0..3).for_each(|_| thread::spawn(|| {}).join().unwrap());
+    assert!(Checker::new().max_steps(3).run(three).is_verified());
+    assert!(Checker::new().max_steps(2).run(three).is_wrong());
+}
 
 #[test]
 fn handles_can_be_moved_whatever_threads_return() {

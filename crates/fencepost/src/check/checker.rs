@@ -79,8 +79,8 @@ pub enum Strategy {
 /// | `FENCEPOST_CHECKPOINT_EVERY` | as `FENCEPOST_MAX_TIME` | [`checkpoint_every`](Self::checkpoint_every) |
 /// | `FENCEPOST_REPLAY` | a schedule | [`replay`](Self::replay) |
 ///
-/// A value that cannot be read makes the check panic and say so, and so does any other variable that
-/// begins with `FENCEPOST_`.
+/// A value that cannot be read or is out of its range makes the check panic and say so, and so does any other variable
+/// that begins with `FENCEPOST_`. Methods take a number that is out of its range for the nearest one in it.
 #[derive(Clone, Debug)]
 #[must_use = "a checker does nothing until `run` or `check` is called"]
 pub struct Checker {
@@ -187,7 +187,7 @@ impl Checker {
         self
     }
 
-    /// The depth of the bugs that [`Strategy::Pct`] looks for, at least 1. 3 unless said otherwise.
+    /// The depth of the bugs that [`Strategy::Pct`] looks for, at least 1: 0 is taken for 1. 3 unless said otherwise.
     pub fn pct_depth(mut self, depth: u32) -> Self {
         self.pct_depth = depth.max(1);
         self
@@ -212,15 +212,16 @@ impl Checker {
         self
     }
 
-    /// The most operations in one execution; one with more is reported. 100,000 unless said
-    /// otherwise.
+    /// The most operations in one execution, and the most threads that it makes; one with more is reported.
+    /// 100,000 unless said otherwise.
     pub fn max_steps(mut self, steps: u64) -> Self {
         self.settings.max_steps = steps;
         self
     }
 
     /// How many threads of the operating system explore at once: from 1 to 1024, and fewer if there
-    /// are no more to be had. One unless said otherwise. The result is the same with any number.
+    /// are no more to be had. 0 is taken for 1, and what is more for 1024. One unless said otherwise. The result is
+    /// the same with any number.
     pub fn workers(mut self, workers: usize) -> Self {
         self.settings.workers = workers.clamp(*WORKERS.start(), *WORKERS.end());
         self

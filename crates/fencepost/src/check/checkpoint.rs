@@ -210,6 +210,7 @@ impl CheckpointFile {
             are_statics_visible: _,
             are_writers_announced: _,
             keeps_first_values: _,
+            max_steps: _,
         } = setup;
         let switch = |is_on| on_or_off(is_on).to_owned();
         [

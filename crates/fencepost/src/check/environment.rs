@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use fencepost_explore::Schedule;
+
 use super::checker::{Checker, Strategy, WORKERS};
 use super::fences;
 use crate::rt::{STACK_SIZES, Stride, Target};
@@ -233,10 +235,16 @@ fn apply_from(
         Some(())
     })?;
     let schedule = "a schedule such as `0x5.1.0`, as a report prints it";
-    read("FENCEPOST_REPLAY", schedule, &mut |text| {
-        c.replayed = Some(text.parse().ok()?);
+    let mut mistake = None;
+    let replayed = read("FENCEPOST_REPLAY", schedule, &mut |text| {
+        let parsed = text.parse::<Schedule>();
+        c.replayed = Some(parsed.map_err(|error| mistake = Some(error)).ok()?);
         c.setup.keeps_first_values = true;
         Some(())
+    });
+    replayed.map_err(|complaint| match &mistake {
+        Some(mistake) => format!("{complaint}: {mistake}"),
+        None => complaint,
     })?;
     match unknown(&known.borrow(), set) {
         Some(complaint) => Err(complaint),
@@ -364,6 +372,9 @@ mod tests {
         }
         assert!(with("FENCEPOST_WORKERS", "0").is_err());
         assert!(with("FENCEPOST_MAX_TIME", "-1s").is_err());
+        let complaint = with("FENCEPOST_REPLAY", "0.1x1000000000").unwrap_err();
+        let count = "unset it: the count in `1x1000000000` is too large";
+        assert!(complaint.contains(count), "{complaint}");
     }
 
     #[test]

@@ -121,12 +121,18 @@ impl Translator<'_> {
                     "the schedule does not fit the program: at step {step} {}; has the program been \
                      changed since the schedule was made?",
                     match thread.index() < self.showing.names().thread_count() {
+                        true if self.showing.has_waits() => format!(
+                            "{} cannot go on (if the report replays it with `spin_bound`, do so too, or set \
+                             FENCEPOST_SPIN_BOUND)",
+                            self.thread(*thread)
+                        ),
                         true => format!("{} cannot go on", self.thread(*thread)),
                         false if self.showing.stride().is_some() => {
                             format!("there is no store to commit with number {}", thread.0)
                         }
                         false => format!(
-                            "there is no thread with number {} (if it is a commit, replay with `store_buffers`)",
+                            "there is no thread with number {} (if it is a commit, replay with `store_buffers`, or set \
+                             FENCEPOST_STORE_BUFFERS=on)",
                             thread.0
                         ),
                     }
@@ -173,6 +179,15 @@ impl Translator<'_> {
             ProgramError::StackOverflow { thread, .. } => Problem::StackOverflow {
                 thread: *thread,
                 location: None,
+            },
+            ProgramError::StepLimit {
+                steps,
+                thread,
+                place,
+            } => Problem::StepLimit {
+                steps: *steps,
+                thread: *thread,
+                location: Some(position(place)),
             },
             ProgramError::BadUse { message, place } => Problem::BadUse {
                 message: message.clone(),

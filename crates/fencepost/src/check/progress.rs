@@ -78,12 +78,16 @@ fn line(progress: &Progress) -> String {
         line.push_str(&format!(", with at most {bound} preemptions"));
     }
     if let Some(estimate) = progress.estimate {
-        let left = (estimate - progress.executions as f64).max(0.0);
-        line.push_str(&format!(
-            ", about {} left ({})",
-            rounded(left),
-            time(left / rate.max(1e-9))
-        ));
+        let left = (estimate.executions - progress.executions as f64).max(0.0);
+        line.push_str(&match estimate.is_steady {
+            true => format!(
+                ", about {} left ({})",
+                rounded(left),
+                time(left / rate.max(1e-9))
+            ),
+            // What the search will learn of yet may take any time.
+            false => format!(", at least {} left, as far as is known", rounded(left)),
+        });
     }
     line
 }
@@ -112,20 +116,28 @@ fn time(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fencepost_explore::Estimate;
 
     #[test]
     fn a_line_says_how_far_it_is() {
-        let progress = Progress {
+        let progress = |is_steady| Progress {
             executions: 120_000,
             abandoned: 0,
             steps: 0,
             elapsed: Duration::from_secs(2),
-            estimate: Some(1_357_000.0),
+            estimate: Some(Estimate {
+                executions: 1_357_000.0,
+                is_steady,
+            }),
             bound: None,
         };
         assert_eq!(
-            line(&progress),
+            line(&progress(true)),
             "fencepost: 120,000 executions in 2.0 s (60,000 per second), about 1,200,000 left (21 s)"
+        );
+        assert_eq!(
+            line(&progress(false)),
+            "fencepost: 120,000 executions in 2.0 s (60,000 per second), at least 1,200,000 left, as far as is known"
         );
         assert_eq!(rounded(7.0), "7");
         assert_eq!(rounded(1e40), "1e40");

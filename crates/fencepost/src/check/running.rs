@@ -280,6 +280,10 @@ pub(super) fn runtime(
     setup: Setup,
     registry: &Arc<Registry>,
 ) -> Runtime {
+    let setup = Setup {
+        max_steps: checker.settings.max_steps,
+        ..setup
+    };
     let runtime = Runtime::new(Arc::clone(program), setup, Arc::clone(registry));
     if checker.progress != Some(false) {
         watchdog::watch(runtime.pulse(), registry);
@@ -426,7 +430,9 @@ pub(super) fn outcome(
     };
     let stride = checker.setup.store_buffers.and(registry.stride());
     let showing = Showing::new(Arc::clone(&registry), checker.setup.target, model, stride);
-    let showing = showing.with_replay(replaying(checker));
+    let showing = showing
+        .with_replay(replaying(checker))
+        .with_waits(!report.waits.is_empty());
     let showing = Arc::new(showing.with_all_fences(fences::are_told(checker)));
     let is_replay = checker.replayed.is_some();
 

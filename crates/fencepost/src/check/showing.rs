@@ -24,6 +24,8 @@ pub(super) struct Showing {
     /// Where fences are named that rule out all violations.
     all_fences: Option<&'static str>,
     replaying: String,
+    /// Whether threads were kept waiting in loops.
+    has_waits: bool,
 }
 
 /// A finding as it is shown.
@@ -58,6 +60,7 @@ impl Showing {
             names: OnceLock::new(),
             all_fences: None,
             replaying: String::new(),
+            has_waits: false,
         }
     }
 
@@ -69,6 +72,16 @@ impl Showing {
     /// The code that replays a schedule, up to `replay(…)`.
     pub(super) fn replaying(&self) -> &str {
         &self.replaying
+    }
+
+    /// The same, for executions in which threads were kept waiting in loops, or were not.
+    pub(super) fn with_waits(self, has_waits: bool) -> Self {
+        Showing { has_waits, ..self }
+    }
+
+    /// Whether threads were kept waiting in loops. With a spin bound none is.
+    pub(super) fn has_waits(&self) -> bool {
+        self.has_waits
     }
 
     /// The same, with how to come by fences that rule out all violations.

@@ -164,6 +164,18 @@ impl Current {
         }
         self.depend_on_thread();
         self.note_foreign_use();
+        let is_one_too_many = |execution: &mut Execution| {
+            let most = execution.setup.max_steps;
+            let is_reached = execution.has_made_most_threads();
+            is_reached.then_some((most, execution.thread))
+        };
+        if let Some((steps, thread)) = self.with(is_one_too_many) {
+            self.fail(ProgramError::StepLimit {
+                steps,
+                thread,
+                place: location.into(),
+            });
+        }
         self.drain(Drains::Everything, location);
         let made = self.with(|execution| {
             let made = execution.make_thread(location);

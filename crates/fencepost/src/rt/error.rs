@@ -85,6 +85,15 @@ pub enum ProgramError {
         /// How many bytes it had.
         size: usize,
     },
+    /// More threads were made than an execution may have steps.
+    StepLimit {
+        /// How many steps it may have.
+        steps: u64,
+        /// Who made them.
+        thread: ThreadId,
+        /// Where.
+        place: Place,
+    },
     /// The library was used as it cannot be.
     BadUse {
         /// What is wrong, and what to do instead.
@@ -141,6 +150,14 @@ impl fmt::Display for ProgramError {
                     size / 1024
                 )
             }
+            ProgramError::StepLimit {
+                steps,
+                thread,
+                place,
+            } => write!(
+                f,
+                "thread {thread} made more than {steps} threads, as many as there may be steps, at {place}"
+            ),
             ProgramError::BadUse { message, place } => {
                 f.write_str(message)?;
                 match place {

@@ -58,6 +58,9 @@ pub struct Setup {
     pub store_buffers: Option<Stride>,
     /// Whether to tell the registry with which values objects are made.
     pub keeps_first_values: bool,
+    /// The most steps of an execution. The explorer counts them; but threads are made without steps, and there
+    /// may be no more of them either.
+    pub max_steps: u64,
 }
 
 impl Default for Setup {
@@ -72,6 +75,7 @@ impl Default for Setup {
             leak_check: true,
             store_buffers: None,
             keeps_first_values: false,
+            max_steps: u64::MAX,
         }
     }
 }
@@ -353,6 +357,12 @@ impl Execution {
         let nth = *count;
         *count += 1;
         self.names.thread(maker, nth, location)
+    }
+
+    /// Whether as many threads were made as there may be steps.
+    pub(crate) fn has_made_most_threads(&self) -> bool {
+        // The first one was not made by the program.
+        self.present.len() as u64 > self.setup.max_steps
     }
 
     /// A thread has ended.

@@ -77,7 +77,9 @@ fn incomplete(summary: &CheckSummary, target: &Target) -> String {
     for gap in &summary.gaps {
         let _ = writeln!(text, "  left out: {}", gap_sentence(gap));
     }
-    let _ = writeln!(text, "  shown: {}", shown_sentence(summary, target));
+    if let Some(shown) = shown_sentence(summary, target) {
+        let _ = writeln!(text, "  shown: {shown}");
+    }
     text
 }
 
@@ -104,8 +106,11 @@ fn found(summary: &CheckSummary, target: &Target) -> String {
     text
 }
 
-/// What an incomplete check has shown, exactly.
-pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> String {
+/// What an incomplete check has shown, exactly; if nothing was run, that is nothing.
+pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> Option<String> {
+    if summary.executions == 0 {
+        return None;
+    }
     if summary.store_buffers {
         let executions = match summary.covered_preemptions {
             Some(bound) => format!(
@@ -114,9 +119,9 @@ pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> String 
             ),
             None => "none of the executions that were run".to_string(),
         };
-        return format!(
+        return Some(format!(
             "{executions}, on the machine with store buffers, is wrong; this says nothing of others"
-        );
+        ));
     }
     let executions = match summary.covered_preemptions {
         Some(bound) => format!(
@@ -132,9 +137,9 @@ pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> String 
         ),
         false => ("wrong", ""),
     };
-    format!(
+    Some(format!(
         "{executions} is {wrong} (SC: sequentially consistent{borderline}); this says nothing of others"
-    )
+    ))
 }
 
 /// Why executions are missing.

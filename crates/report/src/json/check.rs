@@ -321,7 +321,7 @@ pub struct SummaryObject {
     pub gaps: Vec<GapObject>,
     /// If every execution with at most so many preemptions was run: how many, or null.
     pub covered_preemptions: Option<u32>,
-    /// For an incomplete check: what it has shown, as a sentence.
+    /// For an incomplete check: what it has shown, as a sentence. Nothing if nothing was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
     /// The loops that were taken to do nothing but wait.
@@ -359,7 +359,7 @@ impl SummaryObject {
             distinct_is_lower_bound: summary.distinct_is_lower_bound,
             gaps: summary.gaps.iter().map(GapObject::new).collect(),
             covered_preemptions: summary.covered_preemptions,
-            shown: is_incomplete.then(|| shown_sentence(summary, target)),
+            shown: shown_sentence(summary, target).filter(|_| is_incomplete),
             waiting_loops: summary
                 .waiting_loops
                 .iter()
