@@ -36,6 +36,6 @@ pub use program::{
 };
 pub use replayer::Replayer;
 pub use sampled::After;
-pub use schedule::{Schedule, ScheduleError, Turn};
+pub use schedule::{Schedule, ScheduleError, ScheduleFlaw, Turn};
 pub use settings::{Settings, SpinRule, Strategy};
 pub use watch::{Watched, shows_violation};

@@ -24,15 +24,37 @@ pub struct Schedule(pub Vec<Turn>);
 
 /// Text that is no schedule.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error(
-    "`{part}` is no step of a schedule (at character {at}): expected a thread number, then \
-     perhaps `:` and an outcome, then perhaps `x` and how often, such as `0x5` or `2:1`"
-)]
+#[error("`{part}` {flaw} (at character {at}): {}", .flaw.expected())]
 pub struct ScheduleError {
     /// What cannot be read.
     pub part: String,
     /// Where it is, from 1.
     pub at: usize,
+    /// What is wrong with it.
+    pub flaw: ScheduleFlaw,
+}
+
+/// What is wrong with a part of a schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum ScheduleFlaw {
+    /// It is something else.
+    #[error("is no step of a schedule")]
+    NoStep,
+    /// The schedule is too long with it.
+    #[error("makes the schedule too long")]
+    TooLong,
+}
+
+impl ScheduleFlaw {
+    fn expected(self) -> &'static str {
+        match self {
+            ScheduleFlaw::NoStep => {
+                "expected a thread number, then perhaps `:` and an outcome, then perhaps `x` and how often, \
+                 such as `0x5` or `2:1`"
+            }
+            ScheduleFlaw::TooLong => "no execution has so many steps",
+        }
+    }
 }
 
 /// More steps than any execution may have.
@@ -86,12 +108,15 @@ impl Schedule {
         let mut turns = Vec::new();
         let mut at = 1;
         for part in text.split('.') {
-            let (turn, count) = parse_run(part)
-                .filter(|(_, count)| turns.len() + count <= most.min(MOST_STEPS))
-                .ok_or_else(|| ScheduleError {
-                    part: part.chars().take(40).collect(),
-                    at,
-                })?;
+            let error = |flaw| ScheduleError {
+                part: part.chars().take(40).collect(),
+                at,
+                flaw,
+            };
+            let (turn, count) = parse_run(part).ok_or_else(|| error(ScheduleFlaw::NoStep))?;
+            if count > most.min(MOST_STEPS) - turns.len() {
+                return Err(error(ScheduleFlaw::TooLong));
+            }
             turns.extend(std::iter::repeat_n(turn, count));
             at += part.chars().count() + 1;
         }
@@ -102,14 +127,20 @@ impl Schedule {
 fn parse_run(part: &str) -> Option<(Turn, usize)> {
     let (step, count) = part.split_once('x').unwrap_or((part, "1"));
     let (thread, outcome) = step.split_once(':').unwrap_or((step, "0"));
+    let is_plain = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     let number = |digits: &str| -> Option<u32> {
-        let is_plain = digits.bytes().all(|b| b.is_ascii_digit());
-        if is_plain { digits.parse().ok() } else { None }
+        if is_plain(digits) {
+            digits.parse().ok()
+        } else {
+            None
+        }
     };
     let thread = ThreadId(number(thread).filter(|&number| number < 1 << 24)?);
     let outcome = number(outcome)?;
-    let count = number(count).filter(|&count| count > 0)?;
-    Some((Turn { thread, outcome }, count as usize))
+    // What does not fit is too much in any case.
+    let count = is_plain(count).then(|| count.parse().unwrap_or(usize::MAX));
+    let count = count.filter(|&count| count > 0)?;
+    Some((Turn { thread, outcome }, count))
 }
 
 #[cfg(test)]
@@ -151,6 +182,19 @@ mod tests {
         }
         let error = "0x5.1.zwei.2".parse::<Schedule>().unwrap_err();
         assert_eq!((error.part.as_str(), error.at), ("zwei", 7));
+        assert_eq!(
+            error.to_string(),
+            "`zwei` is no step of a schedule (at character 7): expected a thread number, then perhaps `:` and an \
+             outcome, then perhaps `x` and how often, such as `0x5` or `2:1`"
+        );
+        for text in ["0.1x1000000000", "0.1x99999999999999999999999"] {
+            let error = text.parse::<Schedule>().unwrap_err();
+            let expected = format!(
+                "`{}` makes the schedule too long (at character 3): no execution has so many steps",
+                &text[2..]
+            );
+            assert_eq!(error.to_string(), expected);
+        }
         assert_eq!("0x2.1:3".parse::<Schedule>().unwrap().0.len(), 3);
     }
 }
