@@ -129,8 +129,12 @@ impl Naming for CheckNames<'_> {
     }
 
     fn has_values(&self, address: Address) -> bool {
+        self.has_ordering(address) || self.names.kind(address) == Some("Arc")
+    }
+
+    fn has_ordering(&self, address: Address) -> bool {
         let kind = self.names.kind(address).unwrap_or_default();
-        kind.starts_with("Atomic") || kind == "Arc"
+        kind.starts_with("Atomic")
     }
 
     fn first_value(&self, address: Address) -> Option<u64> {
