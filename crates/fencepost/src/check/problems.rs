@@ -6,6 +6,7 @@ use fencepost_monitor::explain_interleaving;
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{Buffers, CheckFinding, Gap, Problem, RaceAccess, Wait};
 
+use super::checker::Checker;
 use super::showing::Showing;
 use crate::rt::names::{PARK_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name};
 use crate::rt::{Place, ProgramError, Race};
@@ -264,14 +265,18 @@ impl Translator<'_> {
 }
 
 /// Why some executions were not run.
-pub(super) fn gap(limit: Limit, seed: u64, is_replay: bool) -> Gap {
+pub(super) fn gap(limit: Limit, checker: &Checker, is_replay: bool) -> Gap {
     match limit {
         Limit::Preemptions(bound) => Gap::PreemptionBound(bound),
         Limit::Spins(rounds) => Gap::SpinBound(rounds),
-        Limit::Executions(most) => Gap::ExecutionBudget(most),
-        Limit::Time(most) => Gap::TimeBudget(most),
+        Limit::Executions(in_all) => match checker.settings.max_executions {
+            Some(most) if most < in_all => Gap::FurtherExecutions(most),
+            _ => Gap::ExecutionBudget(in_all),
+        },
+        // A part of the check may have had what another left.
+        Limit::Time(most) => Gap::TimeBudget(checker.settings.max_time.unwrap_or(most)),
         Limit::Sample if is_replay => Gap::Replay,
-        Limit::Sample => Gap::Random { seed },
+        Limit::Sample => Gap::Random { seed: checker.seed },
         Limit::Found => Gap::StoppedAtProblem,
         Limit::Stopped => Gap::Interrupted,
     }
