@@ -766,7 +766,7 @@ fn each_refusal_says_why() {
     );
     assert_eq!(
         forged("executions 2", "executions many"),
-        "it is damaged: line 11: expected a count"
+        "it is damaged: line 12: expected a count"
     );
     let changed = go_on(&families::counter(2, 1), &all(), Some(text), AT_THE_END).0;
     assert_eq!(
