@@ -66,8 +66,10 @@ pub(crate) struct Stubborn {
     since_hint: usize,
 }
 
-/// One step, or one round, of so many on average may be followed by another thread's.
-const STEPS_PER_CHANGE: u64 = 64;
+/// One step of so many on average may be followed by another thread's …
+const STEPS_PER_CHANGE: u64 = 8;
+/// … and one round.
+const ROUNDS_PER_CHANGE: u64 = 64;
 
 /// Of so many executions, one leaves no thread that goes round.
 const EXECUTIONS_PER_ENDLESS: u64 = 4;
@@ -88,10 +90,11 @@ impl Stubborn {
 
     /// Whether the thread that went last, and can go on, does.
     fn stays(&mut self, again: &Ready) -> bool {
+        let mut goes_on = |per_change| self.walk.random.below(per_change) > 0;
         match self.round {
-            Some(_) if again.hints && self.is_endless => true,
-            Some(round) if !again.hints && self.since_hint <= round => true,
-            _ => self.walk.random.below(STEPS_PER_CHANGE) > 0,
+            _ if again.hints => self.is_endless || goes_on(ROUNDS_PER_CHANGE),
+            Some(round) if self.since_hint <= round => true,
+            _ => goes_on(STEPS_PER_CHANGE),
         }
     }
 }

@@ -13,7 +13,7 @@ use fencepost_explore::{
     Checkpoint, CheckpointError, Keeping, Limit, Report, Saver, Settings, SpinRule, Strategy,
     Watched, explore_keeping,
 };
-use fencepost_memory::Random;
+use fencepost_memory::{LockedDrains, Random};
 use model::class::{Log, Recording};
 use model::exploring::{MACHINES, all_of, assert_replays, explored, kind, seeds};
 use model::families;
@@ -692,7 +692,14 @@ fn other_settings_are_named() {
             },
         ),
         (
-            "spin",
+            "target",
+            Settings {
+                watched: Watched::Pso(LockedDrains::OwnAddress),
+                ..all()
+            },
+        ),
+        (
+            "spin_bound",
             Settings {
                 spin: SpinRule::Bound(3),
                 ..all()
@@ -759,7 +766,7 @@ fn each_refusal_says_why() {
     );
     assert_eq!(
         forged("executions 2", "executions many"),
-        "it is damaged: line 11: expected a count"
+        "it is damaged: line 12: expected a count"
     );
     let changed = go_on(&families::counter(2, 1), &all(), Some(text), AT_THE_END).0;
     assert_eq!(

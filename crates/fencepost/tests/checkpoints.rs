@@ -484,9 +484,25 @@ fn what_does_not_fit_is_refused() {
         complaint(&checker.clone().target(Target::Pso), counter),
         refusal(
             &file,
-            "it was made with another setting: monitor was Tso, and is Pso(OwnAddress)"
+            "it was made with another setting: target was x86, and is pso"
         )
     );
+    assert_eq!(
+        complaint(
+            &checker.clone().strategy(Strategy::Random).executions(2000),
+            counter
+        ),
+        refusal(
+            &file,
+            "it was made with another setting: strategy was exhaustive, and is random (seed 0, executions 2000)"
+        )
+    );
+    let again = run(&checker.clone().max_executions(4), counter).to_string();
+    assert!(
+        again.contains("what comes after 4 more executions (the budget)"),
+        "{again}"
+    );
+    std::fs::write(&file, &text).unwrap();
     assert_eq!(
         complaint(&checker.clone().stack_size(1 << 20), counter),
         refusal(

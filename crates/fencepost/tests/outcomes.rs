@@ -9,7 +9,7 @@ use std::time::Duration;
 use fencepost::cell::UnsafeCell;
 use fencepost::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, fence};
-use fencepost::sync::{Arc, Mutex};
+use fencepost::sync::{Arc, Barrier, Condvar, Mutex, RwLock};
 use fencepost::{Checker, Fences, Outcome, Strategy, Target, hint, thread};
 
 /// Two threads, each run with the shared state.
@@ -792,12 +792,12 @@ fn a_schedule_of_loops_that_go_round_says_how_to_replay_it() {
     let outcome = Checker::new().run(gives_up.clone());
     let text = error(&outcome);
     assert!(
-        text.contains("gave up") && text.contains(".spin_bound(64)."),
+        text.contains("gave up") && text.contains(".spin_bound(1000)."),
         "{text}"
     );
     let schedule = outcome.findings()[0].schedule().to_owned();
     let again = Checker::new()
-        .spin_bound(64)
+        .spin_bound(1000)
         .replay(&schedule, gives_up.clone());
     assert!(error(&again).contains("gave up"), "{again}");
     let again = Checker::new().replay(&schedule, gives_up);
@@ -809,6 +809,168 @@ fn a_schedule_of_loops_that_go_round_says_how_to_replay_it() {
     // There are no loops here.
     let misfit = Checker::new().replay("1x5", store_buffering());
     assert!(!error(&misfit).contains("SPIN_BOUND"), "{misfit}");
+}
+
+/// Only the bound that was asked for is called the bound.
+#[test]
+fn a_finding_within_a_smaller_bound_leaves_no_bound_out() {
+    let outcome = Checker::new().preemption_bound(2).run(|| {
+        let turns = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let other = Arc::clone(&turns);
+        let thread = thread::spawn(move || other[0].fetch_add(1, Relaxed));
+        turns[1].fetch_add(1, Relaxed);
+        thread.join().unwrap();
+        panic!("always");
+    });
+    let text = error(&outcome);
+    assert!(!text.contains("(the bound)"), "{text}");
+    assert!(
+        text.contains("what comes after the first problem"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_waited_for_is_named() {
+    let outcome = Checker::new().run(|| {
+        let barrier = Arc::new(Barrier::new(2));
+        barrier.wait();
+    });
+    assert_says(
+        &outcome,
+        "main waits for more threads to come to `barrier` (1 has come)",
+    );
+    let outcome = Checker::new().run(|| {
+        let (mutex, ready) = (Mutex::new(false), Condvar::new());
+        let mut guard = mutex.lock().unwrap();
+        while !*guard {
+            guard = ready.wait(guard).unwrap();
+        }
+    });
+    assert_says(&outcome, "main waits for a notification of `ready`");
+}
+
+/// Its last step: there is no telling where it was.
+#[test]
+fn a_stack_overflow_has_the_last_step_of_its_thread() {
+    #[allow(unconditional_recursion)] // It is meant to.
+    fn deep(depth: u64) -> u64 {
+        let array = std::hint::black_box([depth; 64]);
+        deep(depth + 1) + std::hint::black_box(array)[3]
+    }
+    let outcome = Checker::new().run(|| {
+        let value = Arc::new(AtomicUsize::new(0));
+        let thread = thread::spawn({
+            let value = Arc::clone(&value);
+            move || {
+                value.fetch_add(1, Relaxed);
+                deep(0)
+            }
+        });
+        let _ = thread.join();
+    });
+    assert_says(&outcome, "T1 was last seen here");
+    let text = outcome.to_string();
+    assert!(text.contains("value.fetch_add(1, Relaxed);\n"), "{text}");
+}
+
+/// Whoever takes a lock has no ordering to change.
+#[test]
+fn a_hint_gives_no_ordering_to_a_lock() {
+    let text = |outcome: &Outcome| {
+        assert!(
+            matches!(outcome, Outcome::NotStoreBufferSafe(_)),
+            "{outcome}"
+        );
+        outcome.to_string()
+    };
+    let checker = Checker::new().target(Target::Pso);
+    let state = || (AtomicUsize::new(0), Mutex::new(()), AtomicBool::new(false));
+    let locked = two(
+        state,
+        |(data, lock, _)| {
+            data.store(1, Relaxed);
+            std::mem::forget(lock.try_lock());
+        },
+        |(data, lock, _)| {
+            if lock.try_lock().is_err() {
+                data.load(Relaxed);
+            }
+        },
+    );
+    let locked = text(&checker.run(locked));
+    assert!(!locked.contains("so does"), "{locked}");
+    let stored = two(
+        state,
+        |(data, _, is_ready)| {
+            data.store(1, Relaxed);
+            is_ready.store(true, Relaxed);
+        },
+        |(data, _, is_ready)| {
+            if is_ready.load(Relaxed) {
+                data.load(Relaxed);
+            }
+        },
+    );
+    let stored = text(&checker.run(stored));
+    assert!(stored.contains("so does `Ordering::Release`"), "{stored}");
+}
+
+/// What is done at the end of a lock is not shown as what was called at its beginning.
+#[test]
+fn releases_are_called_unlock() {
+    let outcome = Checker::new().target(Target::Pso).run(two(
+        || {
+            let lock = RwLock::new(0);
+            let second = RwLock::new(());
+            (lock, second, AtomicUsize::new(0).named("count"))
+        },
+        |(lock, second, count)| {
+            drop(lock.read());
+            drop(second.write());
+            count.fetch_add(1, Relaxed);
+        },
+        |(lock, _, count)| {
+            // The other may read and release meanwhile.
+            let guard = lock.read();
+            assert_eq!(count.load(Relaxed), 0);
+            drop(guard);
+        },
+    ));
+    let text = error(&outcome);
+    let times = |what: &str| text.matches(what).count();
+    assert_eq!(
+        (times(" read lock"), times(" unlock lock")),
+        (2, 1),
+        "{text}"
+    );
+    assert_eq!(
+        (times(" write second"), times(" unlock second")),
+        (1, 1),
+        "{text}"
+    );
+    assert_eq!(times("store barrier (in unlock)"), 2, "{text}");
+}
+
+/// Each thread's part of a count is called after the thread.
+#[test]
+fn references_are_called_after_their_threads() {
+    let outcome = Checker::new().run(|| {
+        let p = Arc::new(0);
+        let other = Arc::clone(&p);
+        let thread = thread::spawn(move || drop(other));
+        let count = Arc::strong_count(&p);
+        thread.join().unwrap();
+        assert_eq!(count, 2);
+    });
+    let text = error(&outcome);
+    let own = "strong_count T1's reference to p";
+    assert!(text.contains(own), "{text}");
+    assert!(
+        text.contains("strong_count later references to p"),
+        "{text}"
+    );
+    assert!(!text.contains('#'), "{text}");
 }
 
 /// The line of the hint, if there is one: `fence … after a:1 and before a:2`.

@@ -31,6 +31,11 @@ pub trait Naming {
         true
     }
 
+    /// Whether the program says with which `Ordering` a variable is accessed: not of a lock.
+    fn has_ordering(&self, _address: Address) -> bool {
+        true
+    }
+
     /// The value of a variable before the first write to it, where the front end knows it.
     fn first_value(&self, _address: Address) -> Option<u64> {
         None

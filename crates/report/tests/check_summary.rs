@@ -64,6 +64,7 @@ fn incomplete() {
     let stopped = CheckSummary {
         gaps: vec![
             Gap::ExecutionBudget(1183),
+            Gap::FurtherExecutions(500),
             Gap::TimeBudget(Duration::from_millis(1500)),
             Gap::MemoryBudget(4 << 30),
             Gap::SpinBound(1),

@@ -241,6 +241,37 @@ fn a_barrier_that_is_there_is_not_asked_for() {
     );
 }
 
+/// Nobody can give a lock an ordering, and two stores in one line are two.
+#[test]
+fn orderings_are_asked_for_where_they_can_be_written() {
+    let source = "X.store(1, Relaxed);\nlock.read();\nX.store(2, Relaxed);\n";
+    for (name, can_be_written) in [("lock", false), ("flag", true)] {
+        let (first, second) = (format!("T1 il {name} 1"), format!("T2 il {name} 2"));
+        let program = Program::new("src/two.rs", source).run(&[
+            ("T1 st X 1", "X.|store(1"),
+            (&first, "lock.|read"),
+            (&second, "lock.|read"),
+            ("T2 st X 2", "X.|store(2"),
+        ]);
+        let model = MemoryModel::PSO_OWN_ADDRESS;
+        let text = plain(&program.reporter(model).finding(&program.violation(model)));
+        assert!(text.contains("rules this cycle out"), "{text}");
+        assert_eq!(text.contains("so does"), can_be_written, "{text}");
+    }
+
+    let source = "a(|| (X.store(1, Relaxed), Y.load(Relaxed)), || (Y.store(1, Relaxed), X.load(Relaxed)));\n";
+    let program = Program::new("src/line.rs", source).run(&[
+        ("T1 st X 1", "X.|store"),
+        ("T1 ld Y 0", "Y.|load"),
+        ("T2 st Y 1", "Y.|store"),
+        ("T2 ld X 1", "X.|load"),
+    ]);
+    let finding = program.violation(MemoryModel::TSO);
+    let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
+    let hint = "so does `Ordering::SeqCst` for the stores in line 1\n";
+    assert!(text.contains(hint), "{text}");
+}
+
 #[test]
 fn message_passing_under_pso() {
     let program = message_passing();

@@ -19,14 +19,15 @@ mod text;
 
 use std::time::Duration;
 
-use fencepost_memory::{Address, LocationId, ThreadId};
+use fencepost_memory::{Address, LocationId, LockedDrains, ThreadId};
 use thiserror::Error;
 
 use crate::fingerprint::Fingerprint;
 use crate::partners::Leader;
 use crate::schedule::Schedule;
-use crate::settings::{LIVELOCK_AFTER, Settings, Strategy};
+use crate::settings::{LIVELOCK_AFTER, Settings, SpinRule, Strategy};
 use crate::wakeup::{PlannedStep, Sleeper};
+use crate::watch::Watched;
 
 pub(crate) use resuming::{Resumed, changed, first_execution, resume};
 pub(crate) use saving::Keeper;
@@ -187,12 +188,17 @@ fn settings_of(settings: &Settings) -> Vec<(&'static str, String)> {
         memory: _,
         shares_always: _,
     } = settings;
-    let goes_on = if *goes_on { "on" } else { "off" };
+    let switch = |is_on| if is_on { "on" } else { "off" }.to_owned();
+    let spin_bound = match spin {
+        SpinRule::UntilChange => "none".to_owned(),
+        SpinRule::Bound(rounds) => rounds.to_string(),
+    };
     let mut listed = vec![
-        ("strategy", format!("{strategy:?}")),
-        ("monitor", format!("{watched:?}")),
-        ("go_on", goes_on.to_owned()),
-        ("spin", format!("{spin:?}")),
+        ("strategy", strategy_text(strategy)),
+        ("monitor", switch(*watched != Watched::Nothing)),
+        ("target", target_text(*watched)),
+        ("go_on", switch(*goes_on)),
+        ("spin_bound", spin_bound),
         ("max_steps", max_steps.to_string()),
         ("kept_findings", kept_findings.to_string()),
     ];
@@ -200,6 +206,34 @@ fn settings_of(settings: &Settings) -> Vec<(&'static str, String)> {
         listed.push(("livelock_after", livelock_after.to_string()));
     }
     listed
+}
+
+/// A strategy as the settings say it that choose it.
+fn strategy_text(strategy: &Strategy) -> String {
+    match strategy {
+        Strategy::Exhaustive => "exhaustive".to_owned(),
+        Strategy::Random { seed, executions } => {
+            format!("random (seed {seed}, executions {executions})")
+        }
+        Strategy::Pct {
+            seed,
+            executions,
+            depth,
+        } => format!("pct (seed {seed}, executions {executions}, pct_depth {depth})"),
+        // They have no checkpoints.
+        other => format!("{other:?}"),
+    }
+}
+
+fn target_text(watched: Watched) -> String {
+    match watched {
+        Watched::Nothing => "any".to_owned(),
+        Watched::Tso => "x86".to_owned(),
+        Watched::Pso(LockedDrains::OwnAddress) => "pso".to_owned(),
+        Watched::Pso(LockedDrains::Everything) => {
+            "pso (locked operations drain everything)".to_owned()
+        }
+    }
 }
 
 /// Whether there are checkpoints with these settings.

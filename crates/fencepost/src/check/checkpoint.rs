@@ -17,7 +17,7 @@ use fencepost_report::text::grouped;
 
 use super::checker::{Checker, Strategy};
 use crate::rt::names::RegistryError;
-use crate::rt::{Registry, Setup, Stride};
+use crate::rt::{Registry, Setup, Stride, Target};
 
 /// What tells a check from others.
 #[derive(Clone, Copy)]
@@ -213,8 +213,12 @@ impl CheckpointFile {
             max_steps: _,
         } = setup;
         let switch = |is_on| on_or_off(is_on).to_owned();
+        let target_name = match target {
+            Target::X86 => "x86",
+            Target::Pso => "pso",
+        };
         [
-            ("target", format!("{target:?}")),
+            ("target", target_name.to_owned()),
             ("stack_size", stack_size.to_string()),
             ("spurious_wakeups", switch(spurious_wakeups)),
             ("leak_check", switch(leak_check)),

@@ -52,7 +52,9 @@ fn unknown(known: &[&str], set: impl Iterator<Item = String>) -> Option<String> 
     let variable = unknown.first()?;
     let distance = |known: &&&str| edit_distance(&known[PREFIX.len()..], &variable[PREFIX.len()..]);
     let nearest = known.iter().min_by_key(distance)?;
-    Some(match distance(&nearest) <= MOST_EDITS {
+    // Where no letter is right, there is nothing that it could have been meant for.
+    let has_something = distance(&nearest) < variable.len() - PREFIX.len();
+    Some(match has_something && distance(&nearest) <= MOST_EDITS {
         true => format!(
             "the environment variable {variable} is not known; did you mean {nearest}? Rename it or unset it"
         ),
@@ -430,12 +432,13 @@ mod tests {
         );
         let complaint = with("FENCEPOST_MAXTIME", "2s").unwrap_err();
         assert!(complaint.contains("FENCEPOST_MAX_TIME?"), "{complaint}");
-        let complaint = with("FENCEPOST_COFFEE_MACHINE", "on").unwrap_err();
-        assert!(complaint.contains("FENCEPOST_COFFEE_MACHINE is not known"));
-        assert!(
-            complaint.contains("choose from FENCEPOST_TARGET, "),
-            "{complaint}"
-        );
+        for strange in ["FENCEPOST_COFFEE_MACHINE", "FENCEPOST_", "FENCEPOST_X"] {
+            let complaint = with(strange, "on").unwrap_err();
+            let beginning = format!(
+                "the environment variable {strange} is not known; unset it, or choose from FENCEPOST_TARGET, "
+            );
+            assert!(complaint.starts_with(&beginning), "{complaint}");
+        }
         for fine in [
             "FENCEPOST_BLESS",
             "FENCEPOST_TEST_ANYTHING",

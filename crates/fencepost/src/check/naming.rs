@@ -10,7 +10,11 @@ use fencepost_report::{Naming, SourcePosition, Sources};
 use rustc_hash::FxHashMap;
 
 use crate::rt::Names;
-use crate::rt::names::SourceLocation;
+use crate::rt::names::{BARRIER_OPENING, OPENING_OF, SourceLocation};
+use crate::sync::is_release;
+
+/// What takes a lock.
+const TAKERS: [&str; 6] = ["lock", "try_lock", "read", "try_read", "write", "try_write"];
 
 impl From<SourceLocation> for SourcePosition {
     fn from(location: SourceLocation) -> Self {
@@ -72,6 +76,13 @@ impl<'a> CheckNames<'a> {
             {
                 format!("{path} returns for no reason")
             }
+            // A lock that is taken has no such barrier: this is the end of what the call begins.
+            Some(_)
+                if access.operation == Operation::StoreBarrier
+                    && function.is_some_and(|function| TAKERS.contains(&function)) =>
+            {
+                format!("{verb} (in unlock)")
+            }
             Some(path) if !path.contains("fence") => format!("{verb} (in {path})"),
             _ => verb.to_owned(),
         }
@@ -129,8 +140,12 @@ impl Naming for CheckNames<'_> {
     }
 
     fn has_values(&self, address: Address) -> bool {
+        self.has_ordering(address) || self.names.kind(address) == Some("Arc")
+    }
+
+    fn has_ordering(&self, address: Address) -> bool {
         let kind = self.names.kind(address).unwrap_or_default();
-        kind.starts_with("Atomic") || kind == "Arc"
+        kind.starts_with("Atomic")
     }
 
     fn first_value(&self, address: Address) -> Option<u64> {
@@ -146,20 +161,40 @@ impl Naming for CheckNames<'_> {
         if let Some(action) = self.of_thread(access, kind, name) {
             return action;
         }
+        let plain = || action_verb(access.operation.kind()).to_owned();
+        let called = || self.called(access).unwrap_or_else(plain);
         let verb = match (kind, access.operation, access.value) {
             ("Mutex", Operation::Interlocked(_), Some(0)) => "unlock".to_owned(),
             ("Mutex", Operation::Interlocked(_), _) => "lock".to_owned(),
             ("Mutex", ..) => "fail to lock".to_owned(),
+            ("RwLock", Operation::Interlocked(_), Some(value)) if is_release(value) => {
+                "unlock".to_owned()
+            }
+            (BARRIER_OPENING, Operation::Interlocked(_), _) => "open".to_owned(),
+            (BARRIER_OPENING, ..) => "leave".to_owned(),
             (kind, Operation::Interlocked(_), Some(0)) if kind.ends_with("reference to an Arc") => {
                 "drop".to_owned()
             }
-            _ if self.has_values(address) => action_verb(access.operation.kind()).to_owned(),
-            _ => self
-                .called(access)
-                .unwrap_or_else(|| action_verb(access.operation.kind()).to_owned()),
+            (kind, ..) if kind.ends_with("reference to an Arc") => {
+                // The name says of what type.
+                let path = called();
+                path.rsplit(':').next().unwrap_or(&path).to_owned()
+            }
+            _ if self.has_values(address) => plain(),
+            _ => called(),
+        };
+        let name = match kind {
+            BARRIER_OPENING => opened(name),
+            _ => name,
         };
         format!("{verb} {name}")
     }
+}
+
+/// The barrier of an opening, by their names.
+pub(super) fn opened(opening: &str) -> &str {
+    let barrier = opening.strip_prefix(OPENING_OF);
+    barrier.map_or(opening, str::trim_start)
 }
 
 /// Texts of source files that need not be read.

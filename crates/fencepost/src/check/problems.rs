@@ -6,12 +6,20 @@ use fencepost_monitor::explain_interleaving;
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{Buffers, CheckFinding, Gap, Problem, RaceAccess, Wait};
 
+use super::checker::Checker;
+use super::naming::opened;
 use super::showing::Showing;
-use crate::rt::names::{PARK_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name};
+use crate::rt::names::{BARRIER_OPENING, PARK_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name};
 use crate::rt::{Place, ProgramError, Race};
 
 fn position(place: &Place) -> SourcePosition {
     SourcePosition::new(place.file.clone(), place.line, place.column)
+}
+
+/// What a thread has done, the last first.
+fn by(thread: ThreadId, accesses: &[Access]) -> impl Iterator<Item = &Access> {
+    let accesses = accesses.iter().rev();
+    accesses.filter(move |access| access.thread == thread)
 }
 
 /// Makes reportable what was found.
@@ -26,7 +34,7 @@ impl Translator<'_> {
                 violation: **violation,
                 explained: explain_interleaving(violation, &found.interleaving),
             },
-            FoundProblem::Fault(fault) => self.fault(fault),
+            FoundProblem::Fault(fault) => self.fault(fault, &found.interleaving),
         };
         // What is not a fault of one execution does not come again with its schedule.
         let is_replayable = !matches!(
@@ -86,14 +94,14 @@ impl Translator<'_> {
             .map(SourcePosition::from)
     }
 
-    fn fault(&self, fault: &Fault<ProgramError>) -> Problem {
+    fn fault(&self, fault: &Fault<ProgramError>, before: &[Access]) -> Problem {
         match fault {
-            Fault::Program(error) => self.error(error),
+            Fault::Program(error) => self.error(error, before),
             Fault::Deadlock(waiting) => Problem::Deadlock {
-                waits: self.waits(waiting),
+                waits: self.waits(waiting, before),
             },
             Fault::Livelock(waiting) => Problem::Livelock {
-                waits: self.waits(waiting),
+                waits: self.waits(waiting, before),
             },
             Fault::StepLimit { steps, last } => Problem::StepLimit {
                 steps: *steps,
@@ -146,7 +154,7 @@ impl Translator<'_> {
         }
     }
 
-    fn error(&self, error: &ProgramError) -> Problem {
+    fn error(&self, error: &ProgramError, before: &[Access]) -> Problem {
         match error {
             ProgramError::Panic {
                 thread,
@@ -178,7 +186,9 @@ impl Translator<'_> {
             },
             ProgramError::StackOverflow { thread, .. } => Problem::StackOverflow {
                 thread: *thread,
-                location: None,
+                location: by(*thread, before)
+                    .next()
+                    .and_then(|last| self.at(last.location)),
             },
             ProgramError::StepLimit {
                 steps,
@@ -233,10 +243,10 @@ impl Translator<'_> {
         derive_name(&line, place.column)
     }
 
-    fn waits(&self, waiting: &[Waiting]) -> Vec<Wait> {
+    fn waits(&self, waiting: &[Waiting], before: &[Access]) -> Vec<Wait> {
         let wait = |waiting: &Waiting| Wait {
             thread: waiting.thread,
-            what: self.awaited(waiting.intent),
+            what: self.awaited(waiting, before),
             spins: waiting.intent == Intent::Hint,
             location: self.at(waiting.location),
         };
@@ -244,11 +254,17 @@ impl Translator<'_> {
     }
 
     /// To follow "waits for".
-    fn awaited(&self, intent: Intent) -> String {
-        match intent {
+    fn awaited(&self, waiting: &Waiting, before: &[Access]) -> String {
+        match waiting.intent {
             Intent::Access { object, .. } => match self.showing.names().kind(object) {
                 Some(PARK_TOKEN) => "an `unpark`".to_owned(),
-                Some(WAIT_TOKEN) => "somebody to wake it".to_owned(),
+                Some(WAIT_TOKEN) => match self.condvar(waiting.thread, before) {
+                    Some(condvar) => format!("a notification of `{condvar}`"),
+                    None => "somebody to wake it".to_owned(),
+                },
+                Some(BARRIER_OPENING) => {
+                    self.at_barrier(opened(self.showing.names().object(object)), before)
+                }
                 Some(WAITING_WRITERS) => format!(
                     "the {}, which may hold up readers",
                     self.showing.names().object(object)
@@ -260,6 +276,30 @@ impl Translator<'_> {
             Intent::Hint => String::new(),
             Intent::Local => "its turn".to_owned(),
         }
+    }
+
+    /// Who is missing at a barrier: its state is how many have come.
+    fn at_barrier(&self, barrier: &str, before: &[Access]) -> String {
+        let names = self.showing.names();
+        let is_arrival = |access: &&Access| {
+            let object = access.operation.address();
+            object.is_some_and(|o| names.kind(o) == Some("Barrier") && names.object(o) == barrier)
+        };
+        let last = before.iter().rfind(is_arrival);
+        let come = match last.and_then(|arrival| arrival.value) {
+            Some(1) => " (1 has come)".to_owned(),
+            Some(count) => format!(" ({count} have come)"),
+            None => String::new(),
+        };
+        format!("more threads to come to `{barrier}`{come}")
+    }
+
+    /// The condition variable on which a thread waits: before it waits, it only releases a mutex.
+    fn condvar(&self, thread: ThreadId, before: &[Access]) -> Option<&str> {
+        let names = self.showing.names();
+        let mut objects = by(thread, before).filter_map(|access| access.operation.address());
+        let last = objects.find(|&object| names.kind(object) != Some("Mutex"))?;
+        (names.kind(last) == Some("Condvar")).then(|| names.object(last))
     }
 
     fn thread(&self, thread: ThreadId) -> &str {
@@ -279,14 +319,18 @@ impl Translator<'_> {
 }
 
 /// Why some executions were not run.
-pub(super) fn gap(limit: Limit, seed: u64, is_replay: bool) -> Gap {
+pub(super) fn gap(limit: Limit, checker: &Checker, is_replay: bool) -> Gap {
     match limit {
         Limit::Preemptions(bound) => Gap::PreemptionBound(bound),
         Limit::Spins(rounds) => Gap::SpinBound(rounds),
-        Limit::Executions(most) => Gap::ExecutionBudget(most),
-        Limit::Time(most) => Gap::TimeBudget(most),
+        Limit::Executions(in_all) => match checker.settings.max_executions {
+            Some(most) if most < in_all => Gap::FurtherExecutions(most),
+            _ => Gap::ExecutionBudget(in_all),
+        },
+        // A part of the check may have had what another left.
+        Limit::Time(most) => Gap::TimeBudget(checker.settings.max_time.unwrap_or(most)),
         Limit::Sample if is_replay => Gap::Replay,
-        Limit::Sample => Gap::Random { seed },
+        Limit::Sample => Gap::Random { seed: checker.seed },
         Limit::Found => Gap::StoppedAtProblem,
         Limit::Stopped => Gap::Interrupted,
     }

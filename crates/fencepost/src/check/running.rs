@@ -455,10 +455,13 @@ pub(super) fn outcome(
             shown: OnceLock::new(),
         });
     }
+    // Where the search was when something else ended it, which is told too.
+    let is_smaller_bound = |limit: &Limit| matches!(limit, Limit::Preemptions(bound) if *bound < checker.preemption_bound);
     let mut gaps: Vec<Gap> = report
         .limits
         .iter()
-        .map(|&limit| gap(limit, checker.seed, is_replay))
+        .filter(|limit| !is_smaller_bound(limit))
+        .map(|&limit| gap(limit, checker, is_replay))
         .collect();
     if let Some(limit) = is_memory_limit {
         gaps.retain(|gap| *gap != Gap::StoppedAtProblem);

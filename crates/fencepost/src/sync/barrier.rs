@@ -10,6 +10,7 @@ use std::panic::Location;
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::Operation;
 
+use crate::rt::names::{BARRIER_OPENING, OPENING_OF};
 use crate::rt::{Current, Events, Object, Outcomes};
 
 /// Threads wait here for each other, as at a [`std::sync::Barrier`].
@@ -48,7 +49,7 @@ impl Barrier {
         let location = Location::caller();
         Barrier {
             arrived: Object::new("Barrier", 0, location),
-            opened: Object::new("Barrier opening", 0, location),
+            opened: Object::new(BARRIER_OPENING, 0, location),
             threads: n.max(1) as u64,
             inner: std::sync::Barrier::new(n),
         }
@@ -58,7 +59,7 @@ impl Barrier {
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         self.arrived.set_name(name);
-        self.opened.set_name(&format!("opening of {name}"));
+        self.opened.set_name(&format!("{OPENING_OF} {name}"));
         self
     }
 

@@ -31,6 +31,7 @@ pub use mutex::{Mutex, MutexGuard};
 pub use once::{Once, OnceState};
 pub(crate) use once::{Progress, Turn};
 pub use once_lock::OnceLock;
+pub(crate) use rwlock::is_release;
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 

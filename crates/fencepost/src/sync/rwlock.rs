@@ -32,6 +32,14 @@ use crate::rt::{Current, Object, Outcomes, Step};
 const FREE: u64 = 0;
 /// A writer holds the lock.
 const WRITTEN: u64 = u64::MAX;
+/// In what the monitor is told, a reader has released the lock, and others hold it still. Reports could not tell it
+/// from the taking otherwise. It is neither [`FREE`] nor [`WRITTEN`], which is all that a [`Glance`] asks.
+const RELEASED: u64 = 1 << 63;
+
+/// Whether a write of this value, as the monitor is told, has released the lock.
+pub(crate) fn is_release(value: u64) -> bool {
+    value == FREE || value != WRITTEN && value & RELEASED != 0
+}
 
 /// A lock that many readers or one writer can hold, as [`std::sync::RwLock`].
 ///
@@ -478,7 +486,13 @@ fn release<R>(
         if state != FREE && before == WRITTEN {
             step.begin_reading(object);
         }
-        step.emit(step.target().unlock(object), state);
+        let told = match state {
+            FREE => FREE,
+            // A downgrade is none.
+            readers if before == WRITTEN => readers,
+            readers => readers | RELEASED,
+        };
+        step.emit(step.target().unlock(object), told);
         result
     })
 }

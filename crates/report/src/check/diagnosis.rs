@@ -144,7 +144,8 @@ pub(super) fn diagnosis(
                 marks: one_mark(location, format!("{name} was about to do this")),
                 help: Some(
                     "a loop without end? If it waits for another thread, each round has to call `spin_loop` or \
-                     `yield_now`, and to change nothing; if it ends, allow more steps (`max_steps`)"
+                     `yield_now`, and to change nothing and take no lock (wait on a `Condvar`, or look at an atomic \
+                     variable first); if it ends, allow more steps (`max_steps`)"
                         .into(),
                 ),
                 rows: last(&[*thread], ""),

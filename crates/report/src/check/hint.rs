@@ -32,10 +32,32 @@ pub(crate) enum Alternative {
     ReleaseWrites,
 }
 
+impl Alternative {
+    /// What it changes at a gap.
+    fn write(self, gap: &FenceGap) -> &Placed {
+        match self {
+            Alternative::SeqCstStores => &gap.after,
+            Alternative::ReleaseWrites => &gap.before,
+        }
+    }
+
+    fn ordering(self) -> &'static str {
+        match self {
+            Alternative::SeqCstStores => "SeqCst",
+            Alternative::ReleaseWrites => "Release",
+        }
+    }
+}
+
 impl Hint {
-    pub fn new(finding: &Finding) -> Self {
+    pub(super) fn new(finding: &Finding, words: &Words<'_>) -> Self {
         let gaps = fence_gaps(finding);
-        let alternative = alternative(finding.violation.model, &gaps);
+        // Who calls `lock` or `clone` has no ordering to change.
+        let can_be_written = |alternative: &Alternative| {
+            let mut writes = gaps.iter().map(|gap| alternative.write(gap));
+            writes.all(|write| has_ordering(write, words))
+        };
+        let alternative = alternative(finding.violation.model, &gaps).filter(can_be_written);
         Hint { gaps, alternative }
     }
 
@@ -71,41 +93,53 @@ impl Hint {
             }
         };
         if let Some(alternative) = self.alternative {
-            let (ordering, side): (_, fn(&FenceGap) -> &Placed) = match alternative {
-                Alternative::SeqCstStores => ("SeqCst", |gap| &gap.after),
-                Alternative::ReleaseWrites => ("Release", |gap| &gap.before),
-            };
-            let mut writes: Vec<String> = Vec::new();
-            for gap in &self.gaps {
-                let write = side(gap);
-                let write = match (file.is_some(), position(write, words)) {
-                    (true, Some(position)) => position.line.to_string(),
-                    _ => place(write, words),
-                };
-                if !writes.contains(&write) {
-                    writes.push(write);
-                }
-            }
-            let noun = match self.gaps.iter().all(|gap| is_store(side(gap))) {
-                true => "store",
-                false => "write",
-            };
-            let plural = if writes.len() == 1 { "" } else { "s" };
-            let at = match file {
-                Some(_) => format!("in line{plural}"),
-                None => "at".to_string(),
-            };
-            let _ = write!(
-                text,
-                "\nso does `Ordering::{ordering}` for the {noun}{plural} {at} {}",
-                list(&writes)
-            );
+            text += &self.alternative_text(alternative, file.is_some(), words);
         }
         text += "\ncheck again after the change: there may be other cycles";
         if let Some(how) = all_fences {
             let _ = write!(text, "\n{how}");
         }
         text
+    }
+
+    fn alternative_text(
+        &self,
+        alternative: Alternative,
+        is_in_file: bool,
+        words: &Words<'_>,
+    ) -> String {
+        // A line may have several writes, and a write be of several threads.
+        let mut writes: Vec<(String, Option<SourcePosition>)> = Vec::new();
+        for gap in &self.gaps {
+            let write = alternative.write(gap);
+            let position = position(write, words);
+            let text = match (is_in_file, &position) {
+                (true, Some(position)) => position.line.to_string(),
+                _ => place(write, words),
+            };
+            if !writes.contains(&(text.clone(), position.clone())) {
+                writes.push((text, position));
+            }
+        }
+        let mut places: Vec<String> = Vec::new();
+        for (text, _) in &writes {
+            if !places.contains(text) {
+                places.push(text.clone());
+            }
+        }
+        let are_stores = self.gaps.iter().all(|gap| is_store(alternative.write(gap)));
+        let noun = if are_stores { "store" } else { "write" };
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let at = match is_in_file {
+            true => format!("in line{}", plural(places.len())),
+            false => "at".to_string(),
+        };
+        format!(
+            "\nso does `Ordering::{}` for the {noun}{} {at} {}",
+            alternative.ordering(),
+            plural(writes.len()),
+            list(&places)
+        )
     }
 
     /// The file in which all gaps are, if that is one.
@@ -165,6 +199,11 @@ fn alternative(model: MemoryModel, gaps: &[FenceGap]) -> Option<Alternative> {
 
 fn is_store(placed: &Placed) -> bool {
     matches!(placed.event.operation(), Operation::Store(_))
+}
+
+fn has_ordering(placed: &Placed, words: &Words<'_>) -> bool {
+    let address = placed.event.access.operation.address();
+    address.is_some_and(|address| words.has_ordering(address))
 }
 
 fn position(placed: &Placed, words: &Words<'_>) -> Option<SourcePosition> {

@@ -181,7 +181,7 @@ impl<'a> Story<'a> {
         Diagnosis {
             headline: self.headline(),
             marks: marks.collect(),
-            hint: Some(Hint::new(self.finding)),
+            hint: Some(Hint::new(self.finding, self.words)),
             help: None,
             notes: Vec::new(),
             rows: rows(cycle.iter().map(|step| step.event.position)),

@@ -69,6 +69,8 @@ pub enum Gap {
     PreemptionBound(u32),
     /// The budget of executions was used up.
     ExecutionBudget(u64),
+    /// The same, of a check that went on from a checkpoint: of the executions since then.
+    FurtherExecutions(u64),
     /// The budget of time was used up.
     TimeBudget(Duration),
     /// Waiting loops were left after so many rounds.

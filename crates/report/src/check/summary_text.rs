@@ -43,6 +43,7 @@ fn amount(summary: &CheckSummary) -> String {
     let steps = counted(summary.steps, "step");
     match summary.abandoned {
         0 => format!("{executions}, {steps}"),
+        1 => format!("{executions}, {steps}; 1 more was begun and abandoned"),
         abandoned => format!(
             "{executions}, {steps}; {} more were begun and abandoned",
             grouped(abandoned)
@@ -153,6 +154,10 @@ pub(crate) fn gap_sentence(gap: &Gap) -> String {
             "what comes after {} (the budget)",
             counted(*budget, "execution")
         ),
+        Gap::FurtherExecutions(budget) => format!(
+            "what comes after {} (the budget)",
+            counted(*budget, "more execution")
+        ),
         Gap::TimeBudget(budget) => {
             format!("what comes after {} (the budget)", duration(*budget))
         }
@@ -180,7 +185,7 @@ pub(crate) fn gap_sentence(gap: &Gap) -> String {
 pub(crate) fn gap_name(gap: &Gap) -> &'static str {
     match gap {
         Gap::PreemptionBound(_) => "preemption-bound",
-        Gap::ExecutionBudget(_) => "execution-budget",
+        Gap::ExecutionBudget(_) | Gap::FurtherExecutions(_) => "execution-budget",
         Gap::TimeBudget(_) => "time-budget",
         Gap::SpinBound(_) => "spin-bound",
         Gap::Random { .. } => "random",
@@ -247,11 +252,39 @@ fn places(positions: &[SourcePosition]) -> Option<String> {
 const COMPILER_ASSUMPTION: &str =
     "the compiler keeps Relaxed accesses in program order, which Rust does not promise";
 
-/// `90 s`, `1.5 s`.
+/// `90 s`, `1.5 s`, `50 ms`.
 fn duration(duration: Duration) -> String {
-    let seconds = duration.as_secs_f64();
-    match seconds.fract() == 0.0 {
-        true => format!("{seconds:.0} s"),
-        false => format!("{seconds:.1} s"),
+    if duration.is_zero() {
+        return "0 s".to_owned();
+    }
+    let exact = format!("{duration:?}");
+    let unit = exact.find(char::is_alphabetic).unwrap_or(exact.len());
+    format!("{} {}", &exact[..unit], &exact[unit..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_exact() {
+        for (milliseconds, shown) in [
+            (0, "0 s"),
+            (50, "50 ms"),
+            (1250, "1.25 s"),
+            (90_000, "90 s"),
+        ] {
+            assert_eq!(duration(Duration::from_millis(milliseconds)), shown);
+        }
+    }
+
+    #[test]
+    fn one_is_singular() {
+        let abandoned = |abandoned| CheckSummary {
+            abandoned,
+            ..CheckSummary::default()
+        };
+        assert!(amount(&abandoned(1)).ends_with("; 1 more was begun and abandoned"));
+        assert!(amount(&abandoned(2)).ends_with("; 2 more were begun and abandoned"));
     }
 }

@@ -39,6 +39,10 @@ impl Naming for Words<'_> {
         self.0.has_values(address)
     }
 
+    fn has_ordering(&self, address: Address) -> bool {
+        self.0.has_ordering(address)
+    }
+
     fn first_value(&self, address: Address) -> Option<u64> {
         self.0.first_value(address)
     }

@@ -275,7 +275,9 @@ impl GapObject {
     fn new(gap: &Gap) -> Self {
         let limit = match gap {
             Gap::PreemptionBound(bound) | Gap::SpinBound(bound) => Some(u64::from(*bound)),
-            Gap::ExecutionBudget(budget) | Gap::MemoryBudget(budget) => Some(*budget),
+            Gap::ExecutionBudget(budget)
+            | Gap::FurtherExecutions(budget)
+            | Gap::MemoryBudget(budget) => Some(*budget),
             Gap::TimeBudget(budget) => Some(budget.as_millis().try_into().unwrap_or(u64::MAX)),
             Gap::Random { seed } => Some(*seed),
             Gap::Replay | Gap::Interrupted | Gap::StoppedAtProblem | Gap::Other(_) => None,

@@ -45,6 +45,11 @@ impl Naming for Program {
     fn position(&self, location: LocationId) -> Option<SourcePosition> {
         Some(self.positions[location.index()].clone())
     }
+
+    /// What is called a lock is one.
+    fn has_ordering(&self, address: Address) -> bool {
+        !self.variables[address.index()].starts_with("lock")
+    }
 }
 
 fn index_of<T: PartialEq>(items: &mut Vec<T>, item: T) -> u32 {

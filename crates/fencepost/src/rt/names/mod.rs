@@ -78,6 +78,11 @@ pub(crate) const WAIT_TOKEN: &str = "wait token";
 /// What counts the writers that wait for an `RwLock`.
 pub(crate) const WAITING_WRITERS: &str = "writers that wait for";
 
+/// The kind of the object of a barrier that says how often it has opened, and what comes before the barrier's name in
+/// its own.
+pub(crate) const BARRIER_OPENING: &str = "Barrier opening";
+pub(crate) const OPENING_OF: &str = "opening of";
+
 /// What is known of a thread.
 #[derive(Clone, Debug)]
 pub struct ThreadRecord {

@@ -4,8 +4,8 @@ use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::{
-    END_TOKEN, Maker, MakerId, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN, SourceLocation,
-    Tables, WAIT_TOKEN, WAITING_WRITERS, derive_name,
+    BARRIER_OPENING, END_TOKEN, Maker, MakerId, OPENING_OF, ObjectRecord, PARK_TOKEN, Registry,
+    START_TOKEN, SourceLocation, Tables, WAIT_TOKEN, WAITING_WRITERS, derive_name,
 };
 
 /// The names of a check's threads and objects, as far as they were known when this was made.
@@ -91,13 +91,15 @@ impl Names {
     }
 }
 
+/// What comes before the name of the value in that of its counts.
+const COUNT_OF: &str = "count of";
+
 /// What belongs to an `Arc` is not called as the value that it points to, and what belongs to a lock not
 /// as the lock.
 fn part_of(kind: &str) -> Option<&'static str> {
     match kind {
-        "Arc" => Some("count of"),
-        "reference to an Arc" | "later reference to an Arc" => Some("reference to"),
-        "weak reference to an Arc" | "later weak reference to an Arc" => Some("weak reference to"),
+        "Arc" => Some(COUNT_OF),
+        BARRIER_OPENING => Some(OPENING_OF),
         WAITING_WRITERS => Some(WAITING_WRITERS),
         _ => None,
     }
@@ -169,7 +171,37 @@ fn object_names(
         key.push((object.nth, object.location.index(), object.kind));
         key
     });
-    number_the_same(wanted, &order)
+    let mut names = number_the_same(wanted, &order);
+    for (index, object) in tables.objects.iter().enumerate() {
+        if let Some(name) = reference_name(tables, threads, &names, object) {
+            names[index] = name;
+        }
+    }
+    names
+}
+
+/// What a thread has of an `Arc` is called after both.
+fn reference_name(
+    tables: &Tables,
+    threads: &[String],
+    names: &[String],
+    object: &ObjectRecord,
+) -> Option<String> {
+    let reference = object.kind.strip_suffix(" to an Arc")?;
+    // See `LocalNames::part`.
+    let whole = names.get(object.nth as usize)?;
+    let value = whole
+        .strip_prefix(COUNT_OF)
+        .map_or(&**whole, str::trim_start);
+    match &tables.makers[object.maker.index()] {
+        // Those of all threads that come later.
+        _ if reference.starts_with("later") => Some(format!("{reference}s to {value}")),
+        Maker::Thread(thread) => Some(format!(
+            "{}'s {reference} to {value}",
+            threads[thread.index()]
+        )),
+        Maker::Static(_) => None,
+    }
 }
 
 /// A sort key of a maker that does not depend on who was numbered first, except for statics and
@@ -226,7 +258,8 @@ mod tests {
         let derived = local.object(MakerId::MAIN, 1, "AtomicU8", next);
         let again = local.object(MakerId::MAIN, 2, "AtomicU8", next);
         let counts = local.object(MakerId::MAIN, 4, "Arc", next);
-        let reference = local.object(MakerId::MAIN, 5, "reference to an Arc", next);
+        let reference = local.part(MakerId::MAIN, counts, "reference to an Arc", next);
+        let later = local.part(MakerId::MAIN, counts, "later reference to an Arc", next);
         let child = local.thread(MakerId::MAIN, 0, here);
         local.name_thread(child.thread, "worker");
         let counter = local.static_maker(1, "COUNTER");
@@ -241,7 +274,8 @@ mod tests {
         assert_eq!(names.object(derived), "turn");
         assert_eq!(names.object(again), "turn#2");
         assert_eq!(names.object(counts), "count of turn");
-        assert_eq!(names.object(reference), "reference to turn");
+        assert_eq!(names.object(reference), "main's reference to turn");
+        assert_eq!(names.object(later), "later references to turn");
         assert_eq!(names.object(given), "flag");
         assert_eq!(names.kind(given), Some("AtomicBool"));
         assert_eq!(
