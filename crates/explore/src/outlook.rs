@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// How many executions there are in all, as far as is known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
-    /// So many; if it is not steady, at least so many, as far as is known.
+    /// So many; if it is not steady, as far as is known, which may be far too few.
     pub executions: f64,
     /// Whether more need not be expected to become known.
     pub is_steady: bool,

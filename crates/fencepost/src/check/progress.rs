@@ -86,7 +86,7 @@ fn line(progress: &Progress) -> String {
                 time(left / rate.max(1e-9))
             ),
             // What the search will learn of yet may take any time.
-            false => format!(", at least {} left, as far as is known", rounded(left)),
+            false => format!(", about {} left as far as is known, perhaps many more", rounded(left)),
         });
     }
     line
@@ -137,7 +137,7 @@ mod tests {
         );
         assert_eq!(
             line(&progress(false)),
-            "fencepost: 120,000 executions in 2.0 s (60,000 per second), at least 1,200,000 left, as far as is known"
+            "fencepost: 120,000 executions in 2.0 s (60,000 per second), about 1,200,000 left as far as is known, perhaps many more"
         );
         assert_eq!(rounded(7.0), "7");
         assert_eq!(rounded(1e40), "1e40");
