@@ -226,3 +226,67 @@ impl<E: Clone + PartialEq> Findings<E> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fencepost_memory::{Access, Address, Event, LocationId, MemoryModel, Operation, ThreadId};
+    use fencepost_monitor::Placed;
+
+    use super::*;
+
+    fn found(problem: Problem<u32>) -> Found<u32> {
+        Found {
+            problem,
+            schedule: Schedule::default(),
+            interleaving: Vec::new(),
+            execution: 1,
+        }
+    }
+
+    /// A violation of its own, by the places of its events.
+    fn violation(place: u32) -> Problem<u32> {
+        let placed = Placed {
+            event: Event::next(
+                Access {
+                    location: Some(LocationId::from_index(place)),
+                    ..Access::new(ThreadId(0), Operation::Store(Address(0)))
+                },
+                0,
+                0,
+            ),
+            position: 0,
+        };
+        Problem::StoreBuffer(Box::new(Violation {
+            model: MemoryModel::TSO,
+            pending: placed,
+            last: placed,
+            event: placed,
+        }))
+    }
+
+    /// What several workers have found, and each had no room for more.
+    #[test]
+    fn violations_leave_room_for_faults_of_other_workers() {
+        let settings = Settings {
+            kept_findings: 2,
+            ..Settings::default()
+        };
+        let with = |problems: Vec<Problem<u32>>| {
+            let mut findings = Findings::new(&settings);
+            findings.kept = problems.into_iter().map(found).collect();
+            findings
+        };
+        let fault = |number| Problem::Fault(Fault::Program(number));
+        let mut all = with(vec![violation(1), violation(2)]);
+        all.merge(with(vec![violation(3), fault(1), fault(1)]));
+        all.merge(with(vec![fault(2), fault(3), violation(1)]));
+        let faults: Vec<u32> = (all.kept.iter())
+            .filter_map(|found| match &found.problem {
+                Problem::Fault(Fault::Program(number)) => Some(*number),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(faults, [1, 2]);
+        assert_eq!(all.kept.len(), 4);
+    }
+}

@@ -221,6 +221,33 @@ fn interrupted_checks_come_to_the_same() {
     }
 }
 
+/// That a loop gives up is found after the search, in whichever piece it comes to its end.
+#[test]
+fn a_loop_that_gives_up_is_found_in_the_last_piece() {
+    fn gives_up() {
+        let ready = Arc::new(AtomicUsize::new(0));
+        let other = Arc::clone(&ready);
+        let thread = thread::spawn(move || {
+            count(2);
+            other.store(1, Release);
+        });
+        for _ in 0..3 {
+            if ready.load(Acquire) == 1 {
+                thread.join().unwrap();
+                return;
+            }
+            hint::spin_loop();
+        }
+        panic!("gave up");
+    }
+    let whole = run(&checker(), gives_up);
+    assert!(whole.to_string().contains("gave up"), "{whole}");
+    for piece in [1, 5] {
+        let outcome = in_pieces(&checker(), gives_up, || piece);
+        assert!(outcome.to_string().contains("gave up"), "{outcome}");
+    }
+}
+
 #[test]
 fn workers_go_on_where_others_were() {
     for program in PROGRAMS {

@@ -86,7 +86,10 @@ fn line(progress: &Progress) -> String {
                 time(left / rate.max(1e-9))
             ),
             // What the search will learn of yet may take any time.
-            false => format!(", about {} left as far as is known, perhaps many more", rounded(left)),
+            false => format!(
+                ", about {} left as far as is known, perhaps many more",
+                rounded(left)
+            ),
         });
     }
     line
