@@ -7,6 +7,7 @@ use fencepost_monitor::{
 
 use crate::fault::Fault;
 use crate::past::Past;
+use crate::program::Glance;
 use crate::run::schedule_of;
 use crate::schedule::Schedule;
 use crate::settings::Settings;
@@ -30,6 +31,8 @@ pub struct Found<E> {
     pub schedule: Schedule,
     /// Its memory accesses.
     pub interleaving: Vec<Access>,
+    /// Those of them by which an operation only looks, by position. Known of violations.
+    pub glances: Vec<(usize, Glance)>,
     /// In which execution, from 1. With several workers that do not run a sample: of the one that found it.
     pub execution: u64,
 }
@@ -204,6 +207,7 @@ impl<E: Clone + PartialEq> Findings<E> {
                 problem: Problem::StoreBuffer(Box::new(seen.among_all(violation))),
                 schedule: schedule_of(past),
                 interleaving: seen.accesses.to_vec(),
+                glances: seen.glances.to_vec(),
                 execution: self.execution,
             });
         }
@@ -221,6 +225,7 @@ impl<E: Clone + PartialEq> Findings<E> {
                 problem: Problem::Fault(fault),
                 schedule,
                 interleaving: interleaving.to_vec(),
+                glances: Vec::new(),
                 execution: self.execution,
             });
         }
@@ -239,6 +244,7 @@ mod tests {
             problem,
             schedule: Schedule::default(),
             interleaving: Vec::new(),
+            glances: Vec::new(),
             execution: 1,
         }
     }

@@ -247,15 +247,14 @@ impl<P: Program> Run<P> {
         let location = self.program.location(thread);
         let mut position = self.past.last_of(thread);
         let mut next = None;
-        loop {
+        let earlier_rounds = loop {
             if position == NONE || self.past.has_joined_after(position, next) {
                 return Hint::Passes;
             }
             next = Some(position);
             let event = self.past.event(position);
             if event.intent == Intent::Hint && event.location == location {
-                self.repeats = event.repeats + 1;
-                break;
+                break event.repeats;
             }
             if event.intent == Intent::Hint {
                 // Another hint of the same loop.
@@ -272,10 +271,13 @@ impl<P: Program> Run<P> {
                 });
             }
             position = event.previous;
-        }
+        };
         if self.watched.is_empty() {
+            // It hints again, in the same round.
+            self.repeats = earlier_rounds;
             return Hint::Passes;
         }
+        self.repeats = earlier_rounds + 1;
         let program = &self.program;
         let is_changed = |touch: &Touch| program.state(touch.object) != touch.after;
         let has_changed = self.watched.iter().any(is_changed);

@@ -60,15 +60,18 @@ pub(crate) struct Stubborn {
     last: Option<ThreadId>,
     /// Whether it leaves no thread that goes round.
     is_endless: bool,
-    /// How many steps the thread's last round had, if it has hinted since it went on.
+    /// How many steps it takes until there may be another thread's, on average.
+    steps_per_change: u64,
+    /// How many steps the thread took at most from hint to hint, if it has hinted since it went on.
     round: Option<usize>,
     /// How many it has taken since then.
     since_hint: usize,
 }
 
-/// One step of so many on average may be followed by another thread's …
-const STEPS_PER_CHANGE: u64 = 8;
-/// … and one round.
+/// One step of so many on average may be followed by another thread's. Which it is depends on the execution: a round may
+/// have many steps …
+const STEPS_PER_CHANGE: [u64; 3] = [8, 64, 512];
+/// … and one round of so many.
 const ROUNDS_PER_CHANGE: u64 = 64;
 
 /// Of so many executions, one leaves no thread that goes round.
@@ -83,6 +86,7 @@ impl Stubborn {
             walk: Walk::new(seed),
             last: None,
             is_endless: false,
+            steps_per_change: STEPS_PER_CHANGE[0],
             round: None,
             since_hint: 0,
         }
@@ -90,11 +94,12 @@ impl Stubborn {
 
     /// Whether the thread that went last, and can go on, does.
     fn stays(&mut self, again: &Ready) -> bool {
+        let steps_per_change = self.steps_per_change;
         let mut goes_on = |per_change| self.walk.random.below(per_change) > 0;
         match self.round {
             _ if again.hints => self.is_endless || goes_on(ROUNDS_PER_CHANGE),
             Some(round) if self.since_hint <= round => true,
-            _ => goes_on(STEPS_PER_CHANGE),
+            _ => goes_on(steps_per_change),
         }
     }
 }
@@ -103,6 +108,8 @@ impl Chooser for Stubborn {
     fn begin(&mut self, number: u64) {
         self.walk.begin(number);
         self.is_endless = number.is_multiple_of(EXECUTIONS_PER_ENDLESS);
+        let kinds = STEPS_PER_CHANGE.len() as u64;
+        self.steps_per_change = STEPS_PER_CHANGE[self.walk.random.below(kinds) as usize];
         self.last = None;
     }
 
@@ -119,8 +126,8 @@ impl Chooser for Stubborn {
         }
         let hints = ready.iter().any(|r| r.thread == turn.thread && r.hints);
         if hints {
-            let first = self.since_hint.max(FIRST_ROUND);
-            self.round = Some(self.round.map_or(first, |_| self.since_hint));
+            let longest = self.round.unwrap_or(FIRST_ROUND);
+            self.round = Some(longest.max(self.since_hint));
             self.since_hint = 0;
         } else {
             self.since_hint += 1;

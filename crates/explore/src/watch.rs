@@ -52,6 +52,8 @@ impl End {
 pub(crate) struct Seen<'a> {
     /// All accesses, also those that the monitor has not seen.
     pub(crate) accesses: &'a [Access],
+    /// Those of them that only look, by position.
+    pub(crate) glances: &'a [(usize, Glance)],
     ends: &'a [End],
 }
 
@@ -318,12 +320,17 @@ impl Inner {
     }
 }
 
-/// Whether the monitor sees a violation in an execution with these accesses. Also if it has too little memory
-/// to tell.
-pub fn shows_violation(watched: Watched, accesses: Vec<Access>) -> bool {
+/// Whether the monitor sees a violation in an execution with these accesses, of which some only look. Also if it has too
+/// little memory to tell.
+pub fn shows_violation(
+    watched: Watched,
+    accesses: &[Access],
+    glances: Vec<(usize, Glance)>,
+) -> bool {
     let mut watch = Watch::new(watched, WatchLimits::default().memory);
+    watch.glances = glances;
     let mut is_seen = false;
-    let result = watch.add(&accesses, false, |_, _| is_seen = true);
+    let result = watch.add(accesses, false, |_, _| is_seen = true);
     is_seen || result.is_err()
 }
 
@@ -443,9 +450,14 @@ impl Watch {
         loop {
             let found = |at: usize, violation: Violation| {
                 if at >= shown {
-                    let accesses = &all[..=at];
-                    let seen = Seen { accesses, ends };
-                    let glance = glances.iter().find(|(position, _)| *position == at);
+                    let known = glances.partition_point(|&(position, _)| position <= at);
+                    let (accesses, glances) = (&all[..=at], &glances[..known]);
+                    let seen = Seen {
+                        accesses,
+                        glances,
+                        ends,
+                    };
+                    let glance = glances.last().filter(|(position, _)| *position == at);
                     let violation = match glance {
                         None => Some(violation),
                         Some((_, glance)) => seen.that_matters(*glance, &violation),

@@ -63,7 +63,7 @@ fn only_our_threads() {
 fn that_nothing_was_checked_is_said_without_being_asked() {
     let (is_fine, text) = of("nothing_of_ours", "FENCEPOST_SUMMARY", "off");
     assert!(
-        is_fine && text.contains("has used no type of Fencepost's"),
+        is_fine && text.contains("has used no thread, atomic or lock of Fencepost's"),
         "{text}"
     );
     let (is_fine, text) = of("only_our_threads", "FENCEPOST_SUMMARY", "off");

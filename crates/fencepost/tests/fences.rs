@@ -2,8 +2,8 @@
 
 use std::panic::catch_unwind;
 
-use fencepost::sync::atomic::AtomicU32;
-use fencepost::sync::atomic::Ordering::Relaxed;
+use fencepost::sync::atomic::Ordering::{Relaxed, SeqCst};
+use fencepost::sync::atomic::{AtomicU32, fence};
 use fencepost::{Checker, Fences, Outcome, Strategy, Strength, Target, thread};
 
 fn checker() -> Checker {
@@ -238,4 +238,45 @@ fn chosen_fences_have_no_checkpoints() {
     let panic = catch_unwind(run).map(|_| ()).unwrap_err();
     let text = panic.downcast_ref::<String>().unwrap();
     assert!(text.contains("has no checkpoints"), "{text}");
+}
+
+/// A look that is too early and does no harm needs no fence.
+#[test]
+fn looks_that_do_no_harm_need_no_fence() {
+    let program = |is_fenced: bool| {
+        move || {
+            let (a, b, y) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
+            let lock = fencepost::sync::RwLock::new(());
+            let between = || {
+                if is_fenced {
+                    fence(SeqCst);
+                }
+            };
+            thread::scope(|scope| {
+                let thread = scope.spawn(|| {
+                    y.store(1, Relaxed);
+                    if lock.try_write().is_err() {
+                        a.store(1, Relaxed);
+                        between();
+                        b.load(Relaxed);
+                    }
+                });
+                let guard = lock.write().unwrap();
+                if y.load(Relaxed) == 0 {
+                    b.store(1, Relaxed);
+                    between();
+                    a.load(Relaxed);
+                }
+                drop(guard);
+                thread.join().unwrap();
+            });
+        }
+    };
+    let outcome = Checker::new().run(program(true));
+    assert!(outcome.is_verified(), "{outcome}");
+    let fences = Checker::new().infer_fences(program(false));
+    let Fences::Needed(set) = &fences else {
+        panic!("{fences}");
+    };
+    assert_eq!(set.places().len(), 2, "{fences}");
 }

@@ -30,7 +30,7 @@ use crate::settings::{Settings, Strategy};
 use crate::wakeup::{PlannedStep, Sleeper};
 
 const TITLE: &str = "fencepost-checkpoint";
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl Checkpoint {

@@ -429,7 +429,8 @@ impl Checker {
 
     /// Looks for a smallest set of fences that makes the program store-buffer safe, and proves that it does:
     /// the program is checked with them, inserted while it runs. A fence can be before any operation of the
-    /// program. No set with fewer fences is enough; for PSO, none with as many has fewer full fences.
+    /// program. No set with fewer fences is enough; for PSO, none with as many has fewer full fences. Where not all
+    /// executions were run, the outcome with the fences is incomplete, and no proof.
     ///
     /// ```
     /// use fencepost::sync::Arc;

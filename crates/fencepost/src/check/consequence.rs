@@ -261,7 +261,10 @@ fn wrong(report: &Report<ProgramError>) -> Result<(Option<Schedule>, bool), Stri
 /// Whether an execution is wrong, and not only too long or run in a wrong way.
 fn is_wrong(found: &Found<ProgramError>) -> bool {
     match &found.problem {
-        Problem::Fault(Fault::Program(error)) => !matches!(error, ProgramError::BadUse { .. }),
+        Problem::Fault(Fault::Program(error)) => !matches!(
+            error,
+            ProgramError::BadUse { .. } | ProgramError::StepLimit { .. }
+        ),
         Problem::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => true,
         _ => false,
     }

@@ -12,7 +12,7 @@ use fencepost_explore::{Fault, Found, Problem, Report, SpinRule, Strategy as Exp
 use fencepost_report::text::grouped;
 use rustc_hash::FxHashMap;
 
-use super::checker::Checker;
+use super::checker::{Checker, Strategy};
 use super::checkpoint::Identity;
 use super::outcome::Outcome;
 use super::running;
@@ -55,6 +55,11 @@ impl Searched<'_> {
         outcome
     }
 
+    /// Whether something is wrong only because a loop that was taken to wait does more.
+    pub(super) fn is_wrong_in_rounds(&self) -> bool {
+        matches!(self.rounds, Rounds::Wrong)
+    }
+
     pub(super) fn into_owned(self) -> Searched<'static> {
         Searched {
             checker: Cow::Owned(self.checker.into_owned()),
@@ -76,7 +81,13 @@ pub(super) fn search<'a>(checker: &'a Checker, program: &Checked, check: Identit
     };
     let report = &searched.report;
     let waits = !report.waits.is_empty() && checker.settings.spin == SpinRule::UntilChange;
-    if waits && checker.replayed.is_none() && report.findings.is_empty() && !report.can_go_on {
+    let is_strict = checker.strategy == Strategy::Bounded && checker.strict_bound;
+    if waits
+        && !is_strict
+        && checker.replayed.is_none()
+        && report.findings.is_empty()
+        && !report.can_go_on
+    {
         searched.go_round(checker, program, check, started);
     }
     searched
@@ -149,15 +160,16 @@ impl Searched<'_> {
 fn is_wrong(found: &Found<ProgramError>) -> bool {
     match &found.problem {
         Problem::StoreBuffer(_) => true,
-        Problem::Fault(fault) => matches!(fault, Fault::Program(_) | Fault::Deadlock(_)),
+        Problem::Fault(Fault::Program(error)) => !matches!(error, ProgramError::StepLimit { .. }),
+        Problem::Fault(fault) => matches!(fault, Fault::Deadlock(_)),
     }
 }
 
 /// What the report of something that is wrong ends with.
 fn note() -> String {
     format!(
-        "the search took loops that go round without a change to wait only, and found nothing; this was found when \
-         they were let go round up to {} times",
+        "the search took loops that go round without a change to wait only, and found nothing; this was found in \
+         executions at random in which they may go round up to {} times",
         grouped(u64::from(ROUNDS))
     )
 }

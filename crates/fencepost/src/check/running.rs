@@ -360,6 +360,7 @@ fn confirm(
             // Its values belong together: those of the first may come from several executions.
             (Some(same), _) => {
                 found.interleaving = same.interleaving;
+                found.glances = same.glances;
                 if let Problem::StoreBuffer(_) = same.problem {
                     found.problem = same.problem;
                 }
@@ -574,8 +575,8 @@ fn notes(report: &Report<ProgramError>, registry: &Registry, has_findings: bool)
     let unused = match (tables.threads.len(), tables.knows_objects()) {
         _ if !nothing_done => None,
         (1, false) => Some(
-            "the program has used no type of Fencepost's: are its threads, atomics and locks those of `std`? If a `cfg` \
-             decides, is it set?",
+            "the program has used no thread, atomic or lock of Fencepost's: are they those of `std`? If a `cfg` decides, is \
+             it set?",
         ),
         (1, true) => None,
         _ => Some(

@@ -16,7 +16,7 @@ mod shown;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use fencepost_explore::{Problem, Watched, shows_violation};
+use fencepost_explore::{Glance, Limit, Problem, Watched, shows_violation};
 use fencepost_memory::{Access, Operation};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -112,6 +112,9 @@ pub(super) fn infer(checker: &Checker, program: Checked, check: Identity) -> Fen
     }
 }
 
+/// An access of an execution, where it is in the source, and what it comes to if it only looks.
+type Operated = (Access, SourceLocation, Option<Glance>);
+
 struct Search {
     checker: Checker,
     program: Checked,
@@ -122,10 +125,12 @@ struct Search {
     places: Vec<Candidate>,
     numbers: FxHashMap<SourceLocation, usize>,
     /// Executions that are violations without fences.
-    violations: Vec<Vec<(Access, SourceLocation)>>,
+    violations: Vec<Vec<Operated>>,
     clauses: Vec<Vec<Item>>,
     /// How often the program was checked.
     checks: u64,
+    /// Whether a loop that the search takes to wait was seen to do more.
+    is_sample: bool,
 }
 
 /// Before the operations at a place.
@@ -162,13 +167,22 @@ impl Search {
             violations: Vec::new(),
             clauses: Vec::new(),
             checks: 0,
+            is_sample: false,
         }
     }
 
     fn check(&mut self, insertions: Insertions) -> Searched<'static> {
         self.checks += 1;
         self.checker.insertions = Arc::new(insertions);
-        rounds::search(&self.checker, &self.program, self.check).into_owned()
+        let searched = rounds::search(&self.checker, &self.program, self.check);
+        let mut searched = searched.into_owned();
+        // What comes after such a loop is among what was run at random, or was not run.
+        self.is_sample |= searched.is_wrong_in_rounds();
+        if self.is_sample && searched.report.is_complete() {
+            searched.report.limits.push(Limit::Sample);
+            searched.report.waits.clear();
+        }
+        searched
     }
 
     /// Remembers the executions that are violations, and where fences could be in them. False if something
@@ -179,12 +193,14 @@ impl Search {
                 return false;
             }
             // What was inserted has no location.
-            let of_program = found.interleaving.iter().filter_map(|access| {
+            let of_program = found.interleaving.iter().enumerate();
+            let of_program = of_program.filter_map(|(position, access)| {
                 let location = searched.registry.location(access.location?);
-                Some((*access, location))
+                let glance = found.glances.iter().find(|(at, _)| *at == position);
+                Some((*access, location, glance.map(|(_, glance)| *glance)))
             });
             let execution: Vec<_> = of_program.collect();
-            for (access, location) in &execution {
+            for (access, location, _) in &execution {
                 let number = *self.numbers.entry(*location).or_insert_with(|| {
                     self.places.push(Candidate {
                         location: *location,
@@ -216,13 +232,16 @@ impl Search {
     }
 
     /// Whether an execution is a violation with these fences.
-    fn is_violation(&self, execution: &[(Access, SourceLocation)], with: &Insertions) -> bool {
+    fn is_violation(&self, execution: &[Operated], with: &Insertions) -> bool {
         let mut accesses = Vec::with_capacity(execution.len() * 2);
-        for (access, location) in execution {
+        let mut glances = Vec::new();
+        for (access, location, glance) in execution {
             let tell = &mut |access| accesses.push(access);
             with.apply(self.target, *access, *location, tell);
+            // The access itself is told last.
+            glances.extend(glance.map(|glance| (accesses.len() - 1, glance)));
         }
-        shows_violation(self.watched, accesses)
+        shows_violation(self.watched, &accesses, glances)
     }
 
     /// A cheapest set of fences that rules out all violations that are known.
@@ -245,10 +264,10 @@ impl Search {
     }
 
     /// What every set that rules this violation out has something of. The choice does not.
-    fn clause(&self, execution: &[(Access, SourceLocation)], mut choice: Choice) -> Vec<Item> {
+    fn clause(&self, execution: &[Operated], mut choice: Choice) -> Vec<Item> {
         let places: FxHashSet<usize> = execution
             .iter()
-            .map(|(_, location)| self.numbers[location])
+            .map(|(_, location, _)| self.numbers[location])
             .collect();
         let mut places: Vec<usize> = places.into_iter().collect();
         places.sort_unstable();
@@ -306,7 +325,7 @@ impl Search {
         let mut others = choice.clone();
         others[number] = None;
         let mut stores: Vec<SourceLocation> = Vec::new();
-        for (access, location) in self.violations.iter().flatten() {
+        for (access, location, _) in self.violations.iter().flatten() {
             if matches!(access.operation, Operation::Store(_)) && !stores.contains(location) {
                 stores.push(*location);
             }
