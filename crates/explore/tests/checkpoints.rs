@@ -737,8 +737,8 @@ fn each_refusal_says_why() {
     assert_eq!(refusal(""), "it is no checkpoint");
     assert_eq!(refusal("fn main() {}\n"), "it is no checkpoint");
     assert_eq!(
-        refusal(&text.replacen("checkpoint 3", "checkpoint 2", 1)),
-        "it was made by another version of Fencepost (format 2; this is format 3)"
+        refusal(&text.replacen("checkpoint 4", "checkpoint 3", 1)),
+        "it was made by another version of Fencepost (format 3; this is format 4)"
     );
     assert_eq!(
         refusal(&text.replacen("executions 2", "executions 3", 1)),
