@@ -834,19 +834,7 @@ fn a_schedule_with_many_rounds_of_loops_is_short() {
 
 #[test]
 fn a_schedule_of_loops_that_go_round_says_how_to_replay_it() {
-    let gives_up = two(
-        || AtomicBool::new(false),
-        |flag| flag.store(true, Release),
-        |flag| {
-            for _ in 0..3 {
-                if flag.load(Acquire) {
-                    return;
-                }
-                hint::spin_loop();
-            }
-            panic!("gave up");
-        },
-    );
+    let gives_up = looks_at_most(3);
     let outcome = Checker::new().run(gives_up.clone());
     let text = error(&outcome);
     assert!(

@@ -88,10 +88,7 @@ impl Search<'_> {
                     Ok((None, true)) if is_after_witness => break,
                     Ok((None, true)) => {
                         let executions = self.executions - before;
-                        return match self.registry.has_drained_too_much() {
-                            false => self.none_found(executions, Rest::Nothing, None),
-                            true => self.none_found(executions, Rest::CannotBeRun, trouble),
-                        };
+                        return self.none_found(executions, true, trouble);
                     }
                     Ok((None, _)) => {}
                     Err(why) => {
@@ -101,11 +98,7 @@ impl Search<'_> {
                 }
             }
         }
-        let rest = match self.registry.has_drained_too_much() {
-            false => Rest::NotRun,
-            true => Rest::CannotBeRun,
-        };
-        self.none_found(self.executions, rest, trouble)
+        self.none_found(self.executions, false, trouble)
     }
 
     /// All executions, as far as the budget goes, and then as many at random. A search ends with an execution that is too
@@ -118,7 +111,13 @@ impl Search<'_> {
         [Exploring::Exhaustive].into_iter().chain(samples).collect()
     }
 
-    fn none_found(&self, executions: u64, rest: Rest, trouble: Option<String>) -> Consequence {
+    /// Nothing bad was found, in all executions that the library runs or in some of them.
+    fn none_found(&self, executions: u64, are_all: bool, trouble: Option<String>) -> Consequence {
+        let rest = match are_all {
+            _ if self.registry.has_drained_too_much() => Rest::CannotBeRun,
+            true => Rest::Nothing,
+            false => Rest::NotRun,
+        };
         let mut assumptions = Vec::new();
         if self.has_waited || !self.registry.waits().is_empty() {
             assumptions.push("loops that wait only wait (`store_buffers` names them)".to_owned());
@@ -130,7 +129,8 @@ impl Search<'_> {
             executions,
             rest,
             assumptions,
-            trouble,
+            // Where all were run, it does not matter how.
+            trouble: trouble.filter(|_| rest != Rest::Nothing),
         }
     }
 

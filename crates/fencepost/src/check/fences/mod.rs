@@ -178,9 +178,12 @@ impl Search {
         let mut searched = searched.into_owned();
         // What comes after such a loop is among what was run at random, or was not run.
         self.is_sample |= searched.is_wrong_in_rounds();
-        if self.is_sample && searched.report.is_complete() {
-            searched.report.limits.push(Limit::Sample);
-            searched.report.waits.clear();
+        if self.is_sample {
+            let report = &mut searched.report;
+            report.waits.clear();
+            if report.is_complete() {
+                report.limits.push(Limit::Sample);
+            }
         }
         searched
     }
