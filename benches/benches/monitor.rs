@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use fencepost_benches::{Candidate, best_times, binary_trace, decode_trace, monitor_trace};
 use fencepost_memory::{LockedDrains, MemoryModel};
-use fencepost_monitor::{BssTso, HappensBeforeOnly, RelaxedOrder};
+use fencepost_monitor::{BssTso, HappensBeforeOnly, RelaxedOrderMonitor};
 use fencepost_trace::{GenerateOptions, Shape};
 
 const EVENTS: u64 = 2_000_000;
@@ -61,13 +61,13 @@ fn measure(options: &GenerateOptions) {
             black_box(monitor_trace(trace, HappensBeforeOnly(MemoryModel::TSO), 0));
         }),
         Candidate::new("tso", || {
-            black_box(monitor_trace(trace, RelaxedOrder::tso(), WINDOW));
+            black_box(monitor_trace(trace, RelaxedOrderMonitor::tso(), WINDOW));
         }),
     ];
     // The clocks of PSO have a group per address: with many addresses it takes its time.
     if options.addresses <= 1 << 10 {
         candidates.push(Candidate::new("pso", || {
-            let monitor = RelaxedOrder::pso(LockedDrains::Everything);
+            let monitor = RelaxedOrderMonitor::pso(LockedDrains::Everything);
             black_box(monitor_trace(trace, monitor, WINDOW));
         }));
         candidates.push(Candidate::new("bss-tso", || {

@@ -6,7 +6,7 @@ pub mod litmus;
 use std::time::{Duration, Instant};
 
 use fencepost_memory::Access;
-use fencepost_monitor::{Monitor, WatchLimits, Watcher};
+use fencepost_monitor::{Monitor, MonitorLimits, MonitorRunner};
 use fencepost_trace::{BinaryWriter, GenerateOptions, TraceReader};
 
 /// A generated trace in the binary format.
@@ -25,14 +25,14 @@ pub fn binary_trace(options: &GenerateOptions) -> Vec<u8> {
 /// Decodes the trace and feeds it to the monitor, as `fencepost monitor` does; returns how
 /// many violations were reported.
 pub fn monitor_trace<M: Monitor>(trace: &[u8], monitor: M, witness_window: usize) -> u64 {
-    let limits = WatchLimits {
+    let limits = MonitorLimits {
         witness_window,
         memory: usize::MAX,
     };
-    let mut watcher = Watcher::with_limits(monitor, limits);
+    let mut runner = MonitorRunner::with_limits(monitor, limits);
     let mut violations = 0;
     decode_trace(trace, |access| {
-        let violation = watcher.observe(access).expect("there is no limit");
+        let violation = runner.observe(access).expect("there is no limit");
         violations += u64::from(violation.is_some());
     });
     violations

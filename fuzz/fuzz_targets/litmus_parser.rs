@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     let test = match parse(bytes, &limits) {
         Ok(test) => test,
         Err(error) => {
-            assert!(!error.mistakes.is_empty());
+            assert!(!error.errors.is_empty());
             assert!(!error.to_string().is_empty());
             assert!(!error.render("fuzz").is_empty());
             return;

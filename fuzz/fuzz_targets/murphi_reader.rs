@@ -13,7 +13,7 @@ use fencepost_protocol::{Limits, Model};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    // A value that is given for a constant is a mistake in models that have no such constant.
+    // A value that is given for a constant is an error in models that have no such constant.
     look_at(bytes, &[]);
     look_at(bytes, &[("N".into(), 3)]);
 });
@@ -27,7 +27,7 @@ fn look_at(bytes: &[u8], given: &[(String, i64)]) {
     let model = match Model::read(bytes, given, &limits) {
         Ok(model) => model,
         Err(error) => {
-            assert!(!error.mistakes.is_empty());
+            assert!(!error.errors.is_empty());
             assert!(!error.to_string().is_empty());
             assert!(!error.render("fuzz").is_empty());
             return;
@@ -39,8 +39,8 @@ fn look_at(bytes: &[u8], given: &[(String, i64)]) {
     for symmetry in [Symmetry::Off, Symmetry::Exhaustive] {
         let options = Options {
             symmetry,
-            states: 100,
-            time: Some(Duration::from_millis(100)),
+            max_states: 100,
+            max_time: Some(Duration::from_millis(100)),
             ..Options::default()
         };
         let report = search(&model, &options);

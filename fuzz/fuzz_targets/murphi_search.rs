@@ -17,8 +17,9 @@ mod words;
 use std::time::Duration;
 
 use fencepost_protocol::model::{Binding, Rule};
-use fencepost_protocol::reference::{self, Bound, Deadlock, Verdict};
-use fencepost_protocol::search::{About, Options, Symmetry, search};
+use fencepost_protocol::outcome::{Bound, DeadlockRule, Verdict};
+use fencepost_protocol::reference;
+use fencepost_protocol::search::{Options, SearchErrorKind, Symmetry, search};
 use fencepost_protocol::{Limits, Model};
 use libfuzzer_sys::{Corpus, fuzz_mutator, fuzz_target, fuzzer_mutate};
 
@@ -31,8 +32,8 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
         return Corpus::Reject;
     };
     // Most models have a deadlock soon; what is behind it matters, too.
-    if compare(&model, Deadlock::Stuttering) == Some(Verdict::Deadlock) {
-        compare(&model, Deadlock::Off);
+    if compare(&model, DeadlockRule::Stuttering) == Some(Verdict::Deadlock) {
+        compare(&model, DeadlockRule::Off);
     }
     Corpus::Keep
 });
@@ -48,22 +49,22 @@ fn read(bytes: &[u8]) -> Option<Model> {
 }
 
 /// What both engines find; nothing if one of them could not tell.
-fn compare(model: &Model, deadlock: Deadlock) -> Option<Verdict> {
+fn compare(model: &Model, deadlock: DeadlockRule) -> Option<Verdict> {
     let time = Some(Duration::from_millis(500));
     let (states, rounds) = (100, 20);
     let slow = reference::Options {
         deadlock,
-        states,
-        time,
-        rounds,
+        max_states: states,
+        max_time: time,
+        max_loop_iterations: rounds,
         ..reference::Options::default()
     };
     let fast = Options {
         symmetry: Symmetry::Off,
         deadlock,
-        states,
-        time,
-        rounds,
+        max_states: states,
+        max_time: time,
+        max_loop_iterations: rounds,
         coverage: true,
         ..Options::default()
     };
@@ -72,7 +73,7 @@ fn compare(model: &Model, deadlock: Deadlock) -> Option<Verdict> {
         Ok(found) => found,
         // A range is too wide or the state too large, which is said.
         Err(refusal) => {
-            assert_eq!(refusal.about, About::Model, "{refusal}");
+            assert_eq!(refusal.kind, SearchErrorKind::Model, "{refusal}");
             return None;
         }
     };
@@ -90,7 +91,8 @@ fn compare(model: &Model, deadlock: Deadlock) -> Option<Verdict> {
         false => assert_eq!(found.verdict, expected.verdict),
     }
     assert_eq!(found.states, expected.states);
-    let length = |trace: &Option<reference::trace::Trace>| trace.as_ref().map(|t| t.steps.len());
+    let length =
+        |trace: &Option<fencepost_protocol::outcome::Trace>| trace.as_ref().map(|t| t.steps.len());
     assert_eq!(length(&found.trace), length(&expected.trace));
     if found.verdict == Verdict::NoError {
         assert_eq!(found.rules_fired, expected.rules_fired);

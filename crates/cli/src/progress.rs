@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use fencepost_protocol::search::{Progress as SearchState, Watch};
+use fencepost_protocol::search::{SearchCallbacks, SearchProgress as SearchState};
 use fencepost_report::protocol::bytes;
 use fencepost_report::text::grouped;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -191,7 +191,7 @@ impl SearchProgress {
     }
 }
 
-impl Watch for SearchProgress {
+impl SearchCallbacks for SearchProgress {
     fn progress(&self, progress: &SearchState) {
         if self.quiet {
             return;
@@ -211,7 +211,7 @@ impl Watch for SearchProgress {
         }
     }
 
-    fn is_stopped(&self) -> bool {
+    fn should_stop(&self) -> bool {
         interrupt::was_requested()
     }
 }
@@ -226,7 +226,7 @@ impl Drop for SearchProgress {
 
 fn search_message(progress: &SearchState) -> String {
     let seconds = progress.elapsed.as_secs_f64().max(0.001);
-    let rate = grouped((progress.new as f64 / seconds) as u64);
+    let rate = grouped((progress.new_states as f64 / seconds) as u64);
     let states = grouped(progress.states);
     let queue = grouped(progress.queue);
     let (depth, memory) = (grouped(progress.depth), bytes(progress.memory));
@@ -248,7 +248,7 @@ mod tests {
     fn a_search_says_how_far_it_is() {
         let progress = SearchState {
             states: 1_600_000,
-            new: 1_500_000,
+            new_states: 1_500_000,
             rules_fired: 4_000_000,
             queue: 20_000,
             depth: 17,

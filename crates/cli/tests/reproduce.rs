@@ -127,17 +127,17 @@ fn results_of_tso_cc_are_kept() {
         )
     };
     let first = run();
-    assert!(!first.1.contains("(kept)"), "{}", first.1);
+    assert!(!first.1.contains("(cached)"), "{}", first.1);
     // The same to the last digit of the seconds: it was not searched again.
     let second = run();
     assert_eq!(first.0, second.0);
-    assert!(second.1.contains("mutant 23 (kept)"), "{}", second.1);
+    assert!(second.1.contains("mutant 23 (cached)"), "{}", second.1);
     // What was kept of another model, or is no result at all, is not used.
     let file = folder.join("tso-cc--mutant-23.json");
     let kept = std::fs::read_to_string(&file).unwrap();
     for spoilt in [kept.replace("MUTANT=23", "MUTANT=24"), "{".to_owned()] {
         std::fs::write(&file, spoilt).unwrap();
-        assert!(!run().1.contains("(kept)"));
+        assert!(!run().1.contains("(cached)"));
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

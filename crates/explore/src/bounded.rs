@@ -18,10 +18,10 @@
 use fencepost_memory::ThreadId;
 use rustc_hash::FxHashMap;
 
-use crate::gathered::Gathered;
-use crate::past::Past;
-use crate::program::{Intent, Program, Standing};
-use crate::run::{End, Run};
+use crate::driver::results::SearchResults;
+use crate::execution::log::ExecutionLog;
+use crate::execution::run::{End, EndOf, Run};
+use crate::program::{Intent, Program, ThreadStatus};
 use crate::schedule::Turn;
 
 /// The bytes that one known state takes, about.
@@ -100,13 +100,13 @@ impl<P: Program> Bounded<P> {
     }
 
     /// What it has done so far.
-    pub(crate) fn gathered(&self) -> Gathered<P::Error> {
-        Gathered::of(&self.run, self.executions, self.abandoned, self.was_cut)
+    pub(crate) fn results(&self) -> SearchResults<P::Error, P::Restart> {
+        SearchResults::of(&self.run, self.executions, self.abandoned, self.was_cut)
     }
 
     /// Runs the next execution. False if there is none left within the bound, or enough was found.
     pub(crate) fn next_execution(&mut self) -> bool {
-        self.run.findings.begin_execution(self.run.past.len());
+        self.run.findings.begin_execution(self.run.log.len());
         let end = self.execute();
         match self.run.finish(end) {
             End::Known => {
@@ -122,15 +122,15 @@ impl<P: Program> Bounded<P> {
         !self.run.findings.is_enough && self.backtrack()
     }
 
-    fn execute(&mut self) -> End<P::Error> {
-        if let Err(fault) = self.run.begin() {
-            return End::Fault(fault);
+    fn execute(&mut self) -> EndOf<P> {
+        if let Err(stop) = self.run.begin() {
+            return stop.into();
         }
         loop {
             if self.run.findings.is_enough {
                 return End::Enough;
             }
-            let depth = self.run.past.len();
+            let depth = self.run.log.len();
             if self.nodes.len() == depth && !self.add_node() {
                 return End::Known;
             }
@@ -144,11 +144,11 @@ impl<P: Program> Bounded<P> {
                     None => return self.run.end_of_blocked(),
                 }
             };
-            if let Err(fault) = result {
-                let is_new_state = self.run.past.len() > depth;
+            if let Err(stop) = result {
+                let is_new_state = self.run.log.len() > depth;
                 return match is_new_state && self.is_known_failure() {
                     true => End::Known,
-                    false => End::Fault(fault),
+                    false => stop.into(),
                 };
             }
         }
@@ -160,10 +160,10 @@ impl<P: Program> Bounded<P> {
             return (0, 0);
         };
         let position = self.nodes.len() as u32 - 1;
-        let event = self.run.past.event(position);
+        let event = self.run.log.event(position);
         let class = parent
             .class
-            .wrapping_add(hash_of_event(&self.run.past, position));
+            .wrapping_add(hash_of_event(&self.run.log, position));
         let taken = parent.plans.0.checked_sub(1);
         let preempts = |plan: u32| !event.is_forced && self.plans[plan as usize].preempts;
         let preemptions = parent.preemptions + u32::from(taken.is_some_and(preempts));
@@ -180,16 +180,16 @@ impl<P: Program> Bounded<P> {
     /// if the state is known.
     fn add_node(&mut self) -> bool {
         let (class, preemptions) = self.after_last_step();
-        let last = self.run.past.events().last().map(|event| event.thread);
+        let last = self.run.log.events().last().map(|event| event.thread);
         let first = self.plans.len() as u32;
         let mut can_continue = None;
-        if let Some(thread) = last
-            && let Some(outcomes) = self.run.ready(thread)
-        {
-            if !self.hints(thread) {
-                can_continue = Some(thread);
+        if let Some(thread) = last {
+            if let Some(outcomes) = self.run.ready(thread) {
+                if !self.hints(thread) {
+                    can_continue = Some(thread);
+                }
+                self.plan(thread, outcomes, false);
             }
-            self.plan(thread, outcomes, false);
         }
         for thread in self.run.threads() {
             if Some(thread) == last {
@@ -225,8 +225,8 @@ impl<P: Program> Bounded<P> {
     }
 
     fn hints(&self, thread: ThreadId) -> bool {
-        let standing = self.run.standing(thread);
-        matches!(standing, Standing::Before { intent, .. } if intent == Intent::Hint)
+        let standing = self.run.status(thread);
+        matches!(standing, ThreadStatus::Pending { intent, .. } if intent == Intent::SpinHint)
     }
 
     /// Whether the state was explored with as many preemptions left. From now on it is known.
@@ -253,8 +253,8 @@ impl<P: Program> Bounded<P> {
     /// none.
     fn backtrack(&mut self) -> bool {
         loop {
-            while self.run.past.len() > self.nodes.len().saturating_sub(1) {
-                self.run.past.pop();
+            while self.run.log.len() > self.nodes.len().saturating_sub(1) {
+                self.run.log.pop();
             }
             match self.nodes.last() {
                 None => return false,
@@ -281,9 +281,9 @@ fn mix(number: u64) -> u128 {
 }
 
 /// A hash of an event and of what happens before it.
-fn hash_of_event(past: &Past, position: u32) -> u128 {
-    let event = past.event(position);
-    hash_of(event.thread, event.outcome, past.clock(position))
+fn hash_of_event(log: &ExecutionLog, position: u32) -> u128 {
+    let event = log.event(position);
+    hash_of(event.thread, event.outcome, log.clock(position))
 }
 
 fn hash_of(thread: ThreadId, outcome: u32, clock: &[u32]) -> u128 {

@@ -5,39 +5,27 @@
 pub mod program;
 
 mod bounded;
-mod checkpoint;
-mod explore;
-mod fault;
-mod findings;
-mod fingerprint;
-mod footprint;
-mod gathered;
-mod letters;
-mod meeting;
-mod optimal;
-mod outlook;
-mod partners;
-mod past;
-mod pool;
-mod replayer;
-mod run;
-mod sampled;
+mod dpor;
+mod driver;
+mod execution;
+mod parallel;
+mod sampling;
 mod schedule;
-mod settings;
-mod sleep;
-mod wakeup;
-mod watch;
 
-pub use checkpoint::{Checkpoint, CheckpointError};
-pub use explore::{Keeping, Limit, Progress, Report, Saver, Watchman, explore, explore_keeping};
-pub use fault::{Fault, Waiting};
-pub use findings::{Found, Problem};
-pub use outlook::Estimate;
-pub use program::{
-    Condition, Effect, Glance, Intent, Performed, Program, Standing, Touch, TouchKind,
+pub use driver::checkpoint::{Checkpoint, CheckpointError};
+pub use driver::estimate::Estimate;
+pub use driver::replayer::Replayer;
+pub use driver::settings::{Settings, SpinRule, Strategy};
+pub use driver::{
+    CheckpointOptions, CheckpointWriter, Limit, Progress, ProgressCallback, Report, explore,
+    explore_with_checkpoints,
 };
-pub use replayer::Replayer;
-pub use sampled::After;
-pub use schedule::{Schedule, ScheduleError, ScheduleMistake, Turn};
-pub use settings::{Settings, SpinRule, Strategy};
-pub use watch::{Watched, shows_violation};
+pub use execution::fault::{BlockedThread, Fault};
+pub use execution::findings::{Counterexample, Failure};
+pub use execution::monitor_feed::{MonitoredModel, shows_violation};
+pub use program::{
+    Condition, Effect, Intent, OptimisticLoad, Performed, Program, Stop, ThreadStatus, Touch,
+    TouchKind,
+};
+pub use sampling::AfterSchedule;
+pub use schedule::{Schedule, ScheduleError, ScheduleErrorKind, Turn};

@@ -53,7 +53,7 @@ pub enum Effect {
     /// reads this one. A compare-exchange, a `try_lock`, a notification.
     WriteIf(Condition),
     /// It writes, and perhaps touches other objects too, depending on the state.
-    WriteMore,
+    WriteMultiple,
     /// It changes the state in a way that commutes with other updates, and learns nothing:
     /// the count of an `Arc`.
     Update,
@@ -77,32 +77,32 @@ pub enum Intent {
     /// It waits for the end of a thread.
     Join(ThreadId),
     /// It says that it is waiting in a loop. The explorer decides when it goes on.
-    Hint,
+    SpinHint,
 }
 
 impl Intent {
     /// Whether it is a hint. Cheaper than a comparison.
     #[inline]
     pub(crate) fn is_hint(&self) -> bool {
-        matches!(self, Intent::Hint)
+        matches!(self, Intent::SpinHint)
     }
 }
 
 /// Where a thread stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
-    /// It has not been made in this execution.
-    Absent,
-    /// It is before an operation.
-    Before {
+pub enum ThreadStatus {
+    /// It has not been spawned in this execution.
+    NotSpawned,
+    /// It stands before an operation.
+    Pending {
         /// What it is about to do.
         intent: Intent,
         /// In how many ways the operation can turn out, if it is performed now: 1, unless
         /// the program leaves something open, such as which waiter is notified.
         outcomes: u32,
     },
-    /// It has ended.
-    Ended,
+    /// It has finished.
+    Finished,
 }
 
 /// How an operation touched an object.
@@ -131,14 +131,14 @@ pub struct Touch {
 
 /// What comes of it if a plain load by which an operation looks at an object comes too early, and sees an earlier state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Glance {
+pub enum OptimisticLoad {
     /// Nothing: the operation then tries to change the object, waits for the thread's stores, and looks again.
-    LooksAgain,
+    Retries,
     /// If this holds of that state the operation gives up. If not, it looks again.
-    GivesUpIf(Condition),
+    FailsOnStale(Condition),
     /// The same, but it gives up only if nothing but the last change is missing: what was changed before, it learns of by
     /// a fence.
-    GivesUpJustAfter(Condition),
+    FailsOnPrevious(Condition),
 }
 
 /// What a step did. The explorer hands the same one to every step, emptied.
@@ -156,14 +156,14 @@ pub struct Performed {
     pub accesses: Vec<Access>,
     /// How many of them are inert: nothing that a thread did before, and that others can notice, is ordered by
     /// them. If all are, the monitor need not see them.
-    pub inert: usize,
+    pub unordered_accesses: usize,
     /// Whether a plain load among them only looks whether it is worth while to do more.
-    pub glance: Option<Glance>,
+    pub optimistic_load: Option<OptimisticLoad>,
     /// Whether a thread may join others without having stopped for it: whether `joined` is looked at.
-    pub takes_joins: bool,
+    pub allows_inline_joins: bool,
     /// Whether the step was taken before, in an execution that began in the same way. Then its accesses are
     /// known, and may be left out.
-    pub is_repeated: bool,
+    pub is_replayed: bool,
 }
 
 impl Performed {
@@ -174,8 +174,25 @@ impl Performed {
         self.joined.clear();
         self.spawned.clear();
         self.accesses.clear();
-        self.inert = 0;
-        self.glance = None;
+        self.unordered_accesses = 0;
+        self.optimistic_load = None;
+    }
+}
+
+/// Why a program does not continue an execution.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stop<E, R> {
+    /// The execution fails: a failed assertion, a data race, a leak.
+    Error(E),
+    /// The front end has learned something that every execution depends on. The exploration ends, and the front
+    /// end starts another one with other settings ([`Report::restart`](crate::Report::restart)).
+    Restart(R),
+}
+
+impl<E, R> From<E> for Stop<E, R> {
+    #[inline]
+    fn from(error: E) -> Self {
+        Stop::Error(error)
     }
 }
 
@@ -184,10 +201,14 @@ pub trait Program {
     /// What can go wrong in it: a failed assertion, a data race, a leak.
     type Error: Clone + PartialEq + std::fmt::Debug;
 
+    /// What the program can ask the front end to change before the exploration starts over. A program that never
+    /// does has [`Infallible`](std::convert::Infallible) here.
+    type Restart: Clone + PartialEq + std::fmt::Debug;
+
     /// Begins an execution. Thread 0 then stands before its first operation (or has ended), and
     /// so do the threads that it has made before. `performed` is told of them and of
     /// accesses; it has no touches.
-    fn start(&mut self, performed: &mut Performed) -> Result<(), Self::Error>;
+    fn start(&mut self, performed: &mut Performed) -> Result<(), Stop<Self::Error, Self::Restart>>;
 
     /// Whether after this error there is no use in going on, even if the caller wants to.
     fn is_fatal(&self, _error: &Self::Error) -> bool {
@@ -198,7 +219,7 @@ pub trait Program {
     fn thread_bound(&self) -> usize;
 
     /// Where a thread stands. Absent, if there never was a thread with this number.
-    fn standing(&self, thread: ThreadId) -> Standing;
+    fn status(&self, thread: ThreadId) -> ThreadStatus;
 
     /// The present state of an object. 0 if it has not been made in this execution, or never will be.
     ///
@@ -224,9 +245,9 @@ pub trait Program {
         thread: ThreadId,
         outcome: u32,
         performed: &mut Performed,
-    ) -> Result<(), Self::Error>;
+    ) -> Result<(), Stop<Self::Error, Self::Restart>>;
 
     /// Ends the execution: takes down the threads that have not ended. If `is_complete`, all
     /// threads have, and what must hold at the end (nothing was leaked) is checked.
-    fn finish(&mut self, is_complete: bool) -> Result<(), Self::Error>;
+    fn finish(&mut self, is_complete: bool) -> Result<(), Stop<Self::Error, Self::Restart>>;
 }

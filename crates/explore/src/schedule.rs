@@ -25,20 +25,20 @@ pub struct Schedule(pub Vec<Turn>);
 
 /// Text that is no schedule.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("{mistake} (at character {at})", mistake = mistake.about(part))]
+#[error("{kind} (at character {at})", kind = kind.about(part))]
 pub struct ScheduleError {
     /// What cannot be read.
     pub part: String,
     /// Where it is, from 1.
     pub at: usize,
     /// What is wrong with it.
-    pub mistake: ScheduleMistake,
+    pub kind: ScheduleErrorKind,
 }
 
 /// What can be wrong with a part of a schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum ScheduleMistake {
+pub enum ScheduleErrorKind {
     /// It is neither a step nor a group.
     NoStep,
     /// With it there would be more steps than so many.
@@ -53,25 +53,27 @@ pub enum ScheduleMistake {
     NotOpened,
 }
 
-impl ScheduleMistake {
+impl ScheduleErrorKind {
     fn about(self, part: &str) -> String {
         match self {
-            ScheduleMistake::NoStep => format!(
+            ScheduleErrorKind::NoStep => format!(
                 "`{part}` is no step of a schedule: expected a thread number, then perhaps `:` and an outcome, then \
                  perhaps `x` and how often, such as `0x5` or `2:1`; or steps in brackets and how often, such as \
                  `[0x5.2:1]x3`"
             ),
-            ScheduleMistake::TooManySteps(most) => {
+            ScheduleErrorKind::TooManySteps(most) => {
                 format!("the count in `{part}` is too large: a schedule has at most {most} steps")
             }
-            ScheduleMistake::EmptyGroup => format!("there is nothing in the brackets of `{part}`"),
-            ScheduleMistake::GroupInGroup => {
+            ScheduleErrorKind::EmptyGroup => {
+                format!("there is nothing in the brackets of `{part}`")
+            }
+            ScheduleErrorKind::GroupInGroup => {
                 format!("`{part}` opens brackets inside of others: write the steps out")
             }
-            ScheduleMistake::NotClosed => {
+            ScheduleErrorKind::NotClosed => {
                 format!("the brackets that `{part}` opens are not closed: `]` is missing")
             }
-            ScheduleMistake::NotOpened => {
+            ScheduleErrorKind::NotOpened => {
                 format!("`{part}` closes brackets that are not open: `[` is missing")
             }
         }
@@ -225,19 +227,19 @@ impl Schedule {
             turns: Vec::new(),
             group: None,
         };
-        let error = |part: &str, at, mistake| ScheduleError {
+        let error = |part: &str, at, kind| ScheduleError {
             part: part.chars().take(40).collect(),
             at,
-            mistake,
+            kind,
         };
         let mut at = 1;
         for part in text.split('.') {
             let read = reader.read(part, at);
-            read.map_err(|mistake| error(part, at, mistake))?;
+            read.map_err(|kind| error(part, at, kind))?;
             at += part.chars().count() + 1;
         }
         match reader.group {
-            Some(Opened { part, at, .. }) => Err(error(part, at, ScheduleMistake::NotClosed)),
+            Some(Opened { part, at, .. }) => Err(error(part, at, ScheduleErrorKind::NotClosed)),
             None => Ok(Schedule(reader.turns)),
         }
     }
@@ -261,14 +263,14 @@ struct Opened<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn read(&mut self, part: &'a str, at: usize) -> Result<(), ScheduleMistake> {
+    fn read(&mut self, part: &'a str, at: usize) -> Result<(), ScheduleErrorKind> {
         let mut step = part;
         if let Some(inside) = part.strip_prefix('[') {
             if self.group.is_some() || inside.starts_with('[') {
-                return Err(ScheduleMistake::GroupInGroup);
+                return Err(ScheduleErrorKind::GroupInGroup);
             }
             if inside.starts_with(']') {
-                return Err(ScheduleMistake::EmptyGroup);
+                return Err(ScheduleErrorKind::EmptyGroup);
             }
             let first = self.turns.len();
             self.group = Some(Opened { part, at, first });
@@ -279,7 +281,7 @@ impl<'a> Reader<'a> {
             None => (step, None),
         };
         if end.is_some() && self.group.is_none() {
-            return Err(ScheduleMistake::NotOpened);
+            return Err(ScheduleErrorKind::NotOpened);
         }
         let (turn, count) = parse_run(step, self.most)?;
         self.allow(1, count)?;
@@ -290,7 +292,7 @@ impl<'a> Reader<'a> {
         let times = match end.strip_prefix('x') {
             Some(times) => parse_count(times, self.most)?,
             None if end.is_empty() => 1,
-            None => return Err(ScheduleMistake::NoStep),
+            None => return Err(ScheduleErrorKind::NoStep),
         };
         let length = self.turns.len() - group.first;
         self.allow(length, times - 1)?;
@@ -302,33 +304,33 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses more turns than there may be: so many, so often.
-    fn allow(&self, turns: usize, times: usize) -> Result<(), ScheduleMistake> {
+    fn allow(&self, turns: usize, times: usize) -> Result<(), ScheduleErrorKind> {
         let left = self.most - self.turns.len();
         let more = turns.checked_mul(times);
         match more.is_some_and(|more| more <= left) {
             true => Ok(()),
-            false => Err(ScheduleMistake::TooManySteps(self.most)),
+            false => Err(ScheduleErrorKind::TooManySteps(self.most)),
         }
     }
 }
 
-fn parse_run(part: &str, most: usize) -> Result<(Turn, usize), ScheduleMistake> {
+fn parse_run(part: &str, most: usize) -> Result<(Turn, usize), ScheduleErrorKind> {
     let (step, count) = part.split_once('x').unwrap_or((part, "1"));
     let (thread, outcome) = step.split_once(':').unwrap_or((step, "0"));
     let number = |digits: &str| digits.parse().ok().filter(|_| is_number(digits));
     let thread = number(thread).filter(|&number| number < 1 << 24);
-    let thread = ThreadId(thread.ok_or(ScheduleMistake::NoStep)?);
-    let outcome = number(outcome).ok_or(ScheduleMistake::NoStep)?;
+    let thread = ThreadId(thread.ok_or(ScheduleErrorKind::NoStep)?);
+    let outcome = number(outcome).ok_or(ScheduleErrorKind::NoStep)?;
     Ok((Turn { thread, outcome }, parse_count(count, most)?))
 }
 
 /// How often something comes: at least once. Where there are many digits, it is too often.
-fn parse_count(digits: &str, most: usize) -> Result<usize, ScheduleMistake> {
+fn parse_count(digits: &str, most: usize) -> Result<usize, ScheduleErrorKind> {
     match digits.parse() {
-        _ if !is_number(digits) => Err(ScheduleMistake::NoStep),
-        Ok(0) => Err(ScheduleMistake::NoStep),
+        _ if !is_number(digits) => Err(ScheduleErrorKind::NoStep),
+        Ok(0) => Err(ScheduleErrorKind::NoStep),
         Ok(count) => Ok(count),
-        Err(_) => Err(ScheduleMistake::TooManySteps(most)),
+        Err(_) => Err(ScheduleErrorKind::TooManySteps(most)),
     }
 }
 
@@ -482,7 +484,7 @@ mod tests {
             "[1]x", "[1]x0", "[1]2", "[1]x2]x3", "[1..2]x2", "1[2", "x3", "[", "[1.]x2",
         ] {
             let error = text.parse::<Schedule>().unwrap_err();
-            assert_eq!(error.mistake, ScheduleMistake::NoStep, "{text}");
+            assert_eq!(error.kind, ScheduleErrorKind::NoStep, "{text}");
         }
         let whole = Schedule::parse_at_most("[0.1]x5", 10);
         assert_eq!(whole, "0.1.0.1.0.1.0.1.0.1".parse());

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencepost_explore::{
-    Checkpoint, CheckpointError, Keeping, Limit, Report, Saver, Settings, SpinRule, Strategy,
-    Watched, explore_keeping,
+    Checkpoint, CheckpointError, CheckpointOptions, CheckpointWriter, Limit, MonitoredModel,
+    Report, Settings, SpinRule, Strategy, explore_with_checkpoints,
 };
 use fencepost_memory::{LockedDrains, Random};
 use model::class::{Log, Recording};
@@ -57,15 +57,18 @@ fn go_on_recorded(
     };
     let mut kept = Vec::new();
     let mut save = |checkpoint: Checkpoint| kept.push(checkpoint.to_text());
-    let saver = Some(Saver {
-        every,
+    let saver = Some(CheckpointWriter {
+        interval: every,
         save: &mut save,
     });
-    let report = explore_keeping(
+    let report = explore_with_checkpoints(
         || program.clone(),
         settings,
         &mut |_| ControlFlow::Continue(()),
-        Keeping { from, saver },
+        CheckpointOptions {
+            resume_from: from,
+            writer: saver,
+        },
     );
     (report.map(|(report, _)| report), kept)
 }
@@ -89,8 +92,8 @@ fn in_pieces(
         let settings = with_budget(settings, budget());
         let (report, mut kept) = go_on_recorded(&program, &settings, from.as_deref(), AT_THE_END);
         let report = report.unwrap_or_else(|error| panic!("{error}\n{model}"));
-        assert_eq!(report.can_go_on, !kept.is_empty(), "{model}");
-        if !report.can_go_on {
+        assert_eq!(report.is_resumable, !kept.is_empty(), "{model}");
+        if !report.is_resumable {
             let log = program.log().clone();
             return (report, log);
         }
@@ -110,7 +113,7 @@ fn assert_same(
     assert_eq!(one.abandoned, whole.abandoned, "{program}");
     assert_eq!(one.steps, whole.steps, "{program}");
     let findings = |report: &Report<AssertionFailed>| {
-        let finding = |found: &fencepost_explore::Found<AssertionFailed>| {
+        let finding = |found: &fencepost_explore::Counterexample<AssertionFailed>| {
             let (schedule, interleaving) = (found.schedule.clone(), found.interleaving.clone());
             (kind(found), schedule, interleaving, found.execution)
         };
@@ -169,11 +172,11 @@ fn programs(count: u64) -> impl Iterator<Item = Seeded> {
 /// The report of an exploration that is not interrupted, if it has not too many executions.
 fn whole(model: &Arc<Model>, most: u64) -> Option<Report<AssertionFailed>> {
     let report = explored(model, &with_budget(&all(), Some(most)));
-    (!report.can_go_on).then_some(report)
+    (!report.is_resumable).then_some(report)
 }
 
 fn all() -> Settings {
-    all_of(Strategy::Exhaustive, Watched::Tso)
+    all_of(Strategy::Exhaustive, MonitoredModel::Tso)
 }
 
 #[test]
@@ -291,7 +294,7 @@ fn it_goes_on_with_any_number_of_workers() {
         loop {
             let settings = Settings {
                 workers: 1 + random.below(3) as usize,
-                shares_always: random.below(3) > 0,
+                always_share_work: random.below(3) > 0,
                 max_executions: Some(1 + random.below(whole.executions + 1)),
                 ..all()
             };
@@ -301,7 +304,7 @@ fn it_goes_on_with_any_number_of_workers() {
             };
             let (report, mut kept) = go_on(model, &settings, from.as_deref(), every);
             let report = report.unwrap_or_else(|error| panic!("{error}\n{model}"));
-            if !report.can_go_on {
+            if !report.is_resumable {
                 assert_same(&report, &whole, model);
                 assert_replays(model, &all(), &report, model);
                 break;
@@ -360,21 +363,21 @@ fn only_budgets_and_the_caller_leave_something_to_go_on_with() {
     assert!(report.unwrap().is_complete());
     assert_eq!(kept.len(), 0);
     let first = Settings {
-        goes_on: false,
+        continue_after_failure: false,
         ..all()
     };
     let (report, kept) = go_on(&model, &first, None, AT_THE_END);
     let report = report.unwrap();
     assert_eq!(
-        (report.limits, report.can_go_on),
-        (vec![Limit::Found], false)
+        (report.limits, report.is_resumable),
+        (vec![Limit::FirstFailure], false)
     );
     assert_eq!(kept.len(), 0);
 
     let (report, checkpoint) = stopped(&families::counter(3, 2));
     assert_eq!(
-        (report.limits, report.can_go_on),
-        (vec![Limit::Stopped], true)
+        (report.limits, report.is_resumable),
+        (vec![Limit::Cancelled], true)
     );
     assert_eq!(checkpoint.executions(), report.executions);
 }
@@ -384,13 +387,16 @@ fn stopped(model: &Arc<Model>) -> (Report<AssertionFailed>, Checkpoint) {
     let program = ModelProgram::new(model);
     let mut kept = Vec::new();
     let mut save = |checkpoint: Checkpoint| kept.push(checkpoint);
-    let saver = Some(Saver {
-        every: AT_THE_END,
+    let saver = Some(CheckpointWriter {
+        interval: AT_THE_END,
         save: &mut save,
     });
-    let keeping = Keeping { from: None, saver };
+    let keeping = CheckpointOptions {
+        resume_from: None,
+        writer: saver,
+    };
     let stop = &mut |_: &_| ControlFlow::Break(());
-    let (report, _) = explore_keeping(|| program.clone(), &all(), stop, keeping).unwrap();
+    let (report, _) = explore_with_checkpoints(|| program.clone(), &all(), stop, keeping).unwrap();
     assert_eq!(kept.len(), 1);
     (report, kept.remove(0))
 }
@@ -400,7 +406,7 @@ fn stopped(model: &Arc<Model>) -> (Report<AssertionFailed>, Checkpoint) {
 fn nothing_may_be_left() {
     let model = families::counter(2, 1);
     let (report, checkpoint) = stopped(&model);
-    assert_eq!((report.executions, report.can_go_on), (2, true));
+    assert_eq!((report.executions, report.is_resumable), (2, true));
     let text = checkpoint.to_text();
     assert!(!text.contains("\npath"));
     let (report, _) = go_on(&model, &all(), Some(&text), AT_THE_END);
@@ -412,19 +418,19 @@ fn nothing_may_be_left() {
 fn it_goes_on_without_keeping_more() {
     let settings = Settings {
         workers: 2,
-        shares_always: true,
+        always_share_work: true,
         ..all()
     };
     for model in [families::counter(3, 2), families::ticket_lock(2, 1)] {
         let whole = explored(&model, &all());
         let (_, kept) = go_on(&model, &with_budget(&all(), Some(2)), None, AT_THE_END);
         let program = ModelProgram::new(&model);
-        let keeping = Keeping {
-            from: Some(Checkpoint::read(&kept[0], &settings).unwrap()),
-            saver: None,
+        let keeping = CheckpointOptions {
+            resume_from: Some(Checkpoint::read(&kept[0], &settings).unwrap()),
+            writer: None,
         };
         let watchman = &mut |_: &_| ControlFlow::Continue(());
-        let report = explore_keeping(|| program.clone(), &settings, watchman, keeping);
+        let report = explore_with_checkpoints(|| program.clone(), &settings, watchman, keeping);
         assert_same(&report.unwrap().0, &whole, &model);
     }
 }
@@ -454,7 +460,7 @@ fn rich_checkpoint() -> (Arc<Model>, Settings, String) {
         let words = [
             "\nviolation",
             "\nfault",
-            "\npartners",
+            "\nlearned",
             "\npath",
             "\nat",
             "\nasleep",
@@ -539,30 +545,30 @@ fn sealed(lines: &[String]) -> String {
 #[test]
 fn forged_partners_are_refused_or_harmless() {
     let refused = [
-        "partners w0 1",
-        "partners r0 1",
-        "partners u0 1",
-        "partners l 1",
-        "partners h 1",
-        "partners j0 1",
-        "partners x0 1",
-        "partners m 1",
-        "partners 0 1",
-        "partners m0",
-        "partners m0 1 2",
-        "partners m0 -1",
-        "partners m0 1048576",
-        "partners m0 4294967295",
-        "partners m4294967296 1",
+        "learned w0 1",
+        "learned r0 1",
+        "learned u0 1",
+        "learned l 1",
+        "learned h 1",
+        "learned j0 1",
+        "learned x0 1",
+        "learned m 1",
+        "learned 0 1",
+        "learned m0",
+        "learned m0 1 2",
+        "learned m0 -1",
+        "learned m0 1048576",
+        "learned m0 4294967295",
+        "learned m4294967296 1",
     ];
     let strange = [
-        "partners m0 1048575",
-        "partners c0 1048575",
-        "partners m4294967295 0",
-        "partners c3 3",
-        "partners c6 0",
-        "partners m6 0",
-        "partners m8 0",
+        "learned m0 1048575",
+        "learned c0 1048575",
+        "learned m4294967295 0",
+        "learned c3 3",
+        "learned c6 0",
+        "learned m6 0",
+        "learned m8 0",
     ];
     let (mut with_partners, mut gone_on, mut noticed) = (0, 0, 0);
     let shape = Shape::blocking();
@@ -593,7 +599,7 @@ fn forged_partners_are_refused_or_harmless() {
                 assert!(matches!(error, CheckpointError::Damaged { .. }), "{line}");
             }
             let mut forged: Vec<String> = strange.map(with_line).into();
-            let is_of_partners = |line: &&String| line.starts_with("partners");
+            let is_of_partners = |line: &&String| line.starts_with("learned");
             if lines.iter().any(|line| is_of_partners(&line)) {
                 with_partners += 1;
                 let others = lines.iter().filter(|line| !is_of_partners(line));
@@ -680,21 +686,21 @@ fn other_settings_are_named() {
         (
             "monitor",
             Settings {
-                watched: Watched::Nothing,
+                monitored_model: MonitoredModel::None,
                 ..all()
             },
         ),
         (
             "go_on",
             Settings {
-                goes_on: false,
+                continue_after_failure: false,
                 ..all()
             },
         ),
         (
             "target",
             Settings {
-                watched: Watched::Pso(LockedDrains::OwnAddress),
+                monitored_model: MonitoredModel::Pso(LockedDrains::OwnAddress),
                 ..all()
             },
         ),
@@ -778,7 +784,13 @@ fn each_refusal_says_why() {
         Strategy::Bounded { preemptions: 1 },
         Strategy::Replay("-".parse().unwrap()),
     ] {
-        let refused = go_on(&model, &all_of(strategy, Watched::Tso), None, AT_THE_END).0;
+        let refused = go_on(
+            &model,
+            &all_of(strategy, MonitoredModel::Tso),
+            None,
+            AT_THE_END,
+        )
+        .0;
         assert_eq!(
             refused.unwrap_err().to_string(),
             "there are no checkpoints with this strategy: only exhaustive, random and PCT searches have \

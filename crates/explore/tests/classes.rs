@@ -8,7 +8,7 @@ mod model;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use fencepost_explore::{Report, Settings, Strategy, Watched, explore};
+use fencepost_explore::{MonitoredModel, Report, Settings, Strategy, explore};
 use model::class::{ClassKey, Log, Recording, Status, assert_same_classes};
 use model::families;
 use model::language::Model;
@@ -37,16 +37,16 @@ fn run_with(
     model: &Arc<Model>,
     strategy: Strategy,
     workers: usize,
-    shares_always: bool,
+    always_share_work: bool,
 ) -> (Report<AssertionFailed>, Log) {
     let program = Recording::new(ModelProgram::new(model));
     let log = program.shared_log();
     let settings = Settings {
         strategy,
-        watched: Watched::Nothing,
-        goes_on: true,
+        monitored_model: MonitoredModel::None,
+        continue_after_failure: true,
         workers,
-        shares_always,
+        always_share_work,
         ..Settings::default()
     };
     let report = explore(|| program.clone(), &settings, &mut |_| {
@@ -250,7 +250,7 @@ fn bounded_runs_every_class_within_the_bound() {
                 let is_all = within.len() == truth.classes.len();
                 assert!(is_all || !report.is_complete(), "{program}");
                 cut += u64::from(!is_all);
-                let strategy = Strategy::BoundedOrAll { preemptions };
+                let strategy = Strategy::BoundedOrExhaustive { preemptions };
                 let (report, log) = run_with(&program.model, strategy, 1, false);
                 let run: FxHashSet<_> = log.classes.keys().collect();
                 let expected = match report.is_complete() {

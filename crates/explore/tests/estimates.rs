@@ -5,7 +5,7 @@ mod model;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use fencepost_explore::{Estimate, Settings, Watched, explore};
+use fencepost_explore::{Estimate, MonitoredModel, Settings, explore};
 
 use model::families;
 use model::language::Model;
@@ -18,7 +18,7 @@ type Said = Vec<(u64, Estimate)>;
 fn said(model: &Arc<Model>, most: Option<u64>, workers: usize) -> (u64, Said) {
     let program = ModelProgram::new(model);
     let settings = Settings {
-        watched: Watched::Nothing,
+        monitored_model: MonitoredModel::None,
         max_executions: most,
         workers,
         ..Settings::default()

@@ -1,12 +1,16 @@
 //! Threads that wait in loops while others change something and change it back, and then go on although nothing has
 //! changed, because nobody else can: what each thread may read is read in some execution.
 
+use fencepost_explore::Stop;
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-use fencepost_explore::program::{Effect, Intent, Performed, Program, Standing, Touch, TouchKind};
-use fencepost_explore::{Report, Settings, Strategy, Watched, explore};
+use fencepost_explore::program::{
+    Effect, Intent, Performed, Program, ThreadStatus, Touch, TouchKind,
+};
+use fencepost_explore::{MonitoredModel, Report, Settings, Strategy, explore};
 use fencepost_memory::{Address, LocationId, Random, ThreadId};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,8 +34,9 @@ struct Pulses {
 
 impl Program for Pulses {
     type Error = ();
+    type Restart = Infallible;
 
-    fn start(&mut self, performed: &mut Performed) -> Result<(), ()> {
+    fn start(&mut self, performed: &mut Performed) -> Result<(), Stop<(), Infallible>> {
         let threads = self.code.len();
         self.at = vec![0; threads];
         self.states = [0; 2];
@@ -44,9 +49,9 @@ impl Program for Pulses {
         self.code.len()
     }
 
-    fn standing(&self, thread: ThreadId) -> Standing {
+    fn status(&self, thread: ThreadId) -> ThreadStatus {
         let Some(code) = self.code.get(thread.index()) else {
-            return Standing::Absent;
+            return ThreadStatus::NotSpawned;
         };
         let access = |object, effect| Intent::Access {
             object: Address(object),
@@ -54,12 +59,12 @@ impl Program for Pulses {
             awaits: None,
         };
         let intent = match code.get(self.at[thread.index()]) {
-            None => return Standing::Ended,
+            None => return ThreadStatus::Finished,
             Some(&Op::Write(object, _)) => access(object, Effect::Write),
             Some(&Op::Read(object)) => access(object, Effect::Read),
-            Some(Op::Hint) => Intent::Hint,
+            Some(Op::Hint) => Intent::SpinHint,
         };
-        Standing::Before {
+        ThreadStatus::Pending {
             intent,
             outcomes: 1,
         }
@@ -74,7 +79,12 @@ impl Program for Pulses {
         Some(LocationId::from_index(thread.0))
     }
 
-    fn step(&mut self, thread: ThreadId, _: u32, performed: &mut Performed) -> Result<(), ()> {
+    fn step(
+        &mut self,
+        thread: ThreadId,
+        _: u32,
+        performed: &mut Performed,
+    ) -> Result<(), Stop<(), Infallible>> {
         let index = thread.index();
         let op = self.code[index][self.at[index]];
         self.at[index] += 1;
@@ -96,7 +106,7 @@ impl Program for Pulses {
         Ok(())
     }
 
-    fn finish(&mut self, is_complete: bool) -> Result<(), ()> {
+    fn finish(&mut self, is_complete: bool) -> Result<(), Stop<(), Infallible>> {
         if is_complete {
             self.all.lock().unwrap().insert(self.seen.clone());
         }
@@ -114,8 +124,8 @@ fn run(code: &[Vec<Op>], strategy: Strategy) -> (Report<()>, BTreeSet<Seen>) {
     };
     let settings = Settings {
         strategy,
-        watched: Watched::Nothing,
-        goes_on: true,
+        monitored_model: MonitoredModel::None,
+        continue_after_failure: true,
         ..Settings::default()
     };
     let report = explore(|| program.clone(), &settings, &mut |_| {

@@ -5,13 +5,15 @@
 
 mod model;
 
+use fencepost_explore::Stop;
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencepost_explore::program::{Effect, Intent, Performed, Program, Standing};
+use fencepost_explore::program::{Effect, Intent, Performed, Program, ThreadStatus};
 use fencepost_explore::{
-    Fault, Limit, Progress, Report, Schedule, Settings, Strategy, Watched, explore,
+    Fault, Limit, MonitoredModel, Progress, Report, Schedule, Settings, Strategy, explore,
 };
 use fencepost_memory::{Address, LocationId, ThreadId};
 use model::class::assert_same_classes;
@@ -45,7 +47,7 @@ fn replay(schedule: &str) -> Strategy {
 }
 
 fn unwatched(strategy: Strategy) -> Settings {
-    all_of(strategy, Watched::Nothing)
+    all_of(strategy, MonitoredModel::None)
 }
 
 /// A seed determines the executions, whoever runs them; all of them are executions of the program.
@@ -99,7 +101,7 @@ fn workers_find_the_same_in_a_sample() {
     for seed in seeds(60) {
         let program = random_program(seed, &Shape::memory().with_assertions());
         for strategy in [random(seed, 100), pct(seed, 100, 3)] {
-            let settings = all_of(strategy, Watched::Tso);
+            let settings = all_of(strategy, MonitoredModel::Tso);
             let one = explored(&program.model, &settings);
             let two = explored(
                 &program.model,
@@ -210,9 +212,13 @@ fn a_schedule_that_cannot_be_is_refused() {
     let refused = |schedule: &str, step: usize, thread: u32| {
         let report = run(schedule);
         let thread = ThreadId(thread);
-        let expected = Fault::NoSuchExecution { step, thread };
+        let expected = Fault::InfeasibleSchedule { step, thread };
         assert_eq!(faults(&report), [expected], "{schedule}");
-        assert_eq!(report.limits, [Limit::Sample, Limit::Found], "{schedule}");
+        assert_eq!(
+            report.limits,
+            [Limit::Sample, Limit::FirstFailure],
+            "{schedule}"
+        );
         assert_eq!(report.findings[0].schedule.0.len(), step - 1);
     };
     // The mutex is held; there is no such thread; no such outcome; it has ended.
@@ -236,7 +242,7 @@ fn a_schedule_that_is_too_long_is_refused() {
     let model = families::counter(2, 1);
     let report = explored(&model, &unwatched(replay("0.1.0")));
     let thread = ThreadId(0);
-    let expected = Fault::NoSuchExecution { step: 3, thread };
+    let expected = Fault::InfeasibleSchedule { step: 3, thread };
     assert_eq!(faults(&report), [expected]);
 }
 
@@ -286,8 +292,12 @@ impl Fickle {
 
 impl Program for Fickle {
     type Error = AssertionFailed;
+    type Restart = Infallible;
 
-    fn start(&mut self, performed: &mut Performed) -> Result<(), AssertionFailed> {
+    fn start(
+        &mut self,
+        performed: &mut Performed,
+    ) -> Result<(), Stop<AssertionFailed, Infallible>> {
         self.executions += 1;
         self.now_mut().start(performed)
     }
@@ -296,8 +306,8 @@ impl Program for Fickle {
         self.now().thread_bound()
     }
 
-    fn standing(&self, thread: ThreadId) -> Standing {
-        self.now().standing(thread)
+    fn status(&self, thread: ThreadId) -> ThreadStatus {
+        self.now().status(thread)
     }
 
     fn state(&self, object: Address) -> u64 {
@@ -313,11 +323,11 @@ impl Program for Fickle {
         thread: ThreadId,
         outcome: u32,
         performed: &mut Performed,
-    ) -> Result<(), AssertionFailed> {
+    ) -> Result<(), Stop<AssertionFailed, Infallible>> {
         self.now_mut().step(thread, outcome, performed)
     }
 
-    fn finish(&mut self, is_complete: bool) -> Result<(), AssertionFailed> {
+    fn finish(&mut self, is_complete: bool) -> Result<(), Stop<AssertionFailed, Infallible>> {
         self.now_mut().finish(is_complete)
     }
 }
@@ -358,11 +368,11 @@ fn what_is_not_repeatable_is_reported_as_that() {
             program.start(&mut performed).unwrap();
             performed.clear();
             program.step(ThreadId(0), 0, &mut performed).unwrap();
-            program.standing(ThreadId(0))
+            program.status(ThreadId(0))
         };
-        for goes_on in [false, true] {
+        for continue_after_failure in [false, true] {
             let settings = Settings {
-                goes_on,
+                continue_after_failure,
                 ..unwatched(Strategy::Exhaustive)
             };
             let report = Fickle::new(&original, &other, 1).explore(&settings);
@@ -387,7 +397,7 @@ fn what_is_not_repeatable_is_reported_as_that() {
             assert_eq!(*found, standing, "{other}");
             assert!(location.is_some(), "{other}");
             assert_eq!(report.executions, 2, "{other}");
-            assert_eq!(report.limits, [Limit::Found], "{other}");
+            assert_eq!(report.limits, [Limit::FirstFailure], "{other}");
         }
         // Under a bound it may also be somewhere where nothing is repeated.
         let bounded = unwatched(Strategy::Bounded { preemptions: 2 });
@@ -441,7 +451,10 @@ fn a_thread_that_ends_early_the_second_time_is_not_repeatable() {
                 found,
                 ..
             },
-        ] => assert_eq!((*thread, *step, *found), (ThreadId(0), 3, Standing::Ended)),
+        ] => assert_eq!(
+            (*thread, *step, *found),
+            (ThreadId(0), 3, ThreadStatus::Finished)
+        ),
         other => panic!("{other:?}"),
     }
 }
@@ -470,7 +483,7 @@ fn an_endless_loop_without_hints_reaches_the_step_limit() {
     ] {
         let settings = Settings {
             max_steps: 50,
-            ..all_of(strategy, Watched::Tso)
+            ..all_of(strategy, MonitoredModel::Tso)
         };
         let report = explored(&alone, &settings);
         let [Fault::StepLimit { steps, last }] = &faults(&report)[..] else {
@@ -584,7 +597,7 @@ fn a_budget_of_time_is_kept() {
     let strategies = [
         (Strategy::Exhaustive, 2520),
         (Strategy::Bounded { preemptions: 20 }, 2520),
-        (Strategy::BoundedOrAll { preemptions: 20 }, 2520),
+        (Strategy::BoundedOrExhaustive { preemptions: 20 }, 2520),
         (random(1, 2520), 2520),
         (pct(1, 2520, 3), 2520),
     ];
@@ -662,7 +675,7 @@ fn the_caller_is_told_and_can_stop() {
                 }
             });
             assert_eq!(calls, 2, "{strategy:?} {workers}");
-            assert!(report.limits.contains(&Limit::Stopped), "{strategy:?}");
+            assert!(report.limits.contains(&Limit::Cancelled), "{strategy:?}");
             assert!(report.executions < 2520, "{strategy:?} {workers}");
         }
     }
@@ -672,7 +685,7 @@ fn the_caller_is_told_and_can_stop() {
 fn is_bounded(strategy: &Strategy) -> bool {
     matches!(
         strategy,
-        Strategy::Bounded { .. } | Strategy::BoundedOrAll { .. }
+        Strategy::Bounded { .. } | Strategy::BoundedOrExhaustive { .. }
     )
 }
 
@@ -699,7 +712,7 @@ fn large_programs_work() {
         for workers in 1..=2 {
             let settings = Settings {
                 workers,
-                ..all_of(Strategy::Exhaustive, Watched::Tso)
+                ..all_of(Strategy::Exhaustive, MonitoredModel::Tso)
             };
             let report = explored(&long(race), &settings);
             assert_eq!(report.executions, classes);
@@ -709,26 +722,26 @@ fn large_programs_work() {
     for strategy in [
         Strategy::Exhaustive,
         Strategy::Bounded { preemptions: 2 },
-        Strategy::BoundedOrAll { preemptions: 2 },
+        Strategy::BoundedOrExhaustive { preemptions: 2 },
         random(1, 20),
         pct(1, 20, 4),
     ] {
         let settings = Settings {
             max_executions: Some(20),
-            ..all_of(strategy.clone(), Watched::Tso)
+            ..all_of(strategy.clone(), MonitoredModel::Tso)
         };
         let report = explored(&long(1000), &settings);
         let begun = report.executions + report.abandoned;
         assert!(begun == 20 || is_bounded(&strategy) && begun < 20);
         assert_eq!(report.faults, 0, "{strategy:?}");
     }
-    let all = all_of(Strategy::Exhaustive, Watched::Tso);
+    let all = all_of(Strategy::Exhaustive, MonitoredModel::Tso);
     let report = explored(&families::private_cells(64, 2), &all);
     assert_eq!((report.executions, report.violations), (1, 0));
     for strategy in [
         Strategy::Exhaustive,
         Strategy::Bounded { preemptions: 2 },
-        Strategy::BoundedOrAll { preemptions: 2 },
+        Strategy::BoundedOrExhaustive { preemptions: 2 },
         random(1, 100),
         pct(1, 100, 3),
     ] {
@@ -741,7 +754,7 @@ fn large_programs_work() {
         ] {
             let settings = Settings {
                 max_executions: Some(100),
-                ..all_of(strategy.clone(), Watched::Tso)
+                ..all_of(strategy.clone(), MonitoredModel::Tso)
             };
             let report = explored(&model, &settings);
             let begun = report.executions + report.abandoned;

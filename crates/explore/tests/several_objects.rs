@@ -1,13 +1,15 @@
 //! Operations that touch several objects, some of them depending on the state: every class is run, against all
 //! interleavings of small random programs.
 
+use fencepost_explore::Stop;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use fencepost_explore::{
-    Condition, Effect, Intent, Performed, Program, Settings, Standing, Strategy, Touch, TouchKind,
-    Watched, explore,
+    Condition, Effect, Intent, MonitoredModel, Performed, Program, Settings, Strategy,
+    ThreadStatus, Touch, TouchKind, explore,
 };
 use fencepost_memory::{Address, LocationId, ThreadId};
 
@@ -30,7 +32,7 @@ impl Op {
         let (object, effect, awaits) = match self {
             Op::Load(a) => (a, Effect::Read, None),
             Op::Store(a, _) => (a, Effect::Write, None),
-            Op::Both(a, _) | Op::Follow(a, ..) => (a, Effect::WriteMore, None),
+            Op::Both(a, _) | Op::Follow(a, ..) => (a, Effect::WriteMultiple, None),
             Op::If(a, value, _) => (a, Effect::WriteIf(Condition::Equals(value)), None),
             Op::Take(a, _) => {
                 let is_there = Condition::Differs(0);
@@ -139,13 +141,13 @@ impl State {
 fn every_class(code: &[Vec<Op>], state: &State, classes: &mut BTreeMap<Class, u32>) {
     let mut is_end = true;
     for thread in 0..code.len() {
-        if let Some(op) = state.next(code, thread)
-            && op.is_ready(&state.states)
-        {
-            is_end = false;
-            let mut next = state.clone();
-            next.step(op, thread);
-            every_class(code, &next, classes);
+        if let Some(op) = state.next(code, thread) {
+            if op.is_ready(&state.states) {
+                is_end = false;
+                let mut next = state.clone();
+                next.step(op, thread);
+                every_class(code, &next, classes);
+            }
         }
     }
     if is_end {
@@ -162,8 +164,9 @@ struct Toy {
 
 impl Program for Toy {
     type Error = ();
+    type Restart = Infallible;
 
-    fn start(&mut self, performed: &mut Performed) -> Result<(), ()> {
+    fn start(&mut self, performed: &mut Performed) -> Result<(), Stop<(), Infallible>> {
         self.state = State::new(self.code.len());
         let others = 1..self.code.len() as u32;
         performed.spawned.extend(others.map(ThreadId));
@@ -174,13 +177,13 @@ impl Program for Toy {
         self.code.len()
     }
 
-    fn standing(&self, thread: ThreadId) -> Standing {
+    fn status(&self, thread: ThreadId) -> ThreadStatus {
         if thread.index() >= self.code.len() {
-            return Standing::Absent;
+            return ThreadStatus::NotSpawned;
         }
         match self.state.next(&self.code, thread.index()) {
-            None => Standing::Ended,
-            Some(op) => Standing::Before {
+            None => ThreadStatus::Finished,
+            Some(op) => ThreadStatus::Pending {
                 intent: op.intent(),
                 outcomes: 1,
             },
@@ -196,7 +199,12 @@ impl Program for Toy {
         None
     }
 
-    fn step(&mut self, thread: ThreadId, _: u32, performed: &mut Performed) -> Result<(), ()> {
+    fn step(
+        &mut self,
+        thread: ThreadId,
+        _: u32,
+        performed: &mut Performed,
+    ) -> Result<(), Stop<(), Infallible>> {
         let thread = thread.index();
         let op = self
             .state
@@ -206,7 +214,7 @@ impl Program for Toy {
         Ok(())
     }
 
-    fn finish(&mut self, _: bool) -> Result<(), ()> {
+    fn finish(&mut self, _: bool) -> Result<(), Stop<(), Infallible>> {
         // An execution that is given up is not at its end.
         let is_left = (0..self.code.len()).any(|thread| {
             let op = self.state.next(&self.code, thread);
@@ -228,8 +236,8 @@ fn classes_run(code: &[Vec<Op>], strategy: Strategy) -> BTreeMap<Class, u32> {
     };
     let settings = Settings {
         strategy,
-        watched: Watched::Nothing,
-        goes_on: true,
+        monitored_model: MonitoredModel::None,
+        continue_after_failure: true,
         ..Settings::default()
     };
     let report = explore(

@@ -9,7 +9,9 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use fencepost_explore::program::Intent;
-use fencepost_explore::{Fault, Limit, Problem, Report, Settings, SpinRule, Strategy, Watched};
+use fencepost_explore::{
+    Failure, Fault, Limit, MonitoredModel, Report, Settings, SpinRule, Strategy,
+};
 use fencepost_memory::{Address, LocationId, LockedDrains, ThreadId};
 use model::buffers::leaves_sc;
 use model::class::assert_same_classes;
@@ -42,8 +44,8 @@ fn ended(
     report
 }
 
-fn exhaustively(watched: Watched) -> Settings {
-    all_of(Strategy::Exhaustive, watched)
+fn exhaustively(monitored_model: MonitoredModel) -> Settings {
+    all_of(Strategy::Exhaustive, monitored_model)
 }
 
 /// The errors that a model has, however long its loops run.
@@ -155,7 +157,7 @@ fn waiting_programs() -> Vec<(String, Arc<Model>)> {
 #[test]
 fn waiting_programs_have_their_errors() {
     for (name, model) in waiting_programs() {
-        let report = ended(&model, &exhaustively(Watched::Nothing), &name);
+        let report = ended(&model, &exhaustively(MonitoredModel::None), &name);
         assert!(report.is_complete(), "{name}: {:?}", report.limits);
         assert_eq!(errors(&report), true_errors(&model), "{name}");
         let waits: BTreeSet<_> = report.waits.iter().copied().collect();
@@ -170,15 +172,15 @@ fn waiting_programs_have_their_errors() {
 fn waiting_programs_have_their_verdicts() {
     let (mut verdicts, mut compared) = (BTreeSet::new(), 0);
     for (name, model) in waiting_programs() {
-        for watched in MACHINES {
-            let report = ended(&model, &exhaustively(watched), &name);
+        for monitored_model in MACHINES {
+            let report = ended(&model, &exhaustively(monitored_model), &name);
             assert_explained(&report, &name);
             let is_reported = report.violations > 0;
             if errors(&report).fails && !is_reported {
                 continue;
             }
-            if verdict_is_right(&model, watched, &report, 12_000, &name) {
-                verdicts.insert((format!("{watched:?}"), is_reported));
+            if verdict_is_right(&model, monitored_model, &report, 12_000, &name) {
+                verdicts.insert((format!("{monitored_model:?}"), is_reported));
                 compared += 1;
             }
         }
@@ -191,20 +193,20 @@ fn waiting_programs_have_their_verdicts() {
 /// far enough.
 fn verdict_is_right(
     model: &Arc<Model>,
-    watched: Watched,
+    monitored_model: MonitoredModel,
     report: &Report<AssertionFailed>,
     nodes: usize,
     program: &impl Display,
 ) -> bool {
     let is_reported = report.violations > 0;
-    let brute_force = |hints| leaves_sc(model, &watched.model(), &Limits { nodes, hints });
+    let brute_force = |hints| leaves_sc(model, &monitored_model.model(), &Limits { nodes, hints });
     if !is_reported {
         // What is there with more rounds is there with few; if not, it is missed here.
         for hints in [2, 1] {
             if let Some(leaves_sc) = brute_force(hints) {
                 assert!(
                     !leaves_sc,
-                    "{watched:?} missed with {hints} hints: {program}"
+                    "{monitored_model:?} missed with {hints} hints: {program}"
                 );
                 return true;
             }
@@ -213,7 +215,7 @@ fn verdict_is_right(
     }
     // As many rounds as the shortest execution has that shows one.
     let shown = report.findings.iter();
-    let shown = shown.filter(|found| matches!(found.problem, Problem::StoreBuffer(_)));
+    let shown = shown.filter(|found| matches!(found.failure, Failure::StoreBuffer(_)));
     let hints = shown.map(|found| cost(model, &found.schedule).hints).min();
     let hints = hints.expect("the first one is kept");
     for hints in [hints, hints + 1] {
@@ -223,7 +225,7 @@ fn verdict_is_right(
             Some(false) => {}
         }
     }
-    panic!("{watched:?} reported, and there is none with {hints} hints: {program}");
+    panic!("{monitored_model:?} reported, and there is none with {hints} hints: {program}");
 }
 
 /// Where every loop can make its thread wait, every loop is named.
@@ -234,7 +236,7 @@ fn the_report_names_the_loops_that_waited() {
         families::ticket_lock(2, 1),
         hand_over(false),
     ] {
-        let report = explored(&model, &exhaustively(Watched::Nothing));
+        let report = explored(&model, &exhaustively(MonitoredModel::None));
         let waits: BTreeSet<_> = report.waits.iter().copied().collect();
         assert_eq!(waits, hint_locations(&model), "{model}");
         for strategy in [
@@ -244,13 +246,13 @@ fn the_report_names_the_loops_that_waited() {
                 executions: 500,
             },
         ] {
-            let report = explored(&model, &all_of(strategy, Watched::Nothing));
+            let report = explored(&model, &all_of(strategy, MonitoredModel::None));
             assert!(!report.waits.is_empty(), "{model}");
         }
     }
     // Nobody waits.
     let model = families::treiber(2, 2, true);
-    let report = explored(&model, &exhaustively(Watched::Nothing));
+    let report = explored(&model, &exhaustively(MonitoredModel::None));
     assert_eq!(report.waits, []);
 }
 
@@ -275,7 +277,7 @@ fn random_programs_with_loops_have_their_errors() {
             let model = &program.model;
             compared += 1;
             let expected = true_errors(model);
-            let report = ended(model, &exhaustively(Watched::Nothing), &program);
+            let report = ended(model, &exhaustively(MonitoredModel::None), &program);
             let found = errors(&report);
             assert!(report.is_complete(), "{program}");
             assert_eq!(found.fails, expected.fails, "{program}");
@@ -283,8 +285,11 @@ fn random_programs_with_loops_have_their_errors() {
             assert!(expected.fails || found == expected, "{found:?} {program}");
             let waits: BTreeSet<_> = report.waits.iter().copied().collect();
             assert!(waits.is_subset(&hint_locations(model)), "{program}");
-            if program.seed.is_multiple_of(4) {
-                let bounded = all_of(Strategy::Bounded { preemptions: 1000 }, Watched::Nothing);
+            if program.seed % 4 == 0 {
+                let bounded = all_of(
+                    Strategy::Bounded { preemptions: 1000 },
+                    MonitoredModel::None,
+                );
                 let bounded = ended(model, &bounded, &program);
                 assert_eq!(errors(&bounded), expected, "bounded: {program}");
             }
@@ -321,10 +326,10 @@ fn random_programs_with_loops_have_their_verdicts() {
     for shape in [Shape::spinning(), pairs, plain] {
         for program in looping(&shape, 60) {
             let model = &program.model;
-            for watched in MACHINES {
-                let report = ended(model, &exhaustively(watched), &program);
+            for monitored_model in MACHINES {
+                let report = ended(model, &exhaustively(monitored_model), &program);
                 assert_explained(&report, &program);
-                if verdict_is_right(model, watched, &report, 20_000, &program) {
+                if verdict_is_right(model, monitored_model, &report, 20_000, &program) {
                     compared += 1;
                     reported += usize::from(report.violations > 0);
                 }
@@ -357,7 +362,10 @@ fn findings_in_loops_can_be_replayed() {
             for spin in [SpinRule::UntilChange, SpinRule::Bound(2)] {
                 let settings = Settings {
                     spin,
-                    ..all_of(strategy.clone(), Watched::Pso(LockedDrains::Everything))
+                    ..all_of(
+                        strategy.clone(),
+                        MonitoredModel::Pso(LockedDrains::Everything),
+                    )
                 };
                 let report = ended(model, &settings, &program);
                 assert_replays(model, &settings, &report, &program);
@@ -380,7 +388,7 @@ fn bounded_rounds_find_only_what_is_there() {
         for rounds in [0, 1, 3] {
             let settings = Settings {
                 spin: SpinRule::Bound(rounds),
-                ..exhaustively(Watched::Tso)
+                ..exhaustively(MonitoredModel::Tso)
             };
             let report = ended(model, &settings, &program);
             let found = errors(&report);
@@ -398,7 +406,7 @@ fn bounded_rounds_find_only_what_is_there() {
             }
             // What is complete has everything.
             if report.is_complete() && !expected.fails {
-                let all = ended(model, &exhaustively(Watched::Tso), &program);
+                let all = ended(model, &exhaustively(MonitoredModel::Tso), &program);
                 assert_eq!(keys(&report), keys(&all), "{program}");
             }
             cut += usize::from(is_cut);
@@ -422,13 +430,13 @@ fn bounded_rounds_on_mutual_exclusion() {
             for rounds in [0, 1, 2] {
                 let settings = Settings {
                     spin: SpinRule::Bound(rounds),
-                    ..exhaustively(Watched::Tso)
+                    ..exhaustively(MonitoredModel::Tso)
                 };
                 let report = ended(&model, &settings, &model);
                 assert_eq!(errors(&report), Errors::default(), "{model}");
                 assert!(report.executions >= executions, "{model}");
                 executions = report.executions;
-                let all = ended(&model, &exhaustively(Watched::Tso), &model);
+                let all = ended(&model, &exhaustively(MonitoredModel::Tso), &model);
                 assert_eq!(report.violations > 0, all.violations > 0, "{model}");
             }
         }
@@ -457,13 +465,13 @@ fn a_loop_that_gives_up_is_named_or_said_to_be_cut() {
     builder.thread(|code| give_up(flag, 6, code));
     builder.thread(|code| code.store(flag, 1));
     let model = builder.parallel();
-    let report = explored(&model, &exhaustively(Watched::Nothing));
+    let report = explored(&model, &exhaustively(MonitoredModel::None));
     let waits: BTreeSet<_> = report.waits.iter().copied().collect();
     assert_eq!(waits, hint_locations(&model));
     for rounds in 0..8 {
         let settings = Settings {
             spin: SpinRule::Bound(rounds),
-            ..exhaustively(Watched::Nothing)
+            ..exhaustively(MonitoredModel::None)
         };
         let report = explored(&model, &settings);
         let fails = errors(&report).fails;
@@ -524,7 +532,7 @@ fn a_thread_that_gives_up_ends_when_no_one_else_can_move() {
                 executions: 50,
             },
         ] {
-            let report = ended(&model, &all_of(strategy, Watched::Nothing), &model);
+            let report = ended(&model, &all_of(strategy, MonitoredModel::None), &model);
             assert_eq!(faults(&report), [], "{model}");
         }
     }
@@ -560,7 +568,7 @@ fn waiting_for_ever_is_a_livelock() {
             },
         ]
     };
-    let hint = |thread| (ThreadId(thread), Intent::Hint);
+    let hint = |thread| (ThreadId(thread), Intent::SpinHint);
     // One alone.
     let mut builder = Builder::new();
     let cell = builder.cell(0);
@@ -574,10 +582,10 @@ fn waiting_for_ever_is_a_livelock() {
     }
     let two = builder.parallel();
     for strategy in strategies() {
-        for goes_on in [false, true] {
+        for continue_after_failure in [false, true] {
             let settings = Settings {
-                goes_on,
-                ..all_of(strategy.clone(), Watched::Tso)
+                continue_after_failure,
+                ..all_of(strategy.clone(), MonitoredModel::Tso)
             };
             let report = explored(&lone, &settings);
             assert_eq!(livelock_of(&report), [hint(0)], "{strategy:?}");
@@ -601,12 +609,12 @@ fn waiting_for_ever_is_a_livelock() {
         code.unlock(mutex);
     });
     let blocked = builder.parallel();
-    let report = explored(&blocked, &exhaustively(Watched::Nothing));
+    let report = explored(&blocked, &exhaustively(MonitoredModel::None));
     assert_eq!(report.executions, 2);
     let waiting = livelock_of(&report);
     let threads: Vec<ThreadId> = waiting.iter().map(|(thread, _)| *thread).collect();
     assert_eq!(threads, [ThreadId(0), ThreadId(1)]);
-    assert_eq!(waiting[0].1, Intent::Hint);
+    assert_eq!(waiting[0].1, Intent::SpinHint);
     assert!(matches!(waiting[1].1, Intent::Access { object, .. } if object == mutex));
     // Only in some executions: what they wait for was taken by someone else.
     let mut builder = Builder::new();
@@ -622,7 +630,7 @@ fn waiting_for_ever_is_a_livelock() {
         });
     }
     let taken = builder.parallel();
-    let report = ended(&taken, &exhaustively(Watched::Nothing), &taken);
+    let report = ended(&taken, &exhaustively(MonitoredModel::None), &taken);
     assert!(errors(&report).livelocks);
     assert_eq!(
         report.faults, report.executions,
@@ -650,7 +658,7 @@ fn a_single_yield_hides_nothing() {
         code.load(R0, cells[1]);
     });
     let model = builder.parallel();
-    let (report, log) = recorded(&model, &exhaustively(Watched::Nothing));
+    let (report, log) = recorded(&model, &exhaustively(MonitoredModel::None));
     let limits = Limits {
         nodes: usize::MAX,
         hints: 1,
@@ -684,11 +692,11 @@ fn yields_change_no_classes() {
             };
             compared += 1;
             let seeded = format!("seed {seed}\n{model}");
-            let (report, log) = recorded(&model, &exhaustively(Watched::Nothing));
+            let (report, log) = recorded(&model, &exhaustively(MonitoredModel::None));
             assert_same_classes(log.classes.keys(), truth.classes.keys(), &seeded);
             assert_eq!(report.executions, truth.classes.len() as u64, "{seeded}");
             assert_eq!(report.waits, [], "{seeded}");
-            let bounded = all_of(Strategy::Bounded { preemptions: 1 }, Watched::Nothing);
+            let bounded = all_of(Strategy::Bounded { preemptions: 1 }, MonitoredModel::None);
             let (_, log) = recorded(&model, &bounded);
             assert_same_classes(log.classes.keys(), truth.classes_within(1), &seeded);
         }
@@ -704,7 +712,7 @@ fn with_yields(model: &Model, seed: u64) -> Model {
         let mut longer = Vec::new();
         for (position, &instruction) in code.iter().enumerate() {
             places[position] = longer.len();
-            if (seed as usize + thread + position).is_multiple_of(3) {
+            if (seed as usize + thread + position) % 3 == 0 {
                 longer.push(Instruction::Hint);
             }
             longer.push(instruction);
@@ -739,7 +747,7 @@ fn a_loop_with_two_hints_waits_too() {
     let model = builder.parallel();
     let settings = Settings {
         max_steps: 100,
-        ..exhaustively(Watched::Tso)
+        ..exhaustively(MonitoredModel::Tso)
     };
     let report = ended(&model, &settings, &model);
     assert_eq!(true_errors(&model), Errors::default());
@@ -765,7 +773,7 @@ fn waits_inside_work_are_each_their_own() {
         });
     }
     let model = builder.parallel();
-    let report = ended(&model, &exhaustively(Watched::Tso), &model);
+    let report = ended(&model, &exhaustively(MonitoredModel::Tso), &model);
     assert_eq!(errors(&report), Errors::default(), "{model}");
     assert_eq!(true_errors(&model), Errors::default());
 }

@@ -7,9 +7,9 @@ mod model;
 
 use std::collections::BTreeSet;
 
-use fencepost_explore::{Limit, Report, Settings, Strategy, Watched};
+use fencepost_explore::{Limit, MonitoredModel, Report, Settings, Strategy};
 use fencepost_memory::{Access, LockedDrains};
-use fencepost_monitor::{Monitor, RelaxedOrder, Watcher};
+use fencepost_monitor::{Monitor, MonitorRunner, RelaxedOrderMonitor};
 use model::buffers::leaves_sc;
 use model::class::{Status, assert_same_classes};
 use model::driver::every_class;
@@ -64,12 +64,12 @@ struct Monitored {
 
 fn monitored<'a>(
     executions: impl IntoIterator<Item = &'a [Access]>,
-    watched: Watched,
+    monitored_model: MonitoredModel,
 ) -> Monitored {
-    match watched {
-        Watched::Nothing => Monitored::default(),
-        Watched::Tso => monitored_by(RelaxedOrder::tso(), executions),
-        Watched::Pso(locked) => monitored_by(RelaxedOrder::pso(locked), executions),
+    match monitored_model {
+        MonitoredModel::None => Monitored::default(),
+        MonitoredModel::Tso => monitored_by(RelaxedOrderMonitor::tso(), executions),
+        MonitoredModel::Pso(locked) => monitored_by(RelaxedOrderMonitor::pso(locked), executions),
     }
 }
 
@@ -78,12 +78,12 @@ fn monitored_by<'a>(
     executions: impl IntoIterator<Item = &'a [Access]>,
 ) -> Monitored {
     let mut seen = Monitored::default();
-    let mut watcher = Watcher::new(monitor);
+    let mut runner = MonitorRunner::new(monitor);
     for execution in executions {
-        watcher.reset();
+        runner.reset();
         let mut is_borderline = false;
         for &access in execution {
-            let violation = watcher.observe(access).expect("there is no memory limit");
+            let violation = runner.observe(access).expect("there is no memory limit");
             seen.keys.extend(violation.map(|v| v.distinct_key()));
             is_borderline |= violation.is_some();
         }
@@ -103,16 +103,16 @@ fn violations_are_reported_exactly_where_store_buffers_make_a_difference() {
         let Some(truth) = truth(model, &SMALL) else {
             continue;
         };
-        for (number, watched) in MACHINES.into_iter().enumerate() {
-            let Some(leaves_sc) = leaves_sc(model, &watched.model(), &SMALL) else {
+        for (number, monitored_model) in MACHINES.into_iter().enumerate() {
+            let Some(leaves_sc) = leaves_sc(model, &monitored_model.model(), &SMALL) else {
                 continue;
             };
-            let report = explored(model, &all_of(Strategy::Exhaustive, watched));
+            let report = explored(model, &all_of(Strategy::Exhaustive, monitored_model));
             let is_reported = report.violations > 0;
             assert!(report.is_complete(), "{:?}\n{program}", report.limits);
-            assert!(leaves_sc || !is_reported, "{watched:?} {program}");
+            assert!(leaves_sc || !is_reported, "{monitored_model:?} {program}");
             if !truth.fails() {
-                assert_eq!(is_reported, leaves_sc, "{watched:?} {program}");
+                assert_eq!(is_reported, leaves_sc, "{monitored_model:?} {program}");
                 safe_ones[number] += usize::from(!leaves_sc);
             }
             assert_explained(&report, &program);
@@ -136,15 +136,21 @@ fn the_monitor_sees_what_it_would_see_of_each_class_alone() {
         };
         let fails = classes.keys().any(|class| class.status() == Status::Failed);
         compared += 1;
-        for watched in MACHINES {
+        for monitored_model in MACHINES {
             let executions = classes.values().map(|class| &class.accesses[..]);
-            let alone = monitored(executions, watched);
-            let report = explored(&program.model, &all_of(Strategy::Exhaustive, watched));
+            let alone = monitored(executions, monitored_model);
+            let report = explored(
+                &program.model,
+                &all_of(Strategy::Exhaustive, monitored_model),
+            );
             let found = keys(&report);
             assert_eq!(report.distinct_violations, found.len(), "{program}");
             assert!(report.violations >= found.len() as u64, "{program}");
             assert_eq!(report.violations > 0, report.borderline > 0, "{program}");
-            assert!(found.is_subset(&alone.keys), "{watched:?} {program}");
+            assert!(
+                found.is_subset(&alone.keys),
+                "{monitored_model:?} {program}"
+            );
             if fails {
                 continue;
             }
@@ -152,11 +158,11 @@ fn the_monitor_sees_what_it_would_see_of_each_class_alone() {
             let expected = (classes.len() as u64, alone.borderline);
             if program.model.has_partners() {
                 let is_enough = counts.0 >= expected.0 && counts.1 >= expected.1;
-                assert!(is_enough, "{watched:?} {program}");
+                assert!(is_enough, "{monitored_model:?} {program}");
             } else {
-                assert_eq!(counts, expected, "{watched:?} {program}");
+                assert_eq!(counts, expected, "{monitored_model:?} {program}");
             }
-            assert_eq!(found, alone.keys, "{watched:?} {program}");
+            assert_eq!(found, alone.keys, "{monitored_model:?} {program}");
             borderline_ones += u64::from(report.borderline > 0);
         }
     }
@@ -173,16 +179,16 @@ fn the_search_ends_at_the_first_finding_or_goes_on() {
         if every_class(&ModelProgram::new(&program.model), 4000).is_none() {
             continue;
         }
-        for watched in MACHINES.into_iter().chain([Watched::Nothing]) {
-            let all = all_of(Strategy::Exhaustive, watched);
+        for monitored_model in MACHINES.into_iter().chain([MonitoredModel::None]) {
+            let all = all_of(Strategy::Exhaustive, monitored_model);
             let first_only = Settings {
-                goes_on: false,
+                continue_after_failure: false,
                 ..all.clone()
             };
             let all = explored(&program.model, &all);
             let first = explored(&program.model, &first_only);
             let Some(found) = first.findings.first() else {
-                assert!(all.findings.is_empty(), "{watched:?} {program}");
+                assert!(all.findings.is_empty(), "{monitored_model:?} {program}");
                 assert_eq!(first.limits, [], "{program}");
                 assert_eq!(first.executions, all.executions, "{program}");
                 continue;
@@ -190,15 +196,15 @@ fn the_search_ends_at_the_first_finding_or_goes_on() {
             found_ones += 1;
             let found_kind = kind(found);
             let is_known = all.findings.iter().any(|f| kind(f) == found_kind);
-            assert!(is_known, "{watched:?} {found_kind:?} {program}");
-            assert_eq!(first.limits, [Limit::Found], "{program}");
+            assert!(is_known, "{monitored_model:?} {found_kind:?} {program}");
+            assert_eq!(first.limits, [Limit::FirstFailure], "{program}");
             let begun = first.executions + first.abandoned;
             assert_eq!(begun, found.execution, "{program}");
             assert!(begun <= all.executions + all.abandoned, "{program}");
             // One step may be both.
             assert!(first.faults.max(first.borderline) == 1, "{program}");
             assert_explained(&first, &program);
-            if watched == Watched::Nothing {
+            if monitored_model == MonitoredModel::None {
                 assert_eq!((all.violations, all.borderline), (0, 0), "{program}");
                 assert!(keys(&all).is_empty(), "{program}");
             }
@@ -219,8 +225,11 @@ fn violations_leave_room_for_faults() {
             let settings = Settings {
                 kept_findings: 1,
                 workers,
-                shares_always: workers > 1,
-                ..all_of(Strategy::Exhaustive, Watched::Pso(LockedDrains::OwnAddress))
+                always_share_work: workers > 1,
+                ..all_of(
+                    Strategy::Exhaustive,
+                    MonitoredModel::Pso(LockedDrains::OwnAddress),
+                )
             };
             let report = explored(&program.model, &settings);
             let faults = report.findings.iter().map(kind);
@@ -255,20 +264,20 @@ fn errors_are_found_exactly_where_there_are_some() {
         let reachable = reachable(model, usize::MAX).expect("there is no limit");
         assert_eq!(reachable.fails, expected.fails, "{program}");
         assert_eq!(reachable.deadlocks, expected.deadlocks, "{program}");
-        for watched in [Watched::Nothing, Watched::Tso] {
-            let all = explored(model, &all_of(Strategy::Exhaustive, watched));
+        for monitored_model in [MonitoredModel::None, MonitoredModel::Tso] {
+            let all = explored(model, &all_of(Strategy::Exhaustive, monitored_model));
             let found = errors(&all);
-            assert_eq!(found.fails, expected.fails, "{watched:?} {program}");
+            assert_eq!(found.fails, expected.fails, "{monitored_model:?} {program}");
             if !expected.fails {
-                assert_eq!(found, expected, "{watched:?} {program}");
+                assert_eq!(found, expected, "{monitored_model:?} {program}");
                 let deadlocked = truth.count(Status::Deadlocked);
                 let is_once = all.faults == deadlocked as u64;
                 let may_repeat = model.has_partners() && all.faults > deadlocked as u64;
-                assert!(is_once || may_repeat, "{watched:?} {program}");
+                assert!(is_once || may_repeat, "{monitored_model:?} {program}");
             }
         }
         let first = Settings {
-            watched: Watched::Nothing,
+            monitored_model: MonitoredModel::None,
             ..Settings::default()
         };
         let first = explored(model, &first);
@@ -310,8 +319,8 @@ fn every_finding_can_be_replayed() {
             },
         ];
         for strategy in strategies {
-            for watched in MACHINES {
-                let settings = all_of(strategy.clone(), watched);
+            for monitored_model in MACHINES {
+                let settings = all_of(strategy.clone(), monitored_model);
                 let report = explored(model, &settings);
                 assert_replays(model, &settings, &report, &program);
                 replayed += report.findings.len();
@@ -348,12 +357,12 @@ fn bounds_find_what_takes_few_preemptions() {
             continue;
         };
         compared += 1;
-        for watched in MACHINES {
+        for monitored_model in MACHINES {
             let bounded = |preemptions| {
                 let strategy = Strategy::Bounded { preemptions };
-                explored(model, &all_of(strategy, watched))
+                explored(model, &all_of(strategy, monitored_model))
             };
-            let all = explored(model, &all_of(Strategy::Exhaustive, watched));
+            let all = explored(model, &all_of(Strategy::Exhaustive, monitored_model));
             let all_keys = keys(&all);
             let mut fewer = BTreeSet::new();
             for preemptions in 0..3 {
@@ -367,19 +376,33 @@ fn bounds_find_what_takes_few_preemptions() {
             let large = bounded(LARGE);
             assert_explained(&large, &program);
             assert!(large.is_complete(), "{:?}\n{program}", large.limits);
-            assert!(fewer.is_subset(&keys(&large)), "{watched:?} {program}");
+            assert!(
+                fewer.is_subset(&keys(&large)),
+                "{monitored_model:?} {program}"
+            );
             assert_eq!(errors(&large).fails, truth.fails(), "{program}");
             if truth.fails() {
                 continue;
             }
-            assert_eq!(keys(&large), all_keys, "{watched:?} {program}");
-            assert_eq!(errors(&large), errors(&all), "{watched:?} {program}");
+            assert_eq!(keys(&large), all_keys, "{monitored_model:?} {program}");
+            assert_eq!(
+                errors(&large),
+                errors(&all),
+                "{monitored_model:?} {program}"
+            );
             let counts = |report: &Report<_>| (report.executions, report.borderline);
             let ((within, borderline), (run, also)) = (counts(&large), counts(&all));
             if model.has_partners() {
-                assert!(run >= within && also >= borderline, "{watched:?} {program}");
+                assert!(
+                    run >= within && also >= borderline,
+                    "{monitored_model:?} {program}"
+                );
             } else {
-                assert_eq!((run, also), (within, borderline), "{watched:?} {program}");
+                assert_eq!(
+                    (run, also),
+                    (within, borderline),
+                    "{monitored_model:?} {program}"
+                );
             }
         }
         for status in [Status::Failed, Status::Deadlocked] {
@@ -390,7 +413,7 @@ fn bounds_find_what_takes_few_preemptions() {
             most_preemptions = most_preemptions.max(fewest);
             let is_found = |preemptions| {
                 let strategy = Strategy::Bounded { preemptions };
-                let report = explored(model, &all_of(strategy, Watched::Nothing));
+                let report = explored(model, &all_of(strategy, MonitoredModel::None));
                 let found = errors(&report);
                 match status {
                     Status::Failed => found.fails,
@@ -410,7 +433,7 @@ fn bounds_find_what_takes_few_preemptions() {
             model,
             &Settings {
                 strategy: Strategy::Bounded { preemptions: LARGE },
-                watched: Watched::Nothing,
+                monitored_model: MonitoredModel::None,
                 ..Settings::default()
             },
         );
@@ -434,15 +457,21 @@ fn bounded_or_all_is_as_the_one_that_is_through() {
         let Some(truth) = truth(model, &SMALL) else {
             continue;
         };
-        for watched in MACHINES {
-            let all = explored(model, &all_of(Strategy::Exhaustive, watched));
+        for monitored_model in MACHINES {
+            let all = explored(model, &all_of(Strategy::Exhaustive, monitored_model));
             for preemptions in 0..3 {
-                let context = format!("at most {preemptions}, {watched:?}\n{program}");
-                let settings = all_of(Strategy::BoundedOrAll { preemptions }, watched);
+                let context = format!("at most {preemptions}, {monitored_model:?}\n{program}");
+                let settings = all_of(
+                    Strategy::BoundedOrExhaustive { preemptions },
+                    monitored_model,
+                );
                 let both = explored(model, &settings);
                 assert_explained(&both, &context);
                 assert_replays(model, &settings, &both, &context);
-                let within = explored(model, &all_of(Strategy::Bounded { preemptions }, watched));
+                let within = explored(
+                    model,
+                    &all_of(Strategy::Bounded { preemptions }, monitored_model),
+                );
                 if truth.fails() {
                     let is_found = errors(&both).fails;
                     assert!(is_found || !errors(&within).fails, "{context}");
@@ -489,7 +518,7 @@ fn bounds_count_what_is_within_them() {
         };
         for preemptions in 0..3 {
             let strategy = Strategy::Bounded { preemptions };
-            let report = explored(model, &all_of(strategy, Watched::Nothing));
+            let report = explored(model, &all_of(strategy, MonitoredModel::None));
             let within = truth.classes_within(preemptions);
             let wrong = within.iter().filter(|c| c.status() != Status::Finished);
             let expected = (within.len() as u64, wrong.count() as u64);
@@ -510,8 +539,8 @@ fn workers_change_no_verdict() {
             continue;
         };
         let fails = classes.keys().any(|class| class.status() == Status::Failed);
-        for watched in MACHINES {
-            let settings = all_of(Strategy::Exhaustive, watched);
+        for monitored_model in MACHINES {
+            let settings = all_of(Strategy::Exhaustive, monitored_model);
             let (one, log) = recorded(model, &settings);
             for workers in [2, 3] {
                 let settings = Settings {
@@ -519,7 +548,7 @@ fn workers_change_no_verdict() {
                     ..settings.clone()
                 };
                 let (many, also) = recorded(model, &settings);
-                let context = format!("{workers} workers, {watched:?}, {program}");
+                let context = format!("{workers} workers, {monitored_model:?}, {program}");
                 assert_explained(&many, &context);
                 assert_replays(model, &settings, &many, &context);
                 assert!(many.is_complete(), "{context}");
@@ -543,7 +572,7 @@ fn workers_change_no_verdict() {
                 assert_eq!(counts(&many), counts(&one), "{context}");
                 assert_eq!(faults(&many).len(), faults(&one).len(), "{context}");
                 let first_only = Settings {
-                    goes_on: false,
+                    continue_after_failure: false,
                     ..settings
                 };
                 let first = explored(model, &first_only);
@@ -569,19 +598,19 @@ fn workers_count_as_many_violations() {
         if classes.keys().any(|class| class.status() == Status::Failed) {
             continue;
         }
-        for watched in MACHINES {
-            let settings = all_of(Strategy::Exhaustive, watched);
+        for monitored_model in MACHINES {
+            let settings = all_of(Strategy::Exhaustive, monitored_model);
             let one = explored(model, &settings);
             for workers in [2, 3] {
                 let settings = Settings {
                     workers,
-                    shares_always: true,
+                    always_share_work: true,
                     ..settings.clone()
                 };
                 let many = explored(model, &settings);
                 assert_eq!(
                     many.violations, one.violations,
-                    "{workers} {watched:?} {program}"
+                    "{workers} {monitored_model:?} {program}"
                 );
             }
         }

@@ -10,7 +10,7 @@ use std::panic::Location;
 
 pub use std::cell::{Cell, RefCell};
 
-use crate::rt::cells::{Begun, CellUse, CheckedCell};
+use fencepost_runtime::cells::{Begun, CellUse, CheckedCell};
 
 /// The core of interior mutability, as [`std::cell::UnsafeCell`], with accesses that have a
 /// beginning and an end.

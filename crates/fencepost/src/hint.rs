@@ -4,7 +4,7 @@ use std::panic::Location;
 
 pub use std::hint::black_box;
 
-use crate::rt::Current;
+use fencepost_runtime::Current;
 
 /// Says that the calling thread waits in a loop. In a check, the explorer lets it go on when what
 /// it has read is another value, or nobody else can go on.

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::panic::Location;
 use std::sync::OnceLock;
 
-use crate::rt::{Current, Declared};
+use fencepost_runtime::{Current, StaticDeclaration};
 
 /// A static that is initialised when it is first used: in a check, in every execution. Made by
 /// [`lazy_static!`](crate::lazy_static).
@@ -39,7 +39,7 @@ impl<T: 'static> Lazy<T> {
         match Current::get() {
             None => self.outside.get_or_init(self.initialise),
             Some(current) => {
-                let declared = Declared {
+                let declared = StaticDeclaration {
                     identity: std::ptr::from_ref(self) as usize,
                     name: self.name,
                     location: self.location,
@@ -87,11 +87,11 @@ macro_rules! lazy_static {
     () => {};
     ($(#[$attribute:meta])* $vis:vis static ref $name:ident: $type:ty = $init:expr; $($rest:tt)*) => {
         $(#[$attribute])*
-        $vis static $name: $crate::lazy::Lazy<$type> = {
+        $vis static $name: $crate::__private::Lazy<$type> = {
             fn initialise() -> $type {
                 $init
             }
-            $crate::lazy::Lazy::new(stringify!($name), initialise)
+            $crate::__private::Lazy::new(stringify!($name), initialise)
         };
         $crate::lazy_static!($($rest)*);
     };

@@ -12,22 +12,25 @@
 //! - [`lazy_static!`] and [`thread_local!`] are for statics and thread-local storage that every
 //!   execution has afresh.
 //!
-//! For readers of the code: [`rt`] is where it happens.
+//! For readers of the code: the crate `fencepost-runtime` runs the program.
 
 pub mod cell;
 mod check;
 pub mod hint;
-#[doc(hidden)]
-pub mod lazy;
-#[doc(hidden)]
-pub mod rt;
+mod lazy;
 pub mod sync;
 pub mod thread;
+
+/// For the macros of this crate only.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::lazy::Lazy;
+}
 
 #[doc(hidden)]
 pub use check::provide_source;
 pub use check::{
-    Checker, Consequence, Details, FencePlace, FenceSet, Fences, Finding, Instead, Outcome,
-    Strategy, Strength, check, replay,
+    Checker, Consequence, Details, FenceAlternative, FenceInference, FenceSet, FenceStrength,
+    Finding, InferredFence, Outcome, Strategy, check, replay,
 };
-pub use rt::Target;
+pub use fencepost_runtime::Target;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, AtomicUsize as Count, Ordering::Relaxed};
 
 use fencepost::cell::UnsafeCell;
-use fencepost::rt::{Registry, Runtime, Setup};
 use fencepost::sync::atomic::{AtomicUsize, Ordering, fence};
 use fencepost::thread;
 use fencepost_explore::{Performed, Program};
 use fencepost_memory::Random;
+use fencepost_runtime::{Registry, Runtime, Setup};
 
 struct Counting;
 

@@ -42,7 +42,10 @@ impl Drop for Folder {
 
 fn checker() -> Checker {
     // Programs are often values here.
-    Checker::new().go_on(true).progress(false).name("a test")
+    Checker::new()
+        .continue_after_failure(true)
+        .progress(false)
+        .name("a test")
 }
 
 /// All checks are called here.
@@ -344,10 +347,10 @@ fn checks_with_store_buffers_go_on_too() {
 fn a_finding_leaves_no_file() {
     let folder = Folder::new();
     let checker = checker()
-        .go_on(false)
+        .continue_after_failure(false)
         .checkpoint(folder.file())
         .checkpoint_every(Duration::ZERO);
-    assert!(run(&checker, lost_updates).is_wrong());
+    assert!(run(&checker, lost_updates).has_failed());
     assert_eq!(folder.files().len(), 0);
     assert!(run(&checker, counter).is_verified());
     assert_eq!(folder.files().len(), 0);
@@ -647,7 +650,7 @@ fn changing() {
 fn a_program_that_changed_elsewhere_is_noticed_on_the_way() {
     let folder = Folder::new();
     let checker = checker().checkpoint(folder.file());
-    let whole = run(&Checker::new().go_on(true), changing).executions();
+    let whole = run(&Checker::new().continue_after_failure(true), changing).executions();
     // Far enough for the main thread to come late.
     run(&checker.clone().max_executions(whole - 2), changing);
     IS_CHANGED.store(true, Std);

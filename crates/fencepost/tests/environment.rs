@@ -13,7 +13,11 @@ fn with(variable: &str, value: &str) -> (bool, String) {
 fn of(test: &str, variable: &str, value: &str) -> (bool, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--ignored", "--nocapture"]);
-    let output = command.env(variable, value).output().unwrap();
+    let output = command
+        .env(variable, value)
+        .env("RUST_BACKTRACE", "1")
+        .output()
+        .unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     (output.status.success(), text)
 }
@@ -28,7 +32,7 @@ fn a_check() {
 fn a_summary_is_printed_if_it_is_asked_for() {
     let (is_fine, text) = with("FENCEPOST_SUMMARY", "on");
     assert!(is_fine, "{text}");
-    let first = format!("{}:24: verified for x86-TSO: ", file!());
+    let first = format!("{}:28: verified for x86-TSO: ", file!());
     assert!(text.contains(&first), "{text}");
     assert!(text.contains("1 execution, 1 step"), "{text}");
     assert!(text.contains("  assuming that the compiler"), "{text}");
@@ -78,6 +82,8 @@ fn a_mistyped_variable_is_refused() {
     let (is_fine, text) = with("FENCEPOST_SUMARY", "on");
     assert!(!is_fine);
     assert!(text.contains("did you mean FENCEPOST_SUMMARY?"), "{text}");
+    // Not even if one is wanted.
+    assert!(!text.contains("stack backtrace"), "{text}");
 }
 
 /// Else a variable that was forgotten would make every check pass.

@@ -5,10 +5,10 @@ mod support;
 use std::sync::{Arc, Mutex};
 
 use fencepost::cell::UnsafeCell;
-use fencepost::rt::{Current, Place, ProgramError};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::thread;
 use fencepost_memory::{Random, ThreadId};
+use fencepost_runtime::{Current, Place, ProgramError};
 use support::{Driver, Seen, all_fine, first_error};
 
 fn message(error: Option<ProgramError>) -> (String, Option<Place>) {
@@ -344,8 +344,8 @@ fn what_is_watched_has_to_be_dropped() {
     let line = line!() + 3;
     let error = first_error(|| {
         let current = Current::get().unwrap();
-        let watch = current.watch("Arc", std::panic::Location::caller());
-        let dropped = current.watch("Arc", std::panic::Location::caller());
+        let watch = current.track_drop("Arc", std::panic::Location::caller());
+        let dropped = current.track_drop("Arc", std::panic::Location::caller());
         dropped.end();
         let _ = watch;
     });

@@ -8,7 +8,7 @@ use fencepost::{Checker, Outcome, thread};
 
 /// Runs to the end and counts.
 fn checked(program: impl Fn() + Send + Sync + 'static) -> Outcome {
-    Checker::new().go_on(true).run(program)
+    Checker::new().continue_after_failure(true).run(program)
 }
 
 fn store_buffering(threads: usize) -> impl Fn() + Send + Sync {
@@ -144,8 +144,11 @@ fn two_workers_find_the_same() {
         || Box::new(last_zero(9)),
     ];
     for program in programs {
-        let one = Checker::new().go_on(true).run(program());
-        let two = Checker::new().go_on(true).workers(2).run(program());
+        let one = Checker::new().continue_after_failure(true).run(program());
+        let two = Checker::new()
+            .continue_after_failure(true)
+            .workers(2)
+            .run(program());
         assert_eq!(one.executions(), two.executions());
         assert_eq!(one.violations(), two.violations());
         assert_eq!(one.distinct_violations(), two.distinct_violations());

@@ -4,7 +4,7 @@ use std::panic::catch_unwind;
 
 use fencepost::sync::atomic::Ordering::{Relaxed, SeqCst};
 use fencepost::sync::atomic::{AtomicU32, fence};
-use fencepost::{Checker, Fences, Outcome, Strategy, Strength, Target, thread};
+use fencepost::{Checker, FenceInference, FenceStrength, Outcome, Strategy, Target, thread};
 
 fn checker() -> Checker {
     Checker::new().progress(false)
@@ -29,12 +29,12 @@ const LOAD: u32 = 21;
 
 #[test]
 fn a_report_ends_with_the_fences_that_are_missing() {
-    let outcome = checker().fences(true).run(program);
+    let outcome = checker().fence_inference(true).run(program);
     assert!(matches!(outcome, Outcome::NotStoreBufferSafe(_)));
-    let set = outcome.fences().and_then(Fences::needed);
+    let set = outcome.inferred_fences().and_then(FenceInference::needed);
     let set = set.expect("fences are needed");
-    assert_eq!(set.places().len(), 1);
-    assert_eq!(set.places()[0].position().line, LOAD);
+    assert_eq!(set.fences().len(), 1);
+    assert_eq!(set.fences()[0].position().line, LOAD);
     let text = outcome.to_string();
     assert!(
         text.contains("what rules out all of them is at the end of the report"),
@@ -63,20 +63,25 @@ fn a_report_ends_with_the_fences_that_are_missing() {
 
 #[test]
 fn a_report_without_them_says_how_to_get_them() {
-    let how = "check with `FENCEPOST_FENCES=on` for fences that rule out all of them";
+    let how = "check with `FENCEPOST_FENCE_INFERENCE=on` for fences that rule out all of them";
     let outcome = checker().run(program);
-    assert!(outcome.fences().is_none());
+    assert!(outcome.inferred_fences().is_none());
     assert!(outcome.to_string().contains(how), "{outcome}");
     assert!(!outcome.json().contains("fencepost-fences"));
     // Where it would be refused, nothing is said of it.
     let outcome = checker().strategy(Strategy::Random).run(program);
-    assert!(outcome.is_wrong() && !outcome.to_string().contains("FENCEPOST_FENCES"));
+    assert!(outcome.has_failed() && !outcome.to_string().contains("FENCEPOST_FENCE_INFERENCE"));
 }
 
 #[test]
 fn samples_are_refused_at_once() {
     for strategy in [Strategy::Random, Strategy::Pct] {
-        let run = move || checker().strategy(strategy).fences(true).run(|| ());
+        let run = move || {
+            checker()
+                .strategy(strategy)
+                .fence_inference(true)
+                .run(|| ())
+        };
         let panic = catch_unwind(run).unwrap_err();
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -86,27 +91,27 @@ fn samples_are_refused_at_once() {
 
 #[test]
 fn what_needs_no_fences_has_none_in_its_report() {
-    let outcome = checker().fences(true).run(|| ());
-    assert!(outcome.is_verified() && outcome.fences().is_none());
-    let outcome = checker().fences(true).run(program);
+    let outcome = checker().fence_inference(true).run(|| ());
+    assert!(outcome.is_verified() && outcome.inferred_fences().is_none());
+    let outcome = checker().fence_inference(true).run(program);
     let schedule = outcome.findings()[0].schedule().to_owned();
-    let replayed = checker().fences(true).replay(&schedule, program);
+    let replayed = checker().fence_inference(true).replay(&schedule, program);
     assert!(
-        replayed.is_wrong() && replayed.fences().is_none(),
+        replayed.has_failed() && replayed.inferred_fences().is_none(),
         "{replayed}"
     );
     let text = replayed.to_string();
     assert!(!text.contains("at the end of the report"), "{text}");
     let text = checker().replay(&schedule, program).to_string();
-    assert!(!text.contains("FENCEPOST_FENCES"), "{text}");
+    assert!(!text.contains("FENCEPOST_FENCE_INFERENCE"), "{text}");
 }
 
 /// Within a bound one knows no more than that.
 #[test]
 fn with_a_bound_the_proof_is_for_what_was_run() {
     let checker = checker().preemption_bound(0).strict_bound(true);
-    let outcome = checker.fences(true).run(program);
-    let set = outcome.fences().and_then(Fences::needed);
+    let outcome = checker.fence_inference(true).run(program);
+    let set = outcome.inferred_fences().and_then(FenceInference::needed);
     let set = set.expect("fences are needed");
     assert!(matches!(set.outcome(), Outcome::Incomplete(_)), "{set}");
     let text = outcome.to_string();
@@ -133,7 +138,7 @@ fn an_error_comes_before_fences() {
         });
     }
     let unknown = "which fences are needed is not known, because something else is wrong\n";
-    let outcome = checker().fences(true).run(wrong);
+    let outcome = checker().fence_inference(true).run(wrong);
     assert!(
         matches!(outcome, Outcome::NotStoreBufferSafe(_)),
         "{outcome}"
@@ -145,7 +150,10 @@ fn an_error_comes_before_fences() {
         outcome.json().contains("\"result\":\"unknown\""),
         "{outcome}"
     );
-    let outcome = checker().fences(true).go_on(true).run(wrong);
+    let outcome = checker()
+        .fence_inference(true)
+        .continue_after_failure(true)
+        .run(wrong);
     assert!(matches!(outcome, Outcome::ProgramError(_)), "{outcome}");
     // It has been shown already.
     assert!(outcome.to_string().ends_with(unknown), "{outcome}");
@@ -153,7 +161,11 @@ fn an_error_comes_before_fences() {
 
 #[test]
 fn a_chosen_fence_is_inserted() {
-    let full = |place: &str| checker().insert_fence(place, Strength::Full).run(program);
+    let full = |place: &str| {
+        checker()
+            .insert_fence(place, FenceStrength::SeqCst)
+            .run(program)
+    };
     for place in [
         format!("tests/fences.rs:{LOAD}"),
         format!("fences.rs:{LOAD}"),
@@ -168,14 +180,14 @@ fn a_chosen_fence_is_inserted() {
     }
     // Before the store it does not help, and elsewhere it is not inserted.
     let outcome = full(&format!("tests/fences.rs:{}", LOAD - 1));
-    assert!(outcome.is_wrong() && !outcome.to_string().contains("note:"));
+    assert!(outcome.has_failed() && !outcome.to_string().contains("note:"));
     for place in [
         "fences.rs:1".to_owned(),
         format!("ences.rs:{LOAD}"),
         format!("fences.rs:{LOAD}:1"),
     ] {
         let outcome = full(&place);
-        assert!(outcome.is_wrong());
+        assert!(outcome.has_failed());
         let note = format!("  note: no operation was met at {place}, before which");
         assert!(outcome.to_string().contains(&note), "{outcome}");
         assert!(outcome.json().contains("\"notes\":[\"no operation"));
@@ -183,8 +195,8 @@ fn a_chosen_fence_is_inserted() {
     // A barrier between stores is none between a store and a load.
     for target in [Target::X86, Target::Pso] {
         let checker = checker().target(target);
-        let checker = checker.insert_fence(format!("fences.rs:{LOAD}"), Strength::Stores);
-        assert!(checker.run(program).is_wrong());
+        let checker = checker.insert_fence(format!("fences.rs:{LOAD}"), FenceStrength::Release);
+        assert!(checker.run(program).has_failed());
     }
 }
 
@@ -205,22 +217,22 @@ fn fences_are_inferred_next_to_chosen_ones() {
         });
     }
     let fences = checker().infer_fences(two_places);
-    let both = fences.needed().unwrap().places();
+    let both = fences.needed().unwrap().fences();
     assert_eq!(both.len(), 2);
-    let checker = checker().insert_fence(both[0].position(), Strength::Full);
+    let checker = checker().insert_fence(both[0].position(), FenceStrength::SeqCst);
     let fences = checker.infer_fences(two_places);
     let set = fences.needed().expect("one is missing");
     assert!(set.outcome().is_verified(), "{set}");
-    assert_eq!(set.places().len(), 1, "{set}");
-    assert_eq!(set.places()[0].position(), both[1].position());
-    let checker = checker.insert_fence(both[1].position(), Strength::Full);
+    assert_eq!(set.fences().len(), 1, "{set}");
+    assert_eq!(set.fences()[0].position(), both[1].position());
+    let checker = checker.insert_fence(both[1].position(), FenceStrength::SeqCst);
     let fences = checker.infer_fences(two_places);
-    assert!(matches!(fences, Fences::NotNeeded(_)), "{fences}");
+    assert!(matches!(fences, FenceInference::NotNeeded(_)), "{fences}");
 }
 
 #[test]
 fn what_is_no_place_is_refused() {
-    let run = || checker().insert_fence("src/lock.rs", Strength::Full);
+    let run = || checker().insert_fence("src/lock.rs", FenceStrength::SeqCst);
     let panic = catch_unwind(run).map(|_| ()).unwrap_err();
     let text = panic.downcast_ref::<String>().unwrap();
     assert!(
@@ -232,7 +244,7 @@ fn what_is_no_place_is_refused() {
 #[test]
 fn chosen_fences_have_no_checkpoints() {
     let run = || {
-        let checker = checker().insert_fence("src/lock.rs:1", Strength::Full);
+        let checker = checker().insert_fence("src/lock.rs:1", FenceStrength::SeqCst);
         checker.checkpoint("target/none.checkpoint").run(program)
     };
     let panic = catch_unwind(run).map(|_| ()).unwrap_err();
@@ -275,8 +287,8 @@ fn looks_that_do_no_harm_need_no_fence() {
     let outcome = Checker::new().run(program(true));
     assert!(outcome.is_verified(), "{outcome}");
     let fences = Checker::new().infer_fences(program(false));
-    let Fences::Needed(set) = &fences else {
+    let FenceInference::Needed(set) = &fences else {
         panic!("{fences}");
     };
-    assert_eq!(set.places().len(), 2, "{fences}");
+    assert_eq!(set.fences().len(), 2, "{fences}");
 }

@@ -11,6 +11,7 @@
 //! | `report: name` | is what the test `name` panics with |
 //! | `paragraph 2: name` | is the second paragraph of it |
 //! | `output: name` | is what the test `name` prints |
+//! | `summary: name` | is the same, after the file and line of the check that prints it as its summary |
 //!
 //! A block of Rust without a comment is a test of its own, which must pass.
 //!
@@ -37,6 +38,7 @@ enum Role {
     Report(String),
     Paragraph(usize, String),
     Output(String),
+    Summary(String),
     Snippet,
 }
 
@@ -112,6 +114,7 @@ fn role(comment: &str) -> Option<Role> {
             "example" => Some(Role::Example(of)),
             "report" => Some(Role::Report(of)),
             "output" => Some(Role::Output(of)),
+            "summary" => Some(Role::Summary(of)),
             _ => None,
         },
         Some(("paragraph", number)) => Some(Role::Paragraph(number.parse().ok()?, of)),
@@ -178,7 +181,7 @@ fn write_tests(files: &BTreeMap<String, String>) {
 fn expected(block: &Block, printed: &BTreeMap<String, String>, place: &str) -> Option<String> {
     let (name, paragraph) = match &block.role {
         Role::Example(file) => return Some(read(&repository().join(file)).trim_end().to_owned()),
-        Role::Report(name) | Role::Output(name) => (name, None),
+        Role::Report(name) | Role::Output(name) | Role::Summary(name) => (name, None),
         Role::Paragraph(number, name) => (name, Some(*number)),
         _ => return None,
     };
@@ -194,6 +197,18 @@ fn expected(block: &Block, printed: &BTreeMap<String, String>, place: &str) -> O
             Some(wanted.to_owned())
         }
     }
+}
+
+/// `tests/a.rs:19: ` at the start of a summary, if that line of the file runs a check.
+fn summary_prefix<'a>(shown: &'a str, files: &BTreeMap<String, String>) -> Option<&'a str> {
+    let mut parts = shown.splitn(3, ':');
+    let (file, line) = (parts.next()?, parts.next()?);
+    let code = files
+        .get(file)?
+        .lines()
+        .nth(line.parse::<usize>().ok()? - 1)?;
+    let runs_check = code.contains(".run(") || code.contains("check(");
+    runs_check.then(|| &shown[..file.len() + line.len() + ": ".len() + 1])
 }
 
 #[test]
@@ -226,9 +241,15 @@ fn the_programs_of_the_guide_print_what_it_says() {
                 }
                 _ => {}
             }
-            let Some(expected) = expected(block, &printed, &place) else {
+            let Some(mut expected) = expected(block, &printed, &place) else {
                 continue;
             };
+            if let Role::Summary(_) = block.role {
+                let prefix = summary_prefix(shown, &files);
+                let prefix =
+                    prefix.unwrap_or_else(|| panic!("{place}: expected `FILE:LINE: ` of a check"));
+                expected.insert_str(0, prefix);
+            }
             if shown.trim_end() != expected {
                 text.replace_range(block.range.clone(), &format!("{expected}\n"));
                 let _ = writeln!(wrong, "{place}: shown is\n{shown}\nbut it is\n{expected}\n");

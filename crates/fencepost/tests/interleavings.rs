@@ -5,11 +5,11 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fencepost::rt::Names;
 use fencepost::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*, fence};
 use fencepost::thread;
 use fencepost_explore::{Condition, Effect, Intent, TouchKind};
 use fencepost_memory::{Address, Random, ThreadId};
+use fencepost_runtime::Names;
 use support::{Driver, Seen, all_fine};
 
 #[test]
@@ -180,7 +180,7 @@ fn steps_say_what_they_do() {
             (None, None),
         ]
     );
-    assert_eq!(run.steps[5].intent, Intent::Hint);
+    assert_eq!(run.steps[5].intent, Intent::SpinHint);
 }
 
 /// The same program in many random orders: whatever made an object, and where, decides its number.

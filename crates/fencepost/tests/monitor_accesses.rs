@@ -4,10 +4,10 @@ mod support;
 
 use std::sync::Arc;
 
-use fencepost::rt::Setup;
 use fencepost::sync::atomic::{AtomicU32, Ordering, Ordering::*, compiler_fence, fence};
 use fencepost::thread;
 use fencepost_memory::{Operation, ThreadId};
+use fencepost_runtime::Setup;
 use support::{Driver, Run, pso};
 
 fn run(setup: Setup, program: fn()) -> Run {

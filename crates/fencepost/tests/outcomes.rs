@@ -10,7 +10,7 @@ use fencepost::cell::UnsafeCell;
 use fencepost::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, fence};
 use fencepost::sync::{Arc, Barrier, Condvar, Mutex, RwLock};
-use fencepost::{Checker, Fences, Outcome, Strategy, Target, hint, thread};
+use fencepost::{Checker, FenceInference, Outcome, Strategy, Target, hint, thread};
 
 /// Two threads, each run with the shared state.
 fn two<T: Send + Sync + 'static>(
@@ -267,7 +267,7 @@ fn recursion_without_end_is_a_stack_overflow() {
 fn a_violation_that_does_not_happen_again_is_an_error() {
     for has_fences in [false, true] {
         let runs = std::sync::Arc::new(RealAtomicUsize::new(0));
-        let outcome = Checker::new().fences(has_fences).run(move || {
+        let outcome = Checker::new().fence_inference(has_fences).run(move || {
             let is_first = runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
             let ordering = if is_first { Relaxed } else { SeqCst };
             let both = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
@@ -314,7 +314,7 @@ fn nothing_is_run_after_a_violation_that_ends_the_search() {
     // The other thread may have ended before.
     let ended = after.swap(0, std::sync::atomic::Ordering::Relaxed);
     assert!(ended <= 2, "{ended}");
-    let outcome = Checker::new().go_on(true).run(program);
+    let outcome = Checker::new().continue_after_failure(true).run(program);
     assert!(matches!(outcome, Outcome::NotStoreBufferSafe(_)));
     let ended = after.load(std::sync::atomic::Ordering::Relaxed) as u64;
     assert!(ended > 2 * outcome.executions(), "{ended}");
@@ -505,13 +505,13 @@ fn a_violation_after_a_loop_that_gives_up_is_found() {
     let again = again.replay(outcome.findings()[0].schedule(), program);
     assert!(matches!(again, Outcome::NotStoreBufferSafe(_)), "{again}");
     // The fences are those that rule it out there, too.
-    let with_fences = Checker::new().fences(true).run(program);
-    let fences = with_fences.fences().expect("they were asked for");
+    let with_fences = Checker::new().fence_inference(true).run(program);
+    let fences = with_fences.inferred_fences().expect("they were asked for");
     for fences in [fences, &Checker::new().infer_fences(program)] {
-        let Fences::Needed(set) = fences else {
+        let FenceInference::Needed(set) = fences else {
             panic!("{fences}");
         };
-        assert_eq!(set.places().len(), 2, "{fences}");
+        assert_eq!(set.fences().len(), 2, "{fences}");
         // The loop was seen to do more than wait, so that not all executions were run.
         assert!(matches!(set.outcome(), Outcome::Incomplete(_)), "{fences}");
         assert!(!fences.to_string().contains("only waits"), "{fences}");
@@ -549,7 +549,7 @@ fn a_program_that_is_not_deterministic_is_named() {
         );
         let other = Arc::clone(&a);
         let thread = thread::spawn(move || other.store(1, SeqCst));
-        if run.is_multiple_of(2) {
+        if run % 2 == 0 {
             a.store(2, SeqCst);
         } else {
             b.store(2, SeqCst);
@@ -568,7 +568,7 @@ fn a_program_that_reads_where_it_wrote_is_not_deterministic() {
         let x = Arc::new(AtomicUsize::new(0));
         let y = Arc::clone(&x);
         let thread = thread::spawn(move || {
-            if run.is_multiple_of(2) {
+            if run % 2 == 0 {
                 y.store(1, SeqCst);
             } else {
                 y.load(SeqCst);
@@ -1333,7 +1333,7 @@ fn tables_say_what_people_wrote() {
     let text = Checker::new().run(parked).to_string();
     assert!(text.contains("unpark main"), "{text}");
     assert!(text.contains("main waits for an `unpark`"), "{text}");
-    let outcome = Checker::new().go_on(true).run(|| {
+    let outcome = Checker::new().continue_after_failure(true).run(|| {
         thread::park();
         panic!("too early");
     });

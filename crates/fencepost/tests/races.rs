@@ -6,10 +6,10 @@ mod support;
 use std::sync::Arc;
 
 use fencepost::cell::UnsafeCell;
-use fencepost::rt::{ProgramError, Race, Setup};
 use fencepost::sync::atomic::{AtomicUsize, Ordering, Ordering::*, fence};
 use fencepost::sync::mpsc::{TrySendError, channel, sync_channel};
 use fencepost::thread;
+use fencepost_runtime::{ProgramError, Race, Setup};
 use support::{Driver, all_fine, all_fine_with, first_error, no_spurious};
 
 /// A cell that is shared whatever happens.

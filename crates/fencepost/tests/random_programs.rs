@@ -10,7 +10,7 @@ use fencepost::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use fencepost::sync::atomic::{AtomicU64, fence};
 use fencepost::{Checker, Outcome, Target, thread};
 use fencepost_memory::machine::emits_non_sc_trace;
-use fencepost_memory::program::{RandomShape, StraightLine};
+use fencepost_memory::program::{ProgramShape, StraightLineProgram};
 use fencepost_memory::{MemoryModel, Operation, Random};
 
 fn number_from(variable: &str, otherwise: u64) -> u64 {
@@ -41,7 +41,7 @@ fn perform(operation: Operation, memory: &[AtomicU64]) {
 }
 
 /// The program as a closure.
-fn closure(program: &StraightLine) -> impl Fn() + Send + Sync + 'static {
+fn closure(program: &StraightLineProgram) -> impl Fn() + Send + Sync + 'static {
     let program = program.clone();
     let addresses = program.address_count();
     move || {
@@ -59,17 +59,17 @@ fn closure(program: &StraightLine) -> impl Fn() + Send + Sync + 'static {
     }
 }
 
-fn run(program: &StraightLine, checker: &Checker) -> Outcome {
+fn run(program: &StraightLineProgram, checker: &Checker) -> Outcome {
     checker.run(closure(program))
 }
 
 /// The program as the machine gets it: a SeqCst store drains everything, and so is a barrier too.
-fn compiled(program: &StraightLine) -> StraightLine {
+fn compiled(program: &StraightLineProgram) -> StraightLineProgram {
     let compile = |&operation: &Operation| match operation {
         Operation::LockedStore(_) => vec![Operation::StoreBarrier, operation],
         _ => vec![operation],
     };
-    StraightLine {
+    StraightLineProgram {
         threads: program
             .threads
             .iter()
@@ -85,18 +85,18 @@ fn agrees(target: Target, model: &MemoryModel, programs: u64) {
     for seed in first..first + programs {
         let mut random = Random::new(seed);
         let shape = match random.below(2) {
-            0 => RandomShape {
+            0 => ProgramShape {
                 threads: 2,
                 operations: 4,
                 addresses: 2,
             },
-            _ => RandomShape {
+            _ => ProgramShape {
                 threads: 3,
                 operations: 3,
                 addresses: 3,
             },
         };
-        let program = StraightLine::random(&mut random, shape);
+        let program = StraightLineProgram::random(&mut random, shape);
         let checker = Checker::new().target(target);
         let outcome = run(&program, &checker);
         let expected = emits_non_sc_trace(model, &compiled(&program)).is_some();
@@ -115,7 +115,7 @@ fn agrees(target: Target, model: &MemoryModel, programs: u64) {
 }
 
 /// What was found is found again from its schedule.
-fn replays(program: &StraightLine, checker: &Checker, outcome: &Outcome) {
+fn replays(program: &StraightLineProgram, checker: &Checker, outcome: &Outcome) {
     let schedule = outcome.findings()[0].schedule().to_owned();
     let again = checker.replay(&schedule, closure(program));
     assert!(matches!(again, Outcome::NotStoreBufferSafe(_)), "{again}");
@@ -124,8 +124,8 @@ fn replays(program: &StraightLine, checker: &Checker, outcome: &Outcome) {
     assert_eq!(headline(&again), headline(outcome));
 }
 
-fn finds_the_same_with_two_workers(program: &StraightLine, checker: &Checker) {
-    let checker = checker.clone().go_on(true);
+fn finds_the_same_with_two_workers(program: &StraightLineProgram, checker: &Checker) {
+    let checker = checker.clone().continue_after_failure(true);
     let one = run(program, &checker);
     let two = run(program, &checker.workers(2));
     assert_eq!(one.executions(), two.executions());
@@ -149,12 +149,12 @@ fn pso_agrees_with_the_pso_machine() {
 fn sequentially_consistent_programs_are_verified() {
     let mut random = Random::new(number_from("FENCEPOST_TEST_SEED", 0));
     for _ in 0..number_from("FENCEPOST_TEST_PROGRAMS", 300) {
-        let shape = RandomShape {
+        let shape = ProgramShape {
             threads: 3,
             operations: 3,
             addresses: 2,
         };
-        let program = StraightLine::random(&mut random, shape);
+        let program = StraightLineProgram::random(&mut random, shape);
         for target in [Target::X86, Target::Pso] {
             let program = program.clone();
             let outcome = Checker::new().target(target).run(move || {

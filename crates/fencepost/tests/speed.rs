@@ -9,11 +9,11 @@ mod support;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fencepost::rt::{Registry, Runtime, Setup};
 use fencepost::sync::atomic::{AtomicUsize, Ordering};
 use fencepost::thread;
 use fencepost_explore::{Performed, Program};
 use fencepost_memory::Random;
+use fencepost_runtime::{Registry, Runtime, Setup};
 
 #[test]
 #[ignore = "a measurement"]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use fencepost::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use fencepost::sync::atomic::{AtomicU64, fence};
 use fencepost::{Checker, Consequence, Outcome, Target, thread};
-use fencepost_memory::program::{RandomShape, StraightLine};
+use fencepost_memory::program::{ProgramShape, StraightLineProgram};
 use fencepost_memory::{Operation, Random};
 
 fn number_from(variable: &str, otherwise: u64) -> u64 {
@@ -57,7 +57,7 @@ fn perform(operation: Operation, own: u64, memory: &[AtomicU64]) -> Option<u64> 
 
 /// The program as a closure, which tells `see` what it has seen.
 fn closure(
-    program: &StraightLine,
+    program: &StraightLineProgram,
     see: impl Fn(Seen) + Send + Sync + 'static,
 ) -> impl Fn() + Send + Sync + 'static {
     let (program, addresses) = (program.clone(), program.address_count());
@@ -83,7 +83,7 @@ fn closure(
 }
 
 /// Runs the program and collects what is seen.
-fn seen(program: &StraightLine, checker: &Checker) -> (BTreeSet<Seen>, Outcome) {
+fn seen(program: &StraightLineProgram, checker: &Checker) -> (BTreeSet<Seen>, Outcome) {
     let all = Arc::new(Mutex::new(BTreeSet::new()));
     let kept = Arc::clone(&all);
     let outcome = checker.run(closure(program, move |seen| {
@@ -105,7 +105,7 @@ struct State {
 }
 
 impl State {
-    fn new(program: &StraightLine) -> State {
+    fn new(program: &StraightLineProgram) -> State {
         let threads = program.threads.len();
         State {
             next: vec![0; threads],
@@ -129,7 +129,7 @@ impl State {
     }
 
     /// The thread's next operation, unless it has to wait.
-    fn issue(&self, program: &StraightLine, thread: usize, target: Target) -> Option<State> {
+    fn issue(&self, program: &StraightLineProgram, thread: usize, target: Target) -> Option<State> {
         let index = self.next[thread];
         let operation = *program.threads[thread].get(index)?;
         let own = value(thread, index);
@@ -179,7 +179,7 @@ impl State {
         state
     }
 
-    fn successors(&self, program: &StraightLine, target: Target) -> Vec<State> {
+    fn successors(&self, program: &StraightLineProgram, target: Target) -> Vec<State> {
         let mut all = Vec::new();
         for thread in 0..self.next.len() {
             all.extend(self.issue(program, thread, target));
@@ -191,7 +191,7 @@ impl State {
 }
 
 /// All that the machine lets the program see.
-fn expected(program: &StraightLine, target: Target) -> BTreeSet<Seen> {
+fn expected(program: &StraightLineProgram, target: Target) -> BTreeSet<Seen> {
     let mut seen = BTreeSet::new();
     let mut known = BTreeSet::from([State::new(program)]);
     let mut open: Vec<State> = known.iter().cloned().collect();
@@ -210,15 +210,15 @@ fn expected(program: &StraightLine, target: Target) -> BTreeSet<Seen> {
     seen
 }
 
-fn random_program(random: &mut Random) -> StraightLine {
+fn random_program(random: &mut Random) -> StraightLineProgram {
     let shapes = [(2, 4, 2), (3, 3, 3), (2, 5, 3), (4, 2, 2)];
     let (threads, operations, addresses) = shapes[random.below(4) as usize];
-    let shape = RandomShape {
+    let shape = ProgramShape {
         threads,
         operations,
         addresses,
     };
-    StraightLine::random(random, shape)
+    StraightLineProgram::random(random, shape)
 }
 
 fn seeds(programs: u64) -> std::ops::Range<u64> {
@@ -236,7 +236,7 @@ fn agrees(target: Target, programs: u64) {
         assert!(outcome.is_verified(), "seed {seed}: {outcome}");
         let expected = expected(&program, target);
         assert_eq!(found, expected, "seed {seed}: {program:?}");
-        let (without, outcome) = seen(&program, &checker.go_on(true));
+        let (without, outcome) = seen(&program, &checker.continue_after_failure(true));
         assert!(without.is_subset(&expected), "seed {seed}: {program:?}");
         // What is read says less than the trace.
         let is_safe = outcome.is_verified();
@@ -263,7 +263,7 @@ fn consequences_are_known(target: Target, programs: u64) {
     for seed in seeds(programs) {
         let program = random_program(&mut Random::new(seed));
         let checker = Checker::new().target(target);
-        let (without, outcome) = seen(&program, &checker.clone().go_on(true));
+        let (without, outcome) = seen(&program, &checker.clone().continue_after_failure(true));
         if outcome.is_verified() {
             continue;
         }
@@ -272,8 +272,8 @@ fn consequences_are_known(target: Target, programs: u64) {
         let outcome = checker.confirm(true).run(closure(&program, check.clone()));
         let finding = &outcome.findings()[0];
         let expected = match is_harmful {
-            true => Consequence::Harmful,
-            false => Consequence::Harmless,
+            true => Consequence::Failure,
+            false => Consequence::Benign,
         };
         let consequence = finding.consequence();
         assert_eq!(
@@ -336,7 +336,7 @@ fn fences_that_are_tried_drain_buffers() {
     for target in [Target::X86, Target::Pso] {
         let checker = Checker::new().target(target);
         let fences = checker.infer_fences(store_buffering);
-        let fences = fences.needed().unwrap().places().to_vec();
+        let fences = fences.needed().unwrap().fences().to_vec();
         let with_buffers = checker.store_buffers(true);
         let without = with_buffers.run(store_buffering);
         assert!(matches!(without, Outcome::ProgramError(_)), "{without}");
@@ -412,7 +412,7 @@ fn what_is_wrong_anyway_is_called_that() {
     let finding = &outcome.findings()[0];
     assert!(finding.is_store_buffer(), "{outcome}");
     let consequence = finding.consequence();
-    assert_eq!(consequence, Some(Consequence::WrongAnyway), "{outcome}");
+    assert_eq!(consequence, Some(Consequence::FailureUnderSc), "{outcome}");
     let report = outcome.to_string();
     assert!(report.contains("without store buffers too"), "{report}");
 }
@@ -430,7 +430,7 @@ fn what_turns_out_to_be_visible_late_does_not_hide_harm() {
         assert!(seen + other > 0, "neither has seen the other");
     });
     let consequence = outcome.findings()[0].consequence();
-    assert_eq!(consequence, Some(Consequence::Harmful), "{outcome}");
+    assert_eq!(consequence, Some(Consequence::Failure), "{outcome}");
 }
 
 /// Loops that are taken to wait only are said to be.
@@ -446,7 +446,7 @@ fn harmless_says_what_it_rests_on() {
     let finding = &outcome.findings()[0];
     assert_eq!(
         finding.consequence(),
-        Some(Consequence::Harmless),
+        Some(Consequence::Benign),
         "{outcome}"
     );
     assert!(
@@ -525,7 +525,7 @@ fn what_cannot_be_run_is_not_said_to_be_run() {
     assert!(text.contains("which Fencepost cannot run"), "{text}");
     assert!(!text.contains("runs them all"), "{text}");
     let consequence = outcome.findings()[0].consequence();
-    assert_eq!(consequence, Some(Consequence::NoneFound));
+    assert_eq!(consequence, Some(Consequence::Inconclusive));
 }
 
 /// More threads than the first numbers are for.

@@ -9,11 +9,11 @@ use std::any::Any;
 use explorer::{
     Protected, assert_panic, assert_race, classes, explore_with, in_threads, leak, verified,
 };
-use fencepost::rt::{ProgramError, Setup};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::sync::{Arc, Mutex, Weak};
 use fencepost::{hint, thread};
-use fencepost_explore::{Settings, Watched};
+use fencepost_explore::{MonitoredModel, Settings};
+use fencepost_runtime::{Restart, Setup};
 use support::{Driver, Seen, all_fine, pso};
 
 #[test]
@@ -360,7 +360,7 @@ impl Drop for Announces {
 
 fn explored(program: impl Fn() + Send + Sync + 'static) -> explorer::Explored {
     let settings = Settings {
-        watched: Watched::Nothing,
+        monitored_model: MonitoredModel::None,
         ..Settings::default()
     };
     explore_with(Setup::default(), &settings, program)
@@ -404,7 +404,7 @@ fn the_runtime_says_when_drops_have_to_be_ordered() {
         dropped.load(SeqCst);
     });
     let run = driver.run_first();
-    assert_eq!(run.error, Some(ProgramError::NeedsOrderedDrops));
+    assert_eq!(run.restart, Some(Restart::OrderedDrops));
     // From now on it is known.
     driver.run_first().expect_fine();
     for run in driver.run_all() {

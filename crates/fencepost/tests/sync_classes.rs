@@ -14,15 +14,16 @@ use std::ops::ControlFlow;
 use std::sync::{Arc as StdArc, Mutex as StdMutex};
 
 use explorer::{explore_with, in_threads, without_spurious};
-use fencepost::rt::{ProgramError, Registry, Runtime, Setup};
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*, double_compare_exchange};
 use fencepost::sync::mpsc::{channel, sync_channel};
 use fencepost::sync::{Arc, Barrier, Condvar, Mutex, Once, RwLock};
 use fencepost::thread;
 use fencepost_explore::{
-    Intent, Performed, Program, Settings, Standing, Strategy, TouchKind, Watched, explore,
+    Intent, MonitoredModel, Performed, Program, Settings, Strategy, ThreadStatus, TouchKind,
+    explore,
 };
 use fencepost_memory::{Address, LocationId, ThreadId};
+use fencepost_runtime::{ProgramError, Registry, Restart, Runtime, Setup, Stop};
 use support::{Driver, Run, Taken};
 
 /// A step: the thread, and which of its steps it is.
@@ -75,15 +76,14 @@ fn brute_force(setup: Setup, program: impl Fn() + Send + Sync + 'static) -> (u64
             outcomes.push(choices[taken].1);
             Some(taken)
         });
-        match run.error {
-            Some(ProgramError::NeedsOrderedDrops) => {
-                // From now on drops are writes.
-                classes.clear();
-                deadlocks.clear();
-                path.clear();
-                continue;
-            }
-            ref error => assert_eq!(*error, None),
+        assert_eq!(run.error, None);
+        if let Some(restart) = run.restart {
+            assert_eq!(restart, Restart::OrderedDrops);
+            // From now on drops are writes.
+            classes.clear();
+            deadlocks.clear();
+            path.clear();
+            continue;
         }
         let class = class_of(&run, &outcomes);
         if run.is_deadlock {
@@ -107,8 +107,8 @@ fn brute_force(setup: Setup, program: impl Fn() + Send + Sync + 'static) -> (u64
 fn assert_classes(name: &str, setup: Setup, program: fn()) {
     let expected = brute_force(setup, program);
     let settings = Settings {
-        watched: Watched::Nothing,
-        goes_on: true,
+        monitored_model: MonitoredModel::None,
+        continue_after_failure: true,
         ..Settings::default()
     };
     for workers in [1, 2] {
@@ -138,13 +138,13 @@ struct Classes {
 }
 
 impl Noted {
-    fn can_go_on(&self, thread: ThreadId) -> bool {
-        let Standing::Before { intent, .. } = self.runtime.standing(thread) else {
+    fn is_resumable(&self, thread: ThreadId) -> bool {
+        let ThreadStatus::Pending { intent, .. } = self.runtime.status(thread) else {
             return false;
         };
         match intent {
-            Intent::Local | Intent::Hint => true,
-            Intent::Join(other) => self.runtime.standing(other) == Standing::Ended,
+            Intent::Local | Intent::SpinHint => true,
+            Intent::Join(other) => self.runtime.status(other) == ThreadStatus::Finished,
             Intent::Access { object, awaits, .. } => {
                 awaits.is_none_or(|condition| condition.holds(self.runtime.state(object)))
             }
@@ -154,8 +154,9 @@ impl Noted {
 
 impl Program for Noted {
     type Error = ProgramError;
+    type Restart = Restart;
 
-    fn start(&mut self, performed: &mut Performed) -> Result<(), ProgramError> {
+    fn start(&mut self, performed: &mut Performed) -> Result<(), Stop> {
         self.run = Run::default();
         self.outcomes.clear();
         self.runtime.start(performed)
@@ -169,8 +170,8 @@ impl Program for Noted {
         self.runtime.thread_bound()
     }
 
-    fn standing(&self, thread: ThreadId) -> Standing {
-        self.runtime.standing(thread)
+    fn status(&self, thread: ThreadId) -> ThreadStatus {
+        self.runtime.status(thread)
     }
 
     fn state(&self, object: Address) -> u64 {
@@ -186,30 +187,30 @@ impl Program for Noted {
         thread: ThreadId,
         outcome: u32,
         performed: &mut Performed,
-    ) -> Result<(), ProgramError> {
-        let standing = self.runtime.standing(thread);
+    ) -> Result<(), Stop> {
+        let standing = self.runtime.status(thread);
         let before = performed.touches.len();
         let result = self.runtime.step(thread, outcome, performed);
-        if let Standing::Before { intent, .. } = standing
-            && !matches!(intent, Intent::Join(_))
-        {
-            self.run.steps.push(Taken {
-                thread,
-                intent,
-                touches: performed.touches[before..].to_vec(),
-                spawned: Vec::new(),
-                accesses: Vec::new(),
-            });
-            self.outcomes.push(outcome);
+        if let ThreadStatus::Pending { intent, .. } = standing {
+            if !matches!(intent, Intent::Join(_)) {
+                self.run.steps.push(Taken {
+                    thread,
+                    intent,
+                    touches: performed.touches[before..].to_vec(),
+                    spawned: Vec::new(),
+                    accesses: Vec::new(),
+                });
+                self.outcomes.push(outcome);
+            }
         }
         result
     }
 
-    fn finish(&mut self, is_complete: bool) -> Result<(), ProgramError> {
+    fn finish(&mut self, is_complete: bool) -> Result<(), Stop> {
         let threads = || (0..self.thread_bound() as u32).map(ThreadId);
-        let waits = |thread| matches!(self.standing(thread), Standing::Before { .. });
+        let waits = |thread| matches!(self.status(thread), ThreadStatus::Pending { .. });
         // Else it was given up.
-        if !threads().any(|thread| self.can_go_on(thread)) {
+        if !threads().any(|thread| self.is_resumable(thread)) {
             let class = class_of(&self.run, &self.outcomes);
             let mut all = self.all.lock().unwrap();
             if threads().any(waits) {
@@ -237,8 +238,8 @@ fn assert_all_classes(name: &str, setup: Setup, program: fn()) {
         };
         let settings = Settings {
             strategy,
-            watched: Watched::Nothing,
-            goes_on: true,
+            monitored_model: MonitoredModel::None,
+            continue_after_failure: true,
             ..Settings::default()
         };
         let report = explore(noted, &settings, &mut |_| ControlFlow::Continue(()));

@@ -12,11 +12,11 @@ use explorer::{
     Protected, assert_deadlock, assert_panic, assert_race, classes, classes_with, explore_with,
     fault_with, in_threads, verified, without_spurious,
 };
-use fencepost::rt::{ProgramError, Setup};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::sync::{Condvar, Mutex};
 use fencepost::thread;
-use fencepost_explore::{Fault, Found, Problem, Settings, Watched};
+use fencepost_explore::{Counterexample, Failure, Fault, MonitoredModel, Settings};
+use fencepost_runtime::{ProgramError, Setup};
 use support::{Driver, Seen, pso};
 
 const SOON: Duration = Duration::from_millis(1);
@@ -77,8 +77,8 @@ fn a_wait_without_a_loop_has_few_classes() {
         });
     };
     let settings = Settings {
-        watched: Watched::Nothing,
-        goes_on: true,
+        monitored_model: MonitoredModel::None,
+        continue_after_failure: true,
         ..Settings::default()
     };
     let report = explore_with(without_spurious(), &settings, program).report;
@@ -402,8 +402,8 @@ fn the_mutex_orders_and_the_notification_alone_does_not() {
         });
     });
     let settings = Settings {
-        watched: Watched::Nothing,
-        goes_on: true,
+        monitored_model: MonitoredModel::None,
+        continue_after_failure: true,
         ..Settings::default()
     };
     let explored = explore_with(without_spurious(), &settings, || {
@@ -419,10 +419,10 @@ fn the_mutex_orders_and_the_notification_alone_does_not() {
             }
         });
     });
-    let is_race = |found: &Found<ProgramError>| {
+    let is_race = |found: &Counterexample<ProgramError>| {
         matches!(
-            &found.problem,
-            Problem::Fault(Fault::Program(ProgramError::Race(_)))
+            &found.failure,
+            Failure::Fault(Fault::Program(ProgramError::Race(_)))
         )
     };
     assert!(explored.report.findings.iter().any(is_race));

@@ -7,12 +7,12 @@ mod support;
 use std::sync::Arc;
 
 use explorer::{Protected, assert_deadlock, assert_panic, assert_race, classes, in_threads};
-use fencepost::rt::{Names, Setup};
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*};
 use fencepost::sync::{Mutex, RwLock, RwLockWriteGuard, TryLockError};
 use fencepost::thread;
 use fencepost_explore::Fault;
 use fencepost_memory::Address;
+use fencepost_runtime::{Names, Setup};
 use support::{Driver, Seen, all_fine, pso};
 
 #[test]
@@ -424,7 +424,7 @@ fn locks_have_names() {
         let _other = RwLock::new(()).named("table");
     });
     driver.run_first().expect_fine();
-    let names = Names::new(&driver.registry, fencepost::rt::names::read_source_line);
+    let names = Names::new(&driver.registry, fencepost_runtime::names::read_source_line);
     let shown: Vec<_> = (0..names.object_count() as u32)
         .map(|number| names.object(Address(number)).to_owned())
         .collect();

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use explorer::{Protected, assert_deadlock, assert_race, classes, in_threads};
-use fencepost::rt::Setup;
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*};
 use fencepost::sync::mpsc::{
     RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError, channel, sync_channel,
 };
 use fencepost::thread;
+use fencepost_runtime::Setup;
 use support::{Driver, Seen, all_fine, pso};
 
 const SOON: Duration = Duration::from_millis(1);

@@ -7,10 +7,10 @@ mod support;
 use std::sync::Arc;
 
 use explorer::{Protected, assert_deadlock, assert_panic, assert_race, classes, in_threads};
-use fencepost::rt::Setup;
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*};
 use fencepost::sync::{Barrier, LazyLock, Mutex, Once, OnceLock};
 use fencepost::thread;
+use fencepost_runtime::Setup;
 use support::{Driver, Seen, all_fine, pso};
 
 #[test]

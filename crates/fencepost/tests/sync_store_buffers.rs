@@ -10,13 +10,13 @@ mod support;
 use std::sync::Arc as StdArc;
 
 use explorer::explore_with;
-use fencepost::rt::Setup;
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::sync::mpsc::{channel, sync_channel};
 use fencepost::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock, Weak};
 use fencepost::{hint, thread};
-use fencepost_explore::{Problem, Settings, Watched};
+use fencepost_explore::{Failure, MonitoredModel, Settings};
 use fencepost_memory::LockedDrains;
+use fencepost_runtime::Setup;
 use support::pso;
 
 /// Two variables that are stored to together.
@@ -44,20 +44,20 @@ impl Data {
 #[track_caller]
 fn violations(program: fn()) -> [u64; 2] {
     let machines = [
-        (Setup::default(), Watched::Tso),
-        (pso(), Watched::Pso(LockedDrains::OwnAddress)),
+        (Setup::default(), MonitoredModel::Tso),
+        (pso(), MonitoredModel::Pso(LockedDrains::OwnAddress)),
     ];
-    machines.map(|(setup, watched)| {
+    machines.map(|(setup, monitored_model)| {
         let settings = Settings {
-            watched,
-            goes_on: true,
+            monitored_model,
+            continue_after_failure: true,
             ..Settings::default()
         };
         let report = explore_with(setup, &settings, program).report;
         assert!(report.is_complete(), "{:?}", report.limits);
         for found in &report.findings {
             assert!(
-                matches!(found.problem, Problem::StoreBuffer(_)),
+                matches!(found.failure, Failure::StoreBuffer(_)),
                 "{found:?}"
             );
         }
@@ -246,7 +246,7 @@ fn locked_operations_rule_out_store_buffering_on_x86() {
     assert!(on_x86 > 0);
 }
 
-/// What `std` finds not to be possible at a glance, by a plain load, waits for no store.
+/// What `std` finds not to be possible at a optimistic_load, by a plain load, waits for no store.
 #[test]
 fn attempts_that_fail_at_a_glance_drain_nothing() {
     fn store_buffering<T: Send + Sync + 'static>(thing: T, between: fn(&T)) {

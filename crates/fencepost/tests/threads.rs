@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic as std_atomic;
 use std::time::Duration;
 
-use fencepost::rt::{ProgramError, Setup};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::{Checker, Outcome, thread};
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::{Random, ThreadId};
+use fencepost_runtime::{Restart, Setup};
 use support::{Driver, Seen, all_fine, all_fine_with, no_spurious};
 
 #[test]
@@ -38,7 +38,7 @@ fn threads_without_end_reach_the_step_limit() {
     // As many as are allowed are fine.
     let three = || (0..3).for_each(|_| thread::spawn(|| {}).join().unwrap());
     assert!(Checker::new().max_steps(3).run(three).is_verified());
-    assert!(Checker::new().max_steps(2).run(three).is_wrong());
+    assert!(Checker::new().max_steps(2).run(three).has_failed());
 }
 
 #[test]
@@ -252,10 +252,7 @@ fn is_finished_sees_threads_between_their_last_operation_and_their_end() {
     };
     let seen = Seen::new();
     let runs = Driver::new(program(seen.clone())).run_all();
-    assert_eq!(
-        runs.last().unwrap().error,
-        Some(ProgramError::NeedsVisibleEnds)
-    );
+    assert_eq!(runs.last().unwrap().restart, Some(Restart::VisibleEnds));
     let setup = Setup {
         are_ends_visible: true,
         ..Setup::default()
@@ -380,7 +377,7 @@ fn a_hundred_threads_can_be_run() {
 
 #[test]
 fn workers_of_a_check_agree_on_names() {
-    use fencepost::rt::{Checked, Registry, Runtime};
+    use fencepost_runtime::{Checked, Registry, Runtime};
     let program: Checked = Arc::new(|| {
         let shared = Arc::new(AtomicUsize::new(0));
         for _ in 0..3 {

@@ -60,7 +60,7 @@ fn counts(outcome: &Outcome) -> (bool, u64) {
 fn every_outcome_is_explored_by_any_number_of_workers() {
     for (program, executions) in [(two_waiters as fn(), Some(34)), (two_takers, None)] {
         for target in [Target::X86, Target::Pso] {
-            let checker = Checker::new().target(target).go_on(true);
+            let checker = Checker::new().target(target).continue_after_failure(true);
             let alone = counts(&checker.clone().run(program));
             assert!(
                 executions.is_none_or(|number| number == alone.1),

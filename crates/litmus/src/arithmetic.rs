@@ -59,7 +59,7 @@ impl Flags {
         if is_negative(result, width) {
             flags |= Self::SIGN;
         }
-        if (result as u8).count_ones().is_multiple_of(2) {
+        if (result as u8).count_ones() % 2 == 0 {
             flags |= Self::PARITY;
         }
         Flags(flags)

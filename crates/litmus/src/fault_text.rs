@@ -1,8 +1,8 @@
-//! A fault as compilers show mistakes: with its line.
+//! A fault as compilers show errors: with its line.
 
 use crate::test::{Position, Test};
 use crate::thread::{Fault, FaultKind};
-use fencepost_mistake::{Excerpt, Shown};
+use fencepost_diagnostics::{Diagnostic, Excerpt};
 
 impl Fault {
     /// The fault with the instruction's line and a caret below it. `source` is what the test was
@@ -18,7 +18,7 @@ impl Fault {
         let length = source[start..].find(['|', ';', '\n']).unwrap_or(0);
         let length = source[start..start + length].trim_end().len();
         let (what, help) = self.words(test);
-        let shown = Shown {
+        let diagnostic = Diagnostic {
             severity: "error",
             what: &what,
             line: line.into(),
@@ -27,7 +27,7 @@ impl Fault {
             label: &format!("in an execution of P{number}"),
             help,
         };
-        shown.render(path)
+        diagnostic.render(path)
     }
 
     fn words(&self, test: &Test) -> (String, &'static str) {

@@ -2,8 +2,8 @@
 
 use crate::assemble::assemble;
 use crate::limits::Limits;
-use crate::parse_error::{Misread, ParseError};
-use crate::problem::Problem;
+use crate::parse_error::{ParseError, SpannedError};
+use crate::parse_error_kind::ParseErrorKind;
 use crate::syntax::lexer::{Lexer, Span};
 use crate::syntax::read_file;
 use crate::test::Test;
@@ -13,7 +13,7 @@ const SHOWN: usize = 512;
 
 /// Reads a litmus test in the format of herd7, litmus7 and diy7.
 ///
-/// Mistakes in different instructions are all reported; a mistake that leaves open how to go on is the
+/// Errors in different instructions are all reported; an error that leaves open how to go on is the
 /// last one.
 ///
 /// ```
@@ -36,9 +36,9 @@ pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Test, ParseError> {
     let most_bytes = limits.bytes.min(u32::MAX as usize);
     if bytes.len() > most_bytes {
         let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
-        let misread = Problem::limit("bytes in the file", most_bytes).at(Span::START);
+        let error = ParseErrorKind::limit("bytes in the file", most_bytes).at(Span::START);
         return Err(ParseError {
-            mistakes: vec![misread.shown(&begin)],
+            errors: vec![error.with_source(&begin)],
         });
     }
     const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -47,21 +47,20 @@ pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Test, ParseError> {
         Ok(source) => source,
         Err(error) => return Err(not_utf8(bytes, error.valid_up_to())),
     };
-    let mut mistakes = Vec::new();
-    let result =
-        read_file(source, limits, &mut mistakes).and_then(|file| match mistakes.is_empty() {
-            true => assemble(source, file, limits, &mut mistakes).map(Some),
-            false => Ok(None),
-        });
+    let mut errors = Vec::new();
+    let result = read_file(source, limits, &mut errors).and_then(|file| match errors.is_empty() {
+        true => assemble(source, file, limits, &mut errors).map(Some),
+        false => Ok(None),
+    });
     match result {
-        Ok(Some(test)) if mistakes.is_empty() => return Ok(test),
+        Ok(Some(test)) if errors.is_empty() => return Ok(test),
         Ok(_) => {}
-        Err(last) => mistakes.push(last),
+        Err(last) => errors.push(last),
     }
-    mistakes.sort_by_key(|mistake| mistake.span.position);
-    let mistakes = mistakes.into_iter();
+    errors.sort_by_key(|error| error.span.position);
+    let errors = errors.into_iter();
     Err(ParseError {
-        mistakes: mistakes.map(|mistake| mistake.shown(source)).collect(),
+        errors: errors.map(|error| error.with_source(source)).collect(),
     })
 }
 
@@ -77,9 +76,9 @@ fn not_utf8(bytes: &[u8], at: usize) -> ParseError {
     }
     let begin = lexer.here();
     lexer.take_character();
-    let problem = Problem::NotUtf8 { byte: bytes[at] };
-    let misread: Misread = problem.at(lexer.since(begin));
+    let kind = ParseErrorKind::NotUtf8 { byte: bytes[at] };
+    let error: SpannedError = kind.at(lexer.since(begin));
     ParseError {
-        mistakes: vec![misread.shown(&shown)],
+        errors: vec![error.with_source(&shown)],
     }
 }

@@ -1,45 +1,45 @@
-//! Mistakes in a litmus file.
+//! Errors in a litmus file.
 
-use fencepost_mistake::Describe;
+use fencepost_diagnostics::DescribeError;
 
-use crate::problem::Problem;
+use crate::parse_error_kind::ParseErrorKind;
 use crate::syntax::lexer::Span;
 
-/// What is wrong with a file: at least one mistake.
-pub type ParseError = fencepost_mistake::Mistakes<Problem>;
+/// What is wrong with a file: at least one error.
+pub type ParseError = fencepost_diagnostics::SourceErrors<ParseErrorKind>;
 
-/// A mistake, with its place.
-pub type Mistake = fencepost_mistake::Mistake<Problem>;
+/// An error, with its place.
+pub type SourceError = fencepost_diagnostics::SourceError<ParseErrorKind>;
 
-/// A mistake while the source is at hand.
+/// An error while the source is at hand.
 #[derive(Clone, Debug)]
-pub(crate) struct Misread {
+pub(crate) struct SpannedError {
     pub span: Span,
-    pub problem: Box<Problem>,
+    pub kind: Box<ParseErrorKind>,
 }
 
-impl Misread {
+impl SpannedError {
     /// With the line that it is in.
-    pub fn shown(self, source: &str) -> Mistake {
+    pub fn with_source(self, source: &str) -> SourceError {
         let Span {
             position,
             start,
             end,
         } = self.span;
-        Mistake::new(source, position, start, end, *self.problem)
+        SourceError::new(source, position, start, end, *self.kind)
     }
 }
 
-impl Describe for Problem {
+impl DescribeError for ParseErrorKind {
     fn expected(&self) -> String {
-        Problem::expected(self)
+        ParseErrorKind::expected(self)
     }
 
     fn hint(&self) -> String {
-        Problem::hint(self)
+        ParseErrorKind::hint(self)
     }
 
     fn is_limit(&self) -> bool {
-        Problem::is_limit(self)
+        ParseErrorKind::is_limit(self)
     }
 }

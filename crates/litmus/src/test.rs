@@ -12,7 +12,7 @@ pub enum Architecture {
     X86_64,
 }
 
-pub use fencepost_mistake::Position;
+pub use fencepost_diagnostics::Position;
 
 /// A cell of memory: a location, or an element of an array. Numbered densely from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use fencepost_litmus::{Limits, ParseError, Problem, parse};
+use fencepost_litmus::{Limits, ParseError, ParseErrorKind, parse};
 
 /// Counts what a thread has allocated: the other tests run beside it.
 struct Counting;
@@ -69,14 +69,14 @@ fn measured(bytes: &[u8], limits: &Limits, times: usize) -> Result<(), ParseErro
     result.map(drop)
 }
 
-fn problem(bytes: &[u8], limits: &Limits) -> Problem {
-    let error = measured(bytes, limits, 60).expect_err("a mistake");
-    error.mistakes[0].problem.clone()
+fn kind(bytes: &[u8], limits: &Limits) -> ParseErrorKind {
+    let error = measured(bytes, limits, 60).expect_err("an error");
+    error.errors[0].kind.clone()
 }
 
 fn limit(bytes: &[u8]) -> &'static str {
-    match problem(bytes, &Limits::default()) {
-        Problem::Limit { what, .. } => what,
+    match kind(bytes, &Limits::default()) {
+        ParseErrorKind::Limit { what, .. } => what,
         other => panic!("{other:?} is no limit"),
     }
 }
@@ -126,7 +126,7 @@ fn too_much_is_a_limit() {
 fn fixed_limits_stay() {
     let all = without_limits();
     let deep = format!("X86 a {{}} P0 ; exists {} x=1", "(".repeat(1_000_000));
-    assert!(problem(deep.as_bytes(), &all).is_limit());
+    assert!(kind(deep.as_bytes(), &all).is_limit());
     let long = format!("X86 a {{}} P0 ; {}", "MFENCE;".repeat(70_000));
     let error = measured(long.as_bytes(), &all, 200).expect_err("too long");
     assert!(error.is_limit());
@@ -168,8 +168,8 @@ fn large_files_are_read_in_proportion() {
     let many = |part: &str, count: usize| part.repeat(count);
     let comment = format!("X86 a {{}} P0 ; {}", many("(* ", 500_000));
     assert!(matches!(
-        problem(comment.as_bytes(), &all),
-        Problem::Unterminated(_)
+        kind(comment.as_bytes(), &all),
+        ParseErrorKind::Unterminated(_)
     ));
     let closed = format!("{}{}", many("(* ", 300_000), many("*)", 300_000));
     let closed = format!("X86 a {{}} P0 ; {closed} exists (x=1)");
@@ -191,13 +191,13 @@ fn large_files_are_read_in_proportion() {
         many("JMP ab;", 60_000)
     ));
     let error = measured(jumps.as_bytes(), &all, 60).expect_err("no such label");
-    assert_eq!(error.mistakes.len(), 20);
+    assert_eq!(error.errors.len(), 20);
     let labels: String = (0..200_000).map(|number| format!("l{number}:")).collect();
     let labels = with_code(&format!("{labels} NOP; {}", many("JMP l;", 8_000)));
     measured(labels.as_bytes(), &all, 60).expect_err("no such label");
     let wrong = format!("X86 a {{}} P0 ; {}", many("MOVE [x],$1;", 100_000));
     let error = measured(wrong.as_bytes(), &all, 60).expect_err("no such instruction");
-    assert_eq!(error.mistakes.len(), 20);
+    assert_eq!(error.errors.len(), 20);
     let characters = format!("X86 a {{}} P0 ; {}", many("\0", 1_000_000));
     measured(characters.as_bytes(), &all, 60).expect_err("no characters of a test");
 }

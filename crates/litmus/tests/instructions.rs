@@ -235,7 +235,7 @@ fn every_condition_name() {
     type Meaning = fn(i64, i64) -> bool;
     let overflow: Meaning = |a, b| a.overflowing_sub(b).1;
     let sign: Meaning = |a, b| a.wrapping_sub(b) < 0;
-    let parity: Meaning = |a, b| (a.wrapping_sub(b) as u8).count_ones().is_multiple_of(2);
+    let parity: Meaning = |a, b| (a.wrapping_sub(b) as u8).count_ones() % 2 == 0;
     let below: Meaning = |a, b| (a as u64) < b as u64;
     let below_or_equal: Meaning = |a, b| a as u64 <= b as u64;
     let equal: Meaning = |a, b| a == b;

@@ -1,4 +1,4 @@
-//! Every mistake and what is said about it: `messages.txt` has files and, below each, the exact message.
+//! Every error and what is said about it: `messages.txt` has files and, below each, the exact message.
 //!
 //! With `FENCEPOST_BLESS=1` the messages are written anew, to be looked at before they are committed.
 
@@ -21,7 +21,7 @@ fn limits() -> Limits {
     }
 }
 
-/// The variants of `Problem`. The byte that is not UTF-8 is in `hostile.rs`, since it cannot be in a
+/// The variants of `ParseErrorKind`. The byte that is not UTF-8 is in `hostile.rs`, since it cannot be in a
 /// text file, and so is the test that leaves no addresses.
 const PROBLEMS: &[&str] = &[
     "AmbiguousRegister",
@@ -80,14 +80,14 @@ fn messages() {
         let (source, _) = rest.split_once(MESSAGE).unwrap_or((rest, ""));
         let source = source.strip_suffix('\n').unwrap_or(source);
         let error = match parse(source.as_bytes(), &limits()) {
-            Ok(test) => panic!("{name} has no mistake: {test:#?}"),
+            Ok(test) => panic!("{name} has no error: {test:#?}"),
             Err(error) => error,
         };
         assert_eq!(error.is_limit(), name.starts_with("limit"), "{name}");
-        for mistake in &error.mistakes {
-            let problem = format!("{:?}", mistake.problem);
-            let end = problem.find(|c: char| !c.is_alphanumeric());
-            seen.insert(problem[..end.unwrap_or(problem.len())].to_owned());
+        for error in &error.errors {
+            let kind = format!("{:?}", error.kind);
+            let end = kind.find(|c: char| !c.is_alphanumeric());
+            seen.insert(kind[..end.unwrap_or(kind.len())].to_owned());
         }
         let message = error.render("test.litmus");
         written += &format!("{CASE}{name}\n{source}\n{MESSAGE}\n{message}\n\n");

@@ -1,4 +1,4 @@
-//! A machine with a mistake is noticed: each mistake changes a verdict of the tests in `litmus`, and both the
+//! A machine with an error is noticed: each error changes a verdict of the tests in `litmus`, and both the
 //! axioms and the judge contradict it.
 
 use std::collections::BTreeSet;

@@ -172,11 +172,11 @@ fn mutated_files_are_read_or_refused() {
                 true
             }
             Err(error) => {
-                assert!(!error.mistakes.is_empty() && error.mistakes.len() <= 20);
+                assert!(!error.errors.is_empty() && error.errors.len() <= 20);
                 let lines = String::from_utf8_lossy(&bytes).lines().count() as u32;
-                for mistake in &error.mistakes {
-                    assert!((1..=lines + 1).contains(&mistake.position.line));
-                    assert!(mistake.excerpt.caret_at <= mistake.excerpt.text.chars().count());
+                for error in &error.errors {
+                    assert!((1..=lines + 1).contains(&error.position.line));
+                    assert!(error.excerpt.caret_at <= error.excerpt.text.chars().count());
                 }
                 assert!(!error.render("mutated").is_empty());
                 false

@@ -104,7 +104,7 @@ impl fmt::Display for Cycle {
 /// # Ok::<(), fencepost_memory::TraceError>(())
 /// ```
 pub fn check(model: &MemoryModel, trace: &Trace) -> Result<(), AxiomViolation> {
-    Checker::default().check(model, trace)
+    AxiomChecker::default().check(model, trace)
 }
 
 /// SOBER Def. 3 exactly as printed, of historical interest: this is *not* TSO.
@@ -115,14 +115,14 @@ pub fn check(model: &MemoryModel, trace: &Trace) -> Result<(), AxiomViolation> {
 /// the machine of the same report emits. Store barriers are no events of that report
 /// and are left out; fences and locked operations are taken as neither `st` nor `ld`.
 pub fn sober_definition_3(trace: &Trace) -> Result<(), AxiomViolation> {
-    let mut checker = Checker::default();
+    let mut checker = AxiomChecker::default();
     let printed = Forwarding::IsOrderedLikeAnyLoad;
     checker.check_relaxed(&MemoryModel::TSO, trace, printed)
 }
 
 /// Checks many traces without allocating for each.
 #[derive(Clone, Debug, Default)]
-pub struct Checker {
+pub struct AxiomChecker {
     layout: Layout,
     graph: Digraph,
     places: Vec<Place>,
@@ -191,7 +191,7 @@ impl KeptOrder {
     }
 }
 
-impl Checker {
+impl AxiomChecker {
     /// As [`check`].
     pub fn check(&mut self, model: &MemoryModel, trace: &Trace) -> Result<(), AxiomViolation> {
         if model.buffering() == Buffering::None {
@@ -395,10 +395,10 @@ impl Checker {
             let source = writes[value - 1] as usize;
             if thread_of(source) != event.thread() {
                 self.graph.add_edge(source, position);
-            } else if forwarding == Forwarding::IsOrderedLikeAnyLoad
-                && let Some(other) = self.other_before[source]
-            {
-                self.graph.add_edge(other, position);
+            } else if forwarding == Forwarding::IsOrderedLikeAnyLoad {
+                if let Some(other) = self.other_before[source] {
+                    self.graph.add_edge(other, position);
+                }
             }
         }
     }

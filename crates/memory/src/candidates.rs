@@ -11,7 +11,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::event::{Access, CoherenceIndex, Event, IssueIndex, ThreadId};
-use crate::program::StraightLine;
+use crate::program::StraightLineProgram;
 use crate::trace::Trace;
 
 /// A trace of a known program in 128 bits: the coherence index of each operation,
@@ -78,7 +78,7 @@ impl CandidateKey {
     }
 
     /// Whether the program's candidates have keys.
-    pub fn check_size(program: &StraightLine) -> Result<(), ProgramTooLarge> {
+    pub fn check_size(program: &StraightLineProgram) -> Result<(), ProgramTooLarge> {
         let operations = program.len();
         if operations > Self::MAX_WRITES {
             let writes = writes_by_address(program).into_iter().max();
@@ -102,14 +102,14 @@ impl fmt::Debug for CandidateKey {
 }
 
 /// The number of writes to each address in use, in the order of the addresses.
-fn writes_by_address(program: &StraightLine) -> Vec<usize> {
+fn writes_by_address(program: &StraightLineProgram) -> Vec<usize> {
     let mut addresses: Vec<_> = written_addresses(program).collect();
     addresses.sort_unstable();
     let same = |runs: &[_]| runs.len();
     addresses.chunk_by(|a, b| a == b).map(same).collect()
 }
 
-fn written_addresses(program: &StraightLine) -> impl Iterator<Item = crate::Address> + '_ {
+fn written_addresses(program: &StraightLineProgram) -> impl Iterator<Item = crate::Address> + '_ {
     let operations = program.threads.iter().flatten();
     operations
         .filter(|operation| operation.writes())
@@ -120,13 +120,13 @@ fn written_addresses(program: &StraightLine) -> impl Iterator<Item = crate::Addr
 ///
 /// ```
 /// use fencepost_memory::candidates::candidate_count;
-/// use fencepost_memory::{Address, Operation, StraightLine};
+/// use fencepost_memory::{Address, Operation, StraightLineProgram};
 /// let x = Address(0);
 /// let threads = vec![vec![Operation::Store(x), Operation::Load(x)], vec![Operation::Store(x)]];
 /// // Two orders of the stores, and three values for the load.
-/// assert_eq!(candidate_count(&StraightLine { threads }), 6);
+/// assert_eq!(candidate_count(&StraightLineProgram { threads }), 6);
 /// ```
-pub fn candidate_count(program: &StraightLine) -> u64 {
+pub fn candidate_count(program: &StraightLineProgram) -> u64 {
     let mut written: Vec<_> = written_addresses(program).collect();
     written.sort_unstable();
     let mut count: u64 = 1;
@@ -150,7 +150,7 @@ pub fn candidate_count(program: &StraightLine) -> u64 {
 /// Calls `visit` with every candidate trace and its key, each exactly once. The events
 /// stand thread by thread.
 pub fn for_each_candidate(
-    program: &StraightLine,
+    program: &StraightLineProgram,
     visit: impl FnMut(&Trace, CandidateKey),
 ) -> Result<(), ProgramTooLarge> {
     CandidateKey::check_size(program)?;
@@ -253,7 +253,7 @@ impl<Visit: FnMut(&Trace, CandidateKey)> Enumeration<Visit> {
 mod tests {
     use super::*;
     use crate::event::{Address, Operation};
-    use crate::program::RandomShape;
+    use crate::program::ProgramShape;
     use crate::random::Random;
     use rustc_hash::FxHashSet;
 
@@ -261,12 +261,12 @@ mod tests {
     fn candidates_are_counted_distinct_and_traces() {
         let mut random = Random::new(5);
         for _ in 0..300 {
-            let shape = RandomShape {
+            let shape = ProgramShape {
                 threads: 3,
                 operations: 3,
                 addresses: 2,
             };
-            let program = StraightLine::random(&mut random, shape);
+            let program = StraightLineProgram::random(&mut random, shape);
             if candidate_count(&program) > 20_000 {
                 continue;
             }
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_large_program_is_refused() {
-        let program = |operations| StraightLine {
+        let program = |operations| StraightLineProgram {
             threads: vec![vec![Operation::Store(Address(0)); operations]],
         };
         assert_eq!(CandidateKey::check_size(&program(13)), Ok(()));
@@ -294,7 +294,7 @@ mod tests {
              enumerate: at most 32 operations and 13 writes to one address"
         );
         assert_eq!(candidate_count(&program(1_000)), u64::MAX);
-        let fences = StraightLine {
+        let fences = StraightLineProgram {
             threads: vec![vec![Operation::Fence; 33]],
         };
         assert!(CandidateKey::check_size(&fences).is_err());

@@ -31,6 +31,6 @@ pub use event::{
     ThreadId,
 };
 pub use model::{Buffering, Drain, LockedDrains, MemoryModel};
-pub use program::{RandomShape, StraightLine};
+pub use program::{ProgramShape, StraightLineProgram};
 pub use random::Random;
 pub use trace::{Indexer, Trace, TraceError};

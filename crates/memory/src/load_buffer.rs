@@ -16,15 +16,15 @@ use rustc_hash::FxHashSet;
 
 use crate::candidates::{CandidateKey, ProgramTooLarge};
 use crate::event::{Address, Operation};
-use crate::program::StraightLine;
+use crate::program::StraightLineProgram;
 use crate::trace::Trace;
 
 /// The traces of all complete runs of the TSO-LB machine.
 ///
 /// ```
-/// use fencepost_memory::{Address, Operation, StraightLine, load_buffer};
+/// use fencepost_memory::{Address, Operation, StraightLineProgram, load_buffer};
 /// let (x, y) = (Address(0), Address(1));
-/// let store_buffering = StraightLine {
+/// let store_buffering = StraightLineProgram {
 ///     threads: vec![
 ///         vec![Operation::Store(x), Operation::Load(y)],
 ///         vec![Operation::Store(y), Operation::Load(x)],
@@ -33,7 +33,9 @@ use crate::trace::Trace;
 /// assert_eq!(load_buffer::emitted_traces(&store_buffering)?.len(), 4);
 /// # Ok::<(), fencepost_memory::candidates::ProgramTooLarge>(())
 /// ```
-pub fn emitted_traces(program: &StraightLine) -> Result<FxHashSet<CandidateKey>, ProgramTooLarge> {
+pub fn emitted_traces(
+    program: &StraightLineProgram,
+) -> Result<FxHashSet<CandidateKey>, ProgramTooLarge> {
     CandidateKey::check_size(program)?;
     let mut search = Search::new(program, None);
     search.run();
@@ -50,7 +52,7 @@ pub fn emits(trace: &Trace) -> Result<bool, ProgramTooLarge> {
         let events = thread.iter();
         events.map(crate::Event::operation).collect()
     });
-    let program = StraightLine {
+    let program = StraightLineProgram {
         threads: operations.collect(),
     };
     let wanted = threads
@@ -78,7 +80,7 @@ struct Search {
 }
 
 impl Search {
-    fn new(program: &StraightLine, wanted: Option<Vec<u8>>) -> Self {
+    fn new(program: &StraightLineProgram, wanted: Option<Vec<u8>>) -> Self {
         let mut addresses: Vec<Address> = Vec::new();
         let mut operations = Vec::new();
         let mut starts = vec![0];
@@ -158,10 +160,10 @@ impl Search {
         } else if operation.reads() {
             coherence = state[local];
         }
-        if let Some(wanted) = &self.wanted
-            && wanted[index] != coherence
-        {
-            return None;
+        if let Some(wanted) = &self.wanted {
+            if wanted[index] != coherence {
+                return None;
+            }
         }
         state[index] = CandidateKey::nibble(coherence.into());
         Some(state)

@@ -8,14 +8,14 @@ use crate::random::Random;
 
 /// Operations per thread, without control flow.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct StraightLine {
+pub struct StraightLineProgram {
     /// The operations of each thread, in program order.
     pub threads: Vec<Vec<Operation>>,
 }
 
 /// The shape of random programs.
 #[derive(Clone, Copy, Debug)]
-pub struct RandomShape {
+pub struct ProgramShape {
     /// The number of threads.
     pub threads: u32,
     /// The most operations that a thread has; each has at least half as many.
@@ -24,7 +24,7 @@ pub struct RandomShape {
     pub addresses: u32,
 }
 
-impl StraightLine {
+impl StraightLineProgram {
     /// The number of operations of all threads.
     pub fn len(&self) -> usize {
         self.threads.iter().map(Vec::len).sum()
@@ -43,7 +43,7 @@ impl StraightLine {
 
     /// The program whose threads perform these accesses in this order.
     pub fn of_accesses(accesses: &[Access]) -> Self {
-        let mut program = StraightLine::default();
+        let mut program = StraightLineProgram::default();
         for access in accesses {
             let index = access.thread.index();
             if program.threads.len() <= index {
@@ -56,7 +56,7 @@ impl StraightLine {
 
     /// A random program. Every kind of operation occurs, and plain loads and stores are
     /// three quarters of all, since few programs with more fences are unsafe.
-    pub fn random(random: &mut Random, shape: RandomShape) -> Self {
+    pub fn random(random: &mut Random, shape: ProgramShape) -> Self {
         use OperationKind::*;
         let mut operation = || {
             let kind = match random.below(20) {
@@ -82,15 +82,15 @@ impl StraightLine {
                 list
             })
             .collect();
-        StraightLine { threads }
+        StraightLineProgram { threads }
     }
 
     /// Calls `visit` with every interleaving of the program, each exactly once.
     ///
     /// ```
-    /// use fencepost_memory::{Address, Operation, StraightLine};
+    /// use fencepost_memory::{Address, Operation, StraightLineProgram};
     /// let load = Operation::Load(Address(0));
-    /// let program = StraightLine { threads: vec![vec![load; 2], vec![load; 2]] };
+    /// let program = StraightLineProgram { threads: vec![vec![load; 2], vec![load; 2]] };
     /// let mut count = 0;
     /// program.for_each_interleaving(|_| count += 1);
     /// assert_eq!(count, 6);
@@ -149,17 +149,17 @@ mod tests {
     fn interleavings_are_counted_and_distinct() {
         let mut random = Random::new(1);
         for _ in 0..50 {
-            let shape = RandomShape {
+            let shape = ProgramShape {
                 threads: 3,
                 operations: 3,
                 addresses: 2,
             };
-            let program = StraightLine::random(&mut random, shape);
+            let program = StraightLineProgram::random(&mut random, shape);
             let mut schedules = std::collections::BTreeSet::new();
             program.for_each_interleaving(|accesses| {
                 let schedule: Vec<_> = accesses.iter().map(|a| a.thread).collect();
                 assert!(schedules.insert(schedule));
-                assert_eq!(StraightLine::of_accesses(accesses), program);
+                assert_eq!(StraightLineProgram::of_accesses(accesses), program);
             });
             assert_eq!(schedules.len() as u64, program.interleaving_count());
         }

@@ -7,7 +7,7 @@ use common::{FENCE, STBAR, W, X, Y, Z, il, ld, outcome, show, st};
 use fencepost_memory::candidates::CandidateKey;
 use fencepost_memory::machine::{emits_non_sc_trace, emitted_traces};
 use fencepost_memory::order::happens_before_cycle;
-use fencepost_memory::{MemoryModel, Operation, StraightLine, Trace, axioms, load_buffer};
+use fencepost_memory::{MemoryModel, Operation, StraightLineProgram, Trace, axioms, load_buffer};
 
 struct Litmus {
     name: &'static str,
@@ -305,7 +305,7 @@ fn single_address_tests() -> Vec<Litmus> {
     ]
 }
 
-fn emits(model: &MemoryModel, program: &StraightLine, trace: &Trace) -> bool {
+fn emits(model: &MemoryModel, program: &StraightLineProgram, trace: &Trace) -> bool {
     let key = CandidateKey::of_trace(trace).unwrap();
     emitted_traces(model, program).unwrap().contains(&key)
 }
@@ -313,7 +313,7 @@ fn emits(model: &MemoryModel, program: &StraightLine, trace: &Trace) -> bool {
 #[test]
 fn every_model_gives_the_known_verdict() {
     for test in tests() {
-        let program = StraightLine {
+        let program = StraightLineProgram {
             threads: test.threads,
         };
         let trace = outcome(&program, test.outcome);
@@ -329,7 +329,7 @@ fn every_model_gives_the_known_verdict() {
 #[test]
 fn load_buffers_give_the_known_verdict() {
     for test in tests() {
-        let program = StraightLine {
+        let program = StraightLineProgram {
             threads: test.threads,
         };
         let trace = outcome(&program, test.outcome);
@@ -345,7 +345,7 @@ fn load_buffers_give_the_known_verdict() {
 #[test]
 fn the_printed_definition_is_not_the_machine() {
     let test = n6();
-    let program = StraightLine {
+    let program = StraightLineProgram {
         threads: test.threads,
     };
     let trace = outcome(&program, test.outcome);
@@ -364,7 +364,7 @@ fn the_printed_definition_is_not_the_machine() {
 #[test]
 fn the_oracle_finds_a_trace_that_is_not_sequentially_consistent() {
     for test in tests() {
-        let program = StraightLine {
+        let program = StraightLineProgram {
             threads: test.threads,
         };
         for model in &MemoryModel::ALL {

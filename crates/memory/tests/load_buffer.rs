@@ -6,7 +6,7 @@ use common::{SmallPrograms, in_parallel, show};
 use fencepost_memory::candidates::for_each_candidate;
 use fencepost_memory::load_buffer;
 use fencepost_memory::machine::{RunEnumerator, emitted_traces};
-use fencepost_memory::{MemoryModel, Random, RandomShape, StraightLine};
+use fencepost_memory::{MemoryModel, ProgramShape, Random, StraightLineProgram};
 use rustc_hash::FxHashSet;
 
 #[test]
@@ -33,12 +33,12 @@ fn the_targeted_search_agrees_with_the_enumeration() {
     let mut random = Random::new(17);
     let mut emitted = [0_usize; 2];
     for _ in 0..300 {
-        let shape = RandomShape {
+        let shape = ProgramShape {
             threads: 2,
             operations: 4,
             addresses: 2,
         };
-        let program = StraightLine::random(&mut random, shape);
+        let program = StraightLineProgram::random(&mut random, shape);
         let keys = load_buffer::emitted_traces(&program).unwrap();
         for_each_candidate(&program, |trace, key| {
             let expected = keys.contains(&key);

@@ -5,10 +5,10 @@ mod common;
 
 use common::definition::{self, Mistake};
 use common::{SmallPrograms, in_parallel, show, show_trace};
-use fencepost_memory::axioms::{self, Checker};
+use fencepost_memory::axioms::{self, AxiomChecker};
 use fencepost_memory::candidates::{CandidateKey, candidate_count, for_each_candidate};
 use fencepost_memory::machine::{Machine, RunEnumerator, emitted_traces};
-use fencepost_memory::{MemoryModel, Random, RandomShape, StraightLine};
+use fencepost_memory::{MemoryModel, ProgramShape, Random, StraightLineProgram};
 use rustc_hash::FxHashSet;
 
 const SEED: u64 = 0x5eed_0001;
@@ -18,7 +18,7 @@ const MOST_CANDIDATES: u64 = 100_000;
 #[derive(Default)]
 struct Comparison {
     runs: RunEnumerator,
-    checker: Checker,
+    checker: AxiomChecker,
     emitted: [FxHashSet<CandidateKey>; MemoryModel::ALL.len()],
     programs: usize,
     candidates: u64,
@@ -26,7 +26,7 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn compare(&mut self, program: &StraightLine, origin: &str) {
+    fn compare(&mut self, program: &StraightLineProgram, origin: &str) {
         for (model, emitted) in MemoryModel::ALL.iter().zip(&mut self.emitted) {
             let result = self.runs.emitted_traces_into(model, program, emitted);
             result.unwrap();
@@ -95,12 +95,12 @@ fn on_every_program_of_two_threads_and_three_operations() {
 fn on_random_programs_of_three_threads_and_four_operations() {
     let program_of = |index: usize| {
         let mut random = Random::new(SEED + index as u64);
-        let shape = RandomShape {
+        let shape = ProgramShape {
             threads: 3,
             operations: 4,
             addresses: 2 + (index % 2) as u32,
         };
-        StraightLine::random(&mut random, shape)
+        StraightLineProgram::random(&mut random, shape)
     };
     const PROGRAMS: usize = 5_000;
     let compared = in_parallel(PROGRAMS, Comparison::default, |comparison, index| {
@@ -123,18 +123,18 @@ fn on_random_programs_of_three_threads_and_four_operations() {
 fn for_random_programs(
     programs: usize,
     most_candidates: u64,
-    mut visit: impl FnMut(&StraightLine, u64),
+    mut visit: impl FnMut(&StraightLineProgram, u64),
 ) {
     let (mut seed, mut visited) = (SEED, 0);
     while visited < programs {
         seed += 1;
         let mut random = Random::new(seed);
-        let shape = RandomShape {
+        let shape = ProgramShape {
             threads: 2 + (seed % 2) as u32,
             operations: 4,
             addresses: 2 + (seed / 2 % 2) as u32,
         };
-        let program = StraightLine::random(&mut random, shape);
+        let program = StraightLineProgram::random(&mut random, shape);
         if candidate_count(&program) <= most_candidates {
             visited += 1;
             visit(&program, seed);
@@ -144,7 +144,7 @@ fn for_random_programs(
 
 #[test]
 fn the_linear_axioms_agree_with_the_definition() {
-    let mut checker = Checker::default();
+    let mut checker = AxiomChecker::default();
     let mut traces = 0;
     for_random_programs(3_000, 2_000, |program, seed| {
         for_each_candidate(program, |trace, _| {
@@ -174,7 +174,7 @@ fn the_linear_axioms_agree_with_the_definition() {
 
 #[test]
 fn a_check_and_a_reason_agree() {
-    let mut checker = Checker::default();
+    let mut checker = AxiomChecker::default();
     for_random_programs(300, 500, |program, _| {
         for_each_candidate(program, |trace, _| {
             for model in &MemoryModel::ALL {

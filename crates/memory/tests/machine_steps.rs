@@ -5,8 +5,8 @@ mod common;
 use common::{FENCE, STBAR, X, Y, Z, il, ld, show, st};
 use fencepost_memory::machine::{EventId, Machine, RunEnumerator, Step, StepError};
 use fencepost_memory::{
-    Access, Address, CoherenceIndex, IssueIndex, LocationId, MemoryModel, Operation, Random,
-    RandomShape, StraightLine, ThreadId, axioms,
+    Access, Address, CoherenceIndex, IssueIndex, LocationId, MemoryModel, Operation, ProgramShape,
+    Random, StraightLineProgram, ThreadId, axioms,
 };
 
 const T0: ThreadId = ThreadId(0);
@@ -14,7 +14,7 @@ const T1: ThreadId = ThreadId(1);
 
 fn machine(model: &MemoryModel, threads: &[&[Operation]]) -> Machine {
     let threads = threads.iter().map(|list| list.to_vec()).collect();
-    Machine::new(model, &StraightLine { threads })
+    Machine::new(model, &StraightLineProgram { threads })
 }
 
 fn id(thread: ThreadId, issue: u64) -> EventId {
@@ -213,7 +213,7 @@ fn a_step_takes_constant_time_however_much_is_buffered() {
     let address = |index: u32| Address(index % 1_000);
     let stores = (0..STORES).map(|index| st(address(index)));
     let loads = (0..STORES).map(|index| ld(address(index)));
-    let program = StraightLine {
+    let program = StraightLineProgram {
         threads: vec![stores.chain(loads).collect()],
     };
     for model in [MemoryModel::TSO, MemoryModel::PSO] {
@@ -240,7 +240,7 @@ fn the_oracle_emits_traces_that_the_axioms_allow() {
     let mut runs = RunEnumerator::default();
     for (threads, operations) in [(2, 5), (3, 3), (4, 3)] {
         let mut random = Random::new(23);
-        let shape = RandomShape {
+        let shape = ProgramShape {
             threads,
             operations,
             addresses: 3,
@@ -248,7 +248,7 @@ fn the_oracle_emits_traces_that_the_axioms_allow() {
         const PROGRAMS: u32 = 300;
         let mut unsafe_ones = 0;
         for _ in 0..PROGRAMS {
-            let program = StraightLine::random(&mut random, shape);
+            let program = StraightLineProgram::random(&mut random, shape);
             for model in [MemoryModel::TSO, MemoryModel::PSO] {
                 let found = runs.non_sc_trace(&model, &program).unwrap();
                 unsafe_ones += u32::from(found.is_some());

@@ -21,13 +21,13 @@ use fencepost_memory::{Address, MemoryModel, Operation, ThreadId};
 use crate::clocks::ThreadClocks;
 use crate::happens_before::HappensBefore;
 use crate::monitor::Monitor;
-use crate::violation::Placed;
+use crate::violation::PlacedEvent;
 
 /// Lines 5 and 6 of Fig. 4, lines 4 and 5 of Fig. 5: `pending` happens before the last event
 /// (`prev`) of another thread, whose next event is `next`.
 fn can_overtake<C: ThreadClocks>(
-    pending: &Placed,
-    next: &Placed,
+    pending: &PlacedEvent,
+    next: &PlacedEvent,
     before: &HappensBefore<C>,
 ) -> bool {
     let thread = next.thread();
@@ -39,7 +39,7 @@ fn can_overtake<C: ThreadClocks>(
 /// `B[p]` of Fig. 4: a queue whose entries are numbered from the first ever added.
 #[derive(Clone, Debug, Default)]
 struct Buffer {
-    stores: VecDeque<Placed>,
+    stores: VecDeque<PlacedEvent>,
     committed: u64,
 }
 
@@ -85,22 +85,22 @@ impl Monitor for BssTso {
 
     fn observe<C: ThreadClocks>(
         &mut self,
-        next: &Placed,
+        next: &PlacedEvent,
         before: &HappensBefore<C>,
-    ) -> Option<Placed> {
+    ) -> Option<PlacedEvent> {
         self.buffers
             .resize_with(before.thread_count(), Buffer::default);
         self.newest.resize(before.address_count(), None);
         let thread = next.thread();
         let mut overtaken = None;
-        if let Some(address) = next.address()
-            && let Some((owner, number)) = self.newest[address.index()]
-        {
-            let buffer = &self.buffers[owner.index()];
-            let pending = &buffer.stores[(number - buffer.committed) as usize];
-            overtaken = can_overtake(pending, next, before).then_some(*pending);
-            if owner != thread {
-                self.commit_up_to(owner, number);
+        if let Some(address) = next.address() {
+            if let Some((owner, number)) = self.newest[address.index()] {
+                let buffer = &self.buffers[owner.index()];
+                let pending = &buffer.stores[(number - buffer.committed) as usize];
+                overtaken = can_overtake(pending, next, before).then_some(*pending);
+                if owner != thread {
+                    self.commit_up_to(owner, number);
+                }
             }
         }
         match next.event.operation() {
@@ -129,7 +129,7 @@ impl Monitor for BssTso {
 
     fn memory(&self) -> usize {
         let stores: usize = self.buffers.iter().map(|b| b.stores.capacity()).sum();
-        stores * size_of::<Placed>() + self.newest.capacity() * 24
+        stores * size_of::<PlacedEvent>() + self.newest.capacity() * 24
     }
 
     fn projected_memory(&self, threads: usize, addresses: usize) -> usize {
@@ -141,7 +141,7 @@ impl Monitor for BssTso {
 
 #[derive(Clone, Copy, Debug)]
 struct BufferedStore {
-    placed: Placed,
+    placed: PlacedEvent,
     /// How many barriers its thread had issued before it.
     epoch: u64,
 }
@@ -201,22 +201,23 @@ impl Monitor for BssPso {
 
     fn observe<C: ThreadClocks>(
         &mut self,
-        next: &Placed,
+        next: &PlacedEvent,
         before: &HappensBefore<C>,
-    ) -> Option<Placed> {
+    ) -> Option<PlacedEvent> {
         self.threads
             .resize_with(before.thread_count(), PsoThread::default);
         self.buffered.resize(before.address_count(), None);
         let thread = next.thread();
         let operation = next.event.operation();
         let mut overtaken = None;
-        if let Some(address) = next.address()
-            && let Some(pending) = self.buffered[address.index()]
-        {
-            let pending_write = pending.placed;
-            overtaken = can_overtake(&pending_write, next, before).then_some(pending_write);
-            if pending.placed.thread() != thread || operation.writes() || operation.is_locked() {
-                self.commit(address);
+        if let Some(address) = next.address() {
+            if let Some(pending) = self.buffered[address.index()] {
+                let pending_write = pending.placed;
+                overtaken = can_overtake(&pending_write, next, before).then_some(pending_write);
+                if pending.placed.thread() != thread || operation.writes() || operation.is_locked()
+                {
+                    self.commit(address);
+                }
             }
         }
         match operation {

@@ -9,8 +9,8 @@ use fencepost_memory::{
 };
 
 use crate::clocks::ThreadClocks;
-use crate::watcher::{WatchLimits, Watcher};
-use crate::{BssPso, BssTso, Monitor, RelaxedOrder, Sober};
+use crate::runner::{MonitorLimits, MonitorRunner};
+use crate::{BssPso, BssTso, Monitor, RelaxedOrderMonitor, Sober};
 
 /// A set of events of a short interleaving, as bits.
 type Set = Vec<u64>;
@@ -155,19 +155,19 @@ fn random_interleaving(random: &mut Random) -> Vec<Access> {
 }
 
 fn follows_its_definition<M: Monitor, C: ThreadClocks>(
-    watcher: &mut Watcher<M, C>,
+    runner: &mut MonitorRunner<M, C>,
     accesses: &[Access],
     forget_every: usize,
 ) -> usize {
     let trace = Trace::of_interleaving(accesses);
     let relations = Relations {
-        model: watcher.monitor().model(),
+        model: runner.monitor().model(),
         events: trace.events(),
     };
-    watcher.reset();
+    runner.reset();
     let mut count = 0;
     for (index, expected) in relations.violations().into_iter().enumerate() {
-        let violation = watcher.observe(accesses[index]).expect("no limit");
+        let violation = runner.observe(accesses[index]).expect("no limit");
         assert_eq!(
             violation.is_some(),
             expected,
@@ -176,12 +176,12 @@ fn follows_its_definition<M: Monitor, C: ThreadClocks>(
         if let Some(violation) = violation {
             count += 1;
             if count <= 2 {
-                let explained = watcher.explain(&violation);
+                let explained = runner.explain(&violation);
                 assert!(explained.is_ok(), "{explained:?} in {accesses:?}");
             }
         }
         if index % forget_every == 0 {
-            watcher.forget_unreachable_writes_now();
+            runner.forget_unreachable_writes_now();
         }
     }
     count
@@ -189,24 +189,24 @@ fn follows_its_definition<M: Monitor, C: ThreadClocks>(
 
 #[test]
 fn relaxed_order_follows_its_definition_on_wide_interleavings() {
-    let limits = WatchLimits {
+    let limits = MonitorLimits {
         witness_window: 256,
-        ..WatchLimits::default()
+        ..MonitorLimits::default()
     };
     let mut random = Random::new(77);
     let mut violations = 0;
     for _ in 0..1000 {
         let accesses = random_interleaving(&mut random);
         let forget_every = 1 + random.below(20) as usize;
-        let mut tso = Watcher::with_limits(RelaxedOrder::tso(), limits);
+        let mut tso = MonitorRunner::with_limits(RelaxedOrderMonitor::tso(), limits);
         violations += follows_its_definition(&mut tso, &accesses, forget_every);
-        let short = RelaxedOrder::tso_for_short_interleavings();
-        let mut short = Watcher::going_back(short, limits);
+        let short = RelaxedOrderMonitor::tso_for_short_interleavings();
+        let mut short = MonitorRunner::rewindable(short, limits);
         violations += follows_its_definition(&mut short, &accesses, forget_every);
         for locked in [LockedDrains::Everything, LockedDrains::OwnAddress] {
-            let mut pso = Watcher::with_limits(RelaxedOrder::pso(locked), limits);
+            let mut pso = MonitorRunner::with_limits(RelaxedOrderMonitor::pso(locked), limits);
             violations += follows_its_definition(&mut pso, &accesses, forget_every);
-            let mut short = Watcher::going_back(RelaxedOrder::pso(locked), limits);
+            let mut short = MonitorRunner::rewindable(RelaxedOrderMonitor::pso(locked), limits);
             violations += follows_its_definition(&mut short, &accesses, forget_every);
         }
     }
@@ -289,8 +289,8 @@ fn bss_violations(relations: &Relations, per_address: bool) -> Vec<bool> {
 }
 
 fn reported<M: Monitor>(monitor: M, accesses: &[Access]) -> Vec<bool> {
-    let mut watcher = Watcher::new(monitor);
-    let mut observe = |&access| watcher.observe(access).expect("no limit").is_some();
+    let mut runner = MonitorRunner::new(monitor);
+    let mut observe = |&access| runner.observe(access).expect("no limit").is_some();
     accesses.iter().map(&mut observe).collect()
 }
 

@@ -10,19 +10,19 @@
 //! the last event of a thread? See [`HappensBefore::latest_known_write`].
 
 use std::borrow::Cow;
-use std::hint::select_unpredictable;
 
 use fencepost_memory::{Access, Address, CoherenceIndex, Event, Operation, ThreadId};
 
 use crate::clocks::{DenseClocks, Row, ThreadClocks, address_rows};
 use crate::history::WriteHistory;
-use crate::journal::{FIRST_ADDRESSES, FIRST_EVENTS, FIRST_THREADS, Mark, Rewind};
-use crate::violation::Placed;
+use crate::journal::{FIRST_ADDRESSES, FIRST_EVENTS, FIRST_THREADS, JournalMark, Rewind};
+use crate::select::select_unpredictable;
+use crate::violation::PlacedEvent;
 
 #[derive(Clone, Copy, Debug)]
 struct ThreadState {
     row: Row,
-    last: Option<Placed>,
+    last: Option<PlacedEvent>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,15 +48,15 @@ pub struct HappensBefore<C = DenseClocks> {
 struct Replaced {
     thread: ThreadId,
     operation: Operation,
-    last: Option<Placed>,
+    last: Option<PlacedEvent>,
     last_accessor: Option<ThreadId>,
 }
 
 /// A state of a [`HappensBefore`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BeforeMark {
+pub struct HappensBeforeMark {
     events: u64,
-    clocks: Mark,
+    clocks: JournalMark,
 }
 
 /// Going back.
@@ -73,8 +73,8 @@ impl<C: ThreadClocks + Rewind> HappensBefore<C> {
 
     /// The present state, to come back to.
     #[inline]
-    pub fn mark(&self) -> BeforeMark {
-        BeforeMark {
+    pub fn mark(&self) -> HappensBeforeMark {
+        HappensBeforeMark {
             events: self.position,
             clocks: self.clocks.mark(),
         }
@@ -82,7 +82,7 @@ impl<C: ThreadClocks + Rewind> HappensBefore<C> {
 
     /// Goes back to where `mark` was taken. False if too much has been forgotten for that; then
     /// nothing has happened.
-    pub fn rewind(&mut self, mark: BeforeMark) -> bool {
+    pub fn rewind(&mut self, mark: HappensBeforeMark) -> bool {
         let Some(journal) = &mut self.journal else {
             return false;
         };
@@ -114,28 +114,28 @@ impl<C: ThreadClocks> HappensBefore<C> {
             let row = self.clocks.add_rows(1);
             self.threads.push(ThreadState { row, last: None });
         }
-        if let Some(address) = access.operation.address()
-            && self.addresses.len() <= address.index()
-        {
-            let missing = address.index() + 1 - self.addresses.len();
-            let first = self.clocks.add_rows(missing as u32 * address_rows::COUNT);
-            let states = (0..missing as u32).map(|number| AddressState {
-                row: first.offset(number * address_rows::COUNT),
-                last_accessor: None,
-            });
-            self.addresses.extend(states);
-            self.history.add_addresses(missing);
+        if let Some(address) = access.operation.address() {
+            if self.addresses.len() <= address.index() {
+                let missing = address.index() + 1 - self.addresses.len();
+                let first = self.clocks.add_rows(missing as u32 * address_rows::COUNT);
+                let states = (0..missing as u32).map(|number| AddressState {
+                    row: first.offset(number * address_rows::COUNT),
+                    last_accessor: None,
+                });
+                self.addresses.extend(states);
+                self.history.add_addresses(missing);
+            }
         }
     }
 
     /// The event that `access` is when it comes next. It must have been admitted.
     #[inline]
-    pub fn place(&self, access: Access) -> Placed {
+    pub fn place(&self, access: Access) -> PlacedEvent {
         let last = &self.threads[access.thread.index()].last;
         let issued = last.as_ref().map_or(0, |last| last.event.issue.0);
         let address = access.operation.address();
         let written = address.map_or(0, |a| self.history.written(a));
-        Placed {
+        PlacedEvent {
             event: Event::next(access, issued, written),
             position: self.position,
         }
@@ -143,7 +143,7 @@ impl<C: ThreadClocks> HappensBefore<C> {
 
     /// Adds the next event of the interleaving.
     #[inline]
-    pub fn add(&mut self, placed: Placed) {
+    pub fn add(&mut self, placed: PlacedEvent) {
         let event = &placed.event;
         let (thread, operation) = (event.thread(), event.operation());
         let writes = operation.writes();
@@ -197,7 +197,7 @@ impl<C: ThreadClocks> HappensBefore<C> {
     }
 
     #[inline]
-    fn knows(clocks: &C, row: Row, event: &Placed) -> bool {
+    fn knows(clocks: &C, row: Row, event: &PlacedEvent) -> bool {
         clocks.get(row, event.thread().index()) >= event.event.issue.0
     }
 
@@ -230,24 +230,24 @@ impl<C: ThreadClocks> HappensBefore<C> {
 
     /// The last event of a thread.
     #[inline]
-    pub fn last_of(&self, thread: ThreadId) -> Option<&Placed> {
+    pub fn last_of(&self, thread: ThreadId) -> Option<&PlacedEvent> {
         self.threads.get(thread.index())?.last.as_ref()
     }
 
     /// The last write to an address.
     #[inline]
-    pub fn last_write(&self, address: Address) -> Option<&Placed> {
+    pub fn last_write(&self, address: Address) -> Option<&PlacedEvent> {
         self.history.latest(address)
     }
 
     /// The write to an address with this coherence index, if it is still remembered.
-    pub fn find_write(&self, address: Address, coherence: CoherenceIndex) -> Option<&Placed> {
+    pub fn find_write(&self, address: Address, coherence: CoherenceIndex) -> Option<&PlacedEvent> {
         self.history.find(address, coherence.0)
     }
 
     /// Whether `event` happens before (or is) the last event of `thread`.
     #[inline]
-    pub fn precedes_last_of(&self, event: &Placed, thread: ThreadId) -> bool {
+    pub fn precedes_last_of(&self, event: &PlacedEvent, thread: ThreadId) -> bool {
         Self::knows(&self.clocks, self.threads[thread.index()].row, event)
     }
 
@@ -258,14 +258,14 @@ impl<C: ThreadClocks> HappensBefore<C> {
     /// precede an event are all writes up to some number, and looking from the latest
     /// write downwards finds it.
     #[inline]
-    pub fn latest_known_write(&self, thread: ThreadId, address: Address) -> Option<&Placed> {
+    pub fn latest_known_write(&self, thread: ThreadId, address: Address) -> Option<&PlacedEvent> {
         let row = self.threads[thread.index()].row;
         self.history
             .latest_where(address, |write| Self::knows(&self.clocks, row, write))
     }
 
     /// The latest such write that does not also read.
-    pub fn latest_known_store(&self, thread: ThreadId, address: Address) -> Option<&Placed> {
+    pub fn latest_known_store(&self, thread: ThreadId, address: Address) -> Option<&PlacedEvent> {
         let row = self.threads[thread.index()].row;
         self.history
             .latest_store_where(address, |write| Self::knows(&self.clocks, row, write))

@@ -11,19 +11,19 @@
 
 use fencepost_memory::Address;
 
-use crate::violation::Placed;
+use crate::violation::PlacedEvent;
 
 /// The writes to one address in coherence order: the latest, and those before it that
 /// have not been forgotten.
 #[derive(Clone, Debug, Default)]
 struct Writes {
-    latest: Option<Placed>,
-    earlier: Vec<Placed>,
+    latest: Option<PlacedEvent>,
+    earlier: Vec<PlacedEvent>,
 }
 
 impl Writes {
     /// How many of the writes are known; the latest counts as one more than the earlier ones.
-    fn known(&self, is_known: impl Fn(&Placed) -> bool) -> usize {
+    fn known(&self, is_known: impl Fn(&PlacedEvent) -> bool) -> usize {
         match &self.latest {
             Some(latest) if is_known(latest) => self.earlier.len() + 1,
             _ => known_prefix(&self.earlier, is_known),
@@ -31,7 +31,10 @@ impl Writes {
     }
 
     #[inline(never)]
-    fn latest_earlier_where(&self, is_known: impl Fn(&Placed) -> bool) -> Option<&Placed> {
+    fn latest_earlier_where(
+        &self,
+        is_known: impl Fn(&PlacedEvent) -> bool,
+    ) -> Option<&PlacedEvent> {
         self.earlier[..known_prefix(&self.earlier, is_known)].last()
     }
 }
@@ -74,7 +77,7 @@ impl WriteHistory {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, address: Address, write: Placed) {
+    pub(crate) fn push(&mut self, address: Address, write: PlacedEvent) {
         let writes = &mut self.addresses[address.index()];
         if let Some(earlier) = writes.latest.replace(write) {
             writes.earlier.push(earlier);
@@ -97,14 +100,14 @@ impl WriteHistory {
     }
 
     #[inline]
-    pub(crate) fn latest(&self, address: Address) -> Option<&Placed> {
+    pub(crate) fn latest(&self, address: Address) -> Option<&PlacedEvent> {
         self.addresses[address.index()].latest.as_ref()
     }
 
     /// The write with this coherence index, unless it has been forgotten.
-    pub(crate) fn find(&self, address: Address, coherence: u64) -> Option<&Placed> {
+    pub(crate) fn find(&self, address: Address, coherence: u64) -> Option<&PlacedEvent> {
         let writes = &self.addresses[address.index()];
-        let number = |write: &Placed| write.event.coherence.0;
+        let number = |write: &PlacedEvent| write.event.coherence.0;
         let earlier = writes.earlier.binary_search_by_key(&coherence, number);
         let latest = writes.latest.as_ref().filter(|w| number(w) == coherence);
         latest.or_else(|| earlier.ok().map(|index| &writes.earlier[index]))
@@ -116,8 +119,8 @@ impl WriteHistory {
     pub(crate) fn latest_where(
         &self,
         address: Address,
-        is_known: impl Fn(&Placed) -> bool,
-    ) -> Option<&Placed> {
+        is_known: impl Fn(&PlacedEvent) -> bool,
+    ) -> Option<&PlacedEvent> {
         let writes = &self.addresses[address.index()];
         match &writes.latest {
             Some(latest) if is_known(latest) => Some(latest),
@@ -129,8 +132,8 @@ impl WriteHistory {
     pub(crate) fn latest_store_where(
         &self,
         address: Address,
-        is_known: impl Fn(&Placed) -> bool,
-    ) -> Option<&Placed> {
+        is_known: impl Fn(&PlacedEvent) -> bool,
+    ) -> Option<&PlacedEvent> {
         let writes = &self.addresses[address.index()];
         let known = writes.known(is_known);
         let earlier = &writes.earlier[..known.min(writes.earlier.len())];
@@ -182,7 +185,7 @@ impl WriteHistory {
     /// The bytes held beyond [`Self::BYTES_PER_ADDRESS`].
     pub(crate) fn memory(&self) -> usize {
         // Twice what is in use: the lists grow by doubling.
-        2 * self.held.max(self.limit.min(SMALL)) * size_of::<Placed>()
+        2 * self.held.max(self.limit.min(SMALL)) * size_of::<PlacedEvent>()
     }
 
     #[cfg(test)]
@@ -192,14 +195,14 @@ impl WriteHistory {
 }
 
 /// Whether a write is no read-modify-write.
-fn only_writes(write: &Placed) -> bool {
+fn only_writes(write: &PlacedEvent) -> bool {
     !write.event.operation().reads()
 }
 
 /// The length of the prefix of `writes` that is known, looking from the end in growing
 /// strides, because the answer is mostly near the end.
 #[inline]
-fn known_prefix(writes: &[Placed], is_known: impl Fn(&Placed) -> bool) -> usize {
+fn known_prefix(writes: &[PlacedEvent], is_known: impl Fn(&PlacedEvent) -> bool) -> usize {
     let mut unknown = writes.len();
     let mut stride = 1;
     while unknown > 0 {

@@ -12,7 +12,7 @@ pub(crate) const FIRST_ADDRESSES: usize = 40;
 
 /// A place in a journal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Mark(pub(crate) usize);
+pub struct JournalMark(pub(crate) usize);
 
 /// What can be taken back to an earlier state.
 pub trait Rewind {
@@ -20,11 +20,11 @@ pub trait Rewind {
     fn keep_journal(&mut self);
 
     /// The present place in the journal.
-    fn mark(&self) -> Mark;
+    fn mark(&self) -> JournalMark;
 
     /// Goes back to where `mark` was taken. False if the journal does not reach so far; then
     /// nothing has happened.
-    fn rewind(&mut self, mark: Mark) -> bool;
+    fn rewind(&mut self, mark: JournalMark) -> bool;
 }
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ mod tests {
     use fencepost_memory::{Access, Address, LockedDrains, OperationKind, Random, ThreadId};
 
     use super::*;
-    use crate::{Monitor, RelaxedOrder, WatchLimits, Watcher};
+    use crate::{Monitor, MonitorLimits, MonitorRunner, RelaxedOrderMonitor};
 
     fn random_access(random: &mut Random, threads: u64, addresses: u64) -> Access {
         let kind = OperationKind::ALL[random.below(OperationKind::ALL.len() as u64) as usize];
@@ -44,16 +44,16 @@ mod tests {
         }
     }
 
-    /// A watcher that goes back and forth says what one says that has only seen what is left.
+    /// A runner that goes back and forth says what one says that has only seen what is left.
     fn goes_back<M: Monitor + Rewind + Clone>(monitor: &M, seed: u64) {
         let mut random = Random::new(seed);
-        let limits = WatchLimits {
+        let limits = MonitorLimits {
             witness_window: 0,
-            ..WatchLimits::default()
+            ..MonitorLimits::default()
         };
-        let mut watcher = Watcher::going_back(monitor.clone(), limits);
+        let mut runner = MonitorRunner::rewindable(monitor.clone(), limits);
         let mut accesses = Vec::new();
-        let mut marks = vec![watcher.mark()];
+        let mut marks = vec![runner.mark()];
         let mut verdicts = Vec::new();
         for _ in 0..60 {
             for _ in 0..random.below(12) {
@@ -61,22 +61,22 @@ mod tests {
                 let size = 1 + accesses.len() as u64 / 4;
                 let access = random_access(&mut random, 2 + size.min(7), 1 + size);
                 accesses.push(access);
-                verdicts.push(watcher.observe(access).unwrap().map(|v| v.pending));
-                marks.push(watcher.mark());
+                verdicts.push(runner.observe(access).unwrap().map(|v| v.pending));
+                marks.push(runner.mark());
             }
             let left = random.below(accesses.len() as u64 + 1) as usize;
             accesses.truncate(left);
             verdicts.truncate(left);
             marks.truncate(left + 1);
-            assert!(watcher.rewind(marks[left]));
-            let mut fresh = Watcher::with_limits(monitor.clone(), limits);
+            assert!(runner.rewind(marks[left]));
+            let mut fresh = MonitorRunner::with_limits(monitor.clone(), limits);
             let again: Vec<_> = accesses
                 .iter()
                 .map(|&access| fresh.observe(access).unwrap().map(|v| v.pending))
                 .collect();
             assert_eq!(again, verdicts, "seed {seed}");
             // And what comes next is the same too.
-            let mut copy = watcher.clone();
+            let mut copy = runner.clone();
             for _ in 0..12 {
                 let access = random_access(&mut random, 9, 20);
                 let (one, two) = (copy.observe(access), fresh.observe(access));
@@ -88,9 +88,9 @@ mod tests {
     #[test]
     fn watchers_go_back() {
         for seed in 0..200 {
-            goes_back(&RelaxedOrder::tso_for_short_interleavings(), seed);
-            goes_back(&RelaxedOrder::pso(LockedDrains::OwnAddress), seed);
-            goes_back(&RelaxedOrder::pso(LockedDrains::Everything), seed);
+            goes_back(&RelaxedOrderMonitor::tso_for_short_interleavings(), seed);
+            goes_back(&RelaxedOrderMonitor::pso(LockedDrains::OwnAddress), seed);
+            goes_back(&RelaxedOrderMonitor::pso(LockedDrains::Everything), seed);
         }
     }
 }

@@ -6,12 +6,13 @@
 //!
 //! Read in this order: [`clocks`] (general vector clocks), [`happens_before`] (the clock
 //! that every monitor uses), [`monitor`] (the trait), [`relaxed_order`] (the default
-//! monitor), [`short`] (the same for short interleavings), [`sober`] and [`bss`] (the published monitors, as printed), [`watcher`] (runs a
-//! monitor), [`passing`] (when a monitor need not be fed), [`explain`] (from a violation to its cycle and its checked witness), [`tally`]
+//! monitor), [`bitset`] (the same for short interleavings), [`sober`] and [`bss`] (the published monitors, as printed), [`runner`] (runs a
+//! monitor), [`reordering`] (when a monitor need not be fed), [`explain`] (from a violation to its cycle and its checked witness), [`tally`]
 //! (counts).
 //!
 //! This crate does not know where events come from, and it prints nothing.
 
+pub mod bitset;
 pub mod bss;
 pub mod clocks;
 pub mod explain;
@@ -19,14 +20,15 @@ pub mod happens_before;
 mod history;
 pub mod journal;
 pub mod monitor;
-pub mod passing;
 mod recent;
 pub mod relaxed_order;
-pub mod short;
+pub mod reordering;
+pub mod repair;
+pub mod runner;
+mod select;
 pub mod sober;
 pub mod tally;
 pub mod violation;
-pub mod watcher;
 
 #[cfg(test)]
 mod definition_tests;
@@ -35,18 +37,19 @@ mod oracle_tests;
 #[cfg(test)]
 mod value_tests;
 
+pub use bitset::BitsetMonitor;
 pub use bss::{BssPso, BssTso};
 pub use explain::{
     Action, CycleEvent, ExplainError, Finding, Relation, Witness, WitnessStep, check_interleaving,
     explain_interleaving,
 };
 pub use happens_before::HappensBefore;
-pub use journal::{Mark, Rewind};
+pub use journal::{JournalMark, Rewind};
 pub use monitor::{HappensBeforeOnly, Monitor};
-pub use passing::Passing;
-pub use relaxed_order::{ByAddress, ByWriter, RelaxedOrder};
-pub use short::ShortOrder;
+pub use relaxed_order::{ByAddress, ByWriter, RelaxedOrderMonitor};
+pub use reordering::ReorderingDetector;
+pub use repair::{FenceGap, Repair, StrongerOrdering, fence_gaps};
+pub use runner::{MemoryLimitExceeded, MonitorLimits, MonitorRunner, RunnerMark};
 pub use sober::Sober;
-pub use tally::{Recorded, Tally};
-pub use violation::{OperationId, Placed, Violation};
-pub use watcher::{OutOfMemoryLimit, WatchLimits, Watcher, WatcherMark};
+pub use tally::{TallyResult, ViolationTally};
+pub use violation::{OperationId, PlacedEvent, Violation};

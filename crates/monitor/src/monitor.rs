@@ -4,12 +4,12 @@ use fencepost_memory::MemoryModel;
 
 use crate::clocks::ThreadClocks;
 use crate::happens_before::HappensBefore;
-use crate::violation::Placed;
+use crate::violation::PlacedEvent;
 
 /// A monitor over one sequentially consistent interleaving.
 ///
 /// The events come in the order of the interleaving. The happens-before clock is kept by
-/// the caller, who has use for it too: see [`Watcher`](crate::Watcher).
+/// the caller, who has use for it too: see [`MonitorRunner`](crate::MonitorRunner).
 pub trait Monitor {
     /// The name by which users choose it.
     fn name(&self) -> &'static str;
@@ -24,9 +24,9 @@ pub trait Monitor {
     /// happens before the last event of `next`'s thread.
     fn observe<C: ThreadClocks>(
         &mut self,
-        next: &Placed,
+        next: &PlacedEvent,
         before: &HappensBefore<C>,
-    ) -> Option<Placed>;
+    ) -> Option<PlacedEvent>;
 
     /// Forgets the interleaving, keeping the memory for the next one.
     fn reset(&mut self);
@@ -54,9 +54,9 @@ impl Monitor for HappensBeforeOnly {
     #[inline]
     fn observe<C: ThreadClocks>(
         &mut self,
-        _next: &Placed,
+        _next: &PlacedEvent,
         _before: &HappensBefore<C>,
-    ) -> Option<Placed> {
+    ) -> Option<PlacedEvent> {
         None
     }
 

@@ -12,15 +12,15 @@ use std::sync::Mutex;
 
 use fencepost_memory::machine::emits_non_sc_trace;
 use fencepost_memory::{
-    Access, Address, Drain, Event, LockedDrains, MemoryModel, Operation, OperationKind, Random,
-    RandomShape, StraightLine, ThreadId, Trace, axioms,
+    Access, Address, Drain, Event, LockedDrains, MemoryModel, Operation, OperationKind,
+    ProgramShape, Random, StraightLineProgram, ThreadId, Trace, axioms,
 };
 use rustc_hash::FxHashMap;
 
 use crate::relaxed_order::{ByAddress, ByWriter, Grouping, Mutation};
-use crate::watcher::{WatchLimits, Watcher};
+use crate::runner::{MonitorLimits, MonitorRunner};
 use crate::{
-    BssPso, BssTso, Monitor, Relation, RelaxedOrder, Sober, check_interleaving,
+    BssPso, BssTso, Monitor, Relation, RelaxedOrderMonitor, Sober, check_interleaving,
     explain_interleaving,
 };
 
@@ -72,33 +72,33 @@ fn class_of(accesses: &[Access], threads: usize) -> u128 {
     key
 }
 
-fn watch<M: Monitor>(monitor: M) -> Watcher<M> {
-    let limits = WatchLimits {
+fn watch<M: Monitor>(monitor: M) -> MonitorRunner<M> {
+    let limits = MonitorLimits {
         witness_window: 64,
-        ..WatchLimits::default()
+        ..MonitorLimits::default()
     };
-    Watcher::with_limits(monitor, limits)
+    MonitorRunner::with_limits(monitor, limits)
 }
 
 /// Runs the monitor over every interleaving. The first violation of the first few
 /// interleavings that have one is explained, so that its witness is checked.
 fn try_verdict<M: Monitor>(
-    watcher: &mut Watcher<M>,
-    program: &StraightLine,
+    runner: &mut MonitorRunner<M>,
+    program: &StraightLineProgram,
 ) -> Result<Verdict, String> {
     let mut failure = None;
     let mut classes: FxHashMap<u128, bool> = FxHashMap::default();
     let mut explanations = 3;
     program.for_each_interleaving(|accesses| {
-        watcher.reset();
+        runner.reset();
         let mut reported = false;
         for &access in accesses {
-            let violation = watcher.observe(access).expect("no memory limit");
+            let violation = runner.observe(access).expect("no memory limit");
             if let Some(violation) = violation {
                 reported = true;
                 if explanations > 0 {
                     explanations -= 1;
-                    if let Err(error) = watcher.explain(&violation) {
+                    if let Err(error) = runner.explain(&violation) {
                         failure = Some(format!("{error}\n{violation:?}\nin {accesses:?}"));
                     }
                 }
@@ -118,11 +118,11 @@ fn try_verdict<M: Monitor>(
     failure.map_or(Ok(verdict), Err)
 }
 
-fn verdict<M: Monitor>(watcher: &mut Watcher<M>, program: &StraightLine) -> Verdict {
-    try_verdict(watcher, program).unwrap_or_else(|failure| panic!("{failure}"))
+fn verdict<M: Monitor>(runner: &mut MonitorRunner<M>, program: &StraightLineProgram) -> Verdict {
+    try_verdict(runner, program).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-fn random_program(random: &mut Random) -> StraightLine {
+fn random_program(random: &mut Random) -> StraightLineProgram {
     let (threads, operations) = match random.below(16) {
         0..7 => (2, 5),
         7..14 => (3, 3),
@@ -130,9 +130,9 @@ fn random_program(random: &mut Random) -> StraightLine {
         _ => (4, 2),
     };
     let addresses = 2 + random.below(2) as u32;
-    StraightLine::random(
+    StraightLineProgram::random(
         random,
-        RandomShape {
+        ProgramShape {
             threads,
             operations,
             addresses,
@@ -142,7 +142,7 @@ fn random_program(random: &mut Random) -> StraightLine {
 
 /// Calls `test` with every random program, on all cores, and prints the program and the
 /// seed if it panics.
-fn for_each_random_program(programs: usize, test: impl Fn(&StraightLine) + Sync) {
+fn for_each_random_program(programs: usize, test: impl Fn(&StraightLineProgram) + Sync) {
     let seed = setting("FENCEPOST_SEED", DEFAULT_SEED);
     let random = Mutex::new((Random::new(seed), 0));
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -171,7 +171,7 @@ fn for_each_random_program(programs: usize, test: impl Fn(&StraightLine) + Sync)
     });
 }
 
-fn truth(model: &MemoryModel, program: &StraightLine) -> Verdict {
+fn truth(model: &MemoryModel, program: &StraightLineProgram) -> Verdict {
     match emits_non_sc_trace(model, program) {
         Some(_) => Verdict::UNSAFE,
         None => Verdict::SAFE,
@@ -189,8 +189,8 @@ fn thread(text: &str) -> Vec<Operation> {
         .collect()
 }
 
-fn program(threads: &[&str]) -> StraightLine {
-    StraightLine {
+fn program(threads: &[&str]) -> StraightLineProgram {
+    StraightLineProgram {
         threads: threads.iter().map(|text| thread(text)).collect(),
     }
 }
@@ -205,14 +205,14 @@ fn relaxed_order_agrees_with_brute_force() {
         };
         let expected = truth(&MemoryModel::TSO, program);
         count(0, expected);
-        let found = verdict(&mut watch(RelaxedOrder::tso()), program);
+        let found = verdict(&mut watch(RelaxedOrderMonitor::tso()), program);
         assert_eq!(found, expected, "relaxed-order under TSO");
 
         for (row, locked) in [LockedDrains::Everything, LockedDrains::OwnAddress]
             .into_iter()
             .enumerate()
         {
-            let monitor = RelaxedOrder::pso(locked);
+            let monitor = RelaxedOrderMonitor::pso(locked);
             let expected = truth(&monitor.model(), program);
             count(1 + row, expected);
             let found = verdict(&mut watch(monitor), program);
@@ -235,7 +235,7 @@ fn relaxed_order_agrees_with_brute_force() {
 /// what they read before (BSS Axiom 2), also if `e` is locked and writes in one case and not in
 /// the other; so then it is not put right before a read-modify-write.
 fn is_borderline(
-    checker: &mut axioms::Checker,
+    checker: &mut axioms::AxiomChecker,
     model: &MemoryModel,
     before: &[Event],
     next: &Event,
@@ -274,19 +274,19 @@ fn is_borderline(
 /// The first event of the interleaving of which the monitor says something else than the
 /// definition.
 fn first_misjudged<M: Monitor>(
-    watcher: &mut Watcher<M>,
-    checker: &mut axioms::Checker,
+    runner: &mut MonitorRunner<M>,
+    checker: &mut axioms::AxiomChecker,
     accesses: &[Access],
 ) -> Option<Event> {
-    let model = watcher.monitor().model();
+    let model = runner.monitor().model();
     let trace = Trace::of_interleaving(accesses);
-    watcher.reset();
+    runner.reset();
     trace
         .events()
         .iter()
         .enumerate()
         .find_map(|(index, event)| {
-            let found = watcher.observe(event.access).expect("no memory limit");
+            let found = runner.observe(event.access).expect("no memory limit");
             let expected = is_borderline(checker, &model, &trace.events()[..index], event);
             (found.is_some() != expected).then_some(*event)
         })
@@ -295,12 +295,12 @@ fn first_misjudged<M: Monitor>(
 /// A random interleaving of a random program of up to 5 threads, which is too large to
 /// enumerate. Some have gaps between the numbers of the threads, so that clocks are wide.
 fn random_interleaving(random: &mut Random) -> Vec<Access> {
-    let shape = RandomShape {
+    let shape = ProgramShape {
         threads: 2 + random.below(4) as u32,
         operations: 3 + random.below(5) as u32,
         addresses: 2 + random.below(4) as u32,
     };
-    let program = StraightLine::random(random, shape);
+    let program = StraightLineProgram::random(random, shape);
     let mut issued = vec![0; program.threads.len()];
     let gap = [1, 9][random.below(2) as usize];
     let mut accesses = Vec::new();
@@ -319,10 +319,10 @@ fn random_interleaving(random: &mut Random) -> Vec<Access> {
 fn relaxed_order_reports_exactly_the_borderline_traces() {
     let seed = setting("FENCEPOST_SEED", DEFAULT_SEED);
     let mut random = Random::new(seed);
-    let mut checker = axioms::Checker::default();
-    let mut tso = watch(RelaxedOrder::tso());
-    let mut pso = watch(RelaxedOrder::pso(LockedDrains::Everything));
-    let mut pso_own = watch(RelaxedOrder::pso(LockedDrains::OwnAddress));
+    let mut checker = axioms::AxiomChecker::default();
+    let mut tso = watch(RelaxedOrderMonitor::tso());
+    let mut pso = watch(RelaxedOrderMonitor::pso(LockedDrains::Everything));
+    let mut pso_own = watch(RelaxedOrderMonitor::pso(LockedDrains::OwnAddress));
     for _ in 0..20_000 {
         let accesses = random_interleaving(&mut random);
         for misjudged in [
@@ -381,7 +381,7 @@ fn sober_misses_a_load_that_forwards_from_its_own_store() {
     assert_eq!(verdict(&mut watch(Sober::default()), &n6), Verdict::SAFE);
     assert_eq!(verdict(&mut watch(BssTso::default()), &n6), Verdict::UNSAFE);
     assert_eq!(
-        verdict(&mut watch(RelaxedOrder::tso()), &n6),
+        verdict(&mut watch(RelaxedOrderMonitor::tso()), &n6),
         Verdict::UNSAFE
     );
 }
@@ -397,7 +397,7 @@ fn sober_misses_the_example_of_bss_figure_6() {
     );
     assert!(verdict(&mut watch(BssTso::default()), &figure_6).over_all);
     assert_eq!(
-        verdict(&mut watch(RelaxedOrder::tso()), &figure_6),
+        verdict(&mut watch(RelaxedOrderMonitor::tso()), &figure_6),
         Verdict::UNSAFE
     );
 }
@@ -412,10 +412,10 @@ fn the_bss_monitors_need_every_interleaving() {
     assert_eq!(verdict(&mut watch(BssTso::default()), &example), missed);
     assert_eq!(verdict(&mut watch(BssPso::default()), &example), missed);
     assert_eq!(
-        verdict(&mut watch(RelaxedOrder::tso()), &example),
+        verdict(&mut watch(RelaxedOrderMonitor::tso()), &example),
         Verdict::UNSAFE
     );
-    let pso = RelaxedOrder::pso(LockedDrains::OwnAddress);
+    let pso = RelaxedOrderMonitor::pso(LockedDrains::OwnAddress);
     assert_eq!(verdict(&mut watch(pso), &example), Verdict::UNSAFE);
 }
 
@@ -430,16 +430,16 @@ fn sober_is_more_sensitive_than_bss_on_one_interleaving() {
         (2, "ld a"),
     ];
     fn reports<M: Monitor>(monitor: M, interleaving: &[(u32, &str)]) -> bool {
-        let mut watcher = watch(monitor);
+        let mut runner = watch(monitor);
         let accesses = interleaving
             .iter()
             .map(|&(number, text)| Access::new(ThreadId(number), thread(text)[0]));
-        let mut violations = accesses.map(|access| watcher.observe(access).unwrap());
+        let mut violations = accesses.map(|access| runner.observe(access).unwrap());
         violations.any(|violation| violation.is_some())
     }
     assert!(reports(Sober::default(), &figure_8));
     assert!(!reports(BssTso::default(), &figure_8));
-    assert!(reports(RelaxedOrder::tso(), &figure_8));
+    assert!(reports(RelaxedOrderMonitor::tso(), &figure_8));
 }
 
 /// A full fence is not an interlocked operation on a fresh address under BSS's PSO.
@@ -459,7 +459,7 @@ fn a_fence_is_not_an_interlocked_operation_under_pso() {
         truth(&MemoryModel::PSO_OWN_ADDRESS, &with_fence),
         Verdict::SAFE
     );
-    let own = || RelaxedOrder::pso(LockedDrains::OwnAddress);
+    let own = || RelaxedOrderMonitor::pso(LockedDrains::OwnAddress);
     assert_eq!(verdict(&mut watch(own()), &with_il), Verdict::UNSAFE);
     assert_eq!(verdict(&mut watch(own()), &with_fence), Verdict::SAFE);
     assert_eq!(
@@ -480,33 +480,34 @@ fn a_fence_is_not_an_interlocked_operation_under_pso() {
 /// misjudges events, but no program. And in a straight-line program it does not matter what a
 /// read-modify-write reads (see `value_tests.rs` for programs in which it does).
 fn is_noticed<G: Grouping>(
-    make: impl Fn() -> RelaxedOrder<G>,
+    make: impl Fn() -> RelaxedOrderMonitor<G>,
     mutation: Option<Mutation>,
     programs: usize,
 ) -> bool {
     let mut random = Random::new(DEFAULT_SEED);
-    let mut checker = axioms::Checker::default();
+    let mut checker = axioms::AxiomChecker::default();
     let mut monitor = make();
     monitor.mutation = mutation;
     let model = monitor.model();
-    let mut watcher = watch(monitor);
+    let mut runner = watch(monitor);
     let mut misjudges_program = |_| {
         let program = random_program(&mut random);
-        try_verdict(&mut watcher, &program) != Ok(truth(&model, &program))
+        try_verdict(&mut runner, &program) != Ok(truth(&model, &program))
     };
     if (0..programs).any(&mut misjudges_program) {
         return true;
     }
     (0..10 * programs).any(|_| {
         let accesses = random_interleaving(&mut random);
-        first_misjudged(&mut watcher, &mut checker, &accesses).is_some()
+        first_misjudged(&mut runner, &mut checker, &accesses).is_some()
     })
 }
 
 #[test]
 fn the_oracle_notices_every_mutation() {
-    let tso = || -> RelaxedOrder<ByWriter> { RelaxedOrder::tso() };
-    let pso = || -> RelaxedOrder<ByAddress> { RelaxedOrder::pso(LockedDrains::Everything) };
+    let tso = || -> RelaxedOrderMonitor<ByWriter> { RelaxedOrderMonitor::tso() };
+    let pso =
+        || -> RelaxedOrderMonitor<ByAddress> { RelaxedOrderMonitor::pso(LockedDrains::Everything) };
     assert!(!is_noticed(tso, None, 300));
     assert!(!is_noticed(pso, None, 300));
     for mutation in Mutation::ALL {
@@ -525,7 +526,7 @@ fn the_oracle_notices_every_mutation() {
 /// Of the violations that a monitor reports, broken or not, on random interleavings: how many check, and how many do
 /// not. The axioms alone say of each what the witness says.
 fn checked_violations<G: Grouping>(
-    monitor: impl Fn() -> RelaxedOrder<G>,
+    monitor: impl Fn() -> RelaxedOrderMonitor<G>,
     mutation: Option<Mutation>,
 ) -> (u32, u32) {
     let mut random = Random::new(47);
@@ -534,9 +535,9 @@ fn checked_violations<G: Grouping>(
         let accesses = random_interleaving(&mut random);
         let mut broken = monitor();
         broken.mutation = mutation;
-        let mut watcher = watch(broken);
+        let mut runner = watch(broken);
         for (position, &access) in accesses.iter().enumerate() {
-            let violation = watcher.observe(access).expect("no memory limit");
+            let violation = runner.observe(access).expect("no memory limit");
             let Some(violation) = violation else {
                 continue;
             };
@@ -559,8 +560,9 @@ fn checked_violations<G: Grouping>(
 
 #[test]
 fn violations_that_are_none_do_not_check() {
-    let tso = || -> RelaxedOrder<ByWriter> { RelaxedOrder::tso() };
-    let pso = || -> RelaxedOrder<ByAddress> { RelaxedOrder::pso(LockedDrains::OwnAddress) };
+    let tso = || -> RelaxedOrderMonitor<ByWriter> { RelaxedOrderMonitor::tso() };
+    let pso =
+        || -> RelaxedOrderMonitor<ByAddress> { RelaxedOrderMonitor::pso(LockedDrains::OwnAddress) };
     for checked in [checked_violations(tso, None), checked_violations(pso, None)] {
         let (right, wrong) = checked;
         assert!(right > 20 && wrong == 0, "{right} check, {wrong} do not");
@@ -599,18 +601,18 @@ fn with_fences(accesses: &[Access], after: &[u64]) -> Vec<Access> {
 /// Whether the monitor reports a violation between the two accesses, told by thread and how many
 /// accesses with an address the thread had before.
 fn reports_pair<M: Monitor>(
-    watcher: &mut Watcher<M>,
+    runner: &mut MonitorRunner<M>,
     accesses: &[Access],
     pair: [(ThreadId, usize); 2],
 ) -> bool {
-    watcher.reset();
+    runner.reset();
     let mut had: FxHashMap<ThreadId, usize> = FxHashMap::default();
     let mut places = Vec::new();
     accesses.iter().any(|&access| {
         let count = had.entry(access.thread).or_default();
         places.push((access.thread, *count));
         *count += usize::from(access.operation != Operation::Fence);
-        let violation = watcher.observe(access).expect("no memory limit");
+        let violation = runner.observe(access).expect("no memory limit");
         violation.is_some_and(|violation| {
             let ends = [violation.pending.position, violation.event.position];
             ends.map(|position| places[position as usize]) == pair
@@ -622,12 +624,12 @@ fn reports_pair<M: Monitor>(
 /// such a pair is none yet.
 #[test]
 fn fences_at_the_relaxed_pairs_of_a_cycle_rule_it_out() {
-    fn check<M: Monitor>(watcher: &mut Watcher<M>, accesses: &[Access]) -> (usize, usize) {
-        watcher.reset();
+    fn check<M: Monitor>(runner: &mut MonitorRunner<M>, accesses: &[Access]) -> (usize, usize) {
+        runner.reset();
         let mut findings = Vec::new();
         for &access in accesses {
-            if let Some(violation) = watcher.observe(access).expect("no memory limit") {
-                findings.push(watcher.explain(&violation).expect("a witness"));
+            if let Some(violation) = runner.observe(access).expect("no memory limit") {
+                findings.push(runner.explain(&violation).expect("a witness"));
             }
         }
         let (mut repaired, mut fenced_elsewhere) = (0, 0);
@@ -658,11 +660,11 @@ fn fences_at_the_relaxed_pairs_of_a_cycle_rule_it_out() {
             };
             let violation = finding.violation;
             let pair = [violation.pending.position, violation.event.position].map(place);
-            assert!(reports_pair(watcher, accesses, pair));
+            assert!(reports_pair(runner, accesses, pair));
             let after: Vec<u64> = relaxed.iter().map(|e| e.event.position).collect();
             let fenced = with_fences(accesses, &after);
             assert!(
-                !reports_pair(watcher, &fenced, pair),
+                !reports_pair(runner, &fenced, pair),
                 "{finding:?} in {accesses:?}"
             );
             repaired += 1;
@@ -670,9 +672,9 @@ fn fences_at_the_relaxed_pairs_of_a_cycle_rule_it_out() {
         (repaired, fenced_elsewhere)
     }
     let mut random = Random::new(DEFAULT_SEED);
-    let mut tso = watch(RelaxedOrder::tso());
-    let mut pso = watch(RelaxedOrder::pso(LockedDrains::Everything));
-    let mut pso_own = watch(RelaxedOrder::pso(LockedDrains::OwnAddress));
+    let mut tso = watch(RelaxedOrderMonitor::tso());
+    let mut pso = watch(RelaxedOrderMonitor::pso(LockedDrains::Everything));
+    let mut pso_own = watch(RelaxedOrderMonitor::pso(LockedDrains::OwnAddress));
     let (mut repaired, mut fenced_elsewhere) = (0, 0);
     for _ in 0..4000 {
         let accesses = random_interleaving(&mut random);

@@ -34,7 +34,6 @@
 //! writer would break (VC2); but all writes to one address are in order, so there a group is
 //! an address and its value a coherence index.
 
-use std::hint::select_unpredictable;
 use std::marker::PhantomData;
 
 use fencepost_memory::{Address, LockedDrains, MemoryModel, Operation, OperationKind, ThreadId};
@@ -43,9 +42,10 @@ use crate::clocks::{
     Clocks, DenseClocks, Row, SharedClocks, SparseClocks, ThreadClocks, address_rows,
 };
 use crate::happens_before::HappensBefore;
-use crate::journal::{FIRST_ADDRESSES, FIRST_THREADS, Mark, Rewind};
+use crate::journal::{FIRST_ADDRESSES, FIRST_THREADS, JournalMark, Rewind};
 use crate::monitor::Monitor;
-use crate::violation::Placed;
+use crate::select::select_unpredictable;
+use crate::violation::PlacedEvent;
 
 /// How the writes of an interleaving are put in totally ordered groups.
 pub trait Grouping {
@@ -53,7 +53,7 @@ pub trait Grouping {
     type Clocks: Clocks + Default;
 
     /// The group of a write, and its number there.
-    fn group(write: &Placed) -> (usize, u64);
+    fn group(write: &PlacedEvent) -> (usize, u64);
 
     /// The number of groups, given the threads and the addresses.
     fn groups(threads: usize, addresses: usize) -> usize;
@@ -67,7 +67,7 @@ impl Grouping for ByWriter {
     type Clocks = DenseClocks;
 
     #[inline]
-    fn group(write: &Placed) -> (usize, u64) {
+    fn group(write: &PlacedEvent) -> (usize, u64) {
         (write.thread().index(), write.event.issue.0)
     }
 
@@ -85,7 +85,7 @@ impl Grouping for ByAddress {
     type Clocks = SparseClocks;
 
     #[inline]
-    fn group(write: &Placed) -> (usize, u64) {
+    fn group(write: &PlacedEvent) -> (usize, u64) {
         let address = write.address().expect("a write has an address");
         (address.index(), write.event.coherence.0)
     }
@@ -144,9 +144,9 @@ impl Mutation {
     ];
 }
 
-/// The relaxed-order monitor. Make one with [`RelaxedOrder::tso`] or [`RelaxedOrder::pso`].
+/// The relaxed-order monitor. Make one with [`RelaxedOrderMonitor::tso`] or [`RelaxedOrderMonitor::pso`].
 #[derive(Clone, Debug)]
-pub struct RelaxedOrder<G: Grouping, C = <G as Grouping>::Clocks> {
+pub struct RelaxedOrderMonitor<G: Grouping, C = <G as Grouping>::Clocks> {
     model: MemoryModel,
     stores_in_order: bool,
     /// For each kind of operation, the row of what precedes it.
@@ -160,19 +160,19 @@ pub struct RelaxedOrder<G: Grouping, C = <G as Grouping>::Clocks> {
     pub(crate) mutation: Option<Mutation>,
 }
 
-impl RelaxedOrder<ByWriter> {
+impl RelaxedOrderMonitor<ByWriter> {
     /// The monitor for TSO.
     pub fn tso() -> Self {
         Self::for_model(MemoryModel::TSO)
     }
 
     /// The same for who takes back events often, and whose interleavings are short.
-    pub fn tso_for_short_interleavings() -> RelaxedOrder<ByWriter, SharedClocks> {
-        RelaxedOrder::for_model(MemoryModel::TSO)
+    pub fn tso_for_short_interleavings() -> RelaxedOrderMonitor<ByWriter, SharedClocks> {
+        RelaxedOrderMonitor::for_model(MemoryModel::TSO)
     }
 }
 
-impl RelaxedOrder<ByAddress> {
+impl RelaxedOrderMonitor<ByAddress> {
     /// The monitor for PSO, with locked operations that drain as given.
     pub fn pso(locked: LockedDrains) -> Self {
         Self::for_model(match locked {
@@ -182,7 +182,7 @@ impl RelaxedOrder<ByAddress> {
     }
 }
 
-impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
+impl<G: Grouping, C: Clocks + Default> RelaxedOrderMonitor<G, C> {
     /// What the model keeps is asked of the model, not written here again.
     fn for_model(model: MemoryModel) -> Self {
         let (a, b) = (Address(0), Address(1));
@@ -203,7 +203,7 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
             }
             OperationKind::Fence | OperationKind::StoreBarrier => fence_row,
         });
-        RelaxedOrder {
+        RelaxedOrderMonitor {
             model,
             stores_in_order,
             kept_rows,
@@ -249,7 +249,7 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
     }
 
     #[inline]
-    fn knows(&self, row: Row, write: &Placed) -> bool {
+    fn knows(&self, row: Row, write: &PlacedEvent) -> bool {
         let (group, number) = G::group(write);
         self.clocks.get(row, group) >= number
     }
@@ -273,7 +273,7 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
     /// thread made it, or knows it in relaxed happens-before. No short circuit: which of the two
     /// holds is hard to predict, but mostly one does.
     #[inline]
-    fn is_ordered_before(&self, write: &Placed, thread: ThreadId, kept: Row) -> bool {
+    fn is_ordered_before(&self, write: &PlacedEvent, thread: ThreadId, kept: Row) -> bool {
         #[cfg(test)]
         if self.is_broken_by(Mutation::IgnoreOwnWrites) {
             return self.knows(kept, write);
@@ -292,10 +292,10 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
     #[inline]
     fn judge<'b, B: ThreadClocks>(
         &self,
-        next: &Placed,
+        next: &PlacedEvent,
         address: Address,
         before: &'b HappensBefore<B>,
-    ) -> Option<&'b Placed> {
+    ) -> Option<&'b PlacedEvent> {
         let thread = next.thread();
         #[cfg(test)]
         if self.is_broken_by(Mutation::IgnoreStores)
@@ -305,7 +305,7 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
         }
         let own = self.threads[thread.index()];
         let kept = self.kept_before(next.event.operation(), own);
-        let is_ordered = |write: &Placed| self.is_ordered_before(write, thread, kept);
+        let is_ordered = |write: &PlacedEvent| self.is_ordered_before(write, thread, kept);
         // If the latest write of all is, so are the others, and happens-before need not be asked.
         if is_ordered(before.last_write(address)?) {
             return None;
@@ -327,7 +327,7 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
     }
 
     #[inline]
-    fn add<B: ThreadClocks>(&mut self, next: &Placed, before: &HappensBefore<B>) {
+    fn add<B: ThreadClocks>(&mut self, next: &PlacedEvent, before: &HappensBefore<B>) {
         let own = self.threads[next.thread().index()];
         let rows = ThreadRows {
             kept: self.kept_before(next.event.operation(), own),
@@ -350,7 +350,7 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
 
     fn add_access<B: ThreadClocks>(
         &mut self,
-        next: &Placed,
+        next: &PlacedEvent,
         address: Address,
         rows: ThreadRows,
         before: &HappensBefore<B>,
@@ -413,7 +413,7 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
     #[inline]
     fn add_plain_access<B: ThreadClocks>(
         &mut self,
-        next: &Placed,
+        next: &PlacedEvent,
         address: Address,
         rows: ThreadRows,
         before: &HappensBefore<B>,
@@ -463,7 +463,7 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
     #[inline]
     fn is_own_store<B: ThreadClocks>(
         &self,
-        next: &Placed,
+        next: &PlacedEvent,
         address: Address,
         before: &HappensBefore<B>,
     ) -> bool {
@@ -487,7 +487,7 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrder<G, C> {
     }
 }
 
-impl<G: Grouping, C: Rewind> Rewind for RelaxedOrder<G, C> {
+impl<G: Grouping, C: Rewind> Rewind for RelaxedOrderMonitor<G, C> {
     fn keep_journal(&mut self) {
         self.clocks.keep_journal();
         self.threads.reserve(FIRST_THREADS);
@@ -495,16 +495,16 @@ impl<G: Grouping, C: Rewind> Rewind for RelaxedOrder<G, C> {
     }
 
     #[inline]
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> JournalMark {
         self.clocks.mark()
     }
 
-    fn rewind(&mut self, mark: Mark) -> bool {
+    fn rewind(&mut self, mark: JournalMark) -> bool {
         self.clocks.rewind(mark)
     }
 }
 
-impl<G: Grouping, C: Clocks + Default> Monitor for RelaxedOrder<G, C> {
+impl<G: Grouping, C: Clocks + Default> Monitor for RelaxedOrderMonitor<G, C> {
     fn name(&self) -> &'static str {
         "relaxed-order"
     }
@@ -516,9 +516,9 @@ impl<G: Grouping, C: Clocks + Default> Monitor for RelaxedOrder<G, C> {
     #[inline]
     fn observe<B: ThreadClocks>(
         &mut self,
-        next: &Placed,
+        next: &PlacedEvent,
         before: &HappensBefore<B>,
-    ) -> Option<Placed> {
+    ) -> Option<PlacedEvent> {
         self.admit(before);
         let overtaken = match next.address() {
             Some(address) => self.judge(next, address, before),

@@ -15,11 +15,11 @@ use fencepost_memory::{Address, MemoryModel, Operation};
 use crate::clocks::{Clocks, DenseClocks, Row, ThreadClocks};
 use crate::happens_before::HappensBefore;
 use crate::monitor::Monitor;
-use crate::violation::Placed;
+use crate::violation::PlacedEvent;
 
 #[derive(Clone, Debug)]
 struct Write {
-    placed: Placed,
+    placed: PlacedEvent,
     /// Its number in the group of its processor's writes.
     store_count: u64,
 }
@@ -106,10 +106,10 @@ impl Sober {
     /// Fig. 2, lines 6 to 17.
     fn judge<C: ThreadClocks>(
         &self,
-        next: &Placed,
+        next: &PlacedEvent,
         a: Address,
         before: &HappensBefore<C>,
-    ) -> Option<Placed> {
+    ) -> Option<PlacedEvent> {
         let p = next.thread();
         let last_read = self.processors[p.index()].lc();
         for write in self.locations[a.index()].writes.iter().rev() {
@@ -133,7 +133,7 @@ impl Sober {
     }
 
     /// Fig. 3, `ld`.
-    fn load(&mut self, next: &Placed, a: Address) {
+    fn load(&mut self, next: &PlacedEvent, a: Address) {
         let p = next.thread().index();
         let (mc2, mc1) = self.rows_of(a);
         let processor = &mut self.processors[p];
@@ -145,7 +145,7 @@ impl Sober {
     }
 
     /// Fig. 3, `st`.
-    fn store(&mut self, next: &Placed, a: Address) {
+    fn store(&mut self, next: &PlacedEvent, a: Address) {
         let p = next.thread().index();
         let (mc2, mc1) = self.rows_of(a);
         let processor = &mut self.processors[p];
@@ -163,7 +163,7 @@ impl Sober {
     }
 
     /// Fig. 3, `il`.
-    fn interlocked(&mut self, next: &Placed, a: Address) {
+    fn interlocked(&mut self, next: &PlacedEvent, a: Address) {
         let p = next.thread().index();
         let (mc2, mc1) = self.rows_of(a);
         let (inputs, mark) = self.advance_both(p);
@@ -178,7 +178,7 @@ impl Sober {
     }
 
     /// An `il` on an address that nobody else accesses.
-    fn fence(&mut self, next: &Placed) {
+    fn fence(&mut self, next: &PlacedEvent) {
         let p = next.thread().index();
         let (inputs, mark) = self.advance_both(p);
         self.clocks.step(inputs, mark, inputs);
@@ -195,7 +195,7 @@ impl Sober {
         )
     }
 
-    fn remember(&mut self, next: &Placed, a: Address, mc1: Vec<Row>, store_count: u64) {
+    fn remember(&mut self, next: &PlacedEvent, a: Address, mc1: Vec<Row>, store_count: u64) {
         let location = &mut self.locations[a.index()];
         location.mc1 = mc1;
         location.writes.push(Write {
@@ -217,9 +217,9 @@ impl Monitor for Sober {
 
     fn observe<C: ThreadClocks>(
         &mut self,
-        next: &Placed,
+        next: &PlacedEvent,
         before: &HappensBefore<C>,
-    ) -> Option<Placed> {
+    ) -> Option<PlacedEvent> {
         self.admit(before);
         match next.event.operation() {
             Operation::Load(a) => {

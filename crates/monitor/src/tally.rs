@@ -6,7 +6,7 @@ use crate::violation::{OperationId, Violation};
 
 /// Counts violations; see [`Violation::distinct_key`] for which are the same.
 #[derive(Clone, Debug)]
-pub struct Tally {
+pub struct ViolationTally {
     total: u64,
     numbers: FxHashMap<[OperationId; 3], usize>,
     counts: Vec<u64>,
@@ -15,31 +15,31 @@ pub struct Tally {
     overflowed: bool,
 }
 
-/// What a violation was to a [`Tally`].
+/// What a violation was to a [`ViolationTally`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Recorded {
+pub enum TallyResult {
     /// The first of its kind, which got this number.
     New(usize),
     /// One more of the kind with this number.
-    Again(usize),
+    Repeated(usize),
     /// One of a kind that there was no room for.
     Untracked,
 }
 
-impl Default for Tally {
+impl Default for ViolationTally {
     /// Room for 65,536 distinct violations, taken at once, so that memory does not grow with the trace.
     fn default() -> Self {
-        Tally {
+        ViolationTally {
             takes_room_at_once: true,
             ..Self::with_capacity(1 << 16)
         }
     }
 }
 
-impl Tally {
+impl ViolationTally {
     /// Room for at most this many distinct violations, taken as needed.
     pub fn with_capacity(capacity: usize) -> Self {
-        Tally {
+        ViolationTally {
             total: 0,
             numbers: FxHashMap::default(),
             counts: Vec::new(),
@@ -50,16 +50,16 @@ impl Tally {
     }
 
     /// Counts a violation.
-    pub fn record(&mut self, violation: &Violation) -> Recorded {
+    pub fn record(&mut self, violation: &Violation) -> TallyResult {
         self.total += 1;
         let key = violation.distinct_key();
         if let Some(&number) = self.numbers.get(&key) {
             self.counts[number] += 1;
-            return Recorded::Again(number);
+            return TallyResult::Repeated(number);
         }
         if self.counts.len() == self.capacity {
             self.overflowed = true;
-            return Recorded::Untracked;
+            return TallyResult::Untracked;
         }
         let number = self.counts.len();
         if number == 0 && self.takes_room_at_once {
@@ -68,11 +68,11 @@ impl Tally {
         }
         self.numbers.insert(key, number);
         self.counts.push(1);
-        Recorded::New(number)
+        TallyResult::New(number)
     }
 
     /// Adds what another tally has counted.
-    pub fn merge(&mut self, mut other: Tally) {
+    pub fn merge(&mut self, mut other: ViolationTally) {
         if self.numbers.is_empty() && other.numbers.len() <= self.capacity {
             std::mem::swap(&mut self.numbers, &mut other.numbers);
             std::mem::swap(&mut self.counts, &mut other.counts);
@@ -148,14 +148,14 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::violation::Placed;
+    use crate::violation::PlacedEvent;
     use fencepost_memory::{
         Access, Address, CoherenceIndex, Event, IssueIndex, LocationId, MemoryModel, Operation,
         ThreadId,
     };
 
     fn violation(pending: Access, last: Access, event: Access) -> Violation {
-        let place = |access| Placed {
+        let place = |access| PlacedEvent {
             event: Event {
                 access,
                 issue: IssueIndex(1),
@@ -177,26 +177,32 @@ mod tests {
             location: location.map(LocationId::from_index),
             ..Access::new(ThreadId(thread), Operation::Store(Address(0)))
         };
-        let mut tally = Tally::with_capacity(2);
+        let mut tally = ViolationTally::with_capacity(2);
         let (a, b, c) = (at(0, Some(1)), at(1, Some(2)), at(1, Some(3)));
-        assert_eq!(tally.record(&violation(a, b, c)), Recorded::New(0));
+        assert_eq!(tally.record(&violation(a, b, c)), TallyResult::New(0));
         // The same source lines in other roles and other threads are the same violation.
         let moved = at(5, Some(1));
-        assert_eq!(tally.record(&violation(c, b, moved)), Recorded::Again(0));
+        assert_eq!(
+            tally.record(&violation(c, b, moved)),
+            TallyResult::Repeated(0)
+        );
         // Without locations the operations themselves count, threads included.
         let (d, e) = (at(0, None), at(1, None));
-        assert_eq!(tally.record(&violation(d, e, e)), Recorded::New(1));
-        let mut restored = Tally::with_capacity(2);
+        assert_eq!(tally.record(&violation(d, e, e)), TallyResult::New(1));
+        let mut restored = ViolationTally::with_capacity(2);
         restored.restore(&tally.entries());
         assert_eq!((restored.total(), restored.distinct()), (3, 2));
-        assert_eq!(restored.record(&violation(c, b, moved)), Recorded::Again(0));
+        assert_eq!(
+            restored.record(&violation(c, b, moved)),
+            TallyResult::Repeated(0)
+        );
         // It is a set: how often an operation occurs in it does not matter.
-        assert_eq!(tally.record(&violation(d, d, e)), Recorded::Again(1));
+        assert_eq!(tally.record(&violation(d, d, e)), TallyResult::Repeated(1));
         assert!(!tally.overflowed());
         // Another operation on the same line makes another violation.
         let mut load = c;
         load.operation = Operation::Load(Address(0));
-        assert_eq!(tally.record(&violation(a, b, load)), Recorded::Untracked);
+        assert_eq!(tally.record(&violation(a, b, load)), TallyResult::Untracked);
         assert_eq!((tally.total(), tally.distinct()), (5, 2));
         assert_eq!((tally.count(0), tally.count(1)), (2, 2));
         assert!(tally.overflowed());

@@ -9,8 +9,8 @@ use fencepost_memory::{
     Random, ThreadId, Trace, order,
 };
 
-use crate::watcher::Watcher;
-use crate::{Monitor, RelaxedOrder};
+use crate::runner::MonitorRunner;
+use crate::{Monitor, RelaxedOrderMonitor};
 
 #[derive(Clone, Copy, Debug)]
 enum Instruction {
@@ -176,9 +176,10 @@ fn extend_run(
 ) {
     // What is skipped is no step.
     for thread in 0..program.len() {
-        while let Some((_, Some(guard))) = program[thread].get(state.program_counter[thread])
-            && *guard != state.last_read[thread]
-        {
+        while let Some((_, Some(guard))) = program[thread].get(state.program_counter[thread]) {
+            if *guard == state.last_read[thread] {
+                break;
+            }
             state.program_counter[thread] += 1;
         }
     }
@@ -236,16 +237,16 @@ fn random_program(random: &mut Random) -> Program {
 
 /// What the monitor says over all interleavings.
 fn is_reported<M: Monitor>(program: &Program, monitor: M) -> bool {
-    let mut watcher = Watcher::new(monitor);
+    let mut runner = MonitorRunner::new(monitor);
     let mut is_reported = false;
     for_each_run(
         program,
         Buffers::None,
         LockedDrains::Everything,
         &mut |run| {
-            watcher.reset();
+            runner.reset();
             for &access in &run.interleaving {
-                let violation = watcher.observe(access).expect("no memory limit");
+                let violation = runner.observe(access).expect("no memory limit");
                 is_reported |= violation.is_some();
             }
         },
@@ -275,9 +276,9 @@ fn relaxed_order_is_exact_where_values_matter() {
             leaves_sc(&program, Buffers::PerAddress, own),
         ];
         let found = [
-            is_reported(&program, RelaxedOrder::tso()),
-            is_reported(&program, RelaxedOrder::pso(everything)),
-            is_reported(&program, RelaxedOrder::pso(own)),
+            is_reported(&program, RelaxedOrderMonitor::tso()),
+            is_reported(&program, RelaxedOrderMonitor::pso(everything)),
+            is_reported(&program, RelaxedOrderMonitor::pso(own)),
         ];
         assert_eq!(found, expected, "TSO, PSO, PSO own address: {program:?}");
         for (count, unsafe_) in unsafe_ones.iter_mut().zip(expected) {
@@ -301,10 +302,10 @@ fn a_store_does_not_overtake_a_compare_exchange() {
         (1, Operation::Store(Address(1))),
         (1, Operation::Store(Address(0))),
     ];
-    let mut watcher = Watcher::new(RelaxedOrder::pso(LockedDrains::Everything));
+    let mut runner = MonitorRunner::new(RelaxedOrderMonitor::pso(LockedDrains::Everything));
     for (thread, operation) in interleaving {
         let access = Access::new(ThreadId(thread), operation);
-        assert_eq!(watcher.observe(access), Ok(None));
+        assert_eq!(runner.observe(access), Ok(None));
     }
-    assert_eq!(watcher.monitor().model(), MemoryModel::PSO);
+    assert_eq!(runner.monitor().model(), MemoryModel::PSO);
 }

@@ -1,21 +1,27 @@
 //! What a monitor reports: three events that show a violation.
 
-use fencepost_memory::{Address, Event, MemoryModel, ThreadId};
+use fencepost_memory::{Address, Event, MemoryModel, Operation, ThreadId};
 
 /// An event and its position in the interleaving, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Placed {
+pub struct PlacedEvent {
     /// The event.
     pub event: Event,
     /// How many events came before it.
     pub position: u64,
 }
 
-impl Placed {
+impl PlacedEvent {
     /// Who performed it.
     #[inline]
     pub fn thread(&self) -> ThreadId {
         self.event.access.thread
+    }
+
+    /// Whether it is a plain store: it writes, and is neither locked nor a read-modify-write.
+    #[inline]
+    pub fn is_plain_store(&self) -> bool {
+        matches!(self.event.access.operation, Operation::Store(_))
     }
 
     /// The address that it accesses, if any.
@@ -34,11 +40,11 @@ pub struct Violation {
     pub model: MemoryModel,
     /// The write that can be overtaken. It can still be in its store buffer; or, if it is a
     /// locked one, a store of `event`'s thread can be, past which the two are reordered.
-    pub pending: Placed,
+    pub pending: PlacedEvent,
     /// The last event of `event`'s thread before it; `pending` happens before it.
-    pub last: Placed,
+    pub last: PlacedEvent,
     /// The event that can overtake `pending`.
-    pub event: Placed,
+    pub event: PlacedEvent,
 }
 
 /// What identifies an operation of the program: its source location and kind, or else, without
@@ -49,7 +55,7 @@ pub struct OperationId(u64);
 impl OperationId {
     /// Packs what identifies the operation: 1 bit says which it is, then 3 bits of kind, then
     /// either the location, or 28 bits of thread and 32 of address.
-    fn of(placed: &Placed) -> Self {
+    fn of(placed: &PlacedEvent) -> Self {
         let access = placed.event.access;
         let kind = (access.operation.kind() as u64) << 60;
         if let Some(location) = access.location {

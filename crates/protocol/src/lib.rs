@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `syntax` (text to tree), [`model`] (what a model is when every name is
 //! resolved), `resolve` (tree to model), [`mod@reference`] (what a model means, and a slow search that
-//! the fast one is compared with), [`vacuity`] (what a search never saw). `problem`, `mistake` and `help` are what is said about a model
+//! the fast one is compared with), [`vacuity`] (what a search never saw). `problem`, `model_error` and `help` are what is said about a model
 //! that cannot be read.
 //!
 //! The language is that of CMurphi 5 without its floating-point and probabilistic parts, and what
@@ -12,9 +12,10 @@
 mod compile;
 mod help;
 mod limits;
-mod mistake;
 pub mod model;
-mod problem;
+mod model_error;
+mod model_error_kind;
+pub mod outcome;
 mod read;
 pub mod reference;
 mod resolve;
@@ -24,9 +25,9 @@ mod state;
 mod syntax;
 pub mod vacuity;
 
-pub use fencepost_mistake::{Excerpt, Position};
+pub use fencepost_diagnostics::{Excerpt, Position};
 pub use limits::Limits;
-pub use mistake::{Mistake, ModelError};
 pub use model::Model;
-pub use problem::Problem;
+pub use model_error::{ModelError, SourceError};
+pub use model_error_kind::ModelErrorKind;
 pub use source::Span;

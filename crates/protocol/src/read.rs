@@ -1,13 +1,13 @@
 //! From bytes to a model.
 
 use crate::limits::Limits;
-use crate::mistake::ModelError;
 use crate::model::Model;
-use crate::problem::Problem;
+use crate::model_error::ModelError;
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::{resolve, syntax};
 
-/// Mistakes in different declarations, statements and rules are all reported. Names are looked up
+/// Errors in different declarations, statements and rules are all reported. Names are looked up
 /// only if the whole text could be read.
 pub(crate) fn read(
     bytes: &[u8],
@@ -16,22 +16,22 @@ pub(crate) fn read(
 ) -> Result<Model, ModelError> {
     let allowed = limits.bytes.min(Limits::LARGEST_FILE);
     if bytes.len() > allowed {
-        let misread = Problem::limit("bytes of a file", allowed as u64).at(Span::default());
-        return Err(crate::mistake::collect(vec![misread], ""));
+        let error = ModelErrorKind::limit("bytes of a file", allowed as u64).at(Span::default());
+        return Err(crate::model_error::collect(vec![error], ""));
     }
     let source = match std::str::from_utf8(bytes) {
         Ok(source) => source,
         Err(error) => return Err(not_utf8(bytes, error.valid_up_to())),
     };
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
-    let mut mistakes = Vec::new();
-    let file = syntax::read_file(source, limits, &mut mistakes);
-    if mistakes.is_empty()
-        && let Some(model) = resolve::resolve(source, &file, given, limits, &mut mistakes)
+    let mut errors = Vec::new();
+    let file = syntax::read_file(source, limits, &mut errors);
+    if errors.is_empty()
+        && let Some(model) = resolve::resolve(source, &file, given, limits, &mut errors)
     {
         return Ok(model);
     }
-    Err(crate::mistake::collect(mistakes, source))
+    Err(crate::model_error::collect(errors, source))
 }
 
 /// The line is shown with what is wrong replaced.
@@ -39,8 +39,8 @@ fn not_utf8(bytes: &[u8], at: usize) -> ModelError {
     const SHOWN_AFTER: usize = 512;
     let last = bytes.len().min(at + SHOWN_AFTER);
     let shown = String::from_utf8_lossy(&bytes[..last]);
-    let problem = Problem::NotUtf8 { byte: bytes[at] };
+    let problem = ModelErrorKind::NotUtf8 { byte: bytes[at] };
     let wide = shown[at..].chars().next().map_or(0, char::len_utf8);
-    let misread = problem.at(Span::new(at, at + wide));
-    crate::mistake::collect(vec![misread], &shown)
+    let error = problem.at(Span::new(at, at + wide));
+    crate::model_error::collect(vec![error], &shown)
 }

@@ -45,7 +45,8 @@ fn makes_a_claim_empty(kind: PointKind) -> bool {
 mod tests {
     use super::vacuous;
     use crate::model::points::PointKind;
-    use crate::reference::{Options, Verdict, search};
+    use crate::outcome::Verdict;
+    use crate::reference::{Options, search};
     use crate::{Limits, Model};
 
     fn never_seen(text: &str) -> Vec<(PointKind, u32)> {

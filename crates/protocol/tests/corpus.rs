@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fencepost_protocol::reference::{Options, Report, Symmetry, Verdict, search};
+use fencepost_protocol::outcome::Verdict;
+use fencepost_protocol::reference::{Options, ReferenceOutcome, Symmetry, search};
 use fencepost_protocol::search as fast;
 use fencepost_protocol::{Limits, Model};
 use serde_json::Value;
@@ -61,7 +62,7 @@ fn kind(verdict: &Verdict) -> &'static str {
     }
 }
 
-fn compiled(model: &Model, symmetry: Symmetry) -> fast::Report {
+fn compiled(model: &Model, symmetry: Symmetry) -> fast::SearchOutcome {
     let options = fast::Options {
         symmetry: match symmetry {
             Symmetry::Off => fast::Symmetry::Off,
@@ -69,14 +70,14 @@ fn compiled(model: &Model, symmetry: Symmetry) -> fast::Report {
         },
         workers: 2,
         // More than any model here has that the tools were run on without symmetry.
-        states: 4_000_000,
+        max_states: 4_000_000,
         ..fast::Options::default()
     };
     fast::search(model, &options, &()).unwrap_or_else(|refusal| panic!("{refusal}"))
 }
 
 /// Where there is no error, everything is the same; otherwise what is found first may differ.
-fn agree(found: &fast::Report, expected: &Report) -> bool {
+fn agree(found: &fast::SearchOutcome, expected: &ReferenceOutcome) -> bool {
     let counts = (found.states, found.rules_fired, found.depth);
     kind(&found.verdict) == kind(&expected.verdict)
         && (found.verdict != Verdict::NoError
@@ -144,8 +145,8 @@ fn verdicts_and_counts_are_those_of_the_tools() {
             let begin = Instant::now();
             let options = Options {
                 symmetry,
-                states: most,
-                time: Some(Duration::from_secs(seconds)),
+                max_states: most,
+                max_time: Some(Duration::from_secs(seconds)),
                 ..Options::default()
             };
             let slow = search(&model, &options);

@@ -87,7 +87,7 @@ fn large_files_are_read_or_refused() {
         let result = Model::read(text.as_bytes(), &[], &Limits::default());
         let shown = match &result {
             Ok(model) => format!("{} points", model.points.len()),
-            Err(error) => error.mistakes[0].to_string(),
+            Err(error) => error.errors[0].to_string(),
         };
         println!(
             "{name}: {} bytes, {:.2?}: {shown}",

@@ -7,7 +7,8 @@
 use std::path::Path;
 
 use fencepost_protocol::model::Property;
-use fencepost_protocol::reference::{self, Verdict};
+use fencepost_protocol::outcome::Verdict;
+use fencepost_protocol::reference;
 use fencepost_protocol::search::{self, Symmetry};
 use fencepost_protocol::vacuity::vacuous;
 use fencepost_protocol::{Limits, Model};
@@ -24,7 +25,7 @@ fn read(file: &str, given: Given) -> Model {
     }
 }
 
-fn run(model: &Model, symmetry: Symmetry) -> search::Report {
+fn run(model: &Model, symmetry: Symmetry) -> search::SearchOutcome {
     let options = search::Options {
         symmetry,
         ..search::Options::default()

@@ -198,7 +198,7 @@ fn the_model_itself_is_right() {
     };
     assert!(model.warnings.is_empty(), "{:?}", model.warnings);
     let options = Options {
-        states: 500,
+        max_states: 500,
         ..Options::default()
     };
     let report = search(&model, &options);
@@ -218,9 +218,9 @@ fn damaged_models_are_refused_or_searched() {
             Ok(model) => model,
             Err(error) => {
                 refused += 1;
-                assert!(!error.mistakes.is_empty(), "seed {seed}");
-                for mistake in &error.mistakes {
-                    let shown = mistake.render("model.m");
+                assert!(!error.errors.is_empty(), "seed {seed}");
+                for error in &error.errors {
+                    let shown = error.render("model.m");
                     assert!(shown.contains("expected"), "seed {seed}: {shown}");
                     assert!(shown.contains("help: "), "seed {seed}: {shown}");
                 }
@@ -231,8 +231,8 @@ fn damaged_models_are_refused_or_searched() {
         for symmetry in [Symmetry::Off, Symmetry::Exhaustive] {
             let options = Options {
                 symmetry,
-                states: 30,
-                time: Some(Duration::from_millis(50)),
+                max_states: 30,
+                max_time: Some(Duration::from_millis(50)),
                 ..Options::default()
             };
             let report = search(&model, &options);

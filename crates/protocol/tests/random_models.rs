@@ -6,7 +6,8 @@ mod both;
 mod generate;
 
 use both::{compiled, model, search};
-use fencepost_protocol::reference::{Bound, Deadlock, Options, Symmetry, Verdict};
+use fencepost_protocol::outcome::{Bound, DeadlockRule, Verdict};
+use fencepost_protocol::reference::{Options, Symmetry};
 use fencepost_protocol::{Limits, Model};
 use generate::Generator;
 
@@ -17,12 +18,12 @@ fn number(name: &str, default: u64) -> u64 {
     }
 }
 
-fn options(symmetry: Symmetry, deadlock: Deadlock) -> Options {
+fn options(symmetry: Symmetry, deadlock: DeadlockRule) -> Options {
     Options {
         symmetry,
         deadlock,
-        states: 1500,
-        rounds: 20,
+        max_states: 1500,
+        max_loop_iterations: 20,
         ..Options::default()
     }
 }
@@ -43,7 +44,11 @@ fn both_engines_agree_on_random_models() {
     let mut kinds = std::collections::BTreeMap::new();
     for case in 0..number("FENCEPOST_MODELS", 400) {
         let text = Generator::new(seed.wrapping_mul(1 << 32).wrapping_add(case), false).model();
-        let deadlock = [Deadlock::Stuttering, Deadlock::Stuck, Deadlock::Off][case as usize % 3];
+        let deadlock = [
+            DeadlockRule::Stuttering,
+            DeadlockRule::Stuck,
+            DeadlockRule::Off,
+        ][case as usize % 3];
         let model = model(&text);
         let report = search(&model, &options(Symmetry::Off, deadlock));
         *kinds.entry(kind(&report.verdict)).or_insert(0) += 1;
@@ -65,7 +70,7 @@ fn symmetric_states_are_counted_as_by_trying_all_permutations() {
     for case in 0..number("FENCEPOST_MODELS", 400) {
         let text = Generator::new(seed.wrapping_mul(1 << 32).wrapping_add(case), true).model();
         let model = model(&text);
-        let options = options(Symmetry::Exhaustive, Deadlock::Off);
+        let options = options(Symmetry::Exhaustive, DeadlockRule::Off);
         let expected = fencepost_protocol::reference::search(&model, &options);
         let found = compiled(&model, &options, 1);
         assert_eq!(kind(&found.verdict), kind(&expected.verdict), "{text}");
@@ -73,7 +78,7 @@ fn symmetric_states_are_counted_as_by_trying_all_permutations() {
             let counts = (found.states, found.rules_fired, found.depth);
             let wanted = (expected.states, expected.rules_fired, expected.depth);
             assert_eq!(counts, wanted, "{text}");
-            let all = compiled(&model, &self::options(Symmetry::Off, Deadlock::Off), 1);
+            let all = compiled(&model, &self::options(Symmetry::Off, DeadlockRule::Off), 1);
             reduced += u64::from(all.states > found.states);
         }
     }
@@ -115,9 +120,9 @@ fn both_engines_agree_on_models_with_exchanged_words() {
         };
         read += 1;
         let options = Options {
-            states: 200,
-            time: Some(std::time::Duration::from_secs(5)),
-            ..options(Symmetry::Off, Deadlock::Stuttering)
+            max_states: 200,
+            max_time: Some(std::time::Duration::from_secs(5)),
+            ..options(Symmetry::Off, DeadlockRule::Stuttering)
         };
         let report = search(&model, &options);
         failed += u32::from(kind(&report.verdict) == "error");

@@ -7,9 +7,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fencepost_protocol::reference::{Bound, Deadlock, Verdict};
+use fencepost_protocol::outcome::{Bound, DeadlockRule, Verdict};
 use fencepost_protocol::search::{
-    About, Options, Order, Progress, Report, Saved, Symmetry, Watch, resume, search,
+    Options, SearchCallbacks, SearchCheckpoint, SearchErrorKind, SearchOrder, SearchOutcome,
+    SearchProgress, Symmetry, resume, search,
 };
 use fencepost_protocol::{Limits, Model};
 use generate::Generator;
@@ -28,14 +29,14 @@ fn model(text: &str) -> Model {
     }
 }
 
-fn run(model: &Model, options: &Options) -> Report {
+fn run(model: &Model, options: &Options) -> SearchOutcome {
     match search(model, options, &()) {
         Ok(report) => report,
         Err(refusal) => panic!("{refusal}"),
     }
 }
 
-fn counts(report: &Report) -> (Verdict, u64, u64) {
+fn counts(report: &SearchOutcome) -> (Verdict, u64, u64) {
     (report.verdict.clone(), report.states, report.rules_fired)
 }
 
@@ -48,23 +49,23 @@ fn every_order_finds_all_states() {
     assert_eq!(counts(&first), all);
     assert_eq!(first.depth, 24);
     for (workers, compact, order) in [
-        (2, false, Order::BreadthFirst),
-        (5, false, Order::BreadthFirst),
-        (1, true, Order::BreadthFirst),
-        (2, true, Order::BreadthFirst),
-        (1, false, Order::DepthFirst),
-        (1, true, Order::DepthFirst),
+        (2, false, SearchOrder::BreadthFirst),
+        (5, false, SearchOrder::BreadthFirst),
+        (1, true, SearchOrder::BreadthFirst),
+        (2, true, SearchOrder::BreadthFirst),
+        (1, false, SearchOrder::DepthFirst),
+        (1, true, SearchOrder::DepthFirst),
     ] {
         let options = Options {
             workers,
-            compact,
+            hash_compaction: compact,
             order,
             ..base.clone()
         };
         let report = run(&model, &options);
         assert_eq!(counts(&report), all, "{options:?}");
         assert_eq!(report.omission.is_some(), compact);
-        if order == Order::BreadthFirst {
+        if order == SearchOrder::BreadthFirst {
             assert_eq!(report.depth, 24, "{options:?}");
         }
     }
@@ -76,18 +77,21 @@ fn every_order_agrees_on_random_models() {
         let model = model(&Generator::new(seed, true).model());
         let options = |order, compact, symmetry| Options {
             order,
-            compact,
+            hash_compaction: compact,
             symmetry,
-            states: 2000,
-            rounds: 20,
-            deadlock: Deadlock::Off,
+            max_states: 2000,
+            max_loop_iterations: 20,
+            deadlock: DeadlockRule::Off,
             ..Options::default()
         };
-        let plain = run(&model, &options(Order::BreadthFirst, false, Symmetry::Off));
+        let plain = run(
+            &model,
+            &options(SearchOrder::BreadthFirst, false, Symmetry::Off),
+        );
         for (order, compact) in [
-            (Order::BreadthFirst, true),
-            (Order::DepthFirst, false),
-            (Order::DepthFirst, true),
+            (SearchOrder::BreadthFirst, true),
+            (SearchOrder::DepthFirst, false),
+            (SearchOrder::DepthFirst, true),
         ] {
             let other = run(&model, &options(order, compact, Symmetry::Off));
             match plain.verdict {
@@ -101,8 +105,14 @@ fn every_order_agrees_on_random_models() {
                 ),
             }
         }
-        let fast = run(&model, &options(Order::BreadthFirst, false, Symmetry::Fast));
-        let full = run(&model, &options(Order::BreadthFirst, false, Symmetry::Full));
+        let fast = run(
+            &model,
+            &options(SearchOrder::BreadthFirst, false, Symmetry::Fast),
+        );
+        let full = run(
+            &model,
+            &options(SearchOrder::BreadthFirst, false, Symmetry::Full),
+        );
         if plain.verdict == Verdict::NoError {
             assert_eq!(
                 (fast.verdict, full.verdict),
@@ -121,21 +131,21 @@ fn bounds_are_said() {
         change(&mut options);
         run(&model, &options)
     };
-    let states = bounded(&|options| options.states = 1000);
+    let states = bounded(&|options| options.max_states = 1000);
     assert_eq!(states.verdict, Verdict::Incomplete(Bound::States));
     assert_eq!(states.states, 1000);
-    let depth = bounded(&|options| options.depth = 2);
+    let depth = bounded(&|options| options.max_depth = 2);
     assert_eq!(depth.verdict, Verdict::Incomplete(Bound::Depth));
     // 1 start state, 8 after one step, 8 + 28 after two.
     assert_eq!((depth.states, depth.depth), (1 + 8 + 36, 2));
-    let enough = bounded(&|options| options.depth = 25);
+    let enough = bounded(&|options| options.max_depth = 25);
     assert_eq!(enough.verdict, Verdict::NoError);
     let deep = bounded(&|options| {
-        options.depth = 2;
-        options.order = Order::DepthFirst;
+        options.max_depth = 2;
+        options.order = SearchOrder::DepthFirst;
     });
     assert_eq!(deep.verdict, Verdict::Incomplete(Bound::Depth));
-    let memory = bounded(&|options| options.memory = Some(300_000));
+    let memory = bounded(&|options| options.max_memory = Some(300_000));
     assert_eq!(memory.verdict, Verdict::Incomplete(Bound::Memory));
     assert!(memory.states > 1000 && memory.states < 1 << 16);
 }
@@ -149,8 +159,8 @@ fn loops_in_compiled_code_can_be_stopped() {
     ] {
         let text = format!("var x: 0..1; startstate x := 0; end; rule {body} end;");
         let options = Options {
-            time: Some(Duration::from_millis(200)),
-            rounds: u64::MAX,
+            max_time: Some(Duration::from_millis(200)),
+            max_loop_iterations: u64::MAX,
             ..Options::default()
         };
         let report = run(&model(&text), &options);
@@ -168,7 +178,7 @@ fn calls_of_calls_can_be_stopped() {
          startstate x := 0; end; rule p59(); end;"
     );
     let options = Options {
-        time: Some(Duration::from_millis(200)),
+        max_time: Some(Duration::from_millis(200)),
         ..Options::default()
     };
     let report = run(&model(&text), &options);
@@ -183,7 +193,7 @@ fn random_walks_find_an_error_and_the_way_to_it() {
     for workers in [1, 3] {
         let options = Options {
             workers,
-            order: Order::Random {
+            order: SearchOrder::Random {
                 seed: 7,
                 walks: 50,
                 steps: 200,
@@ -196,7 +206,7 @@ fn random_walks_find_an_error_and_the_way_to_it() {
     }
     assert_eq!(found[0], found[1], "the first walk that fails counts");
     let calm = Options {
-        order: Order::Random {
+        order: SearchOrder::Random {
             seed: 7,
             walks: 20,
             steps: 30,
@@ -217,16 +227,16 @@ struct Keeper {
     times: Mutex<u32>,
 }
 
-impl Watch for Keeper {
-    fn is_stopped(&self) -> bool {
+impl SearchCallbacks for Keeper {
+    fn should_stop(&self) -> bool {
         self.stops && self.is_saved.load(Ordering::Relaxed)
     }
 
-    fn progress(&self, progress: &Progress) {
+    fn progress(&self, progress: &SearchProgress) {
         assert!(progress.states <= 1 << 16);
     }
 
-    fn save(&self, saved: &Saved<'_>) {
+    fn checkpoint(&self, saved: &SearchCheckpoint<'_>) {
         let mut bytes = Vec::new();
         saved.write_to(&mut bytes).expect("memory takes everything");
         *self.saved.lock().expect("no panic") = bytes;
@@ -240,7 +250,7 @@ fn a_search_goes_on_where_it_was_saved() {
     let model = model(COUNTERS);
     for (compact, workers) in [(false, 1), (true, 1), (false, 2), (true, 2)] {
         let options = Options {
-            compact,
+            hash_compaction: compact,
             workers,
             coverage: true,
             ..Options::default()
@@ -252,7 +262,7 @@ fn a_search_goes_on_where_it_was_saved() {
         let last = loop {
             let keeper = Keeper::default();
             let bounded = Options {
-                states,
+                max_states: states,
                 ..options.clone()
             };
             let report = match &saved {
@@ -287,7 +297,7 @@ fn properties_that_were_interrupted_are_evaluated_again() {
     let model = model(text);
     let keeper = Keeper::default();
     let short = Options {
-        time: Some(Duration::from_millis(100)),
+        max_time: Some(Duration::from_millis(100)),
         ..Options::default()
     };
     let report = search(&model, &short, &keeper).unwrap_or_else(|refusal| panic!("{refusal}"));
@@ -301,7 +311,7 @@ fn properties_that_were_interrupted_are_evaluated_again() {
 /// Goes on for a moment.
 fn go_on_shortly(model: &Model, saved: &[u8]) -> Verdict {
     let short = Options {
-        time: Some(Duration::from_millis(100)),
+        max_time: Some(Duration::from_millis(100)),
         ..Options::default()
     };
     match resume(model, &short, &(), &mut Cursor::new(saved)) {
@@ -328,7 +338,7 @@ fn a_search_goes_on_wherever_memory_ran_out() {
             for kilobytes in [100, 150, 200, 230, 300, 420, 500, 700, 900, 1100, 1500] {
                 let keeper = Keeper::default();
                 let bounded = Options {
-                    memory: Some(kilobytes << 10),
+                    max_memory: Some(kilobytes << 10),
                     ..options.clone()
                 };
                 let report = search(&model, &bounded, &keeper);
@@ -359,7 +369,7 @@ fn a_long_search_is_saved_while_it_runs() {
     let model = model(COUNTERS);
     let keeper = Keeper::default();
     let options = Options {
-        saved_every: Some(Duration::from_nanos(1)),
+        checkpoint_interval: Some(Duration::from_nanos(1)),
         workers: 2,
         ..Options::default()
     };
@@ -372,7 +382,7 @@ fn damaged_files_are_refused() {
     let model = model(COUNTERS);
     let keeper = Keeper::default();
     let options = Options {
-        states: 500,
+        max_states: 500,
         ..Options::default()
     };
     search(&model, &options, &keeper).unwrap_or_else(|refusal| panic!("{refusal}"));
@@ -382,28 +392,32 @@ fn damaged_files_are_refused() {
     };
     assert!(load(&saved, &Options::default()).is_ok());
     let other = Options {
-        deadlock: Deadlock::Off,
+        deadlock: DeadlockRule::Off,
         ..Options::default()
     };
     let refusal = load(&saved, &other).expect_err("another search");
     assert!(refusal.message.contains("other"), "{refusal}");
     let other = Options {
-        made_by: 1,
+        build_id: 1,
         ..Options::default()
     };
     let refusal = load(&saved, &other).expect_err("another program");
     assert!(refusal.message.contains("another build"), "{refusal}");
-    assert_eq!(refusal.about, About::Saved);
+    assert_eq!(refusal.kind, SearchErrorKind::Checkpoint);
     // There is nothing wrong with it if it does not fit, so that it must not be written over.
     let small = Options {
-        memory: Some(1 << 10),
+        max_memory: Some(1 << 10),
         ..Options::default()
     };
     let refusal = load(&saved, &small).expect_err("too large");
-    assert_eq!(refusal.about, About::Room, "{refusal}");
+    assert_eq!(refusal.kind, SearchErrorKind::Resources, "{refusal}");
     for length in [0, 7, 8, 100, saved.len() / 2, saved.len() - 1] {
         let refusal = load(&saved[..length], &Options::default()).expect_err("too short");
-        assert!(refusal.message.contains("too early"), "{refusal}");
+        let expected = match length {
+            0 => "not a Fencepost checkpoint",
+            _ => "truncated",
+        };
+        assert!(refusal.message.contains(expected), "{refusal}");
     }
     let longer = [&saved[..], &[0]].concat();
     assert!(load(&longer, &Options::default()).is_err());
@@ -415,7 +429,7 @@ fn damaged_files_are_refused() {
 }
 
 /// With symmetry the model is refused; what comes of it without.
-fn searched_without_symmetry_only(model: &Model, text: &str) -> Report {
+fn searched_without_symmetry_only(model: &Model, text: &str) -> SearchOutcome {
     for symmetry in [Symmetry::Fast, Symmetry::Full] {
         let options = Options {
             symmetry,
@@ -469,7 +483,7 @@ fn nothing_is_covered_if_start_states_are_left_out() {
          rule x := x; end; invariant x < 9;",
     );
     let options = Options {
-        states: 4,
+        max_states: 4,
         ..Options::default()
     };
     let report = run(&model, &options);

@@ -13,7 +13,7 @@ pub mod protocol;
 use std::collections::BTreeMap;
 
 use fencepost_memory::{Buffering, LockedDrains, MemoryModel};
-use fencepost_monitor::{Action, ExplainError, Finding, Placed, Violation, Witness};
+use fencepost_monitor::{Action, ExplainError, Finding, PlacedEvent, Violation, Witness};
 use serde::Serialize;
 
 use crate::names::Naming;
@@ -47,7 +47,7 @@ pub struct EventObject {
 }
 
 impl EventObject {
-    pub(crate) fn new(placed: &Placed, names: &dyn Naming) -> Self {
+    pub(crate) fn new(placed: &PlacedEvent, names: &dyn Naming) -> Self {
         let access = &placed.event.access;
         EventObject {
             position: placed.position + 1,
@@ -182,7 +182,7 @@ impl ViolationObject {
         explained: &Result<Finding, ExplainError>,
         names: &dyn Naming,
     ) -> Self {
-        let event = |placed: &Placed| EventObject::new(placed, names);
+        let event = |placed: &PlacedEvent| EventObject::new(placed, names);
         let finding = explained.as_ref().ok();
         ViolationObject {
             schema: MONITOR_SCHEMA,

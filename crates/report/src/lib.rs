@@ -2,8 +2,7 @@
 //!
 //! [`text`] writes what a person reads, [`json`] what a script reads; [`names`] says what
 //! threads, addresses and source locations are called, and [`witness_table`] lays out a run
-//! of the store-buffer machine step by step, in [`columns`]. [`repair`] says where fences rule a
-//! finding out.
+//! of the store-buffer machine step by step, in [`columns`].
 //!
 //! [`check`] is the report of checking a program: its findings of every kind, shown in the
 //! program's [`source`].
@@ -23,7 +22,6 @@ mod markup;
 pub mod names;
 #[cfg(feature = "protocol")]
 pub mod protocol;
-pub mod repair;
 #[cfg(feature = "litmus")]
 pub mod safety;
 mod selection;

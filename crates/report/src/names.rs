@@ -1,7 +1,7 @@
 //! What things are called, and how one event is written.
 
 use fencepost_memory::{Access, Address, LocationId, OperationKind, ThreadId};
-use fencepost_monitor::Placed;
+use fencepost_monitor::PlacedEvent;
 
 use crate::source::SourcePosition;
 
@@ -60,7 +60,7 @@ pub trait Naming {
     }
 
     /// An operation with its thread and issue index: `T0:2 st x`.
-    fn event(&self, placed: &Placed) -> String {
+    fn event(&self, placed: &PlacedEvent) -> String {
         let access = &placed.event.access;
         format!(
             "{}:{} {}",

@@ -67,10 +67,10 @@ fn joined(rows: &BTreeSet<usize>, total: usize) -> Vec<Range<usize>> {
             _ => ranges.push(row..row + 1),
         }
     }
-    if let Some(range) = ranges.last_mut()
-        && range.end + 1 == total
-    {
-        range.end = total;
+    if let Some(range) = ranges.last_mut() {
+        if range.end + 1 == total {
+            range.end = total;
+        }
     }
     ranges
 }

@@ -10,7 +10,7 @@ pub const VIOLATION: Style = AnsiColor::Red.on_default().bold();
 /// For the word `error`.
 pub const ERROR: Style = VIOLATION;
 /// For good news.
-pub const GOOD: Style = AnsiColor::Green.on_default().bold();
+pub const SUCCESS: Style = AnsiColor::Green.on_default().bold();
 /// For headings.
 pub const HEADING: Style = Style::new().bold();
 /// For the word `help`.

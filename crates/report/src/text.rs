@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use fencepost_memory::{LockedDrains, MemoryModel};
-use fencepost_monitor::{ExplainError, Finding, Placed, Violation, Witness};
+use fencepost_monitor::{ExplainError, Finding, PlacedEvent, Violation, Witness, fence_gaps};
 
 use crate::columns::aligned;
 use crate::names::Naming;
-use crate::repair::fence_gaps;
 use crate::style::{DIM, HEADING, Styled, VIOLATION};
 use crate::witness_table::WitnessTable;
 
@@ -96,7 +95,7 @@ fn cycle(finding: &Finding, names: &dyn Naming) -> String {
 /// Where fences rule the cycle out, as a sentence.
 fn repair(finding: &Finding, names: &dyn Naming) -> String {
     let gaps = fence_gaps(finding);
-    let place = |placed: &Placed| {
+    let place = |placed: &PlacedEvent| {
         let source = names.source(&placed.event.access);
         source.unwrap_or_else(|| names.event(placed))
     };
@@ -197,7 +196,7 @@ pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
             text.push(',');
         }
         text.push(digit);

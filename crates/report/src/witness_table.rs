@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 use fencepost_memory::{Address, ThreadId};
-use fencepost_monitor::{Action, Placed, Witness, WitnessStep};
+use fencepost_monitor::{Action, PlacedEvent, Witness, WitnessStep};
 use unicode_width::UnicodeWidthStr;
 
 use crate::columns::aligned;
@@ -86,12 +86,12 @@ impl WitnessTable {
         // Of the memory, only what the table is about.
         let mut addresses: BTreeSet<Address> =
             steps.iter().filter_map(|s| s.event.address()).collect();
-        if let Some(important) = important
-            && addresses.len() > MOST_IMPORTANT_ITEMS
-        {
-            let events = steps.iter().map(|step| &step.event);
-            let important = events.filter(|event| important.contains(&event.position));
-            addresses = important.filter_map(Placed::address).collect();
+        if let Some(important) = important {
+            if addresses.len() > MOST_IMPORTANT_ITEMS {
+                let events = steps.iter().map(|step| &step.event);
+                let important = events.filter(|event| important.contains(&event.position));
+                addresses = important.filter_map(PlacedEvent::address).collect();
+            }
         }
         addresses.retain(|&address| names.has_values(address));
         let mut machine = MachineState {
@@ -142,7 +142,7 @@ impl WitnessTable {
     }
 }
 
-fn value_of(write: &Placed, names: &dyn Naming) -> String {
+fn value_of(write: &PlacedEvent, names: &dyn Naming) -> String {
     match write.address().zip(write.event.access.value) {
         Some((address, value)) => names.value(address, value),
         None => format!("[{}:{}]", names.thread(write.thread()), write.event.issue.0),
@@ -185,8 +185,8 @@ fn describe(
 #[derive(Default)]
 struct MachineState {
     shown: BTreeSet<Address>,
-    buffers: BTreeMap<ThreadId, VecDeque<Placed>>,
-    memory: BTreeMap<Address, Placed>,
+    buffers: BTreeMap<ThreadId, VecDeque<PlacedEvent>>,
+    memory: BTreeMap<Address, PlacedEvent>,
 }
 
 impl MachineState {
@@ -214,13 +214,13 @@ impl MachineState {
         }
     }
 
-    fn write(&mut self, event: Placed) {
+    fn write(&mut self, event: PlacedEvent) {
         if let Some(address) = event.address().filter(|a| self.shown.contains(a)) {
             self.memory.insert(address, event);
         }
     }
 
-    fn store(write: &Placed, names: &dyn Naming) -> String {
+    fn store(write: &PlacedEvent, names: &dyn Naming) -> String {
         let address = write.address().map_or(String::new(), |a| names.address(a));
         format!("{address}={}", value_of(write, names))
     }
@@ -251,7 +251,7 @@ const MOST_ITEMS: usize = 8;
 const MOST_IMPORTANT_ITEMS: usize = 4;
 
 /// The stores at these positions, and how many others there are.
-fn important_ones(buffer: &VecDeque<Placed>, positions: &[u64], names: &dyn Naming) -> String {
+fn important_ones(buffer: &VecDeque<PlacedEvent>, positions: &[u64], names: &dyn Naming) -> String {
     let stores = buffer.iter();
     let important = stores.filter(|store| positions.contains(&store.position));
     let mut texts: Vec<String> = important
@@ -265,7 +265,10 @@ fn important_ones(buffer: &VecDeque<Placed>, positions: &[u64], names: &dyn Nami
     texts.join(" ")
 }
 
-fn shortened<'a>(writes: impl ExactSizeIterator<Item = &'a Placed>, names: &dyn Naming) -> String {
+fn shortened<'a>(
+    writes: impl ExactSizeIterator<Item = &'a PlacedEvent>,
+    names: &dyn Naming,
+) -> String {
     let more = writes.len().saturating_sub(MOST_ITEMS);
     let shown: Vec<_> = writes
         .skip(more)

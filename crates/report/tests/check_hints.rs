@@ -5,7 +5,7 @@ mod support;
 
 use fencepost_memory::{Access, Address, Operation, OperationKind, Random, ThreadId};
 use fencepost_memory::{Drain, LockedDrains, MemoryModel};
-use fencepost_monitor::{Finding, Monitor, RelaxedOrder, Watcher};
+use fencepost_monitor::{Finding, Monitor, MonitorRunner, RelaxedOrderMonitor};
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{CheckFinding, Problem};
 use fencepost_report::json::check::problem::{ProblemObject, RepairObject};
@@ -56,10 +56,10 @@ fn first<M: Monitor>(
     monitor: M,
     condition: impl Fn(&Finding) -> bool,
 ) -> Option<CheckFinding> {
-    let mut watcher = Watcher::new(monitor);
+    let mut runner = MonitorRunner::new(monitor);
     for access in &program.accesses {
-        if let Some(violation) = watcher.observe(*access).unwrap() {
-            let explained = watcher.explain(&violation);
+        if let Some(violation) = runner.observe(*access).unwrap() {
+            let explained = runner.explain(&violation);
             if explained.as_ref().is_ok_and(&condition) {
                 return Some(program.with_problem(Problem::StoreBuffer {
                     violation,
@@ -162,15 +162,15 @@ fn check<M: Monitor>(model: MemoryModel, monitor: impl Fn() -> M) {
 
 #[test]
 fn hints_are_true_under_tso() {
-    check(MemoryModel::TSO, RelaxedOrder::tso);
+    check(MemoryModel::TSO, RelaxedOrderMonitor::tso);
 }
 
 #[test]
 fn hints_are_true_under_pso() {
     check(MemoryModel::PSO, || {
-        RelaxedOrder::pso(LockedDrains::Everything)
+        RelaxedOrderMonitor::pso(LockedDrains::Everything)
     });
     check(MemoryModel::PSO_OWN_ADDRESS, || {
-        RelaxedOrder::pso(LockedDrains::OwnAddress)
+        RelaxedOrderMonitor::pso(LockedDrains::OwnAddress)
     });
 }

@@ -147,19 +147,19 @@ fn huge_executions_are_short_and_fast() {
         assert!(text.lines().count() <= 90, "{text}");
         expect(name, &text);
     };
-    // It spans more than the watcher remembers.
+    // It spans more than the runner remembers.
     check(&finding, "huge-unexplained.txt");
 
     // The same with a longer memory.
-    let limits = fencepost_monitor::WatchLimits {
+    let limits = fencepost_monitor::MonitorLimits {
         witness_window: 1 << 18,
         ..Default::default()
     };
-    let monitor = fencepost_monitor::RelaxedOrder::tso();
-    let mut watcher = fencepost_monitor::Watcher::with_limits(monitor, limits);
+    let monitor = fencepost_monitor::RelaxedOrderMonitor::tso();
+    let mut runner = fencepost_monitor::MonitorRunner::with_limits(monitor, limits);
     for access in &program.accesses {
-        if let Some(violation) = watcher.observe(*access).unwrap() {
-            let explained = watcher.explain(&violation);
+        if let Some(violation) = runner.observe(*access).unwrap() {
+            let explained = runner.explain(&violation);
             assert!(explained.is_ok());
             finding.problem = Problem::StoreBuffer {
                 violation,

@@ -4,10 +4,11 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use fencepost_litmus::event_graph::cycle::Cycle;
+use fencepost_litmus::event_graph::{EventGraph, Relation};
 use fencepost_litmus::execution::{Action, EventId, Execution};
 use fencepost_memory::random::Random;
-use fencepost_report::litmus::cycle::Cycle;
-use fencepost_report::litmus::graph::{EventGraph, Relation};
+use fencepost_report::litmus::cycle_text;
 
 use support::litmus::*;
 use support::random_runs::{Size, random_run, shuffled};
@@ -15,7 +16,7 @@ use support::random_runs::{Size, random_run, shuffled};
 fn text(sample: &Sample) -> Option<String> {
     let graph = EventGraph::new(&sample.execution);
     let cycle = graph.cycle.as_ref();
-    cycle.map(|cycle| cycle.text(&graph))
+    cycle.map(|cycle| cycle_text(&graph, cycle))
 }
 
 #[test]

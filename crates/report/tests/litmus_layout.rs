@@ -4,11 +4,11 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use fencepost_litmus::event_graph::{EventGraph, Relation};
 use fencepost_litmus::execution::{Action, EventId, Execution};
 use fencepost_litmus::run::Run;
 use fencepost_litmus::test::Test;
 use fencepost_memory::random::Random;
-use fencepost_report::litmus::graph::{EventGraph, Relation};
 use fencepost_report::litmus::layout::geometry::Rectangle;
 use fencepost_report::litmus::layout::{Layout, lay_out};
 

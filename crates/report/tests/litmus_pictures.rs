@@ -2,8 +2,8 @@
 
 mod support;
 
+use fencepost_litmus::event_graph::{EventGraph, Relation};
 use fencepost_memory::random::Random;
-use fencepost_report::litmus::graph::{EventGraph, Relation};
 use fencepost_report::litmus::{PictureOptions, dot, event_list, step_table, svg};
 
 use support::litmus::*;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use fencepost_protocol::reference::{Bound, Deadlock, Verdict};
+use fencepost_protocol::outcome::{Bound, DeadlockRule, Verdict};
 use fencepost_protocol::search::{Options, Symmetry};
 use fencepost_report::json::protocol as json;
 use fencepost_report::protocol::{coverage, never_seen, report, trace, verdict};
@@ -93,7 +93,7 @@ fn faults_are_shown_where_they_are() {
 fn a_deadlock_says_what_to_do() {
     let text = "var x: 0..1; startstate x := 0; end; rule x = 0 ==> x := 1; end;";
     let options = Options {
-        deadlock: Deadlock::Stuttering,
+        deadlock: DeadlockRule::Stuttering,
         ..Options::default()
     };
     let searched = Searched::with("model.m", text, &options);
@@ -244,7 +244,7 @@ fn a_summary_has_the_numbers_and_what_failed() {
 #[test]
 fn a_trace_has_changes_and_whole_states() {
     let options = Options {
-        deadlock: Deadlock::Off,
+        deadlock: DeadlockRule::Off,
         symmetry: Symmetry::Off,
         ..Options::default()
     };

@@ -3,8 +3,8 @@
 //! A block is checked as a whole before any of it is used, and is at most 1 MiB
 //! long, so nothing in a file decides how much memory is taken.
 
+use fencepost_diagnostics::quoted;
 use fencepost_memory::{Access, Address, LocationId, ThreadId};
-use fencepost_mistake::quoted;
 
 use crate::binary::{
     BINARY_MAGIC, BINARY_VERSION, BLOCK_HEADER_BYTES, MAX_PAYLOAD_BYTES, block, checksum,

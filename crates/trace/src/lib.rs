@@ -3,7 +3,7 @@
 //! Read in this order: [`TraceReader`] and [`TraceWriter`] are what callers use;
 //! [`Names`] ties the dense numbers of an access to what the file calls them.
 //! Below them are the two formats, each with a reader, a writer and an enum of
-//! its mistakes: text (`text_reader`, `text_writer`, [`TextError`]) and binary
+//! its errors: text (`text_reader`, `text_writer`, [`TextError`]) and binary
 //! (`binary`, `binary_reader`, `binary_writer`, [`BinaryError`]). `source`
 //! decompresses, `values` checks that values fit one interleaving, [`generate`]
 //! makes traces from a seed, and [`stat`] counts what is in one. The formats are
@@ -36,7 +36,7 @@ pub use binary::{BINARY_MAGIC, BINARY_VERSION, MAX_PAYLOAD_BYTES};
 pub use binary_error::BinaryError;
 pub use binary_writer::BinaryWriter;
 pub use error::{ReadError, WriteError};
-pub use fencepost_mistake::Excerpt;
+pub use fencepost_diagnostics::Excerpt;
 pub use generate::{GenerateError, GenerateOptions, Generator, Shape};
 pub use limits::{
     Limit, LimitReached, Limits, MAX_ADDRESS_BYTES, MAX_ADDRESSES, MAX_LOCATION_BYTES,

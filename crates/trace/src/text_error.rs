@@ -1,14 +1,14 @@
-//! Mistakes in text traces: what, where, what was expected, and how to mend it.
+//! Errors in text traces: what, where, what was expected, and how to mend it.
 
 use std::fmt;
 
+use fencepost_diagnostics::{Diagnostic, Excerpt};
 use fencepost_memory::OperationKind;
-use fencepost_mistake::{Excerpt, Shown};
 use thiserror::Error;
 
 use crate::names::NameProblem;
 
-/// A mistake in a text trace, with its place.
+/// An error in a text trace, with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TextError {
     /// The line, from 1.
@@ -279,7 +279,7 @@ impl std::error::Error for TextError {}
 impl TextError {
     /// The error with the offending line and a caret below it, as compilers show it.
     pub fn render(&self, path: &str) -> String {
-        let shown = Shown {
+        let diagnostic = Diagnostic {
             severity: "error",
             what: &self.problem,
             line: self.line,
@@ -288,6 +288,6 @@ impl TextError {
             label: &format!("expected {}", self.problem.expected()),
             help: &self.problem.hint(),
         };
-        shown.render(path)
+        diagnostic.render(path)
     }
 }

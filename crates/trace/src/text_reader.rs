@@ -3,8 +3,8 @@
 //! `docs/trace-format.md` describes the format. Only one line is ever held, and
 //! only if it is of a sensible length.
 
+use fencepost_diagnostics::{Excerpt, quoted};
 use fencepost_memory::{Access, Address, OperationKind, ThreadId};
-use fencepost_mistake::{Excerpt, quoted};
 
 use crate::error::ReadError;
 use crate::limits::{Limit, LimitReached, Position};
@@ -136,7 +136,7 @@ struct LineParser {
     values: LastValues,
 }
 
-/// A mistake at some bytes of the current line.
+/// An error at some bytes of the current line.
 struct Fault {
     at: usize,
     length: usize,

@@ -4,8 +4,8 @@
 use std::io::Write;
 
 use fencepost::{Checker, Outcome};
-use fencepost_memory::{Access, StraightLine};
-use fencepost_monitor::{RelaxedOrder, Watcher};
+use fencepost_memory::{Access, StraightLineProgram};
+use fencepost_monitor::{MonitorRunner, RelaxedOrderMonitor};
 use fencepost_report::columns::aligned;
 use fencepost_report::style::{DIM, HEADING, Styled};
 use fencepost_report::{Naming, text};
@@ -19,7 +19,7 @@ use crate::names::TraceNames;
 const SHOWN_FROM: &str = "struct Dekker";
 
 const TRACE_PATH: &str = "traces/n6.trace";
-const TRACE: &str = include_str!("../../../../traces/n6.trace");
+const TRACE: &str = include_str!("n6.trace");
 
 /// Runs the demonstration.
 pub fn run() -> Result<u8, Failure> {
@@ -95,7 +95,7 @@ fn read() -> Result<(Names, Vec<Access>), Failure> {
 
 /// The interleaving with one column per thread.
 fn columns(accesses: &[Access], names: &dyn Naming) -> Vec<String> {
-    let threads = StraightLine::of_accesses(accesses).threads.len();
+    let threads = StraightLineProgram::of_accesses(accesses).threads.len();
     let thread = |number: usize| fencepost_memory::ThreadId(number as u32);
     let mut rows = vec![
         (0..threads)
@@ -115,12 +115,12 @@ fn show_violation(
     names: &dyn Naming,
     output: &mut impl Write,
 ) -> Result<(), Failure> {
-    let mut watcher = Watcher::new(RelaxedOrder::tso());
+    let mut runner = MonitorRunner::new(RelaxedOrderMonitor::tso());
     for &access in accesses {
-        let violation = watcher.observe(access);
+        let violation = runner.observe(access);
         let violation = violation.map_err(|error| Failure::Limit(error.to_string()))?;
         let Some(violation) = violation else { continue };
-        let explained = watcher.explain(&violation);
+        let explained = runner.explain(&violation);
         if let Err(error) = &explained {
             return Err(Failure::Internal(error.to_string()));
         }

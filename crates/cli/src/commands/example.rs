@@ -1,9 +1,9 @@
-//! `fencepost example`: one of the programs in `examples/papers`, checked and reported as a test would.
+//! `fencepost example`: one of the programs in `crates/papers`, checked and reported as a test would.
 
 use std::io::Write;
 
-use fencepost::{Checker, Fences, Outcome, Target};
-use fencepost_example_papers::{EXAMPLES, Example, Verdict, Version};
+use fencepost::{Checker, FenceInference, Outcome, Target};
+use fencepost_papers::{EXAMPLES, Example, Verdict, Version};
 use fencepost_report::columns::aligned;
 use fencepost_report::style::{DIM, Styled};
 
@@ -120,14 +120,18 @@ fn show(
     })
 }
 
-fn show_fences(fences: &Fences, is_json: bool, output: &mut impl Write) -> Result<u8, Failure> {
+fn show_fences(
+    fences: &FenceInference,
+    is_json: bool,
+    output: &mut impl Write,
+) -> Result<u8, Failure> {
     match is_json {
         true => writeln!(output, "{}", fences.json().trim_end())?,
         false => writeln!(output, "{}", fences.to_string().trim_end())?,
     }
     Ok(match fences {
-        Fences::NotNeeded(_) => exit::NO_VIOLATION,
-        Fences::Needed(_) => exit::VIOLATION,
-        Fences::Unknown(_) => exit::LIMIT,
+        FenceInference::NotNeeded(_) => exit::NO_VIOLATION,
+        FenceInference::Needed(_) => exit::VIOLATION,
+        FenceInference::Unknown(_) => exit::LIMIT,
     })
 }

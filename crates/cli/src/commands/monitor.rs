@@ -5,10 +5,11 @@ use std::path::Path;
 
 use fencepost_memory::{Access, LockedDrains};
 use fencepost_monitor::{
-    BssPso, BssTso, ExplainError, Finding, HappensBeforeOnly, Monitor, OutOfMemoryLimit, Recorded,
-    RelaxedOrder, Sober, Tally, Violation, WatchLimits, Watcher,
+    BssPso, BssTso, ExplainError, Finding, HappensBeforeOnly, MemoryLimitExceeded, Monitor,
+    MonitorLimits, MonitorRunner, RelaxedOrderMonitor, Sober, TallyResult, Violation,
+    ViolationTally,
 };
-use fencepost_report::style::{GOOD, Styled, VIOLATION};
+use fencepost_report::style::{SUCCESS, Styled, VIOLATION};
 use fencepost_report::text::{self, counted, grouped};
 use fencepost_report::{Naming, json};
 use fencepost_trace::{Limit, LimitReached, ReadError, TraceReader};
@@ -44,22 +45,28 @@ fn monitor(arguments: &MonitorArguments, quiet: bool) -> Result<u8, Failure> {
         .map_err(|message| Failure::BadInput(format!("error: {message}")))?;
     // A quarter of the memory for names, the rest for clocks and history.
     let reader = open(&arguments.file, arguments.memory_limit / 4)?;
-    let limits = WatchLimits {
+    let limits = MonitorLimits {
         witness_window: arguments.witness_window,
         memory: arguments.memory_limit / 4 * 3,
     };
     // One instance per monitor, so that nothing is dispatched per event.
     match choice {
-        MonitorChoice::RelaxedTso => watch(RelaxedOrder::tso(), limits, reader, arguments, quiet),
-        MonitorChoice::RelaxedPso(locked) => {
-            watch(RelaxedOrder::pso(locked), limits, reader, arguments, quiet)
+        MonitorChoice::RelaxedTso => {
+            watch(RelaxedOrderMonitor::tso(), limits, reader, arguments, quiet)
         }
+        MonitorChoice::RelaxedPso(locked) => watch(
+            RelaxedOrderMonitor::pso(locked),
+            limits,
+            reader,
+            arguments,
+            quiet,
+        ),
         MonitorChoice::Sober => watch(Sober::default(), limits, reader, arguments, quiet),
         MonitorChoice::BssTso => watch(BssTso::default(), limits, reader, arguments, quiet),
         MonitorChoice::BssPso => watch(BssPso::default(), limits, reader, arguments, quiet),
         MonitorChoice::HappensBefore(model) => {
             // Without a monitor there is nothing to explain.
-            let limits = WatchLimits {
+            let limits = MonitorLimits {
                 witness_window: 0,
                 ..limits
             };
@@ -73,14 +80,14 @@ const WITNESS_BYTES: usize = 1024;
 
 fn watch<M: Monitor>(
     monitor: M,
-    limits: WatchLimits,
+    limits: MonitorLimits,
     reader: TraceReader,
     arguments: &MonitorArguments,
     quiet: bool,
 ) -> Result<u8, Failure> {
     let mut pass = Pass {
-        watcher: Watcher::with_limits(monitor, limits),
-        tally: Tally::default(),
+        runner: MonitorRunner::with_limits(monitor, limits),
+        tally: ViolationTally::default(),
         arguments,
         progress: Progress::over(&arguments.file, quiet),
         output: anstream::AutoStream::auto(std::io::stdout()),
@@ -95,7 +102,7 @@ fn watch<M: Monitor>(
         other => other?,
     };
     let summary = Summary {
-        watcher: &pass.watcher,
+        runner: &pass.runner,
         tally: &pass.tally,
         arguments,
         stopped_by,
@@ -116,7 +123,7 @@ fn watch<M: Monitor>(
     Ok(code)
 }
 
-fn exit_code(tally: &Tally, is_stopped: bool) -> u8 {
+fn exit_code(tally: &ViolationTally, is_stopped: bool) -> u8 {
     match (tally.total(), is_stopped) {
         (0, false) => exit::NO_VIOLATION,
         (0, true) => exit::LIMIT,
@@ -147,7 +154,7 @@ impl Stopped {
         Self::new("names", format!("{reached}{hint}"))
     }
 
-    fn by_memory(error: &OutOfMemoryLimit) -> Self {
+    fn by_memory(error: &MemoryLimitExceeded) -> Self {
         let share = "three quarters of --memory-limit";
         Self::new("memory", format!("{error}; that is {share}"))
     }
@@ -155,8 +162,8 @@ impl Stopped {
 
 /// One pass over a trace.
 struct Pass<'a, M> {
-    watcher: Watcher<M>,
-    tally: Tally,
+    runner: MonitorRunner<M>,
+    tally: ViolationTally,
     arguments: &'a MonitorArguments,
     progress: Progress,
     output: anstream::AutoStream<std::io::Stdout>,
@@ -185,12 +192,12 @@ impl<M: Monitor> Pass<'_, M> {
                 Err(ReadError::Limit(reached)) => return Ok(Some(Stopped::by_names(&reached))),
                 Err(error) => return Err(read_failure(&error, &self.arguments.file)),
             }
-            let remaining = most - self.watcher.events();
+            let remaining = most - self.runner.events();
             let allowed = batch
                 .len()
                 .min(usize::try_from(remaining).unwrap_or(usize::MAX));
             for &access in &batch[..allowed] {
-                match self.watcher.observe(access) {
+                match self.runner.observe(access) {
                     Ok(None) => {}
                     Ok(Some(violation)) => self.report(&violation, &TraceNames(reader.names()))?,
                     Err(error) => return Ok(Some(Stopped::by_memory(&error))),
@@ -207,7 +214,7 @@ impl<M: Monitor> Pass<'_, M> {
             }
             self.progress.update(
                 reader.bytes_consumed(),
-                self.watcher.events(),
+                self.runner.events(),
                 Some(self.tally.total()),
             );
         }
@@ -216,17 +223,17 @@ impl<M: Monitor> Pass<'_, M> {
     /// Counts a violation, and prints it if it is one of the first distinct ones.
     #[cold]
     fn report(&mut self, violation: &Violation, names: &dyn Naming) -> Result<(), Failure> {
-        let Recorded::New(number) = self.tally.record(violation) else {
+        let TallyResult::New(number) = self.tally.record(violation) else {
             return Ok(());
         };
         if number >= self.arguments.max_findings {
             return Ok(());
         }
-        let mut explained = self.watcher.explain(violation);
+        let mut explained = self.runner.explain(violation);
         if let Err(ExplainError::OutsideWindow { .. }) = explained
             && let Some(accesses) = self.read_again(violation)
         {
-            explained = self.watcher.explain_from(violation, accesses);
+            explained = self.runner.explain_from(violation, accesses);
         }
         if let Err(error @ ExplainError::Unsound { .. }) = &explained {
             return Err(Failure::Internal(format!("error: {error}")));
@@ -266,7 +273,7 @@ impl<M: Monitor> Pass<'_, M> {
         // Not if the file has changed meanwhile.
         let ends = [accesses.first()?, accesses.last()?];
         let expected = [&violation.pending, &violation.event].map(|placed| &placed.event.access);
-        let before = self.watcher.happens_before();
+        let before = self.runner.happens_before();
         let is_known = |access: &Access| {
             let address = access.operation.address();
             access.thread.index() < before.thread_count()
@@ -332,8 +339,8 @@ fn shell_word(path: &Path) -> String {
 
 /// What the pass came to.
 struct Summary<'a, M> {
-    watcher: &'a Watcher<M>,
-    tally: &'a Tally,
+    runner: &'a MonitorRunner<M>,
+    tally: &'a ViolationTally,
     arguments: &'a MonitorArguments,
     stopped_by: Option<Stopped>,
 }
@@ -344,7 +351,7 @@ impl<M: Monitor> Summary<'_, M> {
     }
 
     fn json(&self) -> String {
-        let monitor = self.watcher.monitor();
+        let monitor = self.runner.monitor();
         let counts = (0..self.shown()).map(|index| json::CountObject {
             number: index + 1,
             count: self.tally.count(index),
@@ -356,9 +363,9 @@ impl<M: Monitor> Summary<'_, M> {
             model: monitor.model().name(),
             pso_locked: json::pso_locked(&monitor.model()),
             monitor: monitor.name(),
-            events: self.watcher.events(),
-            threads: self.watcher.happens_before().active_threads(),
-            addresses: self.watcher.happens_before().accessed_addresses(),
+            events: self.runner.events(),
+            threads: self.runner.happens_before().active_threads(),
+            addresses: self.runner.happens_before().accessed_addresses(),
             violation_found: self.tally.total() > 0,
             violations: self.tally.total(),
             distinct: self.tally.distinct(),
@@ -375,11 +382,11 @@ impl<M: Monitor> Summary<'_, M> {
     }
 
     fn text(&self) -> String {
-        let monitor = self.watcher.monitor();
-        let before = self.watcher.happens_before();
+        let monitor = self.runner.monitor();
+        let before = self.runner.happens_before();
         let mut text = format!(
             "{}, {}, {}; monitor {} for {}\n",
-            counted(self.watcher.events(), "event"),
+            counted(self.runner.events(), "event"),
             counted(before.active_threads() as u64, "thread"),
             counted(before.accessed_addresses() as u64, "address"),
             monitor.name(),
@@ -393,17 +400,17 @@ impl<M: Monitor> Summary<'_, M> {
         } else if self.tally.total() > 0 {
             text.push_str(&self.counts());
         } else if self.stopped_by.is_some() {
-            let read = counted(self.watcher.events(), "event");
+            let read = counted(self.runner.events(), "event");
             text.push_str(&format!(
                 "no violation in the first {read}; the rest was not read\n"
             ));
-        } else if self.watcher.events() == 0 {
+        } else if self.runner.events() == 0 {
             text.push_str("the trace has no events, so nothing was monitored\n");
         } else {
             text.push_str(&format!(
                 "{}\nAnother interleaving of the program may have one: a single interleaving cannot \
                  show that a\nprogram is safe.\n",
-                Styled(GOOD, "no violation in this interleaving")
+                Styled(SUCCESS, "no violation in this interleaving")
             ));
         }
         text

@@ -509,9 +509,10 @@ impl Machine {
                 if let Object::Channel {
                     capacity: Some(capacity),
                 } = model.objects[channel.index()]
-                    && filled >= capacity
                 {
-                    return false;
+                    if filled >= capacity {
+                        return false;
+                    }
                 }
                 self.synchronize(thread, channel, filled + 1);
             }
@@ -544,9 +545,10 @@ impl Machine {
 
     /// Does what touches only registers.
     fn settle(&mut self, model: &Model, thread: usize) {
-        while let Life::At(position) = self.processors[thread].life
-            && let Some(instruction) = self.instruction(model, thread)
-        {
+        while let Life::At(position) = self.processors[thread].life {
+            let Some(instruction) = self.instruction(model, thread) else {
+                break;
+            };
             let registers = self.processors[thread].registers;
             let of = |register: Register| registers[usize::from(register.0)];
             let life = match instruction {

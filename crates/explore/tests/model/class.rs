@@ -7,10 +7,13 @@
 //! writes. An update commutes with updates, so of those only the set matters that a read or a
 //! write comes after.
 
+use fencepost_explore::Stop;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use fencepost_explore::program::{Effect, Intent, Performed, Program, Standing, Touch, TouchKind};
+use fencepost_explore::program::{
+    Effect, Intent, Performed, Program, ThreadStatus, Touch, TouchKind,
+};
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -217,23 +220,23 @@ pub fn class_of_steps(threads: usize, steps: &[RecordedStep], status: Status) ->
 }
 
 /// Whether the thread can do its next operation now.
-pub fn can_go_on<P: Program>(program: &P, thread: ThreadId) -> bool {
-    match program.standing(thread) {
-        Standing::Absent | Standing::Ended => false,
-        Standing::Before { intent, .. } => match intent {
-            Intent::Local | Intent::Hint => true,
+pub fn is_resumable<P: Program>(program: &P, thread: ThreadId) -> bool {
+    match program.status(thread) {
+        ThreadStatus::NotSpawned | ThreadStatus::Finished => false,
+        ThreadStatus::Pending { intent, .. } => match intent {
+            Intent::Local | Intent::SpinHint => true,
             Intent::Access { object, awaits, .. } => {
                 awaits.is_none_or(|condition| condition.holds(program.state(object)))
             }
-            Intent::Join(other) => program.standing(other) == Standing::Ended,
+            Intent::Join(other) => program.status(other) == ThreadStatus::Finished,
         },
     }
 }
 
 /// Whether the thread is about to join another.
 pub fn is_before_join<P: Program>(program: &P, thread: ThreadId) -> bool {
-    let standing = program.standing(thread);
-    matches!(standing, Standing::Before { intent, .. } if matches!(intent, Intent::Join(_)))
+    let standing = program.status(thread);
+    matches!(standing, ThreadStatus::Pending { intent, .. } if matches!(intent, Intent::Join(_)))
 }
 
 /// The threads of the program that can go on. If one can join another, only that one: it is done
@@ -241,7 +244,7 @@ pub fn is_before_join<P: Program>(program: &P, thread: ThreadId) -> bool {
 pub fn enabled_threads<P: Program>(program: &P) -> Vec<ThreadId> {
     let threads = (0..program.thread_bound()).map(|thread| ThreadId(thread as u32));
     let mut enabled: Vec<ThreadId> = threads
-        .filter(|&thread| can_go_on(program, thread))
+        .filter(|&thread| is_resumable(program, thread))
         .collect();
     let joins = |&thread: &ThreadId| is_before_join(program, thread);
     if let Some(at) = enabled.iter().position(joins) {
@@ -253,10 +256,11 @@ pub fn enabled_threads<P: Program>(program: &P) -> Vec<ThreadId> {
 /// How the execution ended, or `None` if it could go on.
 pub fn status_of<P: Program>(program: &P) -> Option<Status> {
     let mut threads = (0..program.thread_bound()).map(|thread| ThreadId(thread as u32));
-    if threads.clone().any(|thread| can_go_on(program, thread)) {
+    if threads.clone().any(|thread| is_resumable(program, thread)) {
         return None;
     }
-    let waits = threads.any(|thread| matches!(program.standing(thread), Standing::Before { .. }));
+    let waits =
+        threads.any(|thread| matches!(program.status(thread), ThreadStatus::Pending { .. }));
     Some(if waits {
         Status::Deadlocked
     } else {
@@ -350,11 +354,11 @@ fn keeps_to_intent<P: Program>(program: &P, intent: Intent, touches: &[Touch]) -
         return false;
     }
     match intent {
-        Intent::Local | Intent::Join(_) | Intent::Hint => touches.is_empty(),
+        Intent::Local | Intent::Join(_) | Intent::SpinHint => touches.is_empty(),
         Intent::Access { object, effect, .. } => touches.first().is_some_and(|touch| {
             let kind = match effect {
                 Effect::Read => TouchKind::Read,
-                Effect::Write | Effect::WriteMore => TouchKind::Write,
+                Effect::Write | Effect::WriteMultiple => TouchKind::Write,
                 Effect::WriteIf(condition) if condition.holds(touch.before) => TouchKind::Write,
                 Effect::WriteIf(_) => TouchKind::Read,
                 Effect::Update => TouchKind::Update,
@@ -367,8 +371,9 @@ fn keeps_to_intent<P: Program>(program: &P, intent: Intent, touches: &[Touch]) -
 
 impl<P: Program> Program for Recording<P> {
     type Error = P::Error;
+    type Restart = P::Restart;
 
-    fn start(&mut self, performed: &mut Performed) -> Result<(), P::Error> {
+    fn start(&mut self, performed: &mut Performed) -> Result<(), Stop<P::Error, P::Restart>> {
         assert!(!self.is_running, "an execution has not been finished");
         self.steps.clear();
         self.is_running = true;
@@ -384,8 +389,8 @@ impl<P: Program> Program for Recording<P> {
         self.program.thread_bound()
     }
 
-    fn standing(&self, thread: ThreadId) -> Standing {
-        self.program.standing(thread)
+    fn status(&self, thread: ThreadId) -> ThreadStatus {
+        self.program.status(thread)
     }
 
     fn state(&self, object: Address) -> u64 {
@@ -401,14 +406,14 @@ impl<P: Program> Program for Recording<P> {
         thread: ThreadId,
         outcome: u32,
         performed: &mut Performed,
-    ) -> Result<(), P::Error> {
+    ) -> Result<(), Stop<P::Error, P::Restart>> {
         assert!(self.is_running, "a step outside an execution");
         assert!(
-            can_go_on(&self.program, thread),
+            is_resumable(&self.program, thread),
             "{thread} cannot go on: {:?}",
-            self.program.standing(thread)
+            self.program.status(thread)
         );
-        let Standing::Before { intent, outcomes } = self.program.standing(thread) else {
+        let ThreadStatus::Pending { intent, outcomes } = self.program.status(thread) else {
             unreachable!("it can go on");
         };
         assert!(
@@ -436,7 +441,7 @@ impl<P: Program> Program for Recording<P> {
         result
     }
 
-    fn finish(&mut self, is_complete: bool) -> Result<(), P::Error> {
+    fn finish(&mut self, is_complete: bool) -> Result<(), Stop<P::Error, P::Restart>> {
         let status = status_of(&self.program);
         assert!(
             !is_complete || status == Some(Status::Finished),

@@ -1,8 +1,8 @@
 //! Runs programs without an explorer: at random, or in every way.
 
-use fencepost_explore::program::{Performed, Program, Standing};
+use fencepost_explore::program::{Performed, Program, ThreadStatus};
 use fencepost_memory::{Access, Buffering, MemoryModel, Random};
-use fencepost_monitor::{Monitor, RelaxedOrder, Watcher};
+use fencepost_monitor::{Monitor, MonitorRunner, RelaxedOrderMonitor};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::class::{
@@ -25,7 +25,7 @@ pub fn run_at_random<P: Program>(
     while status.is_none() && steps < bound {
         let threads = enabled_threads(program);
         let thread = threads[random.below(threads.len() as u64) as usize];
-        let Standing::Before { outcomes, .. } = program.standing(thread) else {
+        let ThreadStatus::Pending { outcomes, .. } = program.status(thread) else {
             unreachable!("it can go on");
         };
         let outcome = random.below(outcomes.into()) as u32;
@@ -105,7 +105,7 @@ impl<P: Program + Clone> Beginning<P> {
     fn successors(&self) -> Vec<Self> {
         let mut successors = Vec::new();
         for thread in enabled_threads(&self.program) {
-            let Standing::Before { outcomes, .. } = self.program.standing(thread) else {
+            let ThreadStatus::Pending { outcomes, .. } = self.program.status(thread) else {
                 unreachable!("it can go on");
             };
             for outcome in 0..outcomes {
@@ -149,9 +149,9 @@ pub fn is_reported<'a>(
 ) -> bool {
     match memory.buffering() {
         Buffering::None => false,
-        Buffering::Fifo => is_reported_by(RelaxedOrder::tso(), executions),
+        Buffering::Fifo => is_reported_by(RelaxedOrderMonitor::tso(), executions),
         Buffering::PerAddress => {
-            is_reported_by(RelaxedOrder::pso(memory.locked_drains()), executions)
+            is_reported_by(RelaxedOrderMonitor::pso(memory.locked_drains()), executions)
         }
     }
 }
@@ -160,11 +160,11 @@ fn is_reported_by<'a>(
     monitor: impl Monitor,
     executions: impl IntoIterator<Item = &'a [Access]>,
 ) -> bool {
-    let mut watcher = Watcher::new(monitor);
+    let mut runner = MonitorRunner::new(monitor);
     executions.into_iter().any(|accesses| {
-        watcher.reset();
+        runner.reset();
         accesses.iter().any(|&access| {
-            let violation = watcher.observe(access).expect("no memory limit");
+            let violation = runner.observe(access).expect("no memory limit");
             violation.is_some()
         })
     })

@@ -6,8 +6,8 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use fencepost_explore::{
-    After, Fault, Found, Keeping, Problem, Report, Schedule, Settings, Strategy, Watched, explore,
-    explore_keeping,
+    AfterSchedule, CheckpointOptions, Counterexample, Failure, Fault, MonitoredModel, Report,
+    Schedule, Settings, Stop, Strategy, explore, explore_with_checkpoints,
 };
 use fencepost_memory::LockedDrains;
 use fencepost_monitor::OperationId;
@@ -15,13 +15,13 @@ use fencepost_monitor::OperationId;
 use super::class::{Log, Recording, enabled_threads, is_before_join};
 use super::language::Model;
 use super::running::{AssertionFailed, ModelProgram};
-use fencepost_explore::program::{Intent, Performed, Program, Standing};
+use fencepost_explore::program::{Intent, Performed, Program, ThreadStatus};
 
 /// Every machine that there is a monitor for.
-pub const MACHINES: [Watched; 3] = [
-    Watched::Tso,
-    Watched::Pso(LockedDrains::Everything),
-    Watched::Pso(LockedDrains::OwnAddress),
+pub const MACHINES: [MonitoredModel; 3] = [
+    MonitoredModel::Tso,
+    MonitoredModel::Pso(LockedDrains::Everything),
+    MonitoredModel::Pso(LockedDrains::OwnAddress),
 ];
 
 /// The number in an environment variable.
@@ -37,11 +37,11 @@ pub fn seeds(programs: u64) -> Range<u64> {
 }
 
 /// All findings, not only the first one.
-pub fn all_of(strategy: Strategy, watched: Watched) -> Settings {
+pub fn all_of(strategy: Strategy, monitored_model: MonitoredModel) -> Settings {
     Settings {
         strategy,
-        watched,
-        goes_on: true,
+        monitored_model,
+        continue_after_failure: true,
         kept_findings: 100_000,
         ..Settings::default()
     }
@@ -76,10 +76,10 @@ pub enum Kind {
     Fault(Fault<AssertionFailed>),
 }
 
-pub fn kind(found: &Found<AssertionFailed>) -> Kind {
-    match &found.problem {
-        Problem::StoreBuffer(violation) => Kind::StoreBuffer(violation.distinct_key()),
-        Problem::Fault(fault) => Kind::Fault(fault.clone()),
+pub fn kind(found: &Counterexample<AssertionFailed>) -> Kind {
+    match &found.failure {
+        Failure::StoreBuffer(violation) => Kind::StoreBuffer(violation.distinct_key()),
+        Failure::Fault(fault) => Kind::Fault(fault.clone()),
     }
 }
 
@@ -134,7 +134,7 @@ pub fn errors(report: &Report<AssertionFailed>) -> Errors {
 pub fn assert_explained(report: &Report<AssertionFailed>, program: &impl Display) {
     for found in &report.findings {
         if let Some(Err(error)) = found.explain() {
-            let problem = &found.problem;
+            let problem = &found.failure;
             panic!("{error}: {problem:?}\n{}\n{program}", found.schedule);
         }
     }
@@ -154,7 +154,12 @@ pub fn assert_replays(
     };
     let made = ModelProgram::new(model);
     let watchman = &mut |_: &_| ControlFlow::Continue(());
-    let explored_some = explore_keeping(|| made.clone(), &some, watchman, Keeping::default());
+    let explored_some = explore_with_checkpoints(
+        || made.clone(),
+        &some,
+        watchman,
+        CheckpointOptions::default(),
+    );
     let (_, mut replayer) = explored_some.expect("there is no checkpoint");
     for found in &report.findings {
         let text = found.schedule.to_string();
@@ -162,7 +167,7 @@ pub fn assert_replays(
         assert_eq!(schedule, found.schedule, "{text}");
         let settings = Settings {
             strategy: Strategy::Replay(schedule),
-            goes_on: true,
+            continue_after_failure: true,
             ..settings.clone()
         };
         let replayed = explored(model, &settings);
@@ -175,9 +180,10 @@ pub fn assert_replays(
         };
         assert_eq!(again.schedule, found.schedule, "{text}\n{program}");
         assert_eq!(again.interleaving, found.interleaving, "{text}\n{program}");
-        let by_replayer = replayer.replay(&found.schedule, After::TheRest);
-        let whole = |all: &[Found<AssertionFailed>]| -> Vec<_> {
-            let parts = |f: &Found<_>| (kind(f), f.schedule.clone(), f.interleaving.clone());
+        let by_replayer = replayer.replay(&found.schedule, AfterSchedule::RunToEnd);
+        let whole = |all: &[Counterexample<AssertionFailed>]| -> Vec<_> {
+            let parts =
+                |f: &Counterexample<_>| (kind(f), f.schedule.clone(), f.interleaving.clone());
             all.iter().map(parts).collect()
         };
         assert_eq!(
@@ -185,11 +191,11 @@ pub fn assert_replays(
             whole(&replayed.findings),
             "{text}\n{program}"
         );
-        let up_to_it = replayer.replay(&found.schedule, After::Nothing);
+        let up_to_it = replayer.replay(&found.schedule, AfterSchedule::Stop);
         if let Kind::StoreBuffer(_) = expected {
             let last = up_to_it.iter().rev().find(|f| kind(f) == expected);
             assert!(last.is_some(), "{text}\n{program}");
-            let is_within = |f: &Found<_>| f.schedule.0.len() <= found.schedule.0.len();
+            let is_within = |f: &Counterexample<_>| f.schedule.0.len() <= found.schedule.0.len();
             assert!(up_to_it.iter().all(is_within), "{text}\n{program}");
         }
     }
@@ -204,15 +210,18 @@ pub struct Cost {
     pub hints: u32,
 }
 
-fn join_ended<E>(
-    program: &mut impl Program<Error = E>,
+fn join_ended<P: Program>(
+    program: &mut P,
     performed: &mut Performed,
-    result: &mut Result<(), E>,
+    result: &mut Result<(), Stop<P::Error, P::Restart>>,
 ) {
-    while result.is_ok()
-        && let [thread] = enabled_threads(program)[..]
-        && is_before_join(program, thread)
-    {
+    while result.is_ok() {
+        let [thread] = enabled_threads(program)[..] else {
+            break;
+        };
+        if !is_before_join(program, thread) {
+            break;
+        }
         *result = program.step(thread, 0, performed);
     }
 }
@@ -224,8 +233,8 @@ pub fn cost(model: &Arc<Model>, schedule: &Schedule) -> Cost {
     let mut hints = vec![0; model.threads.len()];
     let mut last = None;
     let is_before_hint = |program: &ModelProgram, thread| {
-        let standing = program.standing(thread);
-        matches!(standing, Standing::Before { intent, .. } if intent == Intent::Hint)
+        let standing = program.status(thread);
+        matches!(standing, ThreadStatus::Pending { intent, .. } if intent == Intent::SpinHint)
     };
     let mut result = program.start(&mut performed);
     join_ended(&mut program, &mut performed, &mut result);

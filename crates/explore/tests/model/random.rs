@@ -381,10 +381,10 @@ impl<'a> Generator<'a> {
                 .for_each(|&child| code.push(Instruction::Spawn(child)));
         }
         while items > 0 {
-            if self.chance(2)
-                && let Some(&child) = unborn.next()
-            {
-                code.push(Instruction::Spawn(child));
+            if self.chance(2) {
+                if let Some(&child) = unborn.next() {
+                    code.push(Instruction::Spawn(child));
+                }
             }
             items = items.saturating_sub(self.item(code, items));
         }

@@ -1,10 +1,12 @@
 //! A model as a program that the explorer runs.
 
+use fencepost_explore::Stop;
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
 use fencepost_explore::program::{
-    Condition, Effect, Intent, Performed, Program, Standing, Touch, TouchKind,
+    Condition, Effect, Intent, Performed, Program, ThreadStatus, Touch, TouchKind,
 };
 use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 
@@ -409,7 +411,7 @@ impl ModelProgram {
             Instruction::Unlock(mutex) => access(mutex, Effect::Write),
             Instruction::Enqueue(condvar) => access(condvar, Effect::Write),
             Instruction::Wake { spurious, .. } => match self.model.token(thread) {
-                token if spurious => access(token, Effect::WriteMore),
+                token if spurious => access(token, Effect::WriteMultiple),
                 token => waiting_write(token, Condition::Equals(1)),
             },
             Instruction::NotifyOne(condvar) => {
@@ -422,7 +424,7 @@ impl ModelProgram {
                 _ => access(channel, Effect::Write),
             },
             Instruction::Receive(channel) => waiting_write(channel, Condition::Differs(0)),
-            Instruction::Hint => Intent::Hint,
+            Instruction::Hint => Intent::SpinHint,
             Instruction::Join(other) => Intent::Join(ThreadId(other as u32)),
             Instruction::Spawn(_)
             | Instruction::Set { .. }
@@ -435,21 +437,25 @@ impl ModelProgram {
 
 impl Program for ModelProgram {
     type Error = AssertionFailed;
+    type Restart = Infallible;
 
-    fn start(&mut self, performed: &mut Performed) -> Result<(), AssertionFailed> {
+    fn start(
+        &mut self,
+        performed: &mut Performed,
+    ) -> Result<(), Stop<AssertionFailed, Infallible>> {
         self.reset();
-        self.begin(0, performed)
+        Ok(self.begin(0, performed)?)
     }
 
     fn thread_bound(&self) -> usize {
         self.threads.len()
     }
 
-    fn standing(&self, thread: ThreadId) -> Standing {
+    fn status(&self, thread: ThreadId) -> ThreadStatus {
         let index = thread.index();
         match self.threads.get(index).map(|thread| thread.phase) {
-            None | Some(Phase::Absent) => Standing::Absent,
-            Some(Phase::Ended) => Standing::Ended,
+            None | Some(Phase::Absent) => ThreadStatus::NotSpawned,
+            Some(Phase::Ended) => ThreadStatus::Finished,
             Some(Phase::Alive) => {
                 let instruction = self.next_instruction(index).expect("it is alive");
                 let outcomes = match instruction {
@@ -459,7 +465,7 @@ impl Program for ModelProgram {
                     _ => 1,
                 };
                 let intent = self.intent(index, instruction);
-                Standing::Before { intent, outcomes }
+                ThreadStatus::Pending { intent, outcomes }
             }
         }
     }
@@ -478,15 +484,15 @@ impl Program for ModelProgram {
         thread: ThreadId,
         outcome: u32,
         performed: &mut Performed,
-    ) -> Result<(), AssertionFailed> {
+    ) -> Result<(), Stop<AssertionFailed, Infallible>> {
         let thread = thread.index();
         assert_eq!(self.threads[thread].phase, Phase::Alive);
         let instruction = self.next_instruction(thread).expect("it is alive");
         self.perform(thread, instruction, outcome, performed);
-        self.run_on(thread, performed)
+        Ok(self.run_on(thread, performed)?)
     }
 
-    fn finish(&mut self, is_complete: bool) -> Result<(), AssertionFailed> {
+    fn finish(&mut self, is_complete: bool) -> Result<(), Stop<AssertionFailed, Infallible>> {
         let lives = |thread: &Thread| thread.phase == Phase::Alive;
         assert!(
             !is_complete || !self.threads.iter().any(lives),

@@ -12,10 +12,10 @@ use fencepost_explore::Schedule;
 
 use super::checkpoint::Identity;
 use super::environment;
-use super::fences::{self, Fences, Strength};
+use super::fences::{self, FenceInference, FenceStrength};
 use super::outcome::Outcome;
 use super::running;
-use crate::rt::{Insertion, Insertions, Place, STACK_SIZES, Setup, Stride, Target};
+use fencepost_runtime::{Insertion, Insertions, Place, STACK_SIZES, Setup, Stride, Target};
 
 /// How many workers there can be.
 pub(super) const WORKERS: RangeInclusive<usize> = 1..=1024;
@@ -65,13 +65,13 @@ pub enum Strategy {
 /// | `FENCEPOST_MONITOR` | `on` or `off` | [`monitor`](Self::monitor) |
 /// | `FENCEPOST_STORE_BUFFERS` | `on` or `off` | [`store_buffers`](Self::store_buffers) |
 /// | `FENCEPOST_CONFIRM` | `on` or `off` | [`confirm`](Self::confirm) |
-/// | `FENCEPOST_GO_ON` | `on` or `off` | [`go_on`](Self::go_on) |
+/// | `FENCEPOST_CONTINUE_AFTER_FAILURE` | `on` or `off` | [`continue_after_failure`](Self::continue_after_failure) |
 /// | `FENCEPOST_SPIN_BOUND` | a number | [`spin_bound`](Self::spin_bound) |
 /// | `FENCEPOST_SPURIOUS_WAKEUPS` | `on` or `off` | [`spurious_wakeups`](Self::spurious_wakeups) |
 /// | `FENCEPOST_STRICT_BOUND` | `on` or `off` | [`strict_bound`](Self::strict_bound) |
 /// | `FENCEPOST_LEAK_CHECK` | `on` or `off` | [`leak_check`](Self::leak_check) |
 /// | `FENCEPOST_SUMMARY` | `on` or `off` | [`summary`](Self::summary) |
-/// | `FENCEPOST_FENCES` | `on` or `off` | [`fences`](Self::fences) |
+/// | `FENCEPOST_FENCE_INFERENCE` | `on` or `off` | [`fence_inference`](Self::fence_inference) |
 /// | `FENCEPOST_INSERT_FENCE` | places with commas between them, each perhaps with `=release` | [`insert_fence`](Self::insert_fence) |
 /// | `FENCEPOST_STACK_SIZE` | bytes | [`stack_size`](Self::stack_size) |
 /// | `FENCEPOST_PROGRESS` | `on` or `off` | [`progress`](Self::progress) |
@@ -101,7 +101,7 @@ pub struct Checker {
     pub(super) replayed: Option<Schedule>,
     pub(super) name: Option<String>,
     /// Whether the report ends with the fences that are missing.
-    pub(super) fences: bool,
+    pub(super) fence_inference: bool,
     /// Fences that the program is checked with and does not have: what the user wants to try, and what is tried
     /// for whoever asks which are missing.
     pub(super) tried: Vec<(Place, Insertion)>,
@@ -136,7 +136,7 @@ impl Checker {
             settings: explore::Settings::default(),
             replayed: None,
             name: None,
-            fences: false,
+            fence_inference: false,
             tried: Vec::new(),
             insertions: Arc::default(),
             checkpoint: None,
@@ -256,8 +256,8 @@ impl Checker {
     }
 
     /// Whether to go on after the first finding, and count them.
-    pub fn go_on(mut self, goes_on: bool) -> Self {
-        self.settings.goes_on = goes_on;
+    pub fn continue_after_failure(mut self, continue_after_failure: bool) -> Self {
+        self.settings.continue_after_failure = continue_after_failure;
         self
     }
 
@@ -292,11 +292,11 @@ impl Checker {
     }
 
     /// Whether the report of a program that is not store-buffer safe ends with the fences that are missing, as
-    /// [`infer_fences`](Self::infer_fences) finds them, and [`Outcome::fences`] has them. For that the program is checked a
+    /// [`infer_fences`](Self::infer_fences) finds them, and [`Outcome::inferred_fences`] has them. For that the program is checked a
     /// few times more, and not only up to the first finding. Not unless said otherwise. One execution that is replayed
     /// says nothing about all fences, and has none in its report; [`Strategy::Random`] and [`Strategy::Pct`] are refused.
-    pub fn fences(mut self, is_on: bool) -> Self {
-        self.fences = is_on;
+    pub fn fence_inference(mut self, is_on: bool) -> Self {
+        self.fence_inference = is_on;
         self
     }
 
@@ -307,7 +307,7 @@ impl Checker {
     ///
     /// ```
     /// use fencepost::sync::atomic::{AtomicBool, Ordering::Relaxed};
-    /// use fencepost::{Checker, Strength, thread};
+    /// use fencepost::{Checker, FenceStrength, thread};
     ///
     /// fn program() {
     ///     let flags = [AtomicBool::new(false), AtomicBool::new(false)];
@@ -322,17 +322,17 @@ impl Checker {
     ///     });
     /// }
     ///
-    /// assert!(Checker::new().run(program).is_wrong());
+    /// assert!(Checker::new().run(program).has_failed());
     /// let fences = Checker::new().infer_fences(program);
-    /// let missing = &fences.needed().unwrap().places()[0];
-    /// let checker = Checker::new().insert_fence(missing.position(), Strength::Full);
+    /// let missing = &fences.needed().unwrap().fences()[0];
+    /// let checker = Checker::new().insert_fence(missing.position(), FenceStrength::SeqCst);
     /// assert!(checker.run(program).is_verified());
     /// ```
     ///
     /// # Panics
     /// If it is not a place.
     #[track_caller]
-    pub fn insert_fence(mut self, before: impl fmt::Display, strength: Strength) -> Self {
+    pub fn insert_fence(mut self, before: impl fmt::Display, strength: FenceStrength) -> Self {
         let text = before.to_string();
         match fences::place(&text) {
             Some(place) => self.tried.push((place, strength.into())),
@@ -366,7 +366,7 @@ impl Checker {
     /// The file is written [every](Self::checkpoint_every) minute and when
     /// [`max_time`](Self::max_time) or [`max_executions`](Self::max_executions) ends the check; these
     /// budgets are then for what is still to be done. It is removed when the check has come to its end: all
-    /// executions were run, or something was found and it does not [go on](Self::go_on). The number of
+    /// executions were run, or something was found and it does not [go on](Self::continue_after_failure). The number of
     /// workers and the budgets may be others when the check goes on. [`Strategy::Bounded`] has no
     /// checkpoints.
     pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> Self {
@@ -449,14 +449,14 @@ impl Checker {
     ///     thread.join().unwrap();
     /// });
     /// let set = fences.needed().unwrap();
-    /// assert_eq!(set.places().len(), 2);
+    /// assert_eq!(set.fences().len(), 2);
     /// assert!(set.outcome().is_verified());
     /// ```
     ///
     /// # Panics
     /// As [`run`](Self::run), and if the strategy runs only a sample of the executions.
     #[track_caller]
-    pub fn infer_fences(&self, program: impl Fn() + Send + Sync + 'static) -> Fences {
+    pub fn infer_fences(&self, program: impl Fn() + Send + Sync + 'static) -> FenceInference {
         let checker = environment::apply(self.clone());
         fences::refuse_samples(&checker);
         let check = Identity::of(&program, Location::caller());

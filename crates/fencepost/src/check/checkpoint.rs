@@ -16,8 +16,8 @@ use fencepost_explore::{Checkpoint, CheckpointError, Settings};
 use fencepost_report::text::grouped;
 
 use super::checker::{Checker, Strategy};
-use crate::rt::names::RegistryError;
-use crate::rt::{Registry, Setup, Stride, Target};
+use fencepost_runtime::names::RegistryError;
+use fencepost_runtime::{Registry, Setup, Stride, Target};
 
 /// What tells a check from others.
 #[derive(Clone, Copy)]
@@ -179,8 +179,8 @@ impl CheckpointFile {
     }
 
     /// The check has ended: what is left of it if it can go on, nothing if not.
-    pub(super) fn end(&self, can_go_on: bool) {
-        if can_go_on {
+    pub(super) fn end(&self, is_resumable: bool) {
+        if is_resumable {
             return self.say(format_args!(
                 "the same check goes on from {} when it is run again",
                 self.path.display()

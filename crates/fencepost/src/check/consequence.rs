@@ -9,12 +9,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use fencepost_explore::{
-    Fault, Found, Intent, Performed, Problem, Program, Report, Schedule, Settings, Standing,
-    Strategy as Exploring, Turn, Watched, explore,
+    Counterexample, Failure, Fault, Intent, MonitoredModel, Performed, Program, Report, Schedule,
+    Settings, Strategy as Exploring, ThreadStatus, Turn, explore,
 };
 use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 use fencepost_monitor::{Action, Finding as Explained};
-use fencepost_report::check::{Consequence, Rest};
+use fencepost_report::check::{Consequence, Unexplored};
 use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
@@ -22,7 +22,7 @@ use super::checkpoint::Identity;
 use super::problems::Translator;
 use super::running::{self, Explored, explore_from, is_same, machine, until_visible};
 use super::showing::Showing;
-use crate::rt::{Checked, ProgramError, Registry, Runtime, Setup, Stride};
+use fencepost_runtime::{Checked, ProgramError, Registry, Restart, Runtime, Setup, Stride};
 
 /// How many random samples are drawn.
 const SAMPLES: u64 = 16;
@@ -34,7 +34,7 @@ pub(super) fn of(
     checker: &Checker,
     program: &Checked,
     check: Identity,
-    found: &Found<ProgramError>,
+    found: &Counterexample<ProgramError>,
     registry: &Arc<Registry>,
 ) -> Consequence {
     let checker = Checker {
@@ -68,7 +68,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn consequence(mut self, found: &Found<ProgramError>) -> Consequence {
+    fn consequence(mut self, found: &Counterexample<ProgramError>) -> Consequence {
         let mut trouble = None;
         let not_repeated = "something was found, and did not happen again";
         for is_after_witness in [true, false] {
@@ -114,9 +114,9 @@ impl Search<'_> {
     /// Nothing bad was found, in all executions that the library runs or in some of them.
     fn none_found(&self, executions: u64, are_all: bool, trouble: Option<String>) -> Consequence {
         let rest = match are_all {
-            _ if self.registry.has_drained_too_much() => Rest::CannotBeRun,
-            true => Rest::Nothing,
-            false => Rest::NotRun,
+            _ if self.registry.has_drained_too_much() => Unexplored::Unsupported,
+            true => Unexplored::Nothing,
+            false => Unexplored::Remaining,
         };
         let mut assumptions = Vec::new();
         if self.has_waited || !self.registry.waits().is_empty() {
@@ -125,20 +125,20 @@ impl Search<'_> {
         if !self.checker.setup.spurious_wakeups {
             assumptions.push("no wait ends by itself (`spurious_wakeups(false)`)".to_owned());
         }
-        Consequence::NoneFound {
+        Consequence::NoFailure {
             executions,
-            rest,
+            unexplored: rest,
             assumptions,
             // Where all were run, it does not matter how.
-            trouble: trouble.filter(|_| rest != Rest::Nothing),
+            trouble: trouble.filter(|_| rest != Unexplored::Nothing),
         }
     }
 
     fn settings(&self, strategy: Exploring) -> Settings {
         Settings {
             strategy,
-            watched: Watched::Nothing,
-            goes_on: false,
+            monitored_model: MonitoredModel::None,
+            continue_after_failure: false,
             max_steps: self.checker.settings.max_steps.min(MOST_STEPS),
             workers: 1,
             max_executions: Some(self.checker.executions),
@@ -157,7 +157,7 @@ impl Search<'_> {
         wrong(&report)
     }
 
-    fn note(&mut self, report: &Report<ProgramError>) {
+    fn note(&mut self, report: &Report<ProgramError, Restart>) {
         self.executions += report.executions;
         self.has_waited |= !report.waits.is_empty();
     }
@@ -177,7 +177,7 @@ impl Search<'_> {
     /// Runs the program on from the witness. As [`begin`](Self::begin).
     fn go_on(
         &mut self,
-        found: &Found<ProgramError>,
+        found: &Counterexample<ProgramError>,
         strategy: Exploring,
     ) -> Result<(Option<Schedule>, bool), String> {
         let explained = found.explain().ok_or("it is no violation")?;
@@ -217,15 +217,15 @@ impl Search<'_> {
         let showing = Showing::new(registry, self.checker.setup.target, model, stride);
         let showing = showing.with_replay(running::replaying(self.checker));
         let finding = Translator { showing: &showing }.finding(found);
-        Some(Consequence::Harmful {
+        Some(Consequence::Failure {
             finding: Box::new(finding),
-            is_after_witness,
-            is_without_too: self.is_without_too(found),
+            continues_witness: is_after_witness,
+            also_under_sc: self.is_without_too(found),
         })
     }
 
     /// Whether the same goes wrong without store buffers, as far as the budget shows it.
-    fn is_without_too(&self, found: &Found<ProgramError>) -> bool {
+    fn is_without_too(&self, found: &Counterexample<ProgramError>) -> bool {
         let mut setup = Setup {
             store_buffers: None,
             ..self.setup
@@ -242,14 +242,14 @@ impl Search<'_> {
 }
 
 /// The schedule of an execution that is wrong, and whether all were run.
-fn wrong(report: &Report<ProgramError>) -> Result<(Option<Schedule>, bool), String> {
+fn wrong(report: &Report<ProgramError, Restart>) -> Result<(Option<Schedule>, bool), String> {
     if let Some(found) = report.findings.iter().find(|found| is_wrong(found)) {
         return Ok((Some(found.schedule.clone()), false));
     }
-    let is_bad_use = |found: &Found<ProgramError>| {
+    let is_bad_use = |found: &Counterexample<ProgramError>| {
         matches!(
-            &found.problem,
-            Problem::Fault(Fault::Program(_) | Fault::NonDeterminism { .. })
+            &found.failure,
+            Failure::Fault(Fault::Program(_) | Fault::NonDeterminism { .. })
         )
     };
     match report.findings.iter().any(is_bad_use) {
@@ -259,35 +259,38 @@ fn wrong(report: &Report<ProgramError>) -> Result<(Option<Schedule>, bool), Stri
 }
 
 /// Whether an execution is wrong, and not only too long or run in a wrong way.
-fn is_wrong(found: &Found<ProgramError>) -> bool {
-    match &found.problem {
-        Problem::Fault(Fault::Program(error)) => !matches!(
+fn is_wrong(found: &Counterexample<ProgramError>) -> bool {
+    match &found.failure {
+        Failure::Fault(Fault::Program(error)) => !matches!(
             error,
             ProgramError::BadUse { .. } | ProgramError::StepLimit { .. }
         ),
-        Problem::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => true,
+        Failure::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => true,
         _ => false,
     }
 }
 
 /// Whether the same is wrong: a panic, for example, in the same place. Its message may have values in it.
-fn is_same_harm(one: &Found<ProgramError>, other: &Found<ProgramError>) -> bool {
-    let place = |found: &Found<ProgramError>| match &found.problem {
-        Problem::Fault(Fault::Program(ProgramError::Panic { place, .. })) => place.clone(),
+fn is_same_harm(one: &Counterexample<ProgramError>, other: &Counterexample<ProgramError>) -> bool {
+    let place = |found: &Counterexample<ProgramError>| match &found.failure {
+        Failure::Fault(Fault::Program(ProgramError::Panic { place, .. })) => place.clone(),
         _ => None,
     };
     is_same(one, other) && place(one) == place(other)
 }
 
 /// Lets threads join those that have ended, as the explorer does: it is no step.
-fn join_ended(runtime: &mut Runtime, performed: &mut Performed) -> Result<(), ProgramError> {
+fn join_ended(
+    runtime: &mut Runtime,
+    performed: &mut Performed,
+) -> Result<(), fencepost_runtime::Stop> {
     loop {
         let mut threads = (0..runtime.thread_bound() as u32).map(ThreadId);
-        let can_join = |&thread: &ThreadId| match runtime.standing(thread) {
-            Standing::Before {
+        let can_join = |&thread: &ThreadId| match runtime.status(thread) {
+            ThreadStatus::Pending {
                 intent: Intent::Join(other),
                 ..
-            } => runtime.standing(other) == Standing::Ended,
+            } => runtime.status(other) == ThreadStatus::Finished,
             _ => false,
         };
         match threads.find(can_join) {
@@ -305,8 +308,9 @@ struct Continued {
 
 impl Program for Continued {
     type Error = ProgramError;
+    type Restart = Restart;
 
-    fn start(&mut self, performed: &mut Performed) -> Result<(), ProgramError> {
+    fn start(&mut self, performed: &mut Performed) -> Result<(), fencepost_runtime::Stop> {
         self.runtime.start(performed)?;
         join_ended(&mut self.runtime, performed)?;
         for turn in self.beginning.iter() {
@@ -325,8 +329,8 @@ impl Program for Continued {
         self.runtime.thread_bound()
     }
 
-    fn standing(&self, thread: ThreadId) -> Standing {
-        self.runtime.standing(thread)
+    fn status(&self, thread: ThreadId) -> ThreadStatus {
+        self.runtime.status(thread)
     }
 
     fn state(&self, object: Address) -> u64 {
@@ -342,11 +346,11 @@ impl Program for Continued {
         thread: ThreadId,
         outcome: u32,
         performed: &mut Performed,
-    ) -> Result<(), ProgramError> {
+    ) -> Result<(), fencepost_runtime::Stop> {
         self.runtime.step(thread, outcome, performed)
     }
 
-    fn finish(&mut self, is_complete: bool) -> Result<(), ProgramError> {
+    fn finish(&mut self, is_complete: bool) -> Result<(), fencepost_runtime::Stop> {
         self.runtime.finish(is_complete)
     }
 }
@@ -380,7 +384,7 @@ struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    fn new(runtime: Runtime, setup: Setup, found: &'a Found<ProgramError>) -> Self {
+    fn new(runtime: Runtime, setup: Setup, found: &'a Counterexample<ProgramError>) -> Self {
         let mut made: FxHashMap<ThreadId, usize> = FxHashMap::default();
         let accesses = found.interleaving.iter().map(|access| {
             let made = made.entry(access.thread).or_default();
@@ -441,7 +445,7 @@ impl<'a> Follower<'a> {
         let &(thread, nth) = self.accesses.get(position).ok_or(Stop::Stuck)?;
         while self.made.get(&thread).copied().unwrap_or(0) <= nth {
             // Its end is made known by who joins it.
-            if self.runtime.standing(thread) == Standing::Ended {
+            if self.runtime.status(thread) == ThreadStatus::Finished {
                 return Ok(());
             }
             self.step(thread)?;
@@ -459,7 +463,7 @@ impl<'a> Follower<'a> {
     }
 
     fn step(&mut self, thread: ThreadId) -> Result<(), Stop> {
-        let Standing::Before { intent, outcomes } = self.runtime.standing(thread) else {
+        let ThreadStatus::Pending { intent, outcomes } = self.runtime.status(thread) else {
             return Err(Stop::Stuck);
         };
         let can_go = match intent {
@@ -467,7 +471,7 @@ impl<'a> Follower<'a> {
                 awaits.is_none_or(|condition| condition.holds(self.runtime.state(object)))
             }
             Intent::Join(_) => false,
-            Intent::Local | Intent::Hint => true,
+            Intent::Local | Intent::SpinHint => true,
         };
         let nth = self.steps.entry(thread).or_default();
         let known = self.outcomes.get(&thread).and_then(|all| all.get(*nth));
@@ -499,10 +503,10 @@ impl<'a> Follower<'a> {
             *made += 1;
         }
         for spawned in self.performed.spawned.drain(..) {
-            if self.stride.committed(spawned).is_some()
-                && let Some(store) = store
-            {
-                self.commits.insert(store, spawned);
+            if self.stride.committed(spawned).is_some() {
+                if let Some(store) = store {
+                    self.commits.insert(store, spawned);
+                }
             }
         }
         self.performed.touches.clear();

@@ -8,7 +8,7 @@ use fencepost_explore::Schedule;
 
 use super::checker::{Checker, Strategy, WORKERS};
 use super::fences;
-use crate::rt::{STACK_SIZES, Stride, Target};
+use fencepost_runtime::{STACK_SIZES, Stride, Target};
 
 /// Overrides settings by variables.
 #[track_caller]
@@ -19,9 +19,9 @@ pub(super) fn apply(checker: Checker) -> Checker {
     let get = |variable: &str| match std::env::var(variable) {
         Ok(value) => Some(value),
         Err(std::env::VarError::NotPresent) => None,
-        Err(std::env::VarError::NotUnicode(value)) => {
-            panic!("the environment variable {variable} is {value:?}, which is not UTF-8")
-        }
+        Err(std::env::VarError::NotUnicode(value)) => refuse(format!(
+            "the environment variable {variable} is {value:?}, which is not UTF-8"
+        )),
     };
     let is_ours = |variable: &OsString| variable.as_encoded_bytes().starts_with(PREFIX.as_bytes());
     let set = std::env::vars_os().map(|(variable, _)| variable);
@@ -29,8 +29,14 @@ pub(super) fn apply(checker: Checker) -> Checker {
     let set = set.map(|variable| variable.to_string_lossy().into_owned());
     match apply_from(checker, &get, set) {
         Ok(checker) => checker,
-        Err(complaint) => panic!("{complaint}"),
+        Err(complaint) => refuse(complaint),
     }
+}
+
+/// Fails the test with a message and nothing else: a backtrace would say nothing of a variable.
+fn refuse(complaint: String) -> ! {
+    eprintln!("error: {complaint}");
+    std::panic::resume_unwind(Box::new(complaint))
 }
 
 /// What all our variables begin with.
@@ -182,8 +188,8 @@ fn apply_from(
         c.confirm = is_on(text)?;
         Some(())
     })?;
-    read("FENCEPOST_GO_ON", switch, &mut |text| {
-        c.settings.goes_on = is_on(text)?;
+    read("FENCEPOST_CONTINUE_AFTER_FAILURE", switch, &mut |text| {
+        c.settings.continue_after_failure = is_on(text)?;
         Some(())
     })?;
     read("FENCEPOST_SPIN_BOUND", small, &mut |text| {
@@ -206,8 +212,8 @@ fn apply_from(
         c.summary = is_on(text)?;
         Some(())
     })?;
-    read("FENCEPOST_FENCES", switch, &mut |text| {
-        c.fences = is_on(text)?;
+    read("FENCEPOST_FENCE_INFERENCE", switch, &mut |text| {
+        c.fence_inference = is_on(text)?;
         Some(())
     })?;
     let places = "places such as `src/lock.rs:31:9` or `src/lock.rs:31`, with commas between them, each perhaps \
@@ -278,7 +284,7 @@ fn duration(text: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::fences::Strength;
+    use super::fences::FenceStrength;
     use super::*;
 
     fn with(variable: &str, value: &str) -> Result<Checker, String> {
@@ -311,7 +317,9 @@ mod tests {
                 c.setup.store_buffers == Some(Stride::FIRST)
             }),
             ("CONFIRM", "on", |c| c.confirm),
-            ("GO_ON", "on", |c| c.settings.goes_on),
+            ("CONTINUE_AFTER_FAILURE", "on", |c| {
+                c.settings.continue_after_failure
+            }),
             ("SPIN_BOUND", "3", |c| {
                 c.settings.spin == fencepost_explore::SpinRule::Bound(3)
             }),
@@ -344,8 +352,12 @@ mod tests {
 
     #[test]
     fn fences_can_be_asked_for() {
-        assert!(with("FENCEPOST_FENCES", "1").is_ok_and(|checker| checker.fences));
-        assert!(with("FENCEPOST_FENCES", "off").is_ok_and(|checker| !checker.fences));
+        assert!(
+            with("FENCEPOST_FENCE_INFERENCE", "1").is_ok_and(|checker| checker.fence_inference)
+        );
+        assert!(
+            with("FENCEPOST_FENCE_INFERENCE", "off").is_ok_and(|checker| !checker.fence_inference)
+        );
     }
 
     #[test]
@@ -353,8 +365,8 @@ mod tests {
         let text = "src/lock.rs:31:9, lock.rs:40=release";
         let checker = with("FENCEPOST_INSERT_FENCE", text).unwrap();
         let by_method = Checker::new()
-            .insert_fence("src/lock.rs:31:9", Strength::Full)
-            .insert_fence("lock.rs:40", Strength::Stores);
+            .insert_fence("src/lock.rs:31:9", FenceStrength::SeqCst)
+            .insert_fence("lock.rs:40", FenceStrength::Release);
         assert_eq!(checker.tried, by_method.tried);
         for wrong in ["", "lock.rs", "lock.rs:4,", "lock.rs:4=acquire"] {
             let complaint = with("FENCEPOST_INSERT_FENCE", wrong).unwrap_err();

@@ -21,7 +21,7 @@ mod showing;
 mod watchdog;
 
 pub use checker::{Checker, Strategy};
-pub use fences::{FencePlace, FenceSet, Fences, Instead, Strength};
+pub use fences::{FenceAlternative, FenceInference, FenceSet, FenceStrength, InferredFence};
 #[doc(hidden)]
 pub use naming::provide_source;
 pub use outcome::{Consequence, Details, Finding, Outcome};
@@ -80,7 +80,7 @@ pub fn check(program: impl Fn() + Send + Sync + 'static) {
 #[track_caller]
 pub fn replay(schedule: &str, program: impl Fn() + Send + Sync + 'static) {
     let outcome = Checker::new().replay(schedule, program);
-    if outcome.is_wrong() {
+    if outcome.has_failed() {
         outcome.panic_with_report();
     }
 }

@@ -9,24 +9,23 @@ use fencepost_report::names::action_verb;
 use fencepost_report::{Naming, SourcePosition, Sources};
 use rustc_hash::FxHashMap;
 
-use crate::rt::Names;
-use crate::rt::names::{BARRIER_OPENING, OPENING_OF, SourceLocation};
 use crate::sync::is_release;
+use fencepost_runtime::Names;
+use fencepost_runtime::names::{BARRIER_OPENING, OPENING_OF, SourceLocation};
 
 /// What takes a lock.
 const TAKERS: [&str; 6] = ["lock", "try_lock", "read", "try_read", "write", "try_write"];
 
-impl From<SourceLocation> for SourcePosition {
-    fn from(location: SourceLocation) -> Self {
-        SourcePosition::new(location.file(), location.line(), location.column())
-    }
+/// A source location as reports have it.
+pub(super) fn source_position(location: SourceLocation) -> SourcePosition {
+    SourcePosition::new(location.file(), location.line(), location.column())
 }
 
 /// The names of a check, and what belongs to the execution of the finding that is being shown.
 pub(super) struct CheckNames<'a> {
     names: &'a Names,
     sources: &'a SourceFiles,
-    target: crate::rt::Target,
+    target: fencepost_runtime::Target,
     first_values: &'a FxHashMap<Address, u64>,
 }
 
@@ -34,7 +33,7 @@ impl<'a> CheckNames<'a> {
     pub(super) fn new(
         names: &'a Names,
         sources: &'a SourceFiles,
-        target: crate::rt::Target,
+        target: fencepost_runtime::Target,
         first_values: &'a FxHashMap<Address, u64>,
     ) -> Self {
         CheckNames {
@@ -71,7 +70,7 @@ impl<'a> CheckNames<'a> {
             _ if is_drop => format!("{verb} (drop of an Arc)"),
             // On x86 other waits are no fences, but locked operations.
             Some(path)
-                if self.target == crate::rt::Target::X86
+                if self.target == fencepost_runtime::Target::X86
                     && matches!(function, Some("park" | "wait" | "wait_while")) =>
             {
                 format!("{path} returns for no reason")
@@ -90,7 +89,7 @@ impl<'a> CheckNames<'a> {
 
     /// An operation on what every thread has: `spawn T1`, `park`.
     fn of_thread(&self, access: &Access, kind: &str, name: &str) -> Option<String> {
-        use crate::rt::names::{END_TOKEN, PARK_TOKEN, START_TOKEN, WAIT_TOKEN};
+        use fencepost_runtime::names::{END_TOKEN, PARK_TOKEN, START_TOKEN, WAIT_TOKEN};
         let owner = name.strip_prefix(kind)?.strip_prefix(" of ")?;
         let is_write = access.operation.writes();
         let is_given = access.value != Some(0);
@@ -124,7 +123,7 @@ impl Naming for CheckNames<'_> {
     }
 
     fn position(&self, location: LocationId) -> Option<SourcePosition> {
-        self.names.location(location).map(SourcePosition::from)
+        self.names.location(location).map(source_position)
     }
 
     fn value(&self, address: Address, value: u64) -> String {

@@ -4,16 +4,16 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
-use fencepost_explore::Found;
+use fencepost_explore::Counterexample;
 use fencepost_memory::Address;
 use fencepost_monitor::ExplainError;
 use fencepost_report::check::{self as report, CheckFinding, CheckSummary};
 use rustc_hash::FxHashMap;
 
-use super::fences::{Fences, NOT_KNOWN};
+use super::fences::{FenceInference, NOT_KNOWN};
 use super::problems::Translator;
 use super::showing::{Showing, ShownFinding, ShownSummary};
-use crate::rt::ProgramError;
+use fencepost_runtime::ProgramError;
 
 /// What a check came to.
 ///
@@ -44,13 +44,13 @@ pub struct Details {
     pub(super) showing: Arc<Showing>,
     pub(super) shown: OnceLock<ShownSummary>,
     /// The fences that are missing, if they were asked for.
-    pub(super) fences: Option<Box<Fences>>,
+    pub(super) fences: Option<Box<FenceInference>>,
 }
 
 impl Details {
     fn shown(&self) -> &ShownSummary {
         self.shown.get_or_init(|| {
-            let fences = self.fences.as_deref().map(Fences::object);
+            let fences = self.fences.as_deref().map(FenceInference::object);
             self.showing.summary(&self.summary, fences)
         })
     }
@@ -59,7 +59,7 @@ impl Details {
     fn fences_text(&self) -> Option<String> {
         match self.fences.as_deref()? {
             // What is wrong has been shown.
-            Fences::Unknown(_) if self.faults > 0 => Some(format!("{NOT_KNOWN}\n")),
+            FenceInference::Unknown(_) if self.faults > 0 => Some(format!("{NOT_KNOWN}\n")),
             fences => Some(fences.to_string()),
         }
     }
@@ -70,7 +70,7 @@ impl Details {
 pub struct Finding {
     /// Among those that are shown, from 1.
     pub(super) number: usize,
-    pub(super) found: Found<ProgramError>,
+    pub(super) found: Counterexample<ProgramError>,
     pub(super) consequence: Option<report::Consequence>,
     /// The values with which the objects of the execution were made.
     pub(super) first_values: FxHashMap<Address, u64>,
@@ -83,15 +83,16 @@ pub struct Finding {
 
 /// What comes of a store-buffer violation on the target. The report says it in full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Consequence {
-    /// An execution panics, deadlocks, or is wrong in another way.
-    Harmful,
-    /// One does, and the same happens without store buffers: mend that first.
-    WrongAnyway,
-    /// None does, of all that there are on the target, as far as loops that wait only wait.
-    Harmless,
-    /// None does of those that were run, which are not all.
-    NoneFound,
+    /// An execution on the target panics, deadlocks, or fails in another way.
+    Failure,
+    /// An execution fails, and the same failure happens without store buffers: fix that first.
+    FailureUnderSc,
+    /// No execution on the target fails, assuming that loops that wait only wait.
+    Benign,
+    /// None of the executions that were explored fails, but there are more.
+    Inconclusive,
 }
 
 impl Finding {
@@ -139,16 +140,16 @@ impl Finding {
         self.consequence
             .as_ref()
             .map(|consequence| match consequence {
-                report::Consequence::Harmful {
-                    is_without_too: true,
+                report::Consequence::Failure {
+                    also_under_sc: true,
                     ..
-                } => Consequence::WrongAnyway,
-                report::Consequence::Harmful { .. } => Consequence::Harmful,
-                report::Consequence::NoneFound {
-                    rest: report::Rest::Nothing,
+                } => Consequence::FailureUnderSc,
+                report::Consequence::Failure { .. } => Consequence::Failure,
+                report::Consequence::NoFailure {
+                    unexplored: report::Unexplored::Nothing,
                     ..
-                } => Consequence::Harmless,
-                report::Consequence::NoneFound { .. } => Consequence::NoneFound,
+                } => Consequence::Benign,
+                report::Consequence::NoFailure { .. } => Consequence::Inconclusive,
             })
     }
 
@@ -179,8 +180,8 @@ impl Outcome {
     }
 
     /// The fences that make the program store-buffer safe, if it is not and they were
-    /// [asked for](crate::Checker::fences).
-    pub fn fences(&self) -> Option<&Fences> {
+    /// [asked for](crate::Checker::fence_inference).
+    pub fn inferred_fences(&self) -> Option<&FenceInference> {
         self.details().fences.as_deref()
     }
 
@@ -190,7 +191,7 @@ impl Outcome {
     }
 
     /// Whether something is wrong with the program.
-    pub fn is_wrong(&self) -> bool {
+    pub fn has_failed(&self) -> bool {
         matches!(
             self,
             Outcome::ProgramError(_) | Outcome::NotStoreBufferSafe(_)

@@ -1,16 +1,20 @@
 //! From what the explorer found to what can be reported.
 
-use fencepost_explore::{Fault, Found, Intent, Limit, Problem as FoundProblem, Standing, Waiting};
+use fencepost_explore::{
+    BlockedThread, Counterexample, Failure, Fault, Intent, Limit, ThreadStatus,
+};
 use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 use fencepost_monitor::explain_interleaving;
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{Buffers, CheckFinding, Gap, Problem, RaceAccess, Wait};
 
 use super::checker::Checker;
-use super::naming::opened;
+use super::naming::{opened, source_position};
 use super::showing::Showing;
-use crate::rt::names::{BARRIER_OPENING, PARK_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name};
-use crate::rt::{Place, ProgramError, Race};
+use fencepost_runtime::names::{
+    BARRIER_OPENING, PARK_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name,
+};
+use fencepost_runtime::{Place, ProgramError, Race};
 
 fn position(place: &Place) -> SourcePosition {
     SourcePosition::new(place.file.clone(), place.line, place.column)
@@ -28,13 +32,13 @@ pub(super) struct Translator<'a> {
 }
 
 impl Translator<'_> {
-    pub(super) fn finding(&self, found: &Found<ProgramError>) -> CheckFinding {
-        let problem = match &found.problem {
-            FoundProblem::StoreBuffer(violation) => Problem::StoreBuffer {
+    pub(super) fn finding(&self, found: &Counterexample<ProgramError>) -> CheckFinding {
+        let problem = match &found.failure {
+            Failure::StoreBuffer(violation) => Problem::StoreBuffer {
                 violation: **violation,
                 explained: explain_interleaving(violation, &found.interleaving),
             },
-            FoundProblem::Fault(fault) => self.fault(fault, &found.interleaving),
+            Failure::Fault(fault) => self.fault(fault, &found.interleaving),
         };
         // What is not a fault of one execution does not come again with its schedule.
         let is_replayable = !matches!(
@@ -91,7 +95,7 @@ impl Translator<'_> {
     fn at(&self, location: Option<LocationId>) -> Option<SourcePosition> {
         location
             .and_then(|location| self.showing.names().location(location))
-            .map(SourcePosition::from)
+            .map(source_position)
     }
 
     fn fault(&self, fault: &Fault<ProgramError>, before: &[Access]) -> Problem {
@@ -117,14 +121,14 @@ impl Translator<'_> {
             } => Problem::NonDeterminism {
                 expected: format!("at step {step}, to {}", self.intent(*expected)),
                 found: match found {
-                    Standing::Before { intent, .. } => self.intent(*intent),
-                    Standing::Ended => "end".to_owned(),
-                    Standing::Absent => "not exist".to_owned(),
+                    ThreadStatus::Pending { intent, .. } => self.intent(*intent),
+                    ThreadStatus::Finished => "end".to_owned(),
+                    ThreadStatus::NotSpawned => "not exist".to_owned(),
                 },
                 thread: *thread,
                 location: self.at(*location),
             },
-            Fault::NoSuchExecution { step, thread } => Problem::BadUse {
+            Fault::InfeasibleSchedule { step, thread } => Problem::BadUse {
                 message: format!(
                     "the schedule does not fit the program: at step {step} {}; has the program been \
                      changed since the schedule was made?",
@@ -166,7 +170,7 @@ impl Translator<'_> {
                 location: place.as_ref().map(position),
             },
             ProgramError::Race(race) => {
-                let access = |access: &crate::rt::RaceAccess| RaceAccess {
+                let access = |access: &fencepost_runtime::RaceAccess| RaceAccess {
                     thread: access.thread,
                     writes: access.is_write,
                     location: Some(position(&access.place)),
@@ -243,18 +247,18 @@ impl Translator<'_> {
         derive_name(&line, place.column)
     }
 
-    fn waits(&self, waiting: &[Waiting], before: &[Access]) -> Vec<Wait> {
-        let wait = |waiting: &Waiting| Wait {
+    fn waits(&self, waiting: &[BlockedThread], before: &[Access]) -> Vec<Wait> {
+        let wait = |waiting: &BlockedThread| Wait {
             thread: waiting.thread,
             what: self.awaited(waiting, before),
-            spins: waiting.intent == Intent::Hint,
+            spins: waiting.intent == Intent::SpinHint,
             location: self.at(waiting.location),
         };
         waiting.iter().map(wait).collect()
     }
 
     /// To follow "waits for".
-    fn awaited(&self, waiting: &Waiting, before: &[Access]) -> String {
+    fn awaited(&self, waiting: &BlockedThread, before: &[Access]) -> String {
         match waiting.intent {
             Intent::Access { object, .. } => match self.showing.names().kind(object) {
                 Some(PARK_TOKEN) => "an `unpark`".to_owned(),
@@ -273,7 +277,7 @@ impl Translator<'_> {
             },
             Intent::Join(thread) => format!("the end of {}", self.thread(thread)),
             // A livelock says of what.
-            Intent::Hint => String::new(),
+            Intent::SpinHint => String::new(),
             Intent::Local => "its turn".to_owned(),
         }
     }
@@ -312,7 +316,7 @@ impl Translator<'_> {
                 format!("operate on `{}`", self.showing.names().object(object))
             }
             Intent::Join(thread) => format!("join {}", self.thread(thread)),
-            Intent::Hint => "hint that it spins".to_owned(),
+            Intent::SpinHint => "hint that it spins".to_owned(),
             Intent::Local => "perform a fence".to_owned(),
         }
     }
@@ -331,7 +335,7 @@ pub(super) fn gap(limit: Limit, checker: &Checker, is_replay: bool) -> Gap {
         Limit::Time(most) => Gap::TimeBudget(checker.settings.max_time.unwrap_or(most)),
         Limit::Sample if is_replay => Gap::Replay,
         Limit::Sample => Gap::Random { seed: checker.seed },
-        Limit::Found => Gap::StoppedAtProblem,
-        Limit::Stopped => Gap::Interrupted,
+        Limit::FirstFailure => Gap::StoppedAtProblem,
+        Limit::Cancelled => Gap::Interrupted,
     }
 }

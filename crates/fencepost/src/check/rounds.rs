@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fencepost_explore::{Fault, Found, Problem, Report, SpinRule, Strategy as Exploring};
+use fencepost_explore::{Counterexample, Failure, Fault, Report, SpinRule, Strategy as Exploring};
 use fencepost_report::text::grouped;
 use rustc_hash::FxHashMap;
 
@@ -16,7 +16,7 @@ use super::checker::{Checker, Strategy};
 use super::checkpoint::Identity;
 use super::outcome::Outcome;
 use super::running;
-use crate::rt::{Checked, ProgramError, Registry};
+use fencepost_runtime::{Checked, ProgramError, Registry, Restart};
 
 /// How often a loop goes round at most, where nothing has changed.
 const ROUNDS: u32 = 1000;
@@ -28,7 +28,7 @@ const EXECUTIONS: u64 = 64;
 pub(super) struct Searched<'a> {
     /// Who finds it again.
     pub(super) checker: Cow<'a, Checker>,
-    pub(super) report: Report<ProgramError>,
+    pub(super) report: Report<ProgramError, Restart>,
     pub(super) registry: Arc<Registry>,
     rounds: Rounds,
 }
@@ -86,7 +86,7 @@ pub(super) fn search<'a>(checker: &'a Checker, program: &Checked, check: Identit
         && !is_strict
         && checker.replayed.is_none()
         && report.findings.is_empty()
-        && !report.can_go_on
+        && !report.is_resumable
     {
         searched.go_round(checker, program, check, started);
     }
@@ -106,13 +106,13 @@ impl Searched<'_> {
         going_round.checkpoint = None;
         let settings = &mut going_round.settings;
         settings.spin = SpinRule::Bound(ROUNDS);
-        settings.goes_on = true;
+        settings.continue_after_failure = true;
         settings.workers = 1;
         // They are few, so that they are not counted; but they may be long.
         settings.max_executions = None;
         let is_left = |most: Duration| most.saturating_sub(started.elapsed());
         settings.max_time = settings.max_time.map(is_left);
-        let strategy = Exploring::Stubborn {
+        let strategy = Exploring::StickyRandom {
             seed: checker.seed,
             executions: EXECUTIONS,
         };
@@ -132,7 +132,7 @@ impl Searched<'_> {
             .findings
             .retain(|_| *are_wrong.next().expect("as many"));
         let faults = report.findings.iter();
-        let faults = faults.filter(|found| matches!(found.problem, Problem::Fault(_)));
+        let faults = faults.filter(|found| matches!(found.failure, Failure::Fault(_)));
         report.faults = faults.count() as u64;
         going_round.settings.max_executions = checker.settings.max_executions;
         going_round.settings.max_time = checker.settings.max_time;
@@ -145,7 +145,7 @@ impl Searched<'_> {
     }
 
     /// How often each of the loops went round at least, in the execution in which it did most often.
-    fn least_rounds(&self, report: &Report<ProgramError>, registry: &Registry) -> u32 {
+    fn least_rounds(&self, report: &Report<ProgramError, Restart>, registry: &Registry) -> u32 {
         let rounds = report.rounds.iter();
         let rounds: FxHashMap<_, _> = rounds
             .map(|&(id, rounds)| (id.map(|id| registry.location(id)), rounds))
@@ -157,11 +157,11 @@ impl Searched<'_> {
     }
 }
 
-fn is_wrong(found: &Found<ProgramError>) -> bool {
-    match &found.problem {
-        Problem::StoreBuffer(_) => true,
-        Problem::Fault(Fault::Program(error)) => !matches!(error, ProgramError::StepLimit { .. }),
-        Problem::Fault(fault) => matches!(fault, Fault::Deadlock(_)),
+fn is_wrong(found: &Counterexample<ProgramError>) -> bool {
+    match &found.failure {
+        Failure::StoreBuffer(_) => true,
+        Failure::Fault(Fault::Program(error)) => !matches!(error, ProgramError::StepLimit { .. }),
+        Failure::Fault(fault) => matches!(fault, Fault::Deadlock(_)),
     }
 }
 

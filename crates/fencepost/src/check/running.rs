@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use fencepost_explore::{
-    After, Fault, Found, Keeping, Limit, Problem, Replayer, Report, Saver, Settings, SpinRule,
-    Strategy as Exploring, Watched, explore_keeping,
+    AfterSchedule, CheckpointOptions, CheckpointWriter, Counterexample, Failure, Fault, Limit,
+    MonitoredModel, Replayer, Report, Settings, SpinRule, Strategy as Exploring,
+    explore_with_checkpoints,
 };
 use fencepost_memory::{LocationId, LockedDrains};
 use fencepost_report::SourcePosition;
@@ -14,15 +15,17 @@ use fencepost_report::check::{CheckSummary, Gap};
 use super::checker::{Checker, Strategy};
 use super::checkpoint::{CheckpointFile, Identity};
 use super::consequence;
-use super::fences::{self, Fences};
+use super::fences::{self, FenceInference};
+use super::naming::source_position;
 use super::outcome::{Details, Finding, Outcome};
 use super::problems::gap;
 use super::progress::ProgressLine;
 use super::rounds;
 use super::showing::Showing;
 use super::watchdog;
-use crate::rt::{
-    Checked, Current, Insertion, Insertions, ProgramError, Registry, Runtime, Setup, Stride, Target,
+use fencepost_runtime::{
+    Checked, Current, Insertion, Insertions, ProgramError, Registry, Restart, Runtime, Setup,
+    Stride, Target,
 };
 
 /// The most often that a check is begun again because something turned out to be visible.
@@ -32,7 +35,7 @@ const MOST_RESTARTS: usize = 1000;
 #[track_caller]
 pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outcome {
     refuse_contradictions(checker);
-    let has_fences = checker.fences && checker.replayed.is_none();
+    let has_fences = checker.fence_inference && checker.replayed.is_none();
     if has_fences {
         // Not after an hour.
         fences::refuse_samples(checker);
@@ -52,7 +55,7 @@ pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outco
     if has_fences && outcome.violations() > 0 {
         let fences = match &outcome {
             // Where something else is wrong, what a fence would change says nothing.
-            Outcome::ProgramError(_) => Fences::Unknown(outcome.clone()),
+            Outcome::ProgramError(_) => FenceInference::Unknown(outcome.clone()),
             _ => fences::infer(checker, program, check),
         };
         outcome.details_mut().fences = Some(Box::new(fences));
@@ -64,7 +67,7 @@ pub(super) fn run(checker: &Checker, program: Checked, check: Identity) -> Outco
 #[track_caller]
 pub(super) fn refuse_contradictions(checker: &Checker) {
     let has_buffers = checker.setup.store_buffers.is_some();
-    let asked = match (checker.confirm, checker.fences) {
+    let asked = match (checker.confirm, checker.fence_inference) {
         (true, _) => "`confirm` says what comes of store-buffer violations",
         (false, true) => "`fences` rules store-buffer violations out",
         (false, false) => return,
@@ -119,7 +122,7 @@ fn explored_with(
 }
 
 /// What the explorer came to, and the names of what it has seen.
-pub(super) type Explored = (Report<ProgramError>, Arc<Registry>);
+pub(super) type Explored = (Report<ProgramError, Restart>, Arc<Registry>);
 
 /// What a program does to its thread ends with it.
 #[track_caller]
@@ -141,7 +144,7 @@ pub(super) fn settings(checker: &Checker) -> Settings {
         (None, Strategy::Bounded) if checker.strict_bound => Exploring::Bounded {
             preemptions: checker.preemption_bound,
         },
-        (None, Strategy::Bounded) => Exploring::BoundedOrAll {
+        (None, Strategy::Bounded) => Exploring::BoundedOrExhaustive {
             preemptions: checker.preemption_bound,
         },
         (None, Strategy::Random) => Exploring::Random {
@@ -154,22 +157,22 @@ pub(super) fn settings(checker: &Checker) -> Settings {
             depth: checker.pct_depth,
         },
     };
-    let watched = match checker.monitor && checker.setup.store_buffers.is_none() {
+    let monitored_model = match checker.monitor && checker.setup.store_buffers.is_none() {
         true => machine(checker.setup.target),
-        false => Watched::Nothing,
+        false => MonitoredModel::None,
     };
     Settings {
         strategy,
-        watched,
+        monitored_model,
         ..checker.settings.clone()
     }
 }
 
 /// The machine that is the target.
-pub(super) fn machine(target: Target) -> Watched {
+pub(super) fn machine(target: Target) -> MonitoredModel {
     match target {
-        Target::X86 => Watched::Tso,
-        Target::Pso => Watched::Pso(LockedDrains::OwnAddress),
+        Target::X86 => MonitoredModel::Tso,
+        Target::Pso => MonitoredModel::Pso(LockedDrains::OwnAddress),
     }
 }
 
@@ -213,9 +216,12 @@ fn explore_program(
 }
 
 /// Whether there is an execution with the schedule that was replayed.
-fn fits(report: &Report<ProgramError>) -> bool {
-    let is_misfit = |found: &Found<ProgramError>| {
-        matches!(found.problem, Problem::Fault(Fault::NoSuchExecution { .. }))
+fn fits(report: &Report<ProgramError, Restart>) -> bool {
+    let is_misfit = |found: &Counterexample<ProgramError>| {
+        matches!(
+            found.failure,
+            Failure::Fault(Fault::InfeasibleSchedule { .. })
+        )
     };
     !report.findings.iter().any(is_misfit)
 }
@@ -230,12 +236,12 @@ pub(super) fn explore_from(
 ) -> Result<Explored, String> {
     let mut from = None;
     let file = CheckpointFile::of(checker, check)?;
-    if let Some(file) = &file
-        && let Some(loaded) = file.load(settings, *setup)?
-    {
-        from = Some(loaded.checkpoint);
-        registry = Arc::new(loaded.registry);
-        *setup = loaded.setup;
+    if let Some(file) = &file {
+        if let Some(loaded) = file.load(settings, *setup)? {
+            from = Some(loaded.checkpoint);
+            registry = Arc::new(loaded.registry);
+            *setup = loaded.setup;
+        }
     }
     let mut progress = ProgressLine::new(checker.progress);
     let mut replayer = None;
@@ -250,12 +256,20 @@ pub(super) fn explore_from(
                 file.save(checkpoint, &registry, setup);
             }
         };
-        let saver = file.as_ref().map(|file| Saver {
-            every: file.every,
+        let saver = file.as_ref().map(|file| CheckpointWriter {
+            interval: file.every,
             save: &mut save,
         });
         let from = from.take();
-        let explored = explore_keeping(make, settings, &mut update, Keeping { from, saver });
+        let explored = explore_with_checkpoints(
+            make,
+            settings,
+            &mut update,
+            CheckpointOptions {
+                resume_from: from,
+                writer: saver,
+            },
+        );
         let (report, again) = explored.map_err(|error| match &file {
             Some(file) => file.refuse(&error),
             None => error.to_string(),
@@ -265,7 +279,7 @@ pub(super) fn explore_from(
     })?;
     progress.end();
     if let Some(file) = &file {
-        file.end(report.can_go_on);
+        file.end(report.is_resumable);
     }
     if let Some(replayer) = replayer {
         confirm(&mut report, replayer, &registry, settings);
@@ -294,26 +308,23 @@ pub(super) fn runtime(
 /// Explores until nothing turns out to be visible any more that was taken not to be.
 pub(super) fn until_visible(
     setup: &mut Setup,
-    mut explore: impl FnMut(Setup) -> Result<Report<ProgramError>, String>,
-) -> Result<Report<ProgramError>, String> {
+    mut explore: impl FnMut(Setup) -> Result<Report<ProgramError, Restart>, String>,
+) -> Result<Report<ProgramError, Restart>, String> {
     for _ in 0..MOST_RESTARTS {
         let report = explore(*setup)?;
-        let asks_for = |wanted: &ProgramError| {
-            let is_it = |found: &Found<ProgramError>| matches!(&found.problem, Problem::Fault(Fault::Program(error)) if error == wanted);
-            report.findings.iter().any(is_it)
-        };
-        if asks_for(&ProgramError::NeedsVisibleEnds) {
-            setup.are_ends_visible = true;
-        } else if asks_for(&ProgramError::NeedsVisibleStatics) {
-            setup.are_statics_visible = true;
-        } else if asks_for(&ProgramError::NeedsAnnouncedWriters) {
-            setup.are_writers_announced = true;
-        } else if asks_for(&ProgramError::NeedsWiderStride) {
-            let wider = setup.store_buffers.and_then(Stride::next);
-            let too_many = "the program has too many threads to be run with store buffers";
-            setup.store_buffers = Some(wider.ok_or(too_many)?);
-        } else if !asks_for(&ProgramError::NeedsOrderedDrops) {
-            return Ok(report);
+        match report.restart {
+            None => return Ok(report),
+            // The registry knows of it.
+            Some(Restart::OrderedDrops) => {}
+            Some(Restart::VisibleEnds) => setup.are_ends_visible = true,
+            Some(Restart::VisibleStatics) => setup.are_statics_visible = true,
+            Some(Restart::AnnouncedWriters) => setup.are_writers_announced = true,
+            Some(Restart::WiderStride) => {
+                let wider = setup.store_buffers.and_then(Stride::next);
+                let too_many = "the program has too many threads to be run with store buffers";
+                setup.store_buffers = Some(wider.ok_or(too_many)?);
+            }
+            Some(restart) => panic!("internal error: the check cannot restart with {restart:?}"),
         }
     }
     panic!("internal error: a check was begun again too often; this is a bug in Fencepost");
@@ -322,7 +333,7 @@ pub(super) fn until_visible(
 /// Runs what was found again, from its schedule alone. What does not happen again is reported as
 /// what it is: the program is not deterministic.
 fn confirm(
-    report: &mut Report<ProgramError>,
+    report: &mut Report<ProgramError, Restart>,
     mut replayer: Replayer<Runtime>,
     registry: &Registry,
     settings: &Settings,
@@ -333,52 +344,52 @@ fn confirm(
     replayer.program_mut().keep_first_values();
     let mut unconfirmed_violations = 0;
     for found in &mut report.findings {
-        if let Problem::Fault(fault) = &found.problem
-            && !matches!(fault, Fault::Program(_) | Fault::Deadlock(_))
-        {
-            registry.keep_first_values();
-            continue;
+        if let Failure::Fault(fault) = &found.failure {
+            if !matches!(fault, Fault::Program(_) | Fault::Deadlock(_)) {
+                registry.keep_first_values();
+                continue;
+            }
         }
-        let is_violation = matches!(found.problem, Problem::StoreBuffer(_));
+        let is_violation = matches!(found.failure, Failure::StoreBuffer(_));
         // What comes after a violation at which the search ended has never been run, and need not be.
-        let after = match is_violation && !settings.goes_on {
-            true => After::Nothing,
-            false => After::TheRest,
+        let after = match is_violation && !settings.continue_after_failure {
+            true => AfterSchedule::Stop,
+            false => AfterSchedule::RunToEnd,
         };
         let replayed = replayer.replay(&found.schedule, after);
         registry.keep_first_values();
-        let is_refused = |found: &Found<ProgramError>| {
-            let Problem::Fault(Fault::Program(error)) = &found.problem else {
+        let is_refused = |found: &Counterexample<ProgramError>| {
+            let Failure::Fault(Fault::Program(error)) = &found.failure else {
                 return false;
             };
             matches!(error, ProgramError::BadUse { .. })
         };
         let refused = replayed.iter().find(|other| is_refused(other));
-        let refused = refused.map(|other| other.problem.clone());
+        let refused = refused.map(|other| other.failure.clone());
         let same = replayed.into_iter().find(|other| is_same(other, found));
         match (same, refused) {
             // Its values belong together: those of the first may come from several executions.
             (Some(same), _) => {
                 found.interleaving = same.interleaving;
-                found.glances = same.glances;
-                if let Problem::StoreBuffer(_) = same.problem {
-                    found.problem = same.problem;
+                found.optimistic_loads = same.optimistic_loads;
+                if let Failure::StoreBuffer(_) = same.failure {
+                    found.failure = same.failure;
                 }
             }
             // What was kept from one execution to the next may be why they differ.
             (None, Some(refused)) => {
                 unconfirmed_violations += usize::from(is_violation);
-                found.problem = refused;
+                found.failure = refused;
             }
             // What is refused is wrong, whether it happens again or not.
             (None, None) if is_refused(found) => {}
             (None, None) => {
                 unconfirmed_violations += usize::from(is_violation);
-                found.problem = Problem::Fault(Fault::Program(ProgramError::BadUse {
+                found.failure = Failure::Fault(Fault::Program(ProgramError::BadUse {
                     message: format!(
                         "the program is not deterministic: what was found did not happen again \
                          when the same schedule was run again (it was: {})",
-                        described(&found.problem)
+                        described(&found.failure)
                     ),
                     place: None,
                 }));
@@ -389,7 +400,7 @@ fn confirm(
 }
 
 /// What was taken for violations are faults of the program.
-fn recount(report: &mut Report<ProgramError>, unconfirmed_violations: usize) {
+fn recount(report: &mut Report<ProgramError, Restart>, unconfirmed_violations: usize) {
     report.faults += unconfirmed_violations as u64;
     report.distinct_violations -= unconfirmed_violations;
     if report.distinct_violations == 0 {
@@ -397,36 +408,39 @@ fn recount(report: &mut Report<ProgramError>, unconfirmed_violations: usize) {
     }
 }
 
-fn described(problem: &Problem<ProgramError>) -> String {
+fn described(problem: &Failure<ProgramError>) -> String {
     match problem {
-        Problem::StoreBuffer(_) => "a store-buffer violation".to_owned(),
-        Problem::Fault(Fault::Program(error)) => error.to_string(),
-        Problem::Fault(Fault::Deadlock(_)) => "a deadlock".to_owned(),
-        Problem::Fault(_) => "an error".to_owned(),
+        Failure::StoreBuffer(_) => "a store-buffer violation".to_owned(),
+        Failure::Fault(Fault::Program(error)) => error.to_string(),
+        Failure::Fault(Fault::Deadlock(_)) => "a deadlock".to_owned(),
+        Failure::Fault(_) => "an error".to_owned(),
     }
 }
 
-pub(super) fn is_same(one: &Found<ProgramError>, other: &Found<ProgramError>) -> bool {
-    match (&one.problem, &other.problem) {
-        (Problem::StoreBuffer(one), Problem::StoreBuffer(other)) => {
+pub(super) fn is_same(
+    one: &Counterexample<ProgramError>,
+    other: &Counterexample<ProgramError>,
+) -> bool {
+    match (&one.failure, &other.failure) {
+        (Failure::StoreBuffer(one), Failure::StoreBuffer(other)) => {
             one.distinct_key() == other.distinct_key()
         }
-        (Problem::Fault(Fault::Program(one)), Problem::Fault(Fault::Program(other))) => {
+        (Failure::Fault(Fault::Program(one)), Failure::Fault(Fault::Program(other))) => {
             // Messages may have addresses in them.
             std::mem::discriminant(one) == std::mem::discriminant(other)
         }
-        (Problem::Fault(one), Problem::Fault(other)) => one == other,
+        (Failure::Fault(one), Failure::Fault(other)) => one == other,
         _ => false,
     }
 }
 
 pub(super) fn outcome(
     checker: &Checker,
-    mut report: Report<ProgramError>,
+    mut report: Report<ProgramError, Restart>,
     registry: Arc<Registry>,
 ) -> Outcome {
     let model = match checker.setup.store_buffers {
-        None => settings(checker).watched.model(),
+        None => settings(checker).monitored_model.model(),
         Some(_) => machine(checker.setup.target).model(),
     };
     let stride = checker.setup.store_buffers.and(registry.stride());
@@ -440,14 +454,14 @@ pub(super) fn outcome(
     let mut findings = Vec::with_capacity(report.findings.len());
     let mut is_memory_limit = None;
     for (index, found) in report.findings.drain(..).enumerate() {
-        if let Problem::Fault(Fault::OutOfMemory(limit)) = &found.problem {
+        if let Failure::Fault(Fault::OutOfMemory(limit)) = &found.failure {
             is_memory_limit = Some(*limit);
             continue;
         }
         stop_if_unsound(&found);
         findings.push(Finding {
             number: findings.len() + 1,
-            is_store_buffer: matches!(found.problem, Problem::StoreBuffer(_)),
+            is_store_buffer: matches!(found.failure, Failure::StoreBuffer(_)),
             found,
             consequence: None,
             first_values: registry.first_values(index),
@@ -483,7 +497,7 @@ pub(super) fn outcome(
     let faults = report.faults;
     let places = |locations: &mut dyn Iterator<Item = LocationId>| {
         let mut places: Vec<SourcePosition> = locations
-            .map(|location| SourcePosition::from(registry.location(location)))
+            .map(|location| source_position(registry.location(location)))
             .collect();
         places.sort();
         places.dedup();
@@ -560,7 +574,11 @@ fn assumptions(checker: &Checker) -> Vec<String> {
 }
 
 /// What else the user has to know.
-fn notes(report: &Report<ProgramError>, registry: &Registry, has_findings: bool) -> Vec<String> {
+fn notes(
+    report: &Report<ProgramError, Restart>,
+    registry: &Registry,
+    has_findings: bool,
+) -> Vec<String> {
     let not_met = registry.insertions().not_met();
     let mut notes: Vec<String> = not_met
         .map(|place| {
@@ -571,8 +589,7 @@ fn notes(report: &Report<ProgramError>, registry: &Registry, has_findings: bool)
         })
         .collect();
     let nothing_done = report.steps == 0 && report.executions > 0 && !has_findings;
-    let tables = registry.tables();
-    let unused = match (tables.threads.len(), tables.knows_objects()) {
+    let unused = match (registry.thread_count(), registry.has_objects()) {
         _ if !nothing_done => None,
         (1, false) => Some(
             "the program has used no thread, atomic or lock of Fencepost's: are they those of `std`? If a `cfg` decides, is \
@@ -624,12 +641,12 @@ pub(super) fn replaying(checker: &Checker) -> String {
     for (place, insertion) in &checker.tried {
         let strength = match insertion {
             Insertion::StoreBarrier => "Release",
-            _ => "Full",
+            _ => "SeqCst",
         };
         let place = SourcePosition::new(&place.file, place.line, place.column);
         set(
             true,
-            format!(".insert_fence(\"{place}\", fencepost::Strength::{strength})"),
+            format!(".insert_fence(\"{place}\", fencepost::FenceStrength::{strength})"),
         );
     }
     match code.is_empty() {
@@ -639,7 +656,7 @@ pub(super) fn replaying(checker: &Checker) -> String {
 }
 
 /// A violation that does not check is a bug of ours, and nothing that the tool says can be trusted.
-fn stop_if_unsound(found: &Found<ProgramError>) {
+fn stop_if_unsound(found: &Counterexample<ProgramError>) {
     if let Some(Err(error)) = found.check() {
         panic!("{error} (schedule: {})", found.schedule);
     }

@@ -11,7 +11,7 @@ use fencepost_report::json::line;
 use rustc_hash::FxHashMap;
 
 use super::naming::{CheckNames, SourceFiles};
-use crate::rt::{Names, Registry, Stride, Target};
+use fencepost_runtime::{Names, Registry, Stride, Target};
 
 /// What is needed to show a check.
 pub(super) struct Showing {

@@ -8,8 +8,8 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use crate::rt::pulse::{Pulse, Turn};
-use crate::rt::{Names, Registry};
+use fencepost_runtime::pulse::{Pulse, Turn};
+use fencepost_runtime::{Names, Registry};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -10,8 +10,8 @@ use std::panic::Location;
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::Operation;
 
-use crate::rt::names::{BARRIER_OPENING, OPENING_OF};
-use crate::rt::{Current, Events, Object, Outcomes};
+use fencepost_runtime::names::{BARRIER_OPENING, OPENING_OF};
+use fencepost_runtime::{Current, Events, Object, Outcomes};
 
 /// Threads wait here for each other, as at a [`std::sync::Barrier`].
 pub struct Barrier {
@@ -82,7 +82,7 @@ impl Barrier {
         let (arrived, opened) = (self.arrived.address(), self.opened.address());
         let intent = Intent::Access {
             object: arrived,
-            effect: Effect::WriteMore,
+            effect: Effect::WriteMultiple,
             awaits: None,
         };
         current.operation(intent, Outcomes::One, location, |step| {

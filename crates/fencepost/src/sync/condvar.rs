@@ -31,7 +31,7 @@ use fencepost_memory::{Address, Operation, ThreadId};
 
 use super::mutex::MutexGuard;
 use super::{LockResult, wrapped};
-use crate::rt::{Current, Events, Object, Outcomes, Step};
+use fencepost_runtime::{Current, Events, Object, Outcomes, Step};
 
 const NOTIFIED: u64 = 1;
 const NOT_NOTIFIED: u64 = 0;
@@ -328,7 +328,7 @@ impl Condvar {
         let token = current.tokens(current.thread()).wait;
         let intent = Intent::Access {
             object: token,
-            effect: Effect::WriteMore,
+            effect: Effect::WriteMultiple,
             awaits: None,
         };
         let outcomes = match may_be_spurious {

@@ -29,13 +29,12 @@ pub use condvar::{Condvar, WaitTimeoutResult};
 pub use lazy_lock::LazyLock;
 pub use mutex::{Mutex, MutexGuard};
 pub use once::{Once, OnceState};
-pub(crate) use once::{Progress, Turn};
 pub use once_lock::OnceLock;
 pub(crate) use rwlock::is_release;
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
-use crate::rt::Current;
+use fencepost_runtime::Current;
 
 /// Takes a lock of `std`, outside of a check; but in an execution that is over, and whose threads would be
 /// waited for in vain, waits for nobody.

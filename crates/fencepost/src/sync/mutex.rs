@@ -13,7 +13,7 @@ use fencepost_explore::{Condition, Effect, Intent};
 use super::{
     LockResult, TryLockError, TryLockResult, lock_outside, taken, try_wrapped, unpoisoned, wrapped,
 };
-use crate::rt::{Current, Object, Outcomes, Step};
+use fencepost_runtime::{Current, Object, Outcomes, Step};
 
 const FREE: u64 = 0;
 const HELD: u64 = 1;
@@ -219,10 +219,10 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
 
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
-        if self.inner.is_some()
-            && let Some(current) = self.mutex.object.current_in_drop()
-        {
-            self.release(current, self.location);
+        if self.inner.is_some() {
+            if let Some(current) = self.mutex.object.current_in_drop() {
+                self.release(current, self.location);
+            }
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::panic::Location;
 
-use super::once::{DONE, NEW, Progress, Turn};
-use crate::rt::Current;
+use fencepost_runtime::Current;
+use fencepost_runtime::once::{Begin, DONE, NEW, OnceFlag};
 
 /// A cell that can be written once, as [`std::sync::OnceLock`].
 ///
@@ -17,7 +17,7 @@ use crate::rt::Current;
 /// assert_eq!(cell.set(2), Err(2));
 /// ```
 pub struct OnceLock<T> {
-    progress: Progress,
+    progress: OnceFlag,
     inner: std::sync::OnceLock<T>,
 }
 
@@ -27,7 +27,7 @@ impl<T> OnceLock<T> {
     #[track_caller]
     pub fn new() -> Self {
         OnceLock {
-            progress: Progress::new("OnceLock", NEW, Location::caller()),
+            progress: OnceFlag::new("OnceLock", NEW, Location::caller()),
             inner: std::sync::OnceLock::new(),
         }
     }
@@ -62,7 +62,8 @@ impl<T> OnceLock<T> {
         self.inner.get_mut()
     }
 
-    /// Waits until the value is written.
+    /// Waits until the value is written. Like `std`'s, it needs Rust 1.86 or later.
+    #[cfg(rustc_1_86)]
     #[track_caller]
     pub fn wait(&self) -> &T {
         let location = Location::caller();
@@ -103,7 +104,7 @@ impl<T> OnceLock<T> {
         let Some(current) = self.current(location) else {
             return self.inner.get_or_init(f);
         };
-        if self.progress.begin(current, location) == Turn::Mine {
+        if self.progress.begin(current, location) == Begin::Claimed {
             let value = f();
             let put = || self.inner.set(value);
             // Nobody else has written it.
@@ -135,7 +136,7 @@ impl<T> From<T> for OnceLock<T> {
     #[track_caller]
     fn from(value: T) -> Self {
         OnceLock {
-            progress: Progress::new("OnceLock", DONE, Location::caller()),
+            progress: OnceFlag::new("OnceLock", DONE, Location::caller()),
             inner: std::sync::OnceLock::from(value),
         }
     }

@@ -7,7 +7,7 @@
 //! waits for something while it holds the lock, since what it waits for may be a reader that is held up
 //! (itself, if it reads again), and to one that does not wait (`try_read`). If a program does
 //! either, the check begins again with
-//! [`Setup::are_writers_announced`](crate::rt::Setup::are_writers_announced): another object of the lock
+//! [`Setup::are_writers_announced`](fencepost_runtime::Setup::are_writers_announced): another object of the lock
 //! then counts the writers that wait. Readers wait until there are none, and an attempt to read may
 //! fail while there are some.
 //!
@@ -18,22 +18,22 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
-use fencepost_explore::{Condition, Effect, Glance, Intent};
+use fencepost_explore::{Condition, Effect, Intent, OptimisticLoad};
 use fencepost_memory::Address;
 
 use super::{
     LockResult, PoisonError, TryLockError, TryLockResult, lock_outside, taken, try_wrapped,
     unpoisoned, wrapped,
 };
-use crate::rt::names::WAITING_WRITERS;
-use crate::rt::{Current, Object, Outcomes, Step};
+use fencepost_runtime::names::WAITING_WRITERS;
+use fencepost_runtime::{Current, Object, Outcomes, Step};
 
 /// Nobody holds the lock.
 const FREE: u64 = 0;
 /// A writer holds the lock.
 const WRITTEN: u64 = u64::MAX;
 /// In what the monitor is told, a reader has released the lock, and others hold it still. Reports could not tell it
-/// from the taking otherwise. It is neither [`FREE`] nor [`WRITTEN`], which is all that a [`Glance`] asks.
+/// from the taking otherwise. It is neither [`FREE`] nor [`WRITTEN`], which is all that a [`OptimisticLoad`] asks.
 const RELEASED: u64 = 1 << 63;
 
 /// Whether a write of this value, as the monitor is told, has released the lock.
@@ -320,12 +320,12 @@ impl<T: ?Sized> RwLock<T> {
         let object = self.known.object.address();
         if taking == Taking::Trying {
             // What sees too early that the lock can be taken goes on with an exchange; one that fails anyway may as well.
-            let glance = match state {
-                Some(_) => Glance::GivesUpIf(fails),
-                None => Glance::LooksAgain,
+            let optimistic_load = match state {
+                Some(_) => OptimisticLoad::FailsOnStale(fails),
+                None => OptimisticLoad::Retries,
             };
             let before = step.state(object);
-            step.emit_glance(object, before, glance);
+            step.emit_glance(object, before, optimistic_load);
         }
         match state {
             Some(state) => {
@@ -430,7 +430,7 @@ impl Known {
         };
         current.lock_operation(intent, Outcomes::One, location, |step| {
             let state = step.read(object);
-            step.emit_glance(object, state, Glance::LooksAgain);
+            step.emit_glance(object, state, OptimisticLoad::Retries);
             state != FREE
         })
     }
@@ -497,8 +497,10 @@ fn release<R>(
     })
 }
 
+#[cfg(rustc_1_92)]
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
-    /// Turns the writer into a reader, without a gap for other writers.
+    /// Turns the writer into a reader, without a gap for other writers. Like
+    /// `std`'s, it needs Rust 1.92 or later.
     #[track_caller]
     pub fn downgrade(mut this: Self) -> RwLockReadGuard<'a, T> {
         let location = Location::caller();
@@ -506,10 +508,10 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         let downgrade = || std::sync::RwLockWriteGuard::downgrade(inner);
         let inner = release(this.known, location, downgrade, |_| 1);
         // The thread goes on holding the lock.
-        if this.known.object.is_of_current()
-            && let Some(current) = Current::get()
-        {
-            current.note_lock(this.known.object.address());
+        if this.known.object.is_of_current() {
+            if let Some(current) = Current::get() {
+                current.note_lock(this.known.object.address());
+            }
         }
         RwLockReadGuard {
             known: this.known,

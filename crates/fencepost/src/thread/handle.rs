@@ -15,7 +15,7 @@ use fencepost_explore::{Effect, Intent};
 use fencepost_memory as memory;
 
 use super::park::unpark;
-use crate::rt::{Current, Outcomes, ProgramError, SpawnOptions, Step, free};
+use fencepost_runtime::{Current, Outcomes, Restart, SpawnOptions, Step, free};
 
 /// Identifies a thread, as [`std::thread::ThreadId`] does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,7 +48,7 @@ enum ThreadInner {
     Checked {
         id: memory::ThreadId,
         name: Option<Arc<str>>,
-        token: crate::rt::Object,
+        token: fencepost_runtime::Object,
     },
 }
 
@@ -212,10 +212,10 @@ impl<T> Joinable<T> {
         let Some(current) = Current::get() else {
             panic!("a thread of a check is joined outside of the check, at {location}");
         };
-        if let Some(id) = self.id()
-            && self.thread().current(location).is_some()
-        {
-            join_thread(current, id, location);
+        if let Some(id) = self.id() {
+            if self.thread().current(location).is_some() {
+                join_thread(current, id, location);
+            }
         }
         match self.owner.take() {
             Some(value) => Ok(value),
@@ -269,7 +269,7 @@ fn has_ended(
     location: &'static Location<'static>,
 ) -> bool {
     if !current.are_ends_visible() && !current.is_dissolving() {
-        current.fail(ProgramError::NeedsVisibleEnds);
+        current.fail(Restart::VisibleEnds);
     }
     let end = current.tokens(thread).end;
     let intent = Intent::Access {

@@ -3,30 +3,11 @@
 //! They share one OS thread, so that the storage of `std` would be shared by them all.
 #![allow(unsafe_code)] // A value lives until the end of its thread, which no type says.
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
-use crate::rt::Current;
-
-/// The values of one thread.
-#[derive(Default)]
-pub(crate) struct Locals {
-    values: Vec<Local>,
-}
-
-impl Locals {
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-}
-
-struct Local {
-    key: usize,
-    /// None when it was dropped.
-    value: Option<Box<dyn Any>>,
-}
+use fencepost_runtime::Current;
+use fencepost_runtime::locals::Destroyed;
 
 /// A key of thread-local storage, as [`std::thread::LocalKey`]; made by
 /// [`thread_local!`](crate::thread_local).
@@ -91,40 +72,14 @@ impl<T: 'static> LocalKey<T> {
         };
         current.depend_on_thread();
         current.note_identity_use();
-        let value = match self.find(current) {
-            Some(found) => found?,
-            None => self.initialise(current, (self.initialise)()),
+        let key = std::ptr::from_ref(self) as usize;
+        let value = match current.local_value(key) {
+            Some(found) => found.map_err(|Destroyed| AccessError)?,
+            None => current.initialize_local_value(key, (self.initialise)()),
         };
         // SAFETY: the value is boxed, and dropped only when the function of its thread has
         // returned or was unwound; `f` is called by that function.
         Ok(f(unsafe { &*value }))
-    }
-
-    fn find(&'static self, current: Current) -> Option<Result<*const T, AccessError>> {
-        let key = std::ptr::from_ref(self) as usize;
-        current.with(|execution| {
-            let locals = &execution.slots[execution.thread.index()].locals;
-            let local = locals.values.iter().find(|local| local.key == key)?;
-            let Some(value) = &local.value else {
-                return Some(Err(AccessError));
-            };
-            let value: &T = value.downcast_ref().expect("a key is that of one value");
-            Some(Ok(std::ptr::from_ref(value)))
-        })
-    }
-
-    fn initialise(&'static self, current: Current, value: T) -> *const T {
-        let key = std::ptr::from_ref(self) as usize;
-        let value = Box::new(value);
-        let address = std::ptr::from_ref(&*value);
-        current.with(|execution| {
-            let locals = &mut execution.slots[execution.thread.index()].locals;
-            locals.values.push(Local {
-                key,
-                value: Some(value),
-            });
-        });
-        address
     }
 }
 
@@ -210,35 +165,6 @@ impl<T: 'static> LocalKey<RefCell<T>> {
 impl<T: 'static> fmt::Debug for LocalKey<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalKey").finish_non_exhaustive()
-    }
-}
-
-/// Drops the values of the calling thread, the latest first, as `std` does.
-#[inline]
-pub(crate) fn drop_locals(current: Current) {
-    let has_some =
-        current.with(|execution| !execution.slots[execution.thread.index()].locals.is_empty());
-    // Mostly there is none.
-    if has_some {
-        drop_all_locals(current);
-    }
-}
-
-fn drop_all_locals(current: Current) {
-    let take_last = || {
-        current.with(|execution| {
-            let locals = &mut execution.slots[execution.thread.index()].locals;
-            let last = locals.values.iter_mut().rev();
-            let last = last.filter_map(|local| local.value.take()).next();
-            if last.is_none() {
-                locals.values.clear();
-            }
-            last
-        })
-    };
-    // A destructor may be a whole program: nothing is lent while it runs.
-    while let Some(value) = take_last() {
-        drop(value);
     }
 }
 

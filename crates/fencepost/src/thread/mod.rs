@@ -28,7 +28,7 @@ pub use park::{park, park_timeout};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use std::thread::Result;
 
-use crate::rt::Current;
+use fencepost_runtime::Current;
 
 /// The handle of the calling thread.
 pub fn current() -> Thread {
@@ -80,8 +80,8 @@ pub fn available_parallelism() -> io::Result<NonZero<usize>> {
 /// A loop waits here.
 pub(crate) fn hint(current: Current, location: &'static Location<'static>) {
     current.plain_operation(
-        fencepost_explore::Intent::Hint,
-        crate::rt::Outcomes::One,
+        fencepost_explore::Intent::SpinHint,
+        fencepost_runtime::Outcomes::One,
         location,
         |_| (),
     );

@@ -10,8 +10,8 @@ use std::time::Duration;
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::Operation;
 
-use crate::rt::{Current, Object, Outcomes};
 use crate::sync::chooses_spurious;
+use fencepost_runtime::{Current, Object, Outcomes};
 
 /// The token is there.
 const GIVEN: u64 = 1;

@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use fencepost_memory as memory;
 
 use super::handle::{Builder, Joinable, Thread, join_thread, spawn_checked};
-use crate::rt::Current;
+use fencepost_runtime::Current;
 
 /// Threads are spawned in it, as in [`std::thread::Scope`].
 pub struct Scope<'scope, 'env: 'scope> {

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use fencepost::cell::UnsafeCell;
-use fencepost::rt::{Checked, Place, ProgramError, Registry, Runtime, Setup};
-use fencepost_explore::{Fault, Limit, Problem, Report, Settings, Watched, explore};
+use fencepost_explore::{Failure, Fault, Limit, MonitoredModel, Report, Settings, explore};
+use fencepost_runtime::{Checked, Place, ProgramError, Registry, Restart, Runtime, Setup};
 
 /// What an exploration has found, and the registry of its names.
 pub struct Explored {
-    pub report: Report<ProgramError>,
+    pub report: Report<ProgramError, Restart>,
     pub registry: Arc<Registry>,
     /// How often it was begun anew.
     pub restarts: u32,
@@ -36,16 +36,9 @@ pub fn explore_with(
     loop {
         let runtime = || Runtime::new(checked.clone(), setup, registry.clone());
         let report = explore(runtime, settings, &mut |_| ControlFlow::Continue(()));
-        let asks_for = |error| {
-            let wanted = Fault::Program(error);
-            let mut findings = report.findings.iter();
-            findings.any(|f| matches!(&f.problem, Problem::Fault(fault) if *fault == wanted))
-        };
-        let needs_statics = asks_for(ProgramError::NeedsVisibleStatics);
-        setup.are_statics_visible |= needs_statics;
-        let needs_writers = asks_for(ProgramError::NeedsAnnouncedWriters);
-        setup.are_writers_announced |= needs_writers;
-        if needs_statics || needs_writers || asks_for(ProgramError::NeedsOrderedDrops) {
+        if let Some(restart) = report.restart {
+            setup.are_statics_visible |= restart == Restart::VisibleStatics;
+            setup.are_writers_announced |= restart == Restart::AnnouncedWriters;
             restarts += 1;
             assert!(restarts < 10, "it asks again and again");
             continue;
@@ -61,7 +54,7 @@ pub fn explore_with(
 #[track_caller]
 fn explored(setup: Setup, program: impl Fn() + Send + Sync + 'static) -> Explored {
     let settings = Settings {
-        watched: Watched::Nothing,
+        monitored_model: MonitoredModel::None,
         ..Settings::default()
     };
     explore_with(setup, &settings, program)
@@ -87,7 +80,7 @@ pub fn verified(program: impl Fn() + Send + Sync + 'static) -> Explored {
 #[track_caller]
 fn right(explored: Explored) -> Explored {
     let report = &explored.report;
-    let problems: Vec<_> = report.findings.iter().map(|f| &f.problem).collect();
+    let problems: Vec<_> = report.findings.iter().map(|f| &f.failure).collect();
     assert!(problems.is_empty(), "{problems:?}");
     assert!(report.is_complete(), "{:?}", report.limits);
     explored
@@ -102,9 +95,9 @@ pub fn fault(program: impl Fn() + Send + Sync + 'static) -> Fault<ProgramError> 
 #[track_caller]
 pub fn fault_with(setup: Setup, program: impl Fn() + Send + Sync + 'static) -> Fault<ProgramError> {
     let report = explored(setup, program).report;
-    assert_eq!(report.limits, [Limit::Found], "nothing is wrong");
-    match &report.findings[0].problem {
-        Problem::Fault(fault) => fault.clone(),
+    assert_eq!(report.limits, [Limit::FirstFailure], "nothing is wrong");
+    match &report.findings[0].failure {
+        Failure::Fault(fault) => fault.clone(),
         other => panic!("{other:?}"),
     }
 }

@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use fencepost::rt::{ProgramError, Registry, Runtime, Setup, Target};
-use fencepost_explore::{Intent, Performed, Program, Standing, Touch};
+use fencepost_explore::{Intent, Performed, Program, ThreadStatus, Touch};
 use fencepost_memory::{Access, Operation, Random, ThreadId};
+use fencepost_runtime::{ProgramError, Registry, Restart, Runtime, Setup, Stop, Target};
 
 /// What is chosen from: a thread, and an outcome of its operation.
 pub type Choice = (ThreadId, u32);
@@ -27,11 +27,26 @@ pub struct Run {
     /// What `start` told.
     pub began: Performed,
     pub error: Option<ProgramError>,
+    /// The restart that the runtime asked for.
+    pub restart: Option<Restart>,
     /// Threads were left that could not move.
     pub is_deadlock: bool,
 }
 
 impl Run {
+    fn stop(&mut self, result: Result<(), Stop>) {
+        match result {
+            Ok(()) => {}
+            Err(_) if self.is_stopped() => {}
+            Err(Stop::Error(error)) => self.error = Some(error),
+            Err(Stop::Restart(restart)) => self.restart = Some(restart),
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.error.is_some() || self.restart.is_some()
+    }
+
     /// `T1 st a3` for all accesses, in order.
     pub fn accesses(&self) -> Vec<Access> {
         let mut accesses = self.began.accesses.clone();
@@ -51,7 +66,7 @@ impl Run {
     }
 
     pub fn expect_fine(&self) -> &Self {
-        assert_eq!(self.error, None);
+        assert_eq!((&self.error, self.restart), (&None, None));
         assert!(!self.is_deadlock, "deadlock: {self:?}");
         self
     }
@@ -87,10 +102,10 @@ impl Driver {
         let mut choices = Vec::new();
         for number in 0..self.runtime.thread_bound() {
             let thread = ThreadId(number as u32);
-            if let Standing::Before { intent, outcomes } = self.runtime.standing(thread)
-                && is_enabled(&self.runtime, intent)
-            {
-                choices.extend((0..outcomes).map(|outcome| (thread, outcome)));
+            if let ThreadStatus::Pending { intent, outcomes } = self.runtime.status(thread) {
+                if is_enabled(&self.runtime, intent) {
+                    choices.extend((0..outcomes).map(|outcome| (thread, outcome)));
+                }
             }
         }
         choices
@@ -102,10 +117,8 @@ impl Driver {
         self.performed.clear();
         let started = self.runtime.start(&mut self.performed);
         run.began = self.performed.clone();
-        if let Err(error) = started {
-            run.error = Some(error);
-        }
-        while run.error.is_none() {
+        run.stop(started);
+        while !run.is_stopped() {
             let choices = self.choices();
             if choices.is_empty() {
                 run.is_deadlock = !self.has_ended();
@@ -116,13 +129,13 @@ impl Driver {
                 break;
             };
             let (thread, outcome) = choices[choice];
-            let Standing::Before { intent, .. } = self.runtime.standing(thread) else {
+            let ThreadStatus::Pending { intent, .. } = self.runtime.status(thread) else {
                 panic!("{thread} was chosen");
             };
             assert!(self.runtime.location(thread).is_some());
             self.performed.clear();
             let stepped = self.runtime.step(thread, outcome, &mut self.performed);
-            run.error = stepped.err();
+            run.stop(stepped);
             run.steps.push(Taken {
                 thread,
                 intent,
@@ -131,17 +144,15 @@ impl Driver {
                 accesses: self.performed.accesses.clone(),
             });
         }
-        let is_complete = run.error.is_none() && self.has_ended();
-        if let Err(error) = self.runtime.finish(is_complete) {
-            run.error.get_or_insert(error);
-        }
+        let is_complete = !run.is_stopped() && self.has_ended();
+        run.stop(self.runtime.finish(is_complete));
         run
     }
 
     fn has_ended(&self) -> bool {
         (0..self.runtime.thread_bound()).all(|number| {
-            let standing = self.runtime.standing(ThreadId(number as u32));
-            !matches!(standing, Standing::Before { .. })
+            let standing = self.runtime.status(ThreadId(number as u32));
+            !matches!(standing, ThreadStatus::Pending { .. })
         })
     }
 
@@ -181,7 +192,7 @@ impl Driver {
                 depth += 1;
                 Some(path[depth - 1].0)
             });
-            let is_error = run.error.is_some();
+            let is_error = run.is_stopped();
             runs.push(run);
             assert!(runs.len() < 1_000_000, "too many executions");
             while path
@@ -200,8 +211,8 @@ impl Driver {
 
 pub fn is_enabled(runtime: &Runtime, intent: Intent) -> bool {
     match intent {
-        Intent::Local | Intent::Hint => true,
-        Intent::Join(thread) => runtime.standing(thread) == Standing::Ended,
+        Intent::Local | Intent::SpinHint => true,
+        Intent::Join(thread) => runtime.status(thread) == ThreadStatus::Finished,
         Intent::Access { object, awaits, .. } => {
             awaits.is_none_or(|condition| condition.holds(runtime.state(object)))
         }
@@ -213,11 +224,11 @@ pub fn pick(runtime: &Runtime, random: &mut Random) -> Option<ThreadId> {
     let mut enabled = [ThreadId(0); 8];
     let mut count = 0;
     for number in 0..runtime.thread_bound() as u32 {
-        if let Standing::Before { intent, .. } = runtime.standing(ThreadId(number))
-            && is_enabled(runtime, intent)
-        {
-            enabled[count] = ThreadId(number);
-            count += 1;
+        if let ThreadStatus::Pending { intent, .. } = runtime.status(ThreadId(number)) {
+            if is_enabled(runtime, intent) {
+                enabled[count] = ThreadId(number);
+                count += 1;
+            }
         }
     }
     (count > 0).then(|| enabled[random.below(count as u64) as usize])

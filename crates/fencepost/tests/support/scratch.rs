@@ -107,8 +107,10 @@ pub fn printed(output: &Output) -> BTreeMap<String, String> {
             .strip_prefix("---- ")
             .and_then(|line| line.strip_suffix(" stdout ----"));
         let is_end = heading.is_some() || ["failures:", "successes:"].contains(&line);
-        if is_end && let Some((name, lines)) = current.take() {
-            sections.insert(name, report(&lines));
+        if is_end {
+            if let Some((name, lines)) = current.take() {
+                sections.insert(name, report(&lines));
+            }
         }
         match (heading, &mut current) {
             (Some(name), _) => current = Some((name.to_owned(), Vec::new())),

@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 
 use crate::code::Width;
 use crate::limits::Limits;
-use crate::parse_error::Misread;
-use crate::problem::Problem;
-use crate::syntax::MOST_MISTAKES;
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::ParseErrorKind;
+use crate::syntax::MAX_ERRORS;
 use crate::syntax::lexer::Span;
 use crate::syntax::tree::{
     Claim, Compared, DeclaredType, File, Initial, Number, Place, Target, Value,
@@ -27,7 +27,7 @@ use crate::syntax::tree::{
 use crate::test::{Architecture, Cell, CellId};
 use crate::x86::instruction::WrittenInstruction;
 use crate::x86::operands::Operand;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 /// Locations begin at multiples of this, so that no test is about sharing a cache line.
 const SEPARATION: u64 = 64;
@@ -75,8 +75,8 @@ impl<'s> MemoryMap<'s> {
     pub fn new(
         file: &File<'s>,
         limits: &Limits,
-        mistakes: &mut Vec<Misread>,
-    ) -> Result<Self, Misread> {
+        errors: &mut Vec<SpannedError>,
+    ) -> Result<Self, SpannedError> {
         let mut map = MemoryMap {
             architecture: file.architecture,
             locations: BTreeMap::new(),
@@ -91,7 +91,7 @@ impl<'s> MemoryMap<'s> {
                 map.mention_value(value, &mut constants);
             }
         }
-        map.mention_program(file, &mut constants, mistakes);
+        map.mention_program(file, &mut constants, errors);
         for target in &file.locations {
             map.mention_target(target);
         }
@@ -103,17 +103,17 @@ impl<'s> MemoryMap<'s> {
         Ok(map)
     }
 
-    fn initialize(&mut self, entry: &Initial<'s>) -> Result<(), Misread> {
+    fn initialize(&mut self, entry: &Initial<'s>) -> Result<(), SpannedError> {
         let Target::Memory(place) = entry.target else {
             return Ok(());
         };
         let location = self.locations.entry(place.name).or_default();
         let twice = |before: Option<Span>| {
-            let problem = Problem::InitializedTwice {
+            let kind = ParseErrorKind::InitializedTwice {
                 name: quoted(place.name),
                 before: before.unwrap_or(place.span).position,
             };
-            problem.at(place.span)
+            kind.at(place.span)
         };
         let has_other_type = location
             .declared
@@ -184,7 +184,7 @@ impl<'s> MemoryMap<'s> {
         &mut self,
         file: &File<'s>,
         constants: &mut Constants,
-        mistakes: &mut Vec<Misread>,
+        errors: &mut Vec<SpannedError>,
     ) {
         let mut indirect = Agreement::default();
         let instructions = file.columns.iter().flat_map(|column| &column.instructions);
@@ -196,11 +196,11 @@ impl<'s> MemoryMap<'s> {
                     Operand::Address(place) => self.take_address(place),
                     Operand::Memory(memory) => match (memory.direct(), memory.symbol) {
                         (Some(place), _) => {
-                            if let Err(mistake) =
-                                self.access(&place, instruction.width, memory.span)
-                                && mistakes.len() + 1 < MOST_MISTAKES
+                            if let Err(error) = self.access(&place, instruction.width, memory.span)
                             {
-                                mistakes.push(mistake);
+                                if errors.len() + 1 < MAX_ERRORS {
+                                    errors.push(error);
+                                }
                             }
                         }
                         (None, symbol) => {
@@ -221,7 +221,7 @@ impl<'s> MemoryMap<'s> {
         place: &Place<'s>,
         width: Option<Width>,
         span: Span,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), SpannedError> {
         let location = self.locations.entry(place.name).or_default();
         let Some(width) = width else {
             return Ok(());
@@ -233,13 +233,13 @@ impl<'s> MemoryMap<'s> {
             }
             Some((other, _)) if other == width => Ok(()),
             Some((other, before)) => {
-                let problem = Problem::MixedSize {
+                let kind = ParseErrorKind::MixedSize {
                     name: quoted(place.name),
                     bytes: width.bytes(),
                     other: other.bytes(),
                     before: before.position,
                 };
-                Err(problem.at(span))
+                Err(kind.at(span))
             }
         }
     }
@@ -268,7 +268,7 @@ impl<'s> MemoryMap<'s> {
     }
 
     /// Gives addresses, in the order of names.
-    fn place(&mut self, constants: Constants, limits: &Limits) -> Result<(), Misread> {
+    fn place(&mut self, constants: Constants, limits: &Limits) -> Result<(), SpannedError> {
         let mut cells = 0_usize;
         let mut size = 0_u64;
         for location in self.locations.values_mut() {
@@ -277,14 +277,14 @@ impl<'s> MemoryMap<'s> {
             cells = cells.saturating_add(location.cells());
             if cells > limits.cells {
                 let span = location.initialized_at.unwrap_or(Span::START);
-                return Err(Problem::limit("cells of memory", limits.cells).at(span));
+                return Err(ParseErrorKind::limit("cells of memory", limits.cells).at(span));
             }
             let width = location.width.unwrap_or(Width::Long);
             let bytes = location.cells() as u64 * width.bytes();
             size += bytes.next_multiple_of(SEPARATION);
         }
         let Some(base) = constants.gap(size) else {
-            return Err(Problem::NoRoom.at(Span::START));
+            return Err(ParseErrorKind::NoRoom.at(Span::START));
         };
         for location in self.locations.values_mut() {
             location.address += base;
@@ -314,37 +314,37 @@ impl<'s> MemoryMap<'s> {
     }
 
     /// The address of a location or an element. An array's is that of its first element.
-    pub fn address(&self, place: &Place<'s>) -> Result<u64, Misread> {
+    pub fn address(&self, place: &Place<'s>) -> Result<u64, SpannedError> {
         let location = &self.locations[place.name];
         let width = location.width.unwrap_or(Width::Long);
         Ok(location.address + self.index(place)? * width.bytes())
     }
 
-    fn index(&self, place: &Place<'s>) -> Result<u64, Misread> {
+    fn index(&self, place: &Place<'s>) -> Result<u64, SpannedError> {
         let name = || quoted(place.name);
         let Some(index) = place.index else {
             return Ok(0);
         };
         match self.locations[place.name].length {
-            None => Err(Problem::NotAnArray { name: name() }.at(place.span)),
+            None => Err(ParseErrorKind::NotAnArray { name: name() }.at(place.span)),
             Some(length) if index >= length as u64 => {
-                let problem = Problem::NoSuchElement {
+                let kind = ParseErrorKind::NoSuchElement {
                     name: name(),
                     length,
                     index,
                 };
-                Err(problem.at(place.span))
+                Err(kind.at(place.span))
             }
             Some(_) => Ok(index),
         }
     }
 
     /// The cell of a location or an element.
-    pub fn cell(&self, place: &Place<'s>) -> Result<CellId, Misread> {
+    pub fn cell(&self, place: &Place<'s>) -> Result<CellId, SpannedError> {
         let location = &self.locations[place.name];
         if place.index.is_none() && location.length.is_some() {
             let name = quoted(place.name);
-            return Err(Problem::ArrayAlone { name }.at(place.span));
+            return Err(ParseErrorKind::ArrayAlone { name }.at(place.span));
         }
         Ok(CellId(location.first_cell + self.index(place)? as u32))
     }
@@ -361,7 +361,7 @@ impl<'s> MemoryMap<'s> {
     }
 
     /// All cells, in the order of names.
-    pub fn cells(&self) -> Result<Vec<Cell>, Misread> {
+    pub fn cells(&self) -> Result<Vec<Cell>, SpannedError> {
         let mut cells = Vec::new();
         for (name, location) in &self.locations {
             let width = location.width.unwrap_or(Width::Long);
@@ -388,7 +388,7 @@ impl<'s> MemoryMap<'s> {
     }
 
     /// A value in so many bytes.
-    pub fn content(&self, value: &Value<'s>, width: Width) -> Result<u64, Misread> {
+    pub fn content(&self, value: &Value<'s>, width: Width) -> Result<u64, SpannedError> {
         let (content, found, span) = match value {
             Value::Number(number, span) => match number.fits(width) {
                 true => return Ok(number.value & width.mask()),
@@ -403,7 +403,7 @@ impl<'s> MemoryMap<'s> {
             return Ok(content);
         }
         let bytes = width.bytes();
-        Err(Problem::DoesNotFit { found, bytes }.at(span))
+        Err(ParseErrorKind::DoesNotFit { found, bytes }.at(span))
     }
 }
 

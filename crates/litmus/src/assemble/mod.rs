@@ -13,30 +13,30 @@ use rustc_hash::FxHashMap;
 
 use crate::code::Part;
 use crate::limits::Limits;
-use crate::parse_error::Misread;
-use crate::problem::Problem;
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::ParseErrorKind;
 use crate::syntax::lexer::Span;
 use crate::syntax::tree::{File, RegisterPlace, Target};
 use crate::test::{Architecture, Instruction, RegisterInfo, Test, Thread};
 use crate::x86::lowering::lower_thread;
 use crate::x86::register_file::RegisterFile;
 use crate::x86::registers::{self, Which, WrittenRegister};
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 use memory::MemoryMap;
 
-/// Makes a test of a file without mistakes.
+/// Makes a test of a file without errors.
 pub(crate) fn assemble(
     source: &str,
     file: File<'_>,
     limits: &Limits,
-    mistakes: &mut Vec<Misread>,
-) -> Result<Test, Misread> {
-    let memory = MemoryMap::new(&file, limits, mistakes)?;
+    errors: &mut Vec<SpannedError>,
+) -> Result<Test, SpannedError> {
+    let memory = MemoryMap::new(&file, limits, errors)?;
     let mut threads = ThreadTable::new(&file);
     let mut lowered = Vec::new();
     for column in &file.columns {
-        let mut thread = lower_thread(column, file.architecture, &memory, mistakes)?;
+        let mut thread = lower_thread(column, file.architecture, &memory, errors)?;
         threads.files.push(std::mem::take(&mut thread.registers));
         lowered.push(thread);
     }
@@ -110,7 +110,7 @@ impl<'s> ThreadTable<'s> {
     fn resolve(
         &mut self,
         place: &RegisterPlace<'s>,
-    ) -> Result<(usize, WrittenRegister<'s>), Misread> {
+    ) -> Result<(usize, WrittenRegister<'s>), SpannedError> {
         let found = || quoted(place.name);
         let register = match (
             registers::machine(place.name, self.architecture),
@@ -124,37 +124,41 @@ impl<'s> ThreadTable<'s> {
             (None, false) => {
                 let is_wide = self.architecture == Architecture::X86
                     && registers::is_only_in_64_bits(place.name);
-                let problem = match is_wide {
-                    true => Problem::WideRegister { found: found() },
-                    false => Problem::UnknownRegister {
+                let kind = match is_wide {
+                    true => ParseErrorKind::WideRegister { found: found() },
+                    false => ParseErrorKind::UnknownRegister {
                         found: found(),
                         meant: registers::nearest(place.name, self.architecture),
                     },
                 };
-                return Err(problem.at(place.span));
+                return Err(kind.at(place.span));
             }
         };
         let thread = match place.thread {
             Some(number) => match self.by_number.get(&number) {
                 Some(thread) => *thread,
-                None => return Err(Problem::NoSuchThread { number }.at(place.span)),
+                None => return Err(ParseErrorKind::NoSuchThread { number }.at(place.span)),
             },
             None => {
                 let mut users =
                     (0..self.files.len()).filter(|thread| self.files[*thread].has(register.which));
                 let user = users.next();
                 if users.next().is_some() {
-                    return Err(Problem::AmbiguousRegister { found: found() }.at(place.span));
+                    return Err(ParseErrorKind::AmbiguousRegister { found: found() }.at(place.span));
                 }
                 match user {
                     Some(user) => user,
-                    None => return Err(Problem::UnusedRegister { found: found() }.at(place.span)),
+                    None => {
+                        return Err(
+                            ParseErrorKind::UnusedRegister { found: found() }.at(place.span)
+                        );
+                    }
                 }
             }
         };
         let is_symbolic = matches!(register.which, Which::Symbolic(_));
         if is_symbolic && !self.files[thread].has(register.which) {
-            return Err(Problem::UnusedRegister { found: found() }.at(place.span));
+            return Err(ParseErrorKind::UnusedRegister { found: found() }.at(place.span));
         }
         self.files[thread].number(register.which, place.span)?;
         Ok((thread, register))
@@ -231,7 +235,7 @@ fn initial_registers<'s>(
     file: &File<'s>,
     memory: &MemoryMap<'s>,
     threads: &mut ThreadTable<'s>,
-) -> Result<InitialRegisters, Misread> {
+) -> Result<InitialRegisters, SpannedError> {
     let mut initial: InitialRegisters = Vec::new();
     initial.resize_with(file.columns.len(), FxHashMap::default);
     for entry in &file.initial {
@@ -252,11 +256,11 @@ fn initial_registers<'s>(
             continue;
         };
         if let Some(before) = known.value_at {
-            let problem = Problem::InitializedTwice {
+            let kind = ParseErrorKind::InitializedTwice {
                 name: format!("{}:{}", file.columns[thread].number, quoted(place.name)),
                 before: before.position,
             };
-            return Err(problem.at(place.span));
+            return Err(kind.at(place.span));
         }
         known.value_at = Some(place.span);
         let content = memory.content(value, register.part.width())?;

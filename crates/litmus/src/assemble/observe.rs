@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use rustc_hash::FxHashSet;
 
 use crate::code::{Part, Width};
-use crate::parse_error::Misread;
-use crate::problem::Problem;
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::ParseErrorKind;
 use crate::syntax::tree::{Claim, Compared, File, Place, RegisterPlace, Target, Value};
 use crate::test::{CellId, Observable, Proposition, Quantifier, Term};
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 use super::memory::MemoryMap;
 use super::{InitialRegisters, RegisterNames, ThreadTable};
@@ -43,7 +43,7 @@ pub(super) fn observe<'s>(
     memory: &MemoryMap<'s>,
     threads: &mut ThreadTable<'s>,
     initial: &InitialRegisters,
-) -> Result<Observed, Misread> {
+) -> Result<Observed, SpannedError> {
     // All registers must be known before symbolic ones get their names.
     let mut targets = Vec::new();
     targets.extend(&file.locations);
@@ -135,7 +135,7 @@ impl<'s> Observer<'_, 's> {
         &mut self,
         printed: &[&Target<'s>],
         others: &[&Target<'s>],
-    ) -> Result<(Vec<Observable>, Vec<Observable>), Misread> {
+    ) -> Result<(Vec<Observable>, Vec<Observable>), SpannedError> {
         let mut groups = [Vec::new(), Vec::new()];
         let mut count = 0;
         let mut seen = FxHashSet::default();
@@ -143,10 +143,10 @@ impl<'s> Observer<'_, 's> {
             let mut found: BTreeMap<Key<'s>, Observable> = BTreeMap::new();
             for target in targets {
                 // An array that is named again and again is not gone through each time.
-                if let Target::Memory(place) = target
-                    && !seen.insert((place.name, place.index))
-                {
-                    continue;
+                if let Target::Memory(place) = target {
+                    if !seen.insert((place.name, place.index)) {
+                        continue;
+                    }
                 }
                 for (key, observable) in self.observables(target)? {
                     if !self.numbers.contains_key(&key) {
@@ -169,11 +169,14 @@ impl<'s> Observer<'_, 's> {
         Ok((printed, others))
     }
 
-    fn register(&mut self, place: &RegisterPlace<'s>) -> Result<(Key<'s>, Observable), Misread> {
+    fn register(
+        &mut self,
+        place: &RegisterPlace<'s>,
+    ) -> Result<(Key<'s>, Observable), SpannedError> {
         let (thread, register) = self.threads.resolve(place)?;
         let Part::Low(width) = register.part else {
             let found = quoted(place.name);
-            return Err(Problem::HighByteObserved { found }.at(place.span));
+            return Err(ParseErrorKind::HighByteObserved { found }.at(place.span));
         };
         let number = self.threads.files[thread].number(register.which, place.span)?;
         let names = &self.names[thread];
@@ -197,7 +200,7 @@ impl<'s> Observer<'_, 's> {
         Ok((key, observable))
     }
 
-    fn cell(&self, place: &Place<'s>) -> Result<(Key<'s>, Observable), Misread> {
+    fn cell(&self, place: &Place<'s>) -> Result<(Key<'s>, Observable), SpannedError> {
         let cell: CellId = self.memory.cell(place)?;
         let name = cell_name(place);
         let key = Key::Cell(place.name, place.index);
@@ -205,7 +208,10 @@ impl<'s> Observer<'_, 's> {
     }
 
     /// One, or all elements of an array.
-    fn observables(&mut self, target: &Target<'s>) -> Result<Vec<(Key<'s>, Observable)>, Misread> {
+    fn observables(
+        &mut self,
+        target: &Target<'s>,
+    ) -> Result<Vec<(Key<'s>, Observable)>, SpannedError> {
         match target {
             Target::Register(place) => Ok(vec![self.register(place)?]),
             Target::Memory(place) => self
@@ -224,7 +230,7 @@ impl<'s> Observer<'_, 's> {
         })
     }
 
-    fn term(&mut self, target: &Target<'s>) -> Result<(usize, Width), Misread> {
+    fn term(&mut self, target: &Target<'s>) -> Result<(usize, Width), SpannedError> {
         let (key, _) = match target {
             Target::Register(place) => self.register(place)?,
             Target::Memory(place) => self.cell(place)?,
@@ -236,7 +242,7 @@ impl<'s> Observer<'_, 's> {
         &mut self,
         target: &Target<'s>,
         value: &Value<'s>,
-    ) -> Result<Proposition, Misread> {
+    ) -> Result<Proposition, SpannedError> {
         let (index, width) = self.term(target)?;
         let content = self.memory.content(value, width)?;
         Ok(Proposition::Equal(
@@ -249,7 +255,7 @@ impl<'s> Observer<'_, 's> {
         &mut self,
         left: &Target<'s>,
         right: &Target<'s>,
-    ) -> Result<Proposition, Misread> {
+    ) -> Result<Proposition, SpannedError> {
         let (left, right) = (self.term(left)?, self.term(right)?);
         Ok(Proposition::Equal(
             Term::Observed(left.0),
@@ -261,7 +267,7 @@ impl<'s> Observer<'_, 's> {
         &mut self,
         target: &Target<'s>,
         values: &[Value<'s>],
-    ) -> Result<Proposition, Misread> {
+    ) -> Result<Proposition, SpannedError> {
         let place = self.array(target, values.len())?;
         let mut parts = Vec::with_capacity(values.len());
         for (index, value) in values.iter().enumerate() {
@@ -275,7 +281,7 @@ impl<'s> Observer<'_, 's> {
     }
 
     /// The recursion is as deep as the proposition, so this keeps little on the stack.
-    fn proposition(&mut self, claim: &Claim<'s>) -> Result<Proposition, Misread> {
+    fn proposition(&mut self, claim: &Claim<'s>) -> Result<Proposition, SpannedError> {
         Ok(match claim {
             Claim::Constant(value) => Proposition::Constant(*value),
             Claim::Equal(target, Compared::Value(value)) => self.compare_value(target, value)?,
@@ -293,7 +299,7 @@ impl<'s> Observer<'_, 's> {
         })
     }
 
-    fn propositions(&mut self, claims: &[Claim<'s>]) -> Result<Vec<Proposition>, Misread> {
+    fn propositions(&mut self, claims: &[Claim<'s>]) -> Result<Vec<Proposition>, SpannedError> {
         let mut propositions = Vec::with_capacity(claims.len());
         for claim in claims {
             propositions.push(self.proposition(claim)?);
@@ -301,24 +307,24 @@ impl<'s> Observer<'_, 's> {
         Ok(propositions)
     }
 
-    fn array(&self, target: &Target<'s>, found: usize) -> Result<Place<'s>, Misread> {
+    fn array(&self, target: &Target<'s>, found: usize) -> Result<Place<'s>, SpannedError> {
         let place = match target {
             Target::Memory(place) if place.index.is_none() => *place,
             _ => {
                 let name = "this".to_owned();
-                return Err(Problem::NotAnArray { name }.at(target.span()));
+                return Err(ParseErrorKind::NotAnArray { name }.at(target.span()));
             }
         };
         let name = quoted(place.name);
         match self.memory.length(&place) {
-            None => Err(Problem::NotAnArray { name }.at(place.span)),
+            None => Err(ParseErrorKind::NotAnArray { name }.at(place.span)),
             Some(length) if length != found => {
-                let problem = Problem::WrongCount {
+                let kind = ParseErrorKind::WrongCount {
                     name,
                     length,
                     found,
                 };
-                Err(problem.at(place.span))
+                Err(kind.at(place.span))
             }
             Some(_) => Ok(place),
         }
@@ -330,7 +336,7 @@ impl<'s> Observer<'_, 's> {
         claim: &Claim<'s>,
         around: Around,
         text: &mut String,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), SpannedError> {
         match claim {
             Claim::Constant(value) => _ = write!(text, "{value}"),
             Claim::And(parts) if parts.is_empty() => text.push_str("true"),
@@ -383,7 +389,7 @@ impl<'s> Observer<'_, 's> {
         around: Around,
         is_apart: bool,
         text: &mut String,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), SpannedError> {
         text.push_str(if is_apart { "(" } else { "" });
         for (index, part) in parts.iter().enumerate() {
             text.push_str(if index == 0 { "" } else { between });
@@ -393,7 +399,7 @@ impl<'s> Observer<'_, 's> {
         Ok(())
     }
 
-    fn write_target(&mut self, target: &Target<'s>, text: &mut String) -> Result<(), Misread> {
+    fn write_target(&mut self, target: &Target<'s>, text: &mut String) -> Result<(), SpannedError> {
         match target {
             Target::Register(place) => {
                 let (_, observable) = self.register(place)?;

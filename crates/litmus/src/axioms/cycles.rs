@@ -12,11 +12,10 @@ pub(super) fn has_cycle_with_program_order(graph: &Graph, order: &Order) -> bool
     for grown in &graph.events {
         let Some(node) = grown.node else { continue };
         let last: &mut Option<usize> = &mut last_of_thread[grown.event.thread as usize];
-        if let Some(earlier) = last.replace(node)
-            && earlier != node
-            && both.require(earlier, node).is_err()
-        {
-            return true;
+        if let Some(earlier) = last.replace(node) {
+            if earlier != node && both.require(earlier, node).is_err() {
+                return true;
+            }
         }
     }
     false

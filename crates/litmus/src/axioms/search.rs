@@ -26,7 +26,7 @@ pub(super) fn search(
     let mut steps = 0u64;
     while let Some(graph) = stack.pop() {
         steps += 1;
-        if steps.is_multiple_of(STEPS_BETWEEN_QUESTIONS) && (growth.limits.should_stop)() {
+        if steps % STEPS_BETWEEN_QUESTIONS == 0 && (growth.limits.should_stop)() {
             summary.cut = Some(Cut::Stopped);
             break;
         }
@@ -79,7 +79,7 @@ pub(super) fn for_all_completions(
         if visitor(&found).is_break() {
             return ControlFlow::Break(None);
         }
-        if executions.is_multiple_of(STEPS_BETWEEN_QUESTIONS) && (growth.limits.should_stop)() {
+        if *executions % STEPS_BETWEEN_QUESTIONS == 0 && (growth.limits.should_stop)() {
             return ControlFlow::Break(Some(Cut::Stopped));
         }
     }

@@ -219,7 +219,7 @@ impl<'a, R: Record> Expander<'a, R> {
     fn work(&mut self, sink: &mut impl Sink) -> Result<(), Halt> {
         while let Some(mut task) = self.later.pop() {
             self.tasks = self.tasks.wrapping_add(1);
-            if self.tasks.is_multiple_of(1024) && !sink.go_on() {
+            if self.tasks % 1024 == 0 && !sink.go_on() {
                 return Err(Halt::Stopped);
             }
             self.record.truncate(task.mark);

@@ -57,7 +57,7 @@ pub(super) struct Facts {
     pub(super) mutation: Option<Mutation>,
 }
 
-/// A machine with a mistake, to see that the tests and the checks notice it.
+/// A machine with an error, to see that the tests and the checks notice it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mutation {
     /// A full fence does not wait for the buffer.
@@ -236,9 +236,10 @@ fn live_registers(thread: &Thread, observed: &[Register]) -> Vec<Vec<u8>> {
         }
         // A write of all of a register makes its old content irrelevant; a write of a part does not.
         if let Some((register, Part::Low(Width::Long | Width::Quad))) = written_register(operation)
-            && !matches!(operation, Operation::MoveIf { .. })
         {
-            here[register.index()] = false;
+            if !matches!(operation, Operation::MoveIf { .. }) {
+                here[register.index()] = false;
+            }
         }
         if let Operation::Compute {
             sets_flags: true, ..

@@ -129,7 +129,7 @@ pub fn explore<'a>(
     explore_mutated(test, model, limits, None)
 }
 
-/// Explores a test on a machine with a mistake, to see that it is noticed.
+/// Explores a test on a machine with an error, to see that it is noticed.
 #[doc(hidden)]
 pub fn explore_mutated<'a>(
     test: &'a Test,
@@ -201,8 +201,10 @@ impl Exploration<'_> {
     /// A final state: the content of each observable of the test, in order.
     pub fn final_state(&self, index: usize) -> Vec<u64> {
         let bytes = self.finals.get(index as u32);
-        let (words, _) = bytes.as_chunks::<8>();
-        words.iter().map(|word| u64::from_le_bytes(*word)).collect()
+        let words = bytes.chunks_exact(8);
+        words
+            .map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
+            .collect()
     }
 
     /// All final states.
@@ -212,11 +214,11 @@ impl Exploration<'_> {
 
     /// A run of the machine that ends in a final state.
     pub fn run(&self, index: usize) -> Run {
-        let mut chain = vec![self.final_links.get(index)];
-        while let Some(&(parent, _)) = chain.last()
-            && parent != NO_PARENT
-        {
-            chain.push(self.links.get(parent as usize));
+        let mut link = self.final_links.get(index);
+        let mut chain = vec![link];
+        while link.0 != NO_PARENT {
+            link = self.links.get(link.0 as usize);
+            chain.push(link);
         }
         let initial = State::initial(self.test);
         let mut state = initial.clone();

@@ -10,7 +10,7 @@ mod program;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use fencepost_explore::{Fault, Problem, Settings, Watched, explore};
+use fencepost_explore::{Failure, Fault, MonitoredModel, Settings, explore};
 use fencepost_memory::{LocationId, LockedDrains, MemoryModel};
 use fencepost_monitor::Violation;
 
@@ -108,14 +108,14 @@ pub enum Unfinished {
     Fault(crate::thread::Fault),
 }
 
-fn watched(model: &MemoryModel) -> Watched {
+fn monitored_model(model: &MemoryModel) -> MonitoredModel {
     use fencepost_memory::Buffering;
     match model.buffering() {
-        Buffering::None => Watched::Nothing,
-        Buffering::Fifo => Watched::Tso,
+        Buffering::None => MonitoredModel::None,
+        Buffering::Fifo => MonitoredModel::Tso,
         Buffering::PerAddress => match model.locked_drains() {
-            LockedDrains::Everything => Watched::Pso(LockedDrains::Everything),
-            LockedDrains::OwnAddress => Watched::Pso(LockedDrains::OwnAddress),
+            LockedDrains::Everything => MonitoredModel::Pso(LockedDrains::Everything),
+            LockedDrains::OwnAddress => MonitoredModel::Pso(LockedDrains::OwnAddress),
         },
     }
 }
@@ -128,7 +128,7 @@ pub fn check(test: &Test, model: &MemoryModel, limits: &Limits<'_>) -> Safety {
         .map(|thread| thread.operations.len())
         .sum();
     let mut settings = Settings {
-        watched: watched(model),
+        monitored_model: monitored_model(model),
         max_steps: limits.max_steps + operations as u64,
         // A thread says that it spins only when it is where it was, and will be there again.
         livelock_after: 2,
@@ -147,9 +147,9 @@ pub fn check(test: &Test, model: &MemoryModel, limits: &Limits<'_>) -> Safety {
     let first_fault = report
         .findings
         .iter()
-        .find_map(|found| match &found.problem {
-            Problem::Fault(fault) => Some(fault),
-            Problem::StoreBuffer(_) => None,
+        .find_map(|found| match &found.failure {
+            Failure::Fault(fault) => Some(fault),
+            Failure::StoreBuffer(_) => None,
         });
     if let Some(fault) = first_fault {
         // A test that can deadlock, or an execution that is too long: the others count all the same. But with
@@ -157,18 +157,18 @@ pub fn check(test: &Test, model: &MemoryModel, limits: &Limits<'_>) -> Safety {
         if let Fault::StepLimit { .. } = fault {
             settings.max_executions = Some(limits.max_executions.min(MOST_BESIDE_LONG_ONES));
         }
-        settings.goes_on = true;
+        settings.continue_after_failure = true;
         report = run(&settings);
     }
     let mut unfinished = None;
     for found in &report.findings {
-        match &found.problem {
-            Problem::StoreBuffer(violation) => {
+        match &found.failure {
+            Failure::StoreBuffer(violation) => {
                 // Replayed on the machine and checked by the axioms of crates/memory.
                 if let Some(Err(error)) = found.explain() {
                     return Safety::Contradiction(error.to_string());
                 }
-                let place = |placed: &fencepost_monitor::Placed| {
+                let place = |placed: &fencepost_monitor::PlacedEvent| {
                     Place::of_location(test, placed.event.access.location)
                 };
                 return Safety::Unsafe {
@@ -178,13 +178,13 @@ pub fn check(test: &Test, model: &MemoryModel, limits: &Limits<'_>) -> Safety {
                 };
             }
             // Threads that wait for ever end an execution that has been seen as far as it goes.
-            Problem::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => {}
-            Problem::Fault(Fault::Program(fault)) if fault.kind == FaultKind::SilentLoop => {
+            Failure::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => {}
+            Failure::Fault(Fault::Program(fault)) if fault.kind == FaultKind::SilentLoop => {
                 unfinished = Some(Unfinished::TooLong);
             }
-            Problem::Fault(Fault::Program(fault)) => unfinished = Some(Unfinished::Fault(*fault)),
-            Problem::Fault(Fault::StepLimit { .. }) => unfinished = Some(Unfinished::TooLong),
-            Problem::Fault(_) => unfinished = Some(Unfinished::Budget),
+            Failure::Fault(Fault::Program(fault)) => unfinished = Some(Unfinished::Fault(*fault)),
+            Failure::Fault(Fault::StepLimit { .. }) => unfinished = Some(Unfinished::TooLong),
+            Failure::Fault(_) => unfinished = Some(Unfinished::Budget),
         }
     }
     match unfinished {

@@ -6,10 +6,11 @@
 //! the explorer then lets it sleep until something that it read has changed.
 
 use fencepost_explore::{
-    Condition, Effect, Intent, Performed, Program, Standing, Touch, TouchKind,
+    Condition, Effect, Intent, Performed, Program, Stop, ThreadStatus, Touch, TouchKind,
 };
 use fencepost_memory::{Access, Address, LocationId, Operation as MemoryOperation, ThreadId};
 use rustc_hash::FxHashMap;
+use std::convert::Infallible;
 
 use crate::code::{Computation, Fence, Operand, Operation};
 use crate::test::{CellId, Test};
@@ -234,8 +235,9 @@ impl<'a> LitmusProgram<'a> {
 
 impl Program for LitmusProgram<'_> {
     type Error = Fault;
+    type Restart = Infallible;
 
-    fn start(&mut self, performed: &mut Performed) -> Result<(), Fault> {
+    fn start(&mut self, performed: &mut Performed) -> Result<(), Stop<Fault, Infallible>> {
         let cells = self.test.cells.iter();
         self.memory.clear();
         self.memory
@@ -268,14 +270,14 @@ impl Program for LitmusProgram<'_> {
         self.test.threads.len()
     }
 
-    fn standing(&self, thread: ThreadId) -> Standing {
+    fn status(&self, thread: ThreadId) -> ThreadStatus {
         if thread.index() >= self.threads.len() {
-            return Standing::Absent;
+            return ThreadStatus::NotSpawned;
         }
         let thread = thread.index();
         if self.threads[thread].is_spinning {
-            return Standing::Before {
-                intent: Intent::Hint,
+            return ThreadStatus::Pending {
+                intent: Intent::SpinHint,
                 outcomes: 1,
             };
         }
@@ -292,10 +294,10 @@ impl Program for LitmusProgram<'_> {
                 // It will be a fault.
                 None => Intent::Local,
             },
-            Ok(Some(Pending::Ended)) => return Standing::Ended,
+            Ok(Some(Pending::Ended)) => return ThreadStatus::Finished,
             _ => Intent::Local,
         };
-        Standing::Before {
+        ThreadStatus::Pending {
             intent,
             outcomes: 1,
         }
@@ -314,7 +316,7 @@ impl Program for LitmusProgram<'_> {
         thread: ThreadId,
         _outcome: u32,
         performed: &mut Performed,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Stop<Fault, Infallible>> {
         let thread = thread.index();
         if std::mem::take(&mut self.threads[thread].is_spinning) {
             return Ok(());
@@ -346,10 +348,10 @@ impl Program for LitmusProgram<'_> {
             Pending::BeginLocked => self.step_locked(thread, performed)?,
             pending => unreachable!("{pending:?} is no step"),
         }
-        self.run_on(thread, performed)
+        Ok(self.run_on(thread, performed)?)
     }
 
-    fn finish(&mut self, _is_complete: bool) -> Result<(), Fault> {
+    fn finish(&mut self, _is_complete: bool) -> Result<(), Stop<Fault, Infallible>> {
         Ok(())
     }
 }

@@ -4,8 +4,8 @@
 //! herd7's grammar: `a /\ b => c` is `a /\ (b => c)`.
 
 use crate::limits::Limits;
-use crate::parse_error::Misread;
-use crate::problem::Problem;
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::ParseErrorKind;
 use crate::test::Quantifier;
 
 use super::lexer::{Lexer, Token};
@@ -24,7 +24,7 @@ pub(super) struct Ending<'s> {
 pub(super) fn read_ending<'s>(
     lexer: &mut Lexer<'s>,
     limits: &Limits,
-) -> Result<Ending<'s>, Misread> {
+) -> Result<Ending<'s>, SpannedError> {
     let mut ending = Ending {
         locations: Vec::new(),
         filter: None,
@@ -85,7 +85,7 @@ pub(super) fn read_ending<'s>(
 fn read_locations<'s>(
     lexer: &mut Lexer<'s>,
     locations: &mut Vec<Target<'s>>,
-) -> Result<(), Misread> {
+) -> Result<(), SpannedError> {
     lexer.expect_mark("[", "`[` and locations")?;
     loop {
         if lexer.take_mark("]")? {
@@ -105,7 +105,7 @@ fn read_locations<'s>(
 }
 
 /// `observed x=1; y=1; and x=2; y=2;`, as litmus7's logs have it, or a proposition.
-fn observed<'s>(lexer: &mut Lexer<'s>, limits: &Limits) -> Result<Claim<'s>, Misread> {
+fn observed<'s>(lexer: &mut Lexer<'s>, limits: &Limits) -> Result<Claim<'s>, SpannedError> {
     let mut states = Vec::new();
     loop {
         let mut state = Vec::new();
@@ -136,7 +136,7 @@ fn observed<'s>(lexer: &mut Lexer<'s>, limits: &Limits) -> Result<Claim<'s>, Mis
     })
 }
 
-fn claim<'s>(lexer: &mut Lexer<'s>, limits: &Limits) -> Result<Claim<'s>, Misread> {
+fn claim<'s>(lexer: &mut Lexer<'s>, limits: &Limits) -> Result<Claim<'s>, SpannedError> {
     let deepest = limits.nesting.min(Limits::DEEPEST_NESTING);
     let reader = ClaimReader {
         lexer,
@@ -168,7 +168,7 @@ struct ClaimReader<'l, 's> {
 }
 
 impl<'s> ClaimReader<'_, 's> {
-    fn read(mut self) -> Result<Claim<'s>, Misread> {
+    fn read(mut self) -> Result<Claim<'s>, SpannedError> {
         let mut around: Vec<Group<'s>> = Vec::new();
         let mut group = Group::default();
         loop {
@@ -230,23 +230,25 @@ impl<'s> ClaimReader<'_, 's> {
         conclusion
     }
 
-    fn deepen(&mut self) -> Result<(), Misread> {
+    fn deepen(&mut self) -> Result<(), SpannedError> {
         if self.depth == self.deepest {
-            let problem = Problem::limit("nested parts of a proposition", self.deepest);
-            return Err(problem.at(self.lexer.here()));
+            let kind = ParseErrorKind::limit("nested parts of a proposition", self.deepest);
+            return Err(kind.at(self.lexer.here()));
         }
         self.depth += 1;
         Ok(())
     }
 
-    fn operand(&mut self) -> Result<Begin<'s>, Misread> {
+    fn operand(&mut self) -> Result<Begin<'s>, SpannedError> {
         let before = *self.lexer;
         Ok(match self.lexer.next()? {
             (Token::Name("not") | Token::Mark("~"), _) => Begin::Not,
             (Token::Mark("("), _) => Begin::Parenthesis,
             (Token::Name("true"), _) => Begin::Claim(Claim::Constant(true)),
             (Token::Name("false"), _) => Begin::Claim(Claim::Constant(false)),
-            (Token::Name("fault" | "Fault"), span) => return Err(Problem::FaultClaim.at(span)),
+            (Token::Name("fault" | "Fault"), span) => {
+                return Err(ParseErrorKind::FaultClaim.at(span));
+            }
             _ => {
                 *self.lexer = before;
                 Begin::Claim(self.comparison()?)
@@ -254,7 +256,7 @@ impl<'s> ClaimReader<'_, 's> {
         })
     }
 
-    fn comparison(&mut self) -> Result<Claim<'s>, Misread> {
+    fn comparison(&mut self) -> Result<Claim<'s>, SpannedError> {
         let lexer = &mut *self.lexer;
         let left = target(lexer)?;
         let is_equal = match lexer.next()? {

@@ -1,10 +1,10 @@
 //! The beginning of a file, up to the initial state: architecture, name, documentation and
 //! `Key=value` lines.
 
-use crate::parse_error::Misread;
-use crate::problem::{Problem, Unterminated};
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::{ParseErrorKind, Unterminated};
 use crate::test::Architecture;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 use super::lexer::{Lexer, Span};
 
@@ -21,7 +21,7 @@ fn is_blank(character: char) -> bool {
 }
 
 /// Reads up to and including the `{` of the initial state.
-pub(super) fn read_header(lexer: &mut Lexer<'_>) -> Result<Header, Misread> {
+pub(super) fn read_header(lexer: &mut Lexer<'_>) -> Result<Header, SpannedError> {
     skip_space(lexer)?;
     let begin = lexer.here();
     let word = lexer.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -34,14 +34,14 @@ pub(super) fn read_header(lexer: &mut Lexer<'_>) -> Result<Header, Misread> {
         _ => {
             let found = lexer.take_while(|c| !c.is_whitespace());
             let found = quoted(&format!("{word}{found}"));
-            return Err(Problem::UnknownArchitecture { found }.at(lexer.since(begin)));
+            return Err(ParseErrorKind::UnknownArchitecture { found }.at(lexer.since(begin)));
         }
     };
     lexer.take_while(is_blank);
     let begin = lexer.here();
     let name = lexer.take_while(|c| !c.is_whitespace() && !matches!(c, '"' | '(' | ';' | '{'));
     if name.is_empty() {
-        return Err(Problem::MissingName.at(begin));
+        return Err(ParseErrorKind::MissingName.at(begin));
     }
     lexer.check_length(name, lexer.since(begin))?;
     let mut header = Header {
@@ -54,7 +54,7 @@ pub(super) fn read_header(lexer: &mut Lexer<'_>) -> Result<Header, Misread> {
     Ok(header)
 }
 
-fn skip_space(lexer: &mut Lexer<'_>) -> Result<(), Misread> {
+fn skip_space(lexer: &mut Lexer<'_>) -> Result<(), SpannedError> {
     loop {
         lexer.take_while(char::is_whitespace);
         if !lexer.skip_comment()? {
@@ -65,7 +65,7 @@ fn skip_space(lexer: &mut Lexer<'_>) -> Result<(), Misread> {
 
 /// As herd7 does, lines that are nothing known are skipped: other tools put words of their own
 /// there. They are remembered for the case that no `{` follows.
-fn read_info(lexer: &mut Lexer<'_>, header: &mut Header) -> Result<(), Misread> {
+fn read_info(lexer: &mut Lexer<'_>, header: &mut Header) -> Result<(), SpannedError> {
     let mut skipped: Option<Span> = None;
     loop {
         skip_space(lexer)?;
@@ -73,7 +73,7 @@ fn read_info(lexer: &mut Lexer<'_>, header: &mut Header) -> Result<(), Misread> 
         match lexer.peek_character() {
             None => {
                 let span = skipped.unwrap_or(begin);
-                return Err(Problem::MissingInitialState.at(span));
+                return Err(ParseErrorKind::MissingInitialState.at(span));
             }
             Some('{') => {
                 lexer.take_character();
@@ -94,7 +94,7 @@ fn read_info(lexer: &mut Lexer<'_>, header: &mut Header) -> Result<(), Misread> 
     }
 }
 
-fn take_quoted<'s>(lexer: &mut Lexer<'s>) -> Result<&'s str, Misread> {
+fn take_quoted<'s>(lexer: &mut Lexer<'s>) -> Result<&'s str, SpannedError> {
     let begin = lexer.here();
     lexer.take_character();
     let text = lexer.take_while(|c| c != '"');
@@ -103,7 +103,7 @@ fn take_quoted<'s>(lexer: &mut Lexer<'s>) -> Result<&'s str, Misread> {
         None => {
             let end = begin.start + 1;
             let span = Span { end, ..begin };
-            Err(Problem::Unterminated(Unterminated::Documentation).at(span))
+            Err(ParseErrorKind::Unterminated(Unterminated::Documentation).at(span))
         }
     }
 }

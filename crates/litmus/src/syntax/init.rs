@@ -2,10 +2,10 @@
 
 use crate::code::Width;
 use crate::limits::Limits;
-use crate::parse_error::Misread;
-use crate::problem::{Problem, Unterminated};
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::{ParseErrorKind, Unterminated};
 use crate::test::Architecture;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 use super::lexer::{Lexer, Span, Token};
 use super::place::{number, target, value, values};
@@ -16,7 +16,7 @@ pub(super) fn read_initial_state<'s>(
     lexer: &mut Lexer<'s>,
     architecture: Architecture,
     limits: &Limits,
-) -> Result<Vec<Initial<'s>>, Misread> {
+) -> Result<Vec<Initial<'s>>, SpannedError> {
     let opened = Span {
         start: lexer.here().start - 1,
         ..lexer.here()
@@ -34,7 +34,9 @@ pub(super) fn read_initial_state<'s>(
         let entry = read_entry(lexer, architecture, limits)?;
         cells += entry.length.unwrap_or(0);
         if cells > limits.cells {
-            return Err(Problem::limit("cells of memory", limits.cells).at(entry.target.span()));
+            return Err(
+                ParseErrorKind::limit("cells of memory", limits.cells).at(entry.target.span())
+            );
         }
         entries.push(entry);
         match lexer.peek()? {
@@ -45,17 +47,17 @@ pub(super) fn read_initial_state<'s>(
     }
 }
 
-fn unterminated(opened: Span) -> Misread {
+fn unterminated(opened: Span) -> SpannedError {
     let mut span = opened;
     span.position.column = span.position.column.saturating_sub(1).max(1);
-    Problem::Unterminated(Unterminated::InitialState).at(span)
+    ParseErrorKind::Unterminated(Unterminated::InitialState).at(span)
 }
 
 fn read_entry<'s>(
     lexer: &mut Lexer<'s>,
     architecture: Architecture,
     limits: &Limits,
-) -> Result<Initial<'s>, Misread> {
+) -> Result<Initial<'s>, SpannedError> {
     let mut declared = read_type(lexer, architecture)?;
     if let Some((token, name, length)) = array_declaration(lexer, declared.is_some(), limits)? {
         let place = Place {
@@ -74,12 +76,12 @@ fn read_entry<'s>(
             entry.values = values(lexer, limits.cells)?;
             if entry.values.len() != length {
                 let (name, found) = (quoted(name), entry.values.len());
-                let problem = Problem::WrongCount {
+                let kind = ParseErrorKind::WrongCount {
                     name,
                     length,
                     found,
                 };
-                return Err(problem.at(token));
+                return Err(kind.at(token));
             }
         }
         return Ok(entry);
@@ -91,11 +93,11 @@ fn read_entry<'s>(
         span,
     }) = target
     {
-        let problem = Problem::ElementInitialized {
+        let kind = ParseErrorKind::ElementInitialized {
             name: quoted(name),
             index,
         };
-        return Err(problem.at(span));
+        return Err(kind.at(span));
     }
     let mut entry = Initial {
         declared: declared.take(),
@@ -117,7 +119,7 @@ fn array_declaration<'s>(
     lexer: &mut Lexer<'s>,
     has_type: bool,
     limits: &Limits,
-) -> Result<Option<(Span, &'s str, usize)>, Misread> {
+) -> Result<Option<(Span, &'s str, usize)>, SpannedError> {
     let mut ahead = *lexer;
     let (Token::Name(name), begin) = ahead.next()? else {
         return Ok(None);
@@ -131,7 +133,7 @@ fn array_declaration<'s>(
     };
     let length = number(text, false, span)?.value;
     if length > limits.cells as u64 {
-        return Err(Problem::limit("cells of memory", limits.cells).at(span));
+        return Err(ParseErrorKind::limit("cells of memory", limits.cells).at(span));
     }
     if length == 0 {
         return Err(ahead.unexpected(span, "a length of at least 1"));
@@ -145,7 +147,7 @@ fn array_declaration<'s>(
 fn read_type(
     lexer: &mut Lexer<'_>,
     architecture: Architecture,
-) -> Result<Option<DeclaredType>, Misread> {
+) -> Result<Option<DeclaredType>, SpannedError> {
     let mut words = Vec::new();
     let mut span: Option<Span> = None;
     // A word belongs to the type if something that can be declared follows it.
@@ -200,7 +202,7 @@ fn read_type(
         _ if is_pointer => (pointer, false),
         _ => {
             let found = quoted(&lexer.source()[span.start..span.end]);
-            return Err(Problem::UnknownType { found }.at(span));
+            return Err(ParseErrorKind::UnknownType { found }.at(span));
         }
     };
     let (width, is_unsigned) = match is_pointer {

@@ -3,10 +3,10 @@
 //! Nothing is collected: the lexer is a place in the source, and copying it is how one looks
 //! ahead.
 
-use crate::parse_error::Misread;
-use crate::problem::{Problem, Section, Unterminated};
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::{ParseErrorKind, Section, Unterminated};
 use crate::test::Position;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 /// A part of the source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,7 +135,7 @@ impl<'s> Lexer<'s> {
     }
 
     /// Takes a comment if one begins here. Comments nest.
-    pub fn skip_comment(&mut self) -> Result<bool, Misread> {
+    pub fn skip_comment(&mut self) -> Result<bool, SpannedError> {
         if !self.rest().starts_with("(*") {
             return Ok(false);
         }
@@ -155,7 +155,7 @@ impl<'s> Lexer<'s> {
                     end: begin.start + 2,
                     ..begin
                 };
-                return Err(Problem::Unterminated(Unterminated::Comment).at(span));
+                return Err(ParseErrorKind::Unterminated(Unterminated::Comment).at(span));
             }
             if depth == 0 {
                 return Ok(true);
@@ -164,7 +164,7 @@ impl<'s> Lexer<'s> {
     }
 
     /// The next token. After an error, the lexer is behind what is wrong.
-    pub fn next(&mut self) -> Result<(Token<'s>, Span), Misread> {
+    pub fn next(&mut self) -> Result<(Token<'s>, Span), SpannedError> {
         loop {
             self.take_while(char::is_whitespace);
             if self.section == Section::Program && self.rest().starts_with('#') {
@@ -196,11 +196,11 @@ impl<'s> Lexer<'s> {
         } else {
             self.take_character();
             let found = first.escape_debug().to_string();
-            return Err(Problem::BadCharacter { found }.at(self.since(begin)));
+            return Err(ParseErrorKind::BadCharacter { found }.at(self.since(begin)));
         };
         let span = self.since(begin);
         match token {
-            Token::Percent("") => Err(Problem::BadCharacter { found: "%".into() }.at(span)),
+            Token::Percent("") => Err(ParseErrorKind::BadCharacter { found: "%".into() }.at(span)),
             Token::Name(name) | Token::Percent(name) | Token::Number(name) => {
                 self.check_length(name, span)?;
                 Ok((token, span))
@@ -210,20 +210,20 @@ impl<'s> Lexer<'s> {
     }
 
     /// Whether a name is within the limit.
-    pub fn check_length(&self, name: &str, span: Span) -> Result<(), Misread> {
+    pub fn check_length(&self, name: &str, span: Span) -> Result<(), SpannedError> {
         match name.len() > self.longest_name {
-            true => Err(Problem::limit("bytes in a name", self.longest_name).at(span)),
+            true => Err(ParseErrorKind::limit("bytes in a name", self.longest_name).at(span)),
             false => Ok(()),
         }
     }
 
     /// The next token, without taking it.
-    pub fn peek(&self) -> Result<(Token<'s>, Span), Misread> {
+    pub fn peek(&self) -> Result<(Token<'s>, Span), SpannedError> {
         self.clone().next()
     }
 
     /// Takes a mark if it is next.
-    pub fn take_mark(&mut self, mark: &str) -> Result<bool, Misread> {
+    pub fn take_mark(&mut self, mark: &str) -> Result<bool, SpannedError> {
         let mut ahead = *self;
         match ahead.next()? {
             (Token::Mark(found), _) if found == mark => {
@@ -235,7 +235,7 @@ impl<'s> Lexer<'s> {
     }
 
     /// Takes a mark that must be next.
-    pub fn expect_mark(&mut self, mark: &str, wanted: &'static str) -> Result<Span, Misread> {
+    pub fn expect_mark(&mut self, mark: &str, wanted: &'static str) -> Result<Span, SpannedError> {
         let (token, span) = self.next()?;
         match token {
             Token::Mark(found) if found == mark => Ok(span),
@@ -243,21 +243,21 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// The mistake that something else is here than wanted.
-    pub fn unexpected(&self, span: Span, wanted: &'static str) -> Misread {
+    /// The error that something else is here than wanted.
+    pub fn unexpected(&self, span: Span, wanted: &'static str) -> SpannedError {
         let text = &self.source[span.start..span.end];
-        let problem = match text {
-            "" => Problem::UnexpectedEnd {
+        let kind = match text {
+            "" => ParseErrorKind::UnexpectedEnd {
                 wanted,
                 section: self.section,
             },
-            _ => Problem::Unexpected {
+            _ => ParseErrorKind::Unexpected {
                 found: quoted(text),
                 wanted,
                 section: self.section,
             },
         };
-        problem.at(span)
+        kind.at(span)
     }
 }
 

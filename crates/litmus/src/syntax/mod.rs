@@ -14,27 +14,27 @@ mod program;
 pub(crate) mod tree;
 
 use crate::limits::Limits;
-use crate::parse_error::Misread;
-use crate::problem::Section;
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::Section;
 
 use lexer::Lexer;
 use tree::File;
 
-pub(crate) use program::MOST_MISTAKES;
+pub(crate) use program::MAX_ERRORS;
 
-/// Reads a file. Mistakes that do not keep the rest from being read are collected in `mistakes`;
+/// Reads a file. Errors that do not keep the rest from being read are collected in `errors`;
 /// the file is of use only if there are none.
 pub(crate) fn read_file<'s>(
     source: &'s str,
     limits: &Limits,
-    mistakes: &mut Vec<Misread>,
-) -> Result<File<'s>, Misread> {
+    errors: &mut Vec<SpannedError>,
+) -> Result<File<'s>, SpannedError> {
     let mut lexer = Lexer::new(source, limits.name_bytes);
     let header = header::read_header(&mut lexer)?;
     lexer.section = Section::InitialState;
     let initial = init::read_initial_state(&mut lexer, header.architecture, limits)?;
     lexer.section = Section::Program;
-    let columns = program::read_program(&mut lexer, header.architecture, limits, mistakes)?;
+    let columns = program::read_program(&mut lexer, header.architecture, limits, errors)?;
     lexer.section = Section::Condition;
     let ending = condition::read_ending(&mut lexer, limits)?;
     Ok(File {

@@ -1,9 +1,9 @@
 //! Numbers, registers, locations and values: what the initial state, `locations`, the filter and
 //! the condition are made of.
 
-use crate::parse_error::Misread;
-use crate::problem::Problem;
-use fencepost_mistake::quoted;
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::ParseErrorKind;
+use fencepost_diagnostics::quoted;
 
 use super::lexer::{Lexer, Span, Token};
 use super::tree::{Number, Place, RegisterPlace, Target, Value};
@@ -12,7 +12,7 @@ const A_PLACE: &str = "a location such as `x` or a register such as `0:EAX`";
 const A_VALUE: &str = "a number or the name of a location";
 
 /// A number in decimal or, with `0x`, in hexadecimal digits.
-pub(crate) fn number(text: &str, is_negative: bool, span: Span) -> Result<Number, Misread> {
+pub(crate) fn number(text: &str, is_negative: bool, span: Span) -> Result<Number, SpannedError> {
     let lower = text.to_ascii_lowercase();
     let (digits, radix) = match lower.strip_prefix("0x") {
         Some(digits) => (digits, 16),
@@ -21,12 +21,12 @@ pub(crate) fn number(text: &str, is_negative: bool, span: Span) -> Result<Number
     let sign = if is_negative { "-" } else { "" };
     let found = || quoted(&format!("{sign}{text}"));
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
-        return Err(Problem::BadNumber { found: found() }.at(span));
+        return Err(ParseErrorKind::BadNumber { found: found() }.at(span));
     }
     let magnitude = u64::from_str_radix(digits, radix).ok();
     let magnitude = magnitude.filter(|m| !is_negative || *m <= 1 << 63);
     let Some(magnitude) = magnitude else {
-        return Err(Problem::NumberTooLarge { found: found() }.at(span));
+        return Err(ParseErrorKind::NumberTooLarge { found: found() }.at(span));
     };
     Ok(match is_negative {
         true => Number {
@@ -50,7 +50,7 @@ pub(super) fn thread_number(name: &str) -> Option<u64> {
 }
 
 /// `x`, `[x]`, `x[1]`, `0:EAX`, `P0:EAX`, `0:%a` or `%a`.
-pub(super) fn target<'s>(lexer: &mut Lexer<'s>) -> Result<Target<'s>, Misread> {
+pub(super) fn target<'s>(lexer: &mut Lexer<'s>) -> Result<Target<'s>, SpannedError> {
     let (token, span) = lexer.next()?;
     let register = |lexer: &mut Lexer<'s>, thread| {
         lexer.expect_mark(":", "`:` and a register after the number of a thread")?;
@@ -88,7 +88,11 @@ pub(super) fn target<'s>(lexer: &mut Lexer<'s>) -> Result<Target<'s>, Misread> {
 }
 
 /// What follows a name: an index, or nothing.
-fn indexed<'s>(lexer: &mut Lexer<'s>, name: &'s str, span: Span) -> Result<Place<'s>, Misread> {
+fn indexed<'s>(
+    lexer: &mut Lexer<'s>,
+    name: &'s str,
+    span: Span,
+) -> Result<Place<'s>, SpannedError> {
     let mut place = Place {
         name,
         index: None,
@@ -107,7 +111,7 @@ fn indexed<'s>(lexer: &mut Lexer<'s>, name: &'s str, span: Span) -> Result<Place
 }
 
 /// The name and the `]` after a `[`.
-fn bracketed<'s>(lexer: &mut Lexer<'s>, begin: Span) -> Result<Place<'s>, Misread> {
+fn bracketed<'s>(lexer: &mut Lexer<'s>, begin: Span) -> Result<Place<'s>, SpannedError> {
     let (token, span) = lexer.next()?;
     let Token::Name(name) = token else {
         return Err(lexer.unexpected(span, "the name of a location"));
@@ -121,7 +125,7 @@ fn bracketed<'s>(lexer: &mut Lexer<'s>, begin: Span) -> Result<Place<'s>, Misrea
 }
 
 /// A number, or the address of a location: `1`, `-1`, `0x10`, `x`, `&x`, `x[1]`.
-pub(super) fn value<'s>(lexer: &mut Lexer<'s>) -> Result<Value<'s>, Misread> {
+pub(super) fn value<'s>(lexer: &mut Lexer<'s>) -> Result<Value<'s>, SpannedError> {
     let (token, span) = lexer.next()?;
     match token {
         Token::Number(text) => Ok(Value::Number(number(text, false, span)?, span)),
@@ -147,11 +151,14 @@ pub(super) fn value<'s>(lexer: &mut Lexer<'s>) -> Result<Value<'s>, Misread> {
 }
 
 /// Values between braces, the opening one taken already.
-pub(super) fn values<'s>(lexer: &mut Lexer<'s>, limit: usize) -> Result<Vec<Value<'s>>, Misread> {
+pub(super) fn values<'s>(
+    lexer: &mut Lexer<'s>,
+    limit: usize,
+) -> Result<Vec<Value<'s>>, SpannedError> {
     let mut values = Vec::new();
     loop {
         if values.len() == limit {
-            return Err(Problem::limit("cells of memory", limit).at(lexer.here()));
+            return Err(ParseErrorKind::limit("cells of memory", limit).at(lexer.here()));
         }
         values.push(value(lexer)?);
         if !lexer.take_mark(",")? {

@@ -1,8 +1,8 @@
 //! The program table: a row of threads, then rows of instructions.
 
 use crate::limits::Limits;
-use crate::parse_error::Misread;
-use crate::problem::Problem;
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::ParseErrorKind;
 use crate::test::Architecture;
 use crate::x86::instruction::read_cell;
 
@@ -10,33 +10,33 @@ use super::lexer::{Lexer, Span, Token};
 use super::place::thread_number;
 use super::tree::Column;
 
-/// More mistakes than these are not collected.
-pub(crate) const MOST_MISTAKES: usize = 20;
+/// More errors than these are not collected.
+pub(crate) const MAX_ERRORS: usize = 20;
 
-/// Reads up to the word that follows the table. Mistakes within an instruction are collected in
-/// `mistakes`, since the table goes on after them.
+/// Reads up to the word that follows the table. Errors within an instruction are collected in
+/// `errors`, since the table goes on after them.
 pub(super) fn read_program<'s>(
     lexer: &mut Lexer<'s>,
     architecture: Architecture,
     limits: &Limits,
-    mistakes: &mut Vec<Misread>,
-) -> Result<Vec<Column<'s>>, Misread> {
+    errors: &mut Vec<SpannedError>,
+) -> Result<Vec<Column<'s>>, SpannedError> {
     let mut columns = read_threads(lexer, limits)?;
     while !at_end_of_program(lexer)? {
-        read_row(lexer, architecture, limits, &mut columns, mistakes)?;
-        if mistakes.len() >= MOST_MISTAKES
-            && let Some(last) = mistakes.pop()
-        {
-            return Err(last);
+        read_row(lexer, architecture, limits, &mut columns, errors)?;
+        if errors.len() >= MAX_ERRORS {
+            if let Some(last) = errors.pop() {
+                return Err(last);
+            }
         }
     }
     Ok(columns)
 }
 
 /// What ends the table: `exists` and the like, and the end of the file.
-fn at_end_of_program(lexer: &Lexer<'_>) -> Result<bool, Misread> {
+fn at_end_of_program(lexer: &Lexer<'_>) -> Result<bool, SpannedError> {
     let mut ahead = *lexer;
-    // A wrong character is a mistake of the row that it is in.
+    // A wrong character is an error of the row that it is in.
     let Ok((token, _)) = ahead.next() else {
         return Ok(false);
     };
@@ -49,7 +49,10 @@ fn at_end_of_program(lexer: &Lexer<'_>) -> Result<bool, Misread> {
     })
 }
 
-fn read_threads<'s>(lexer: &mut Lexer<'s>, limits: &Limits) -> Result<Vec<Column<'s>>, Misread> {
+fn read_threads<'s>(
+    lexer: &mut Lexer<'s>,
+    limits: &Limits,
+) -> Result<Vec<Column<'s>>, SpannedError> {
     const WANTED: &str = "the threads of the program, such as `P0 | P1 ;`";
     lexer.take_mark(";")?;
     let mut columns: Vec<Column<'s>> = Vec::new();
@@ -67,10 +70,10 @@ fn read_threads<'s>(lexer: &mut Lexer<'s>, limits: &Limits) -> Result<Vec<Column
             return Err(lexer.unexpected(span, "a number of at most 32 bits"));
         };
         if columns.len() == limits.threads {
-            return Err(Problem::limit("threads", limits.threads).at(span));
+            return Err(ParseErrorKind::limit("threads", limits.threads).at(span));
         }
         if !seen.insert(number) {
-            return Err(Problem::DuplicateThread { number }.at(span));
+            return Err(ParseErrorKind::DuplicateThread { number }.at(span));
         }
         columns.push(Column {
             number,
@@ -97,8 +100,8 @@ fn read_row<'s>(
     architecture: Architecture,
     limits: &Limits,
     columns: &mut [Column<'s>],
-    mistakes: &mut Vec<Misread>,
-) -> Result<(), Misread> {
+    errors: &mut Vec<SpannedError>,
+) -> Result<(), SpannedError> {
     let threads = columns.len();
     let mut cells = 0;
     loop {
@@ -108,16 +111,16 @@ fn read_row<'s>(
             return Err(row_length(cells + 1, threads, span));
         };
         cells += 1;
-        if let Err(mistake) = read_cell(lexer, architecture, column) {
-            if mistake.problem.is_last() {
-                return Err(mistake);
+        if let Err(error) = read_cell(lexer, architecture, column) {
+            if error.kind.is_last() {
+                return Err(error);
             }
-            mistakes.push(mistake);
+            errors.push(error);
             skip_cell(lexer);
         }
         if column.instructions.len() > limits.instructions {
-            let problem = Problem::limit("instructions in a thread", limits.instructions);
-            return Err(problem.at(begin));
+            let kind = ParseErrorKind::limit("instructions in a thread", limits.instructions);
+            return Err(kind.at(begin));
         }
         match lexer.next()? {
             (Token::Mark("|"), _) => {}
@@ -132,8 +135,8 @@ fn read_row<'s>(
     }
 }
 
-fn row_length(found: usize, threads: usize, span: Span) -> Misread {
-    Problem::RowLength { found, threads }.at(span)
+fn row_length(found: usize, threads: usize, span: Span) -> SpannedError {
+    ParseErrorKind::RowLength { found, threads }.at(span)
 }
 
 /// Goes to what ends the cell.

@@ -5,7 +5,7 @@
 //!   tell whether it does, and here it does not.
 
 use crate::code::{Computation, FlagCondition, FlagTest, Operand as Input, Operation, Part, Width};
-use crate::parse_error::Misread;
+use crate::parse_error::SpannedError;
 
 use super::instruction::WrittenInstruction;
 use super::lowering::{Lowering, To};
@@ -17,7 +17,7 @@ impl<'s> Lowering<'_, 's> {
         instruction: &WrittenInstruction<'s>,
         to: To,
         width: Width,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), SpannedError> {
         let (other, other_part) = self.source_register(instruction)?;
         let held = self.registers.temporary(0, instruction.span)?;
         let held_part = Part::Low(width);
@@ -47,7 +47,7 @@ impl<'s> Lowering<'_, 's> {
         instruction: &WrittenInstruction<'s>,
         to: To,
         width: Width,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), SpannedError> {
         let (other, other_part) = self.source_register(instruction)?;
         let sum = self.registers.temporary(1, instruction.span)?;
         let part = Part::Low(width);
@@ -94,7 +94,7 @@ impl<'s> Lowering<'_, 's> {
         instruction: &WrittenInstruction<'s>,
         to: To,
         width: Width,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), SpannedError> {
         const DIFFERENT: FlagCondition = FlagCondition {
             test: FlagTest::Equal,
             negated: true,
@@ -126,10 +126,10 @@ impl<'s> Lowering<'_, 's> {
         let over = self.operations.len();
         self.operations.push(Operation::Jump(0));
         self.operations[branch] = Operation::JumpIf(DIFFERENT, over as u32 + 1);
-        if let To::Memory(at) = to
-            && !is_locked
-        {
-            self.store(at, held_value, width);
+        if let To::Memory(at) = to {
+            if !is_locked {
+                self.store(at, held_value, width);
+            }
         }
         self.move_to((expected, part), held_value, width);
         self.operations[over] = Operation::Jump(self.operations.len() as u32);

@@ -1,11 +1,11 @@
 //! Whether an instruction has operands of the right number, kinds and widths, and which is what.
 
 use crate::code::{Part, Width};
-use crate::parse_error::Misread;
-use crate::problem::Problem;
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::ParseErrorKind;
 use crate::syntax::lexer::Span;
 use crate::test::Architecture;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 use super::instruction::WrittenInstruction;
 use super::mnemonics::Mnemonic;
@@ -32,11 +32,11 @@ impl<'s> Form<'s> {
         &self,
         instruction: &mut WrittenInstruction<'s>,
         operands: &[Operand<'s>],
-    ) -> Result<(), Misread> {
+    ) -> Result<(), SpannedError> {
         use Operand::{Memory, Register};
         let is_first_destination = self.architecture == Architecture::X86;
         let count = |wanted| {
-            let problem = Problem::OperandCount {
+            let kind = ParseErrorKind::OperandCount {
                 name: self.name(),
                 found: operands.len(),
                 wanted,
@@ -44,7 +44,7 @@ impl<'s> Form<'s> {
             let at = operands.first().map_or(self.span, |first| {
                 first.span().to(operands[operands.len() - 1].span())
             });
-            problem.at(at)
+            kind.at(at)
         };
         match instruction.mnemonic {
             Mnemonic::Jump
@@ -78,7 +78,9 @@ impl<'s> Form<'s> {
         };
         if let (Memory(_), Memory(_)) = (first, second) {
             let name = self.name();
-            return Err(Problem::TwoMemoryOperands { name }.at(first.span().to(second.span())));
+            return Err(
+                ParseErrorKind::TwoMemoryOperands { name }.at(first.span().to(second.span()))
+            );
         }
         let (mut destination, mut source) = match is_first_destination {
             true => (*first, *second),
@@ -106,12 +108,12 @@ impl<'s> Form<'s> {
         }
         self.check_destination(&destination)?;
         let kind = |operand: &Operand<'s>, wanted| {
-            let problem = Problem::OperandKind {
+            let kind = ParseErrorKind::OperandKind {
                 name: self.name(),
                 found: operand.kind(),
                 wanted,
             };
-            problem.at(operand.span())
+            kind.at(operand.span())
         };
         match (instruction.mnemonic, &destination, &source) {
             (Mnemonic::MoveIf(_), Memory(_), _) => {
@@ -139,19 +141,19 @@ impl<'s> Form<'s> {
         Ok(())
     }
 
-    fn check_destination(&self, destination: &Operand<'s>) -> Result<(), Misread> {
+    fn check_destination(&self, destination: &Operand<'s>) -> Result<(), SpannedError> {
         match destination {
             Operand::Register(..) | Operand::Memory(_) => Ok(()),
             _ => Err(self.constant_destination(destination)),
         }
     }
 
-    fn constant_destination(&self, destination: &Operand<'s>) -> Misread {
-        let problem = Problem::ConstantDestination {
+    fn constant_destination(&self, destination: &Operand<'s>) -> SpannedError {
+        let kind = ParseErrorKind::ConstantDestination {
             name: self.name(),
             architecture: self.architecture,
         };
-        problem.at(destination.span())
+        kind.at(destination.span())
     }
 
     /// How many bytes the instruction works on, by its suffix or its registers. In `X86` a suffix
@@ -161,7 +163,7 @@ impl<'s> Form<'s> {
         &self,
         instruction: &mut WrittenInstruction<'s>,
         suffix: Option<Width>,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), SpannedError> {
         let is_set = matches!(instruction.mnemonic, Mnemonic::SetIf(_));
         let is_shift = instruction.mnemonic == Mnemonic::ShiftLeft;
         let stated = match is_set {
@@ -191,7 +193,7 @@ impl<'s> Form<'s> {
             return Ok(());
         };
         if matches!(instruction.mnemonic, Mnemonic::MoveIf(_)) && width == Width::Byte {
-            return Err(Problem::ByteMoveIf { name: self.name() }.at(self.span));
+            return Err(ParseErrorKind::ByteMoveIf { name: self.name() }.at(self.span));
         }
         for (register, span) in registers {
             let is_adapted = is_symbolic(register)
@@ -201,12 +203,12 @@ impl<'s> Form<'s> {
             if is_adapted {
                 register.part = Part::Low(width);
             } else if register.part.width() != width {
-                let problem = Problem::WidthMismatch {
+                let kind = ParseErrorKind::WidthMismatch {
                     name: self.name(),
                     bytes: width.bytes(),
                     register_bytes: register.part.width().bytes(),
                 };
-                return Err(problem.at(*span));
+                return Err(kind.at(*span));
             }
         }
         let operands = [&mut instruction.destination, &mut instruction.source];
@@ -220,7 +222,7 @@ impl<'s> Form<'s> {
     }
 
     /// `LOCK` is for instructions that read and write memory; others fault.
-    pub fn check_lock(&self, instruction: &WrittenInstruction<'s>) -> Result<(), Misread> {
+    pub fn check_lock(&self, instruction: &WrittenInstruction<'s>) -> Result<(), SpannedError> {
         if !instruction.is_locked {
             return Ok(());
         }
@@ -237,7 +239,7 @@ impl<'s> Form<'s> {
             true => Ok(()),
             false => {
                 let name = self.name();
-                Err(Problem::LockNotAllowed { name, can_lock }.at(instruction.span))
+                Err(ParseErrorKind::LockNotAllowed { name, can_lock }.at(instruction.span))
             }
         }
     }

@@ -1,12 +1,12 @@
 //! Instructions as they are written: which they are, and which operand is what.
 
 use crate::code::Width;
-use crate::parse_error::Misread;
-use crate::problem::Problem;
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::ParseErrorKind;
 use crate::syntax::lexer::{Lexer, Span, Token};
 use crate::syntax::tree::Column;
 use crate::test::Architecture;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 use super::form::Form;
 use super::mnemonics::{self, Mnemonic};
@@ -59,7 +59,7 @@ pub(crate) fn read_cell<'s>(
     lexer: &mut Lexer<'s>,
     architecture: Architecture,
     column: &mut Column<'s>,
-) -> Result<(), Misread> {
+) -> Result<(), SpannedError> {
     loop {
         let mut ahead = *lexer;
         match ahead.next()? {
@@ -83,7 +83,7 @@ pub(crate) fn read_cell<'s>(
 fn read_instruction<'s>(
     lexer: &mut Lexer<'s>,
     architecture: Architecture,
-) -> Result<WrittenInstruction<'s>, Misread> {
+) -> Result<WrittenInstruction<'s>, SpannedError> {
     let (mut name, mut name_span) = read_name(lexer)?;
     let begin = name_span;
     let mut named = find(name, name_span)?;
@@ -127,31 +127,31 @@ fn read_instruction<'s>(
     Ok(instruction)
 }
 
-fn read_name<'s>(lexer: &mut Lexer<'s>) -> Result<(&'s str, Span), Misread> {
+fn read_name<'s>(lexer: &mut Lexer<'s>) -> Result<(&'s str, Span), SpannedError> {
     match lexer.next()? {
         (Token::Name(name), span) => Ok((name, span)),
         (_, span) => Err(lexer.unexpected(span, "an instruction")),
     }
 }
 
-fn find(name: &str, span: Span) -> Result<mnemonics::Named, Misread> {
+fn find(name: &str, span: Span) -> Result<mnemonics::Named, SpannedError> {
     mnemonics::find(name).ok_or_else(|| {
         let found = quoted(name);
-        let problem = match mnemonics::refusal(name) {
-            Some((why, needed)) => Problem::NotModelled { found, why, needed },
-            None => Problem::UnknownInstruction {
+        let kind = match mnemonics::refusal(name) {
+            Some((why, needed)) => ParseErrorKind::NotModelled { found, why, needed },
+            None => ParseErrorKind::UnknownInstruction {
                 found,
                 meant: mnemonics::nearest(name),
             },
         };
-        problem.at(span)
+        kind.at(span)
     })
 }
 
 fn read_operands<'s>(
     lexer: &mut Lexer<'s>,
     architecture: Architecture,
-) -> Result<Vec<Operand<'s>>, Misread> {
+) -> Result<Vec<Operand<'s>>, SpannedError> {
     let mut operands = Vec::new();
     if matches!(lexer.peek()?.0, Token::Mark("|" | ";") | Token::End) {
         return Ok(operands);

@@ -11,13 +11,13 @@ use crate::assemble::memory::MemoryMap;
 use crate::code::{
     AddressOperand, Computation, Operand as Input, Operation, Part, Register, Width,
 };
-use crate::parse_error::Misread;
-use crate::problem::Problem;
-use crate::syntax::MOST_MISTAKES;
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::ParseErrorKind;
+use crate::syntax::MAX_ERRORS;
 use crate::syntax::lexer::Span;
 use crate::syntax::tree::{Column, Number};
 use crate::test::Architecture;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 use super::instruction::WrittenInstruction;
 use super::mnemonics::Mnemonic;
@@ -32,14 +32,14 @@ pub(crate) struct LoweredThread<'s> {
     pub registers: RegisterFile<'s>,
 }
 
-/// Lowers a thread. Mistakes are collected as long as others may be found.
+/// Lowers a thread. Errors are collected as long as others may be found.
 pub(crate) fn lower_thread<'s>(
     column: &Column<'s>,
     architecture: Architecture,
     memory: &MemoryMap<'s>,
-    mistakes: &mut Vec<Misread>,
-) -> Result<LoweredThread<'s>, Misread> {
-    let labels = labels(column, mistakes)?;
+    errors: &mut Vec<SpannedError>,
+) -> Result<LoweredThread<'s>, SpannedError> {
+    let labels = labels(column, errors)?;
     let mut lowering = Lowering {
         architecture,
         memory,
@@ -52,18 +52,18 @@ pub(crate) fn lower_thread<'s>(
     let mut starts = Vec::with_capacity(column.instructions.len() + 1);
     for (index, instruction) in column.instructions.iter().enumerate() {
         starts.push(lowering.operations.len() as u32);
-        if let Err(mistake) = lowering.lower(instruction, &labels) {
-            let is_last = mistake.problem.is_limit() || mistakes.len() + 1 >= MOST_MISTAKES;
+        if let Err(error) = lowering.lower(instruction, &labels) {
+            let is_last = error.kind.is_limit() || errors.len() + 1 >= MAX_ERRORS;
             match is_last {
-                true => return Err(mistake),
-                false => mistakes.push(mistake),
+                true => return Err(error),
+                false => errors.push(error),
             }
         }
         instruction_of.resize(lowering.operations.len(), index as u32);
         // One is kept for the end.
         if lowering.operations.len() >= usize::from(u16::MAX) {
-            let problem = Problem::limit("operations in a thread", usize::from(u16::MAX));
-            return Err(problem.at(instruction.span));
+            let kind = ParseErrorKind::limit("operations in a thread", usize::from(u16::MAX));
+            return Err(kind.at(instruction.span));
         }
     }
     starts.push(lowering.operations.len() as u32);
@@ -86,20 +86,20 @@ pub(crate) fn lower_thread<'s>(
 
 fn labels<'s>(
     column: &Column<'s>,
-    mistakes: &mut Vec<Misread>,
-) -> Result<FxHashMap<&'s str, usize>, Misread> {
+    errors: &mut Vec<SpannedError>,
+) -> Result<FxHashMap<&'s str, usize>, SpannedError> {
     let mut labels: FxHashMap<&str, (usize, Span)> = FxHashMap::default();
     for (name, instruction, span) in &column.labels {
         let Some((_, before)) = labels.insert(name, (*instruction, *span)) else {
             continue;
         };
-        let problem = Problem::DuplicateLabel {
+        let kind = ParseErrorKind::DuplicateLabel {
             name: quoted(name),
             before: before.position,
         };
-        match mistakes.len() + 1 >= MOST_MISTAKES {
-            true => return Err(problem.at(*span)),
-            false => mistakes.push(problem.at(*span)),
+        match errors.len() + 1 >= MAX_ERRORS {
+            true => return Err(kind.at(*span)),
+            false => errors.push(kind.at(*span)),
         }
     }
     let labels = labels.into_iter();
@@ -132,7 +132,7 @@ impl<'s> Lowering<'_, 's> {
         &mut self,
         instruction: &WrittenInstruction<'s>,
         labels: &FxHashMap<&'s str, usize>,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), SpannedError> {
         match instruction.mnemonic {
             Mnemonic::Nothing | Mnemonic::Lock => return Ok(()),
             Mnemonic::Fence(fence) => self.operations.push(Operation::Fence(fence)),
@@ -151,26 +151,29 @@ impl<'s> Lowering<'_, 's> {
         instruction: &WrittenInstruction<'s>,
         labels: &FxHashMap<&'s str, usize>,
         operation: Operation,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), SpannedError> {
         let Some((label, span)) = instruction.target else {
             return Ok(());
         };
         let Some(target) = labels.get(label) else {
-            let problem = Problem::UnknownLabel {
+            let kind = ParseErrorKind::UnknownLabel {
                 found: quoted(label),
-                meant: fencepost_mistake::nearest(
+                meant: fencepost_diagnostics::nearest(
                     label,
                     self.labels.iter().map(|(name, ..)| *name),
                 ),
             };
-            return Err(problem.at(span));
+            return Err(kind.at(span));
         };
         self.jumps.push((self.operations.len(), *target));
         self.operations.push(operation);
         Ok(())
     }
 
-    fn lower_computing(&mut self, instruction: &WrittenInstruction<'s>) -> Result<(), Misread> {
+    fn lower_computing(
+        &mut self,
+        instruction: &WrittenInstruction<'s>,
+    ) -> Result<(), SpannedError> {
         let Some(destination) = instruction.destination() else {
             return Ok(());
         };
@@ -244,7 +247,7 @@ impl<'s> Lowering<'_, 's> {
         instruction: &WrittenInstruction<'s>,
         to: To,
         width: Width,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), SpannedError> {
         match (to, instruction.source()) {
             // The load clears the upper bytes, as the instruction does.
             (To::Register(to, part), Some(Operand::Memory(memory))) if width >= Width::Long => {
@@ -272,7 +275,7 @@ impl<'s> Lowering<'_, 's> {
         width: Width,
         computation: Computation,
         right: Input,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), SpannedError> {
         match to {
             To::Register(register, part) => {
                 let left = Input::Register(register, part);
@@ -341,11 +344,15 @@ impl<'s> Lowering<'_, 's> {
         });
     }
 
-    fn register(&mut self, written: WrittenRegister<'s>, span: Span) -> Result<Register, Misread> {
+    fn register(
+        &mut self,
+        written: WrittenRegister<'s>,
+        span: Span,
+    ) -> Result<Register, SpannedError> {
         self.registers.number(written.which, span)
     }
 
-    fn destination(&mut self, operand: &Operand<'s>) -> Result<To, Misread> {
+    fn destination(&mut self, operand: &Operand<'s>) -> Result<To, SpannedError> {
         match operand {
             Operand::Register(register, span) => Ok(To::Register(
                 self.register(*register, *span)?,
@@ -353,21 +360,21 @@ impl<'s> Lowering<'_, 's> {
             )),
             Operand::Memory(memory) => Ok(To::Memory(self.address(memory)?)),
             // The form of an instruction is checked when it is read.
-            Operand::Number(_, span) => Err(Problem::NumericAddress.at(*span)),
-            Operand::Address(place) => Err(Problem::NumericAddress.at(place.span)),
+            Operand::Number(_, span) => Err(ParseErrorKind::NumericAddress.at(*span)),
+            Operand::Address(place) => Err(ParseErrorKind::NumericAddress.at(place.span)),
         }
     }
 
     pub(super) fn source_register(
         &mut self,
         instruction: &WrittenInstruction<'s>,
-    ) -> Result<(Register, Part), Misread> {
+    ) -> Result<(Register, Part), SpannedError> {
         match instruction.source() {
             Some(Operand::Register(register, span)) => {
                 Ok((self.register(*register, *span)?, register.part))
             }
             // Checked when the instruction is read.
-            _ => Err(Problem::NumericAddress.at(instruction.span)),
+            _ => Err(ParseErrorKind::NumericAddress.at(instruction.span)),
         }
     }
 
@@ -377,7 +384,7 @@ impl<'s> Lowering<'_, 's> {
         instruction: &WrittenInstruction<'s>,
         width: Width,
         temporary: usize,
-    ) -> Result<Input, Misread> {
+    ) -> Result<Input, SpannedError> {
         match instruction.source() {
             None => Ok(Input::Constant(0)),
             Some(Operand::Register(register, span)) => Ok(Input::Register(
@@ -391,11 +398,11 @@ impl<'s> Lowering<'_, 's> {
             Some(Operand::Address(place)) => {
                 let address = self.memory.address(place)?;
                 if address > width.mask() {
-                    let problem = Problem::DoesNotFit {
+                    let kind = ParseErrorKind::DoesNotFit {
                         found: format!("the address of `{}`", quoted(place.name)),
                         bytes: width.bytes(),
                     };
-                    return Err(problem.at(place.span));
+                    return Err(kind.at(place.span));
                 }
                 Ok(Input::Constant(address))
             }
@@ -409,7 +416,12 @@ impl<'s> Lowering<'_, 's> {
     }
 
     /// The content of a destination.
-    pub(super) fn content(&mut self, to: &To, width: Width, span: Span) -> Result<Input, Misread> {
+    pub(super) fn content(
+        &mut self,
+        to: &To,
+        width: Width,
+        span: Span,
+    ) -> Result<Input, SpannedError> {
         match to {
             To::Register(register, part) => Ok(Input::Register(*register, *part)),
             To::Memory(at) => {
@@ -420,7 +432,7 @@ impl<'s> Lowering<'_, 's> {
         }
     }
 
-    fn address(&mut self, memory: &Memory<'s>) -> Result<AddressOperand, Misread> {
+    fn address(&mut self, memory: &Memory<'s>) -> Result<AddressOperand, SpannedError> {
         let width = match self.architecture {
             Architecture::X86 => Width::Long,
             Architecture::X86_64 => Width::Quad,
@@ -429,14 +441,14 @@ impl<'s> Lowering<'_, 's> {
         if let Some(symbol) = &memory.symbol {
             displacement = displacement.wrapping_add(self.memory.address(symbol)?);
         }
-        if let Some(place) = memory.direct()
-            && !self.memory.is_cell(displacement)
-        {
-            let problem = Problem::NoSuchCell {
-                name: quoted(place.name),
-                offset: memory.displacement as i64,
-            };
-            return Err(problem.at(memory.span));
+        if let Some(place) = memory.direct() {
+            if !self.memory.is_cell(displacement) {
+                let kind = ParseErrorKind::NoSuchCell {
+                    name: quoted(place.name),
+                    offset: memory.displacement as i64,
+                };
+                return Err(kind.at(memory.span));
+            }
         }
         let base = match memory.base {
             Some(which) => Some(self.registers.number(which, memory.span)?),
@@ -455,15 +467,15 @@ impl<'s> Lowering<'_, 's> {
     }
 }
 
-fn check_fit(number: Number, width: Width, span: Span) -> Result<(), Misread> {
+fn check_fit(number: Number, width: Width, span: Span) -> Result<(), SpannedError> {
     match number.fits(width) {
         true => Ok(()),
         false => {
-            let problem = Problem::DoesNotFit {
+            let kind = ParseErrorKind::DoesNotFit {
                 found: number.to_string(),
                 bytes: width.bytes(),
             };
-            Err(problem.at(span))
+            Err(kind.at(span))
         }
     }
 }

@@ -251,7 +251,7 @@ pub(crate) fn nearest(name: &str) -> Option<String> {
         .chain(with("SET"))
         .chain(with("CMOV"))
         .collect();
-    let meant = fencepost_mistake::nearest(name, known.iter().map(String::as_str))?;
+    let meant = fencepost_diagnostics::nearest(name, known.iter().map(String::as_str))?;
     Some(match name.chars().any(|c| c.is_ascii_lowercase()) {
         true => meant.to_ascii_lowercase(),
         false => meant,

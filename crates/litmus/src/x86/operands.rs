@@ -1,12 +1,12 @@
 //! Operands: registers, constants and memory.
 
-use crate::parse_error::Misread;
-use crate::problem::Problem;
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::ParseErrorKind;
 use crate::syntax::lexer::{Lexer, Span, Token};
 use crate::syntax::place::number;
 use crate::syntax::tree::{Number, Place};
 use crate::test::Architecture;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 use super::registers::{self, Which, WrittenRegister};
 
@@ -73,7 +73,7 @@ impl<'s> Memory<'s> {
 pub(super) fn read_operand<'s>(
     lexer: &mut Lexer<'s>,
     architecture: Architecture,
-) -> Result<Operand<'s>, Misread> {
+) -> Result<Operand<'s>, SpannedError> {
     let mut reader = OperandReader {
         lexer,
         architecture,
@@ -89,7 +89,7 @@ struct OperandReader<'l, 's> {
 }
 
 impl<'s> OperandReader<'_, 's> {
-    fn read(&mut self) -> Result<Operand<'s>, Misread> {
+    fn read(&mut self) -> Result<Operand<'s>, SpannedError> {
         let (token, span) = self.lexer.next()?;
         match token {
             Token::Percent(name) => {
@@ -130,34 +130,38 @@ impl<'s> OperandReader<'_, 's> {
         }
     }
 
-    fn bare_name(&self, name: &str, span: Span) -> Misread {
+    fn bare_name(&self, name: &str, span: Span) -> SpannedError {
         let found = quoted(name);
         let is_wide = registers::is_only_in_64_bits(name);
         match self.architecture == Architecture::X86 && is_wide {
-            true => Problem::WideRegister { found }.at(span),
-            false => Problem::BareName { found }.at(span),
+            true => ParseErrorKind::WideRegister { found }.at(span),
+            false => ParseErrorKind::BareName { found }.at(span),
         }
     }
 
-    fn after_percent(&self, name: &'s str, span: Span) -> Result<WrittenRegister<'s>, Misread> {
+    fn after_percent(
+        &self,
+        name: &'s str,
+        span: Span,
+    ) -> Result<WrittenRegister<'s>, SpannedError> {
         registers::after_percent(name, self.architecture).map_err(|meant| {
             let found = format!("%{}", quoted(name));
             let meant = meant.map(|meant| format!("%{meant}"));
             match self.architecture == Architecture::X86 && registers::is_only_in_64_bits(name) {
-                true => Problem::WideRegister { found }.at(span),
-                false => Problem::UnknownRegister { found, meant }.at(span),
+                true => ParseErrorKind::WideRegister { found }.at(span),
+                false => ParseErrorKind::UnknownRegister { found, meant }.at(span),
             }
         })
     }
 
-    fn digits(&mut self) -> Result<(&'s str, Span), Misread> {
+    fn digits(&mut self) -> Result<(&'s str, Span), SpannedError> {
         match self.lexer.next()? {
             (Token::Number(text), span) => Ok((text, span)),
             (_, span) => Err(self.lexer.unexpected(span, "a number after `-`")),
         }
     }
 
-    fn immediate(&mut self, dollar: Span) -> Result<Operand<'s>, Misread> {
+    fn immediate(&mut self, dollar: Span) -> Result<Operand<'s>, SpannedError> {
         let (token, span) = self.lexer.next()?;
         match token {
             Token::Number(text) => {
@@ -192,7 +196,7 @@ impl<'s> OperandReader<'_, 's> {
     }
 
     /// A number is a constant unless it is the displacement of what follows.
-    fn number_or_memory(&mut self, found: Number, span: Span) -> Result<Operand<'s>, Misread> {
+    fn number_or_memory(&mut self, found: Number, span: Span) -> Result<Operand<'s>, SpannedError> {
         let (next, _) = self.lexer.peek()?;
         match next {
             Token::Mark("(" | "[") => {
@@ -210,7 +214,7 @@ impl<'s> OperandReader<'_, 's> {
         symbol: Option<Place<'s>>,
         displacement: u64,
         begin: Span,
-    ) -> Result<Operand<'s>, Misread> {
+    ) -> Result<Operand<'s>, SpannedError> {
         let mut memory = Memory {
             symbol,
             base: None,
@@ -231,12 +235,12 @@ impl<'s> OperandReader<'_, 's> {
         let last = self.lexer.expect_mark(closing, wanted)?;
         memory.span = begin.to(last);
         if memory.symbol.is_none() && memory.base.is_none() && memory.index.is_none() {
-            return Err(Problem::NumericAddress.at(memory.span));
+            return Err(ParseErrorKind::NumericAddress.at(memory.span));
         }
         Ok(Operand::Memory(memory))
     }
 
-    fn sum(&mut self, memory: &mut Memory<'s>) -> Result<(), Misread> {
+    fn sum(&mut self, memory: &mut Memory<'s>) -> Result<(), SpannedError> {
         let mut is_negative = self.lexer.take_mark("-")?;
         loop {
             self.term(memory, is_negative)?;
@@ -250,7 +254,7 @@ impl<'s> OperandReader<'_, 's> {
         }
     }
 
-    fn term(&mut self, memory: &mut Memory<'s>, is_negative: bool) -> Result<(), Misread> {
+    fn term(&mut self, memory: &mut Memory<'s>, is_negative: bool) -> Result<(), SpannedError> {
         const WANTED: &str = "a register, a location or a number in an address";
         let (token, span) = self.lexer.next()?;
         match token {
@@ -297,9 +301,9 @@ impl<'s> OperandReader<'_, 's> {
         memory: &mut Memory<'s>,
         register: WrittenRegister<'s>,
         span: Span,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), SpannedError> {
         if register.part.width().bytes() < 4 {
-            return Err(Problem::NarrowAddress.at(span));
+            return Err(ParseErrorKind::NarrowAddress.at(span));
         }
         if self.lexer.take_mark("*")? {
             let factor = self.factor()?;
@@ -321,7 +325,7 @@ impl<'s> OperandReader<'_, 's> {
         Ok(())
     }
 
-    fn index_and_factor(&mut self, memory: &mut Memory<'s>) -> Result<(), Misread> {
+    fn index_and_factor(&mut self, memory: &mut Memory<'s>) -> Result<(), SpannedError> {
         let (token, span) = self.lexer.next()?;
         let register = match token {
             Token::Percent(name) => Some(self.after_percent(name, span)?),
@@ -332,7 +336,7 @@ impl<'s> OperandReader<'_, 's> {
             return Err(self.lexer.unexpected(span, "a register as the index"));
         };
         if register.part.width().bytes() < 4 {
-            return Err(Problem::NarrowAddress.at(span));
+            return Err(ParseErrorKind::NarrowAddress.at(span));
         }
         if memory.index.is_some() {
             return Err(self
@@ -347,7 +351,7 @@ impl<'s> OperandReader<'_, 's> {
         Ok(())
     }
 
-    fn factor(&mut self) -> Result<u8, Misread> {
+    fn factor(&mut self) -> Result<u8, SpannedError> {
         match self.lexer.next()? {
             (Token::Number("1"), _) => Ok(1),
             (Token::Number("2"), _) => Ok(2),

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::code::Register;
-use crate::parse_error::Misread;
-use crate::problem::Problem;
+use crate::parse_error::SpannedError;
+use crate::parse_error_kind::ParseErrorKind;
 use crate::syntax::lexer::Span;
 
 use super::registers::Which;
@@ -30,16 +30,16 @@ impl<'s> RegisterFile<'s> {
         }
     }
 
-    fn add(&mut self, which: Option<Which<'s>>, span: Span) -> Result<Register, Misread> {
+    fn add(&mut self, which: Option<Which<'s>>, span: Span) -> Result<Register, SpannedError> {
         if self.which.len() == MOST_REGISTERS {
-            return Err(Problem::limit("registers in a thread", MOST_REGISTERS).at(span));
+            return Err(ParseErrorKind::limit("registers in a thread", MOST_REGISTERS).at(span));
         }
         self.which.push(which);
         Ok(Register((self.which.len() - 1) as u8))
     }
 
     /// The number of a register, which it gets if it has none.
-    pub fn number(&mut self, which: Which<'s>, span: Span) -> Result<Register, Misread> {
+    pub fn number(&mut self, which: Which<'s>, span: Span) -> Result<Register, SpannedError> {
         if let Some(number) = self.numbers.get(&which) {
             return Ok(*number);
         }
@@ -54,7 +54,7 @@ impl<'s> RegisterFile<'s> {
     }
 
     /// A register for a value within an instruction.
-    pub fn temporary(&mut self, which: usize, span: Span) -> Result<Register, Misread> {
+    pub fn temporary(&mut self, which: usize, span: Span) -> Result<Register, SpannedError> {
         if let Some(number) = self.temporary[which] {
             return Ok(number);
         }

@@ -105,11 +105,12 @@ pub(crate) fn after_percent(
     }
     let near = |known: &&str| known.len() >= 3;
     let known = names(architecture).iter().map(|(known, ..)| *known);
-    if name.len() >= 3
-        && let Some(meant) = fencepost_mistake::nearest(name, known.filter(near))
-        && is_one_apart(name, &meant)
-    {
-        return Err(Some(meant));
+    if name.len() >= 3 {
+        if let Some(meant) = fencepost_diagnostics::nearest(name, known.filter(near)) {
+            if is_one_apart(name, &meant) {
+                return Err(Some(meant));
+            }
+        }
     }
     Ok(WrittenRegister {
         which: Which::Symbolic(name),
@@ -136,7 +137,7 @@ fn is_not_modelled(name: &str) -> bool {
 /// The name that is nearest to `name`.
 pub(crate) fn nearest(name: &str, architecture: Architecture) -> Option<String> {
     let known = names(architecture).iter().map(|(known, ..)| *known);
-    fencepost_mistake::nearest(name, known).map(|meant| spelled(&meant, architecture))
+    fencepost_diagnostics::nearest(name, known).map(|meant| spelled(&meant, architecture))
 }
 
 fn spelled(name: &str, architecture: Architecture) -> String {

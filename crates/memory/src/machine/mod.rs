@@ -21,20 +21,22 @@ mod step;
 
 use crate::event::{Access, Address, CoherenceIndex, Event, Operation, ThreadId};
 use crate::model::{Buffering, Drain, MemoryModel};
-use crate::program::StraightLine;
+use crate::program::StraightLineProgram;
 use crate::trace::Trace;
 use program::{NONE, Program};
 
 pub use runs::{RunEnumerator, emits_non_sc_trace, emitted_traces};
-pub use step::{BufferedStore, EventId, MemoryContent, Performed, Step, StepError, StillBuffered};
+pub use step::{
+    BufferedStore, BuffersNotEmpty, EventId, MemoryContent, Step, StepEffect, StepError,
+};
 
 /// A store-buffer machine in the middle of a run.
 ///
 /// ```
 /// use fencepost_memory::machine::{Machine, Step};
-/// use fencepost_memory::{Address, MemoryModel, Operation, StraightLine, ThreadId, axioms};
+/// use fencepost_memory::{Address, MemoryModel, Operation, StraightLineProgram, ThreadId, axioms};
 /// let (x, y) = (Address(0), Address(1));
-/// let program = StraightLine {
+/// let program = StraightLineProgram {
 ///     threads: vec![
 ///         vec![Operation::Store(x), Operation::Load(y)],
 ///         vec![Operation::Store(y), Operation::Load(x)],
@@ -103,7 +105,7 @@ enum State {
 
 impl Machine {
     /// The machine of `model`, about to run `program`.
-    pub fn new(model: &MemoryModel, program: &StraightLine) -> Self {
+    pub fn new(model: &MemoryModel, program: &StraightLineProgram) -> Self {
         let threads = program.threads.iter().enumerate();
         let threads = threads.map(|(thread, list)| {
             let list = list.iter();
@@ -207,16 +209,16 @@ impl Machine {
     }
 
     /// Takes a step.
-    pub fn step(&mut self, step: Step) -> Result<Performed, StepError> {
+    pub fn step(&mut self, step: Step) -> Result<StepEffect, StepError> {
         let index = self.apply(step)?;
         Ok(self.describe(step, index))
     }
 
     /// The trace of the operations issued so far, thread by thread.
-    pub fn finish(self) -> Result<Trace, StillBuffered> {
+    pub fn finish(self) -> Result<Trace, BuffersNotEmpty> {
         if let Some(thread) = self.threads.iter().find(|thread| thread.oldest != NONE) {
             let pending = self.program.id(thread.oldest);
-            return Err(StillBuffered { pending });
+            return Err(BuffersNotEmpty { pending });
         }
         Ok(Trace::of_valid_events(self.events()))
     }
@@ -503,7 +505,7 @@ impl Machine {
         }
     }
 
-    fn describe(&self, step: Step, index: u32) -> Performed {
+    fn describe(&self, step: Step, index: u32) -> StepEffect {
         let i = index as usize;
         let event = self.program.id(index);
         let source = self.program.id_if_any(self.operations[i].source);
@@ -511,34 +513,34 @@ impl Machine {
         let (address, state) = match (operation.address(), self.operations[i].state) {
             (Some(address), state) => (address, state),
             (None, _) if operation == Operation::Fence => {
-                return Performed::Fenced { fence: event };
+                return StepEffect::Fenced { fence: event };
             }
-            (None, _) => return Performed::Barred { barrier: event },
+            (None, _) => return StepEffect::Barred { barrier: event },
         };
         match (state, step) {
-            (State::Done(coherence), _) if !operation.writes() => Performed::Read {
+            (State::Done(coherence), _) if !operation.writes() => StepEffect::Read {
                 load: event,
                 address,
                 source,
                 coherence: CoherenceIndex(coherence.into()),
             },
-            (State::Done(coherence), Step::Commit(..)) => Performed::Committed {
+            (State::Done(coherence), Step::Commit(..)) => StepEffect::Committed {
                 store: event,
                 address,
                 coherence: CoherenceIndex(coherence.into()),
             },
-            (State::Done(coherence), Step::Issue(_)) => Performed::Wrote {
+            (State::Done(coherence), Step::Issue(_)) => StepEffect::Wrote {
                 write: event,
                 address,
                 replaced: source,
                 coherence: CoherenceIndex(coherence.into()),
             },
-            (State::Forwarded, _) => Performed::Forwarded {
+            (State::Forwarded, _) => StepEffect::Forwarded {
                 load: event,
                 address,
                 source: source.expect("a forwarded load has a source"),
             },
-            (State::Buffered, _) => Performed::Buffered {
+            (State::Buffered, _) => StepEffect::Buffered {
                 store: event,
                 address,
             },

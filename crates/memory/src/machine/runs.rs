@@ -11,20 +11,20 @@ use std::ops::ControlFlow;
 use rustc_hash::FxHashSet;
 
 use super::{Machine, State, Step};
-use crate::axioms::Checker;
+use crate::axioms::AxiomChecker;
 use crate::candidates::{CandidateKey, ProgramTooLarge};
 use crate::event::CoherenceIndex;
 use crate::model::MemoryModel;
-use crate::program::StraightLine;
+use crate::program::StraightLineProgram;
 use crate::trace::Trace;
 
 /// The traces of all complete runs: every operation issued, every buffer empty.
 ///
 /// ```
 /// use fencepost_memory::machine::emitted_traces;
-/// use fencepost_memory::{Address, MemoryModel, Operation, StraightLine};
+/// use fencepost_memory::{Address, MemoryModel, Operation, StraightLineProgram};
 /// let (x, y) = (Address(0), Address(1));
-/// let store_buffering = StraightLine {
+/// let store_buffering = StraightLineProgram {
 ///     threads: vec![
 ///         vec![Operation::Store(x), Operation::Load(y)],
 ///         vec![Operation::Store(y), Operation::Load(x)],
@@ -36,7 +36,7 @@ use crate::trace::Trace;
 /// ```
 pub fn emitted_traces(
     model: &MemoryModel,
-    program: &StraightLine,
+    program: &StraightLineProgram,
 ) -> Result<FxHashSet<CandidateKey>, ProgramTooLarge> {
     let mut keys = FxHashSet::default();
     RunEnumerator::default().emitted_traces_into(model, program, &mut keys)?;
@@ -48,7 +48,7 @@ pub fn emitted_traces(
 ///
 /// # Panics
 /// If the program is too large for a [`CandidateKey`]; brute force would not end.
-pub fn emits_non_sc_trace(model: &MemoryModel, program: &StraightLine) -> Option<Trace> {
+pub fn emits_non_sc_trace(model: &MemoryModel, program: &StraightLineProgram) -> Option<Trace> {
     match RunEnumerator::default().non_sc_trace(model, program) {
         Ok(found) => found,
         Err(error) => panic!("{error}"),
@@ -60,7 +60,7 @@ pub fn emits_non_sc_trace(model: &MemoryModel, program: &StraightLine) -> Option
 pub struct RunEnumerator {
     visited: FxHashSet<CandidateKey>,
     steps: Vec<Step>,
-    checker: Checker,
+    checker: AxiomChecker,
 }
 
 /// Clearing a hash table takes time in proportion to its capacity, so the table of one
@@ -72,7 +72,7 @@ impl RunEnumerator {
     pub fn emitted_traces_into(
         &mut self,
         model: &MemoryModel,
-        program: &StraightLine,
+        program: &StraightLineProgram,
         keys: &mut FxHashSet<CandidateKey>,
     ) -> Result<(), ProgramTooLarge> {
         keys.clear();
@@ -88,7 +88,7 @@ impl RunEnumerator {
     pub fn non_sc_trace(
         &mut self,
         model: &MemoryModel,
-        program: &StraightLine,
+        program: &StraightLineProgram,
     ) -> Result<Option<Trace>, ProgramTooLarge> {
         let mut trace: Option<Trace> = None;
         let flow = self.for_each_complete_run(model, program, |machine, checker, _| {
@@ -114,8 +114,8 @@ impl RunEnumerator {
     fn for_each_complete_run<B>(
         &mut self,
         model: &MemoryModel,
-        program: &StraightLine,
-        mut visit: impl FnMut(&Machine, &mut Checker, CandidateKey) -> ControlFlow<B>,
+        program: &StraightLineProgram,
+        mut visit: impl FnMut(&Machine, &mut AxiomChecker, CandidateKey) -> ControlFlow<B>,
     ) -> Result<ControlFlow<B>, ProgramTooLarge> {
         CandidateKey::check_size(program)?;
         if self.visited.capacity() > KEPT_CAPACITY {
@@ -131,7 +131,7 @@ impl RunEnumerator {
     fn extend_run<B>(
         &mut self,
         machine: &mut Machine,
-        visit: &mut impl FnMut(&Machine, &mut Checker, CandidateKey) -> ControlFlow<B>,
+        visit: &mut impl FnMut(&Machine, &mut AxiomChecker, CandidateKey) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         if let Some(step) = machine.local_step() {
             return self.take(machine, step, visit);
@@ -157,7 +157,7 @@ impl RunEnumerator {
         &mut self,
         machine: &mut Machine,
         step: Step,
-        visit: &mut impl FnMut(&Machine, &mut Checker, CandidateKey) -> ControlFlow<B>,
+        visit: &mut impl FnMut(&Machine, &mut AxiomChecker, CandidateKey) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let index = machine.apply(step).expect("an enabled step can be taken");
         let flow = self.extend_run(machine, visit);

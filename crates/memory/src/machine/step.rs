@@ -41,7 +41,7 @@ impl fmt::Display for Step {
 
 /// What a step did.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Performed {
+pub enum StepEffect {
     /// A store went into its thread's buffer.
     Buffered {
         /// The store.
@@ -102,22 +102,22 @@ pub enum Performed {
     },
 }
 
-impl fmt::Display for Performed {
+impl fmt::Display for StepEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = |source: Option<EventId>| match source {
             Some(source) => format!("the value of {source}"),
             None => "the initial value".to_owned(),
         };
         match self {
-            Performed::Buffered { store, address } => {
+            StepEffect::Buffered { store, address } => {
                 write!(f, "{store} puts a store to {address} into its buffer")
             }
-            Performed::Committed {
+            StepEffect::Committed {
                 store,
                 address,
                 coherence,
             } => write!(f, "{store} commits value {} to {address}", coherence.0),
-            Performed::Wrote {
+            StepEffect::Wrote {
                 write,
                 address,
                 replaced,
@@ -127,7 +127,7 @@ impl fmt::Display for Performed {
                 write!(f, "{write} writes value {} to {address}, ", coherence.0)?;
                 write!(f, "replacing {replaced}")
             }
-            Performed::Forwarded {
+            StepEffect::Forwarded {
                 load,
                 address,
                 source,
@@ -135,7 +135,7 @@ impl fmt::Display for Performed {
                 let source = named(Some(*source));
                 write!(f, "{load} reads {address} from its buffer: {source}")
             }
-            Performed::Read {
+            StepEffect::Read {
                 load,
                 address,
                 source,
@@ -144,8 +144,8 @@ impl fmt::Display for Performed {
                 let source = named(*source);
                 write!(f, "{load} reads {address} from memory: {source}")
             }
-            Performed::Fenced { fence } => write!(f, "{fence} passes a fence"),
-            Performed::Barred { barrier } => write!(f, "{barrier} passes a store barrier"),
+            StepEffect::Fenced { fence } => write!(f, "{fence} passes a fence"),
+            StepEffect::Barred { barrier } => write!(f, "{barrier} passes a store barrier"),
         }
     }
 }
@@ -197,7 +197,7 @@ pub enum StepError {
 /// A run cannot end while a store is buffered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("the run ends while {pending} is still in its thread's buffer")]
-pub struct StillBuffered {
+pub struct BuffersNotEmpty {
     /// A buffered store.
     pub pending: EventId,
 }

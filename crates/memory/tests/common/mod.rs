@@ -7,7 +7,7 @@ pub mod definition;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fencepost_memory::{Address, Event, Operation, OperationKind, StraightLine, Trace};
+use fencepost_memory::{Address, Event, Operation, OperationKind, StraightLineProgram, Trace};
 use fencepost_memory::{CoherenceIndex, candidates};
 
 pub const X: Address = Address(0);
@@ -31,7 +31,7 @@ pub const FENCE: Operation = Operation::Fence;
 pub const STBAR: Operation = Operation::StoreBarrier;
 
 /// The threads' operations as text, one thread after the other.
-pub fn show(program: &StraightLine) -> String {
+pub fn show(program: &StraightLineProgram) -> String {
     let thread = |list: &Vec<Operation>| {
         let list: Vec<String> = list.iter().map(Operation::to_string).collect();
         list.join("; ")
@@ -46,7 +46,7 @@ pub fn show_trace(trace: &Trace) -> String {
 }
 
 /// The trace of `program` whose operations have these coherence indices.
-pub fn outcome(program: &StraightLine, coherence: &[&[u64]]) -> Trace {
+pub fn outcome(program: &StraightLineProgram, coherence: &[&[u64]]) -> Trace {
     let mut found = None;
     candidates::for_each_candidate(program, |trace, _| {
         let wanted = coherence.iter().copied().flatten();
@@ -152,10 +152,10 @@ impl SmallPrograms {
         self.pairs.len()
     }
 
-    pub fn get(&self, index: usize) -> StraightLine {
+    pub fn get(&self, index: usize) -> StraightLineProgram {
         let (first, second) = self.pairs[index];
         let list = |number: u32| self.lists[number as usize].clone();
-        StraightLine {
+        StraightLineProgram {
             threads: vec![list(first), list(second)],
         }
     }

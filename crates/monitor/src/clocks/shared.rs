@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 
 use super::{Clocks, Row, ThreadClocks};
-use crate::journal::{FIRST_EVENTS, Mark, Rewind};
+use crate::journal::{FIRST_EVENTS, JournalMark, Rewind};
 
 /// Groups are processed in chunks of this many, so that the loops unroll.
 const CHUNK: usize = 4;
@@ -68,11 +68,11 @@ impl Rewind for SharedClocks {
     }
 
     #[inline]
-    fn mark(&self) -> Mark {
-        Mark(self.journal.as_ref().map_or(0, Vec::len))
+    fn mark(&self) -> JournalMark {
+        JournalMark(self.journal.as_ref().map_or(0, Vec::len))
     }
 
-    fn rewind(&mut self, mark: Mark) -> bool {
+    fn rewind(&mut self, mark: JournalMark) -> bool {
         let Some(journal) = &mut self.journal else {
             return false;
         };
@@ -164,14 +164,14 @@ impl SharedClocks {
     fn set(&mut self, row: Row, after: u32, timestamps: u32) {
         let slot = &mut self.rows[row.0 as usize];
         let before = std::mem::replace(slot, after);
-        if let Some(journal) = &mut self.journal
-            && before != after
-        {
-            journal.push(Change {
-                row: row.0,
-                before,
-                timestamps,
-            });
+        if let Some(journal) = &mut self.journal {
+            if before != after {
+                journal.push(Change {
+                    row: row.0,
+                    before,
+                    timestamps,
+                });
+            }
         }
     }
 }

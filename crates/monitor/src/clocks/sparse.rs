@@ -1,7 +1,7 @@
 //! Clocks as sorted lists of blocks of groups.
 
 use super::{Clocks, Row};
-use crate::journal::{Mark, Rewind};
+use crate::journal::{JournalMark, Rewind};
 
 /// Neighbouring groups are kept together, so that small address spaces are as
 /// cheap as dense rows and large ones stay sparse.
@@ -44,15 +44,15 @@ impl Rewind for SparseClocks {
         self.journal.get_or_insert_default();
     }
 
-    fn mark(&self) -> Mark {
-        Mark(
+    fn mark(&self) -> JournalMark {
+        JournalMark(
             self.journal
                 .as_ref()
                 .map_or(0, |journal| journal.rows.len()),
         )
     }
 
-    fn rewind(&mut self, mark: Mark) -> bool {
+    fn rewind(&mut self, mark: JournalMark) -> bool {
         let Some(journal) = &mut self.journal else {
             return false;
         };

@@ -140,11 +140,10 @@ impl Slice {
             }
         }
         let mut path = Vec::with_capacity(8);
-        path.push(self.events.len() - 1);
-        while let Some(&from) = path.last().map(|&index| &predecessor[index])
-            && from != usize::MAX
-        {
-            path.push(from);
+        let mut index = self.events.len() - 1;
+        while index != usize::MAX {
+            path.push(index);
+            index = predecessor[index];
         }
         path.reverse();
         path

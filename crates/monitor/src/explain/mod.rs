@@ -25,7 +25,7 @@
 use fencepost_memory::{Access, Event, MemoryModel};
 use thiserror::Error;
 
-use crate::violation::{Placed, Violation};
+use crate::violation::{PlacedEvent, Violation};
 
 mod cycle;
 mod run;
@@ -90,7 +90,7 @@ impl Relation {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CycleEvent {
     /// The event.
-    pub event: Placed,
+    pub event: PlacedEvent,
     /// How it is ordered before the next.
     pub relation: Relation,
     /// Whether the model keeps that order, by itself or because of what the thread does in
@@ -105,11 +105,11 @@ pub enum Action {
     /// A store went into its thread's buffer.
     Buffer,
     /// A load took the value of this store from its thread's buffer.
-    Forward(Placed),
+    Forward(PlacedEvent),
     /// A load (plain or locked) read memory: this write, or what was there at the start.
-    Read(Option<Placed>),
+    Read(Option<PlacedEvent>),
     /// A read-modify-write read this write, or what was there at the start, and wrote memory.
-    Exchange(Option<Placed>),
+    Exchange(Option<PlacedEvent>),
     /// A locked store, a fence or a barrier was performed.
     Perform,
     /// A buffered store reached memory.
@@ -121,7 +121,7 @@ pub enum Action {
 pub struct WitnessStep {
     /// Of which event. The overtaking event has the place in coherence order that it takes
     /// here, and no value if it reads.
-    pub event: Placed,
+    pub event: PlacedEvent,
     /// What happened.
     pub action: Action,
 }
@@ -191,7 +191,7 @@ pub fn check_interleaving(
 fn from_pending(
     violation: &Violation,
     interleaving: &[Access],
-) -> Result<(Vec<Placed>, Option<Placed>), ExplainError> {
+) -> Result<(Vec<PlacedEvent>, Option<PlacedEvent>), ExplainError> {
     // How many events each thread has had, and how many writes each address.
     let (mut issued, mut written) = (Counters::default(), Counters::default());
     let mut place = |position: usize| {
@@ -204,7 +204,7 @@ fn from_pending(
         if let Some(written) = written {
             *written += u64::from(access.operation.writes());
         }
-        Placed {
+        PlacedEvent {
             event,
             position: position as u64,
         }
@@ -217,7 +217,7 @@ fn from_pending(
             before_pending = Some(placed);
         }
     }
-    let events: Vec<Placed> = (start..interleaving.len()).map(place).collect();
+    let events: Vec<PlacedEvent> = (start..interleaving.len()).map(place).collect();
     match events.first() == Some(&violation.pending) {
         true => Ok((events, before_pending)),
         false => Err(unsound("the pending write is not in the interleaving")),
@@ -229,8 +229,8 @@ fn from_pending(
 /// the caller knows it: a load that overtakes reads it.
 pub(crate) fn explain(
     violation: &Violation,
-    events: &[Placed],
-    before_pending: Option<Placed>,
+    events: &[PlacedEvent],
+    before_pending: Option<PlacedEvent>,
 ) -> Result<Finding, ExplainError> {
     let slice = Slice::new(violation, events)?;
     let mut run = Run::new(violation.model, &slice, before_pending);

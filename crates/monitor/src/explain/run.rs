@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use fencepost_memory::machine::{Machine, Performed, Step};
+use fencepost_memory::machine::{Machine, Step, StepEffect};
 use fencepost_memory::{Address, MemoryModel, Operation, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::slice::{LocalEvent, Slice};
 use super::{Action, ExplainError, WitnessStep, unsound};
-use crate::violation::Placed;
+use crate::violation::PlacedEvent;
 
 /// What has become of an event of the slice.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) struct Run<'a> {
     /// Per address.
     memory: Vec<Cell>,
     /// The write that is in memory at the start at the address of the pending write.
-    before_pending: Option<Placed>,
+    before_pending: Option<PlacedEvent>,
     pub(super) steps: Vec<WitnessStep>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(
         model: MemoryModel,
         slice: &'a Slice,
-        before_pending: Option<Placed>,
+        before_pending: Option<PlacedEvent>,
     ) -> Self {
         let mut threads = vec![Vec::new(); slice.threads];
         for event in &slice.events {
@@ -130,7 +130,7 @@ impl<'a> Run<'a> {
     }
 
     /// The write that an event would read from memory, if it is known.
-    fn in_memory(&self, event: &LocalEvent) -> Option<Placed> {
+    fn in_memory(&self, event: &LocalEvent) -> Option<PlacedEvent> {
         let address = event.address?;
         match self.memory[address].last {
             Some(write) => Some(self.slice.events[write].placed),
@@ -156,7 +156,7 @@ impl<'a> Run<'a> {
         };
         let placed = |index: usize| self.slice.events[index].placed;
         let action = match (performed, event.operation()) {
-            (Performed::Buffered { .. }, _) => Action::Buffer,
+            (StepEffect::Buffered { .. }, _) => Action::Buffer,
             (_, Operation::Load(_)) => match self.newest_buffered(event) {
                 Some(store) => Action::Forward(placed(store)),
                 None => Action::Read(self.in_memory(event)),

@@ -8,13 +8,13 @@ use fencepost_memory::{
 use rustc_hash::FxHashMap;
 
 use super::{ExplainError, unsound};
-use crate::violation::{Placed, Violation};
+use crate::violation::{PlacedEvent, Violation};
 
 /// An event with threads and addresses renumbered densely, and indices that count from the
 /// start of the slice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocalEvent {
-    pub(super) placed: Placed,
+    pub(super) placed: PlacedEvent,
     pub(super) thread: usize,
     /// How many events of the slice its thread performs before it.
     pub(super) issue: usize,
@@ -89,9 +89,9 @@ struct Numbered {
 
 impl Numbered {
     /// There may be very many threads and addresses that have none of the events.
-    fn of(events: &[Placed]) -> Self {
+    fn of(events: &[PlacedEvent]) -> Self {
         let (mut threads, mut addresses) = (Numbers::default(), Numbers::default());
-        let number = |placed: &Placed| Local {
+        let number = |placed: &PlacedEvent| Local {
             thread: threads.of(placed.thread().index()),
             address: placed.address().map(|a| addresses.of(a.index())),
         };
@@ -127,7 +127,7 @@ fn entry<T: Clone + Default>(list: &mut Vec<T>, index: usize) -> &mut T {
 }
 
 impl Slice {
-    pub(super) fn new(violation: &Violation, window: &[Placed]) -> Result<Self, ExplainError> {
+    pub(super) fn new(violation: &Violation, window: &[PlacedEvent]) -> Result<Self, ExplainError> {
         let Some((overtaking, before)) = window.split_last() else {
             return Err(unsound("there is no overtaking event"));
         };
@@ -274,7 +274,7 @@ impl Slice {
         if pending_reads && (overtaking.writes() || overtaking.is_locked()) {
             return Err(unsound("the pending write would read another value"));
         }
-        let mut checker = axioms::Checker::default();
+        let mut checker = axioms::AxiomChecker::default();
         if let Err(violation) = checker.check(&model, trace) {
             return Err(unsound(format!("the model forbids the run: {violation}")));
         }
@@ -302,7 +302,7 @@ impl Reached {
 
     /// Whether the next event, going back or forth, is one of them: its thread or what it conflicts with is. The
     /// first one is.
-    fn includes(&mut self, placed: &Placed, local: Local, is_first: bool) -> bool {
+    fn includes(&mut self, placed: &PlacedEvent, local: Local, is_first: bool) -> bool {
         let writes = placed.event.operation().writes();
         let thread = &mut self.threads[local.thread];
         let address = local.address.map(|address| &mut self.addresses[address]);
@@ -322,7 +322,7 @@ impl Reached {
 }
 
 /// Which of the events before the last one happen before it, or rather before or at the one before it of its thread.
-fn past_of_last(events: &[Placed], numbered: &Numbered) -> Vec<bool> {
+fn past_of_last(events: &[PlacedEvent], numbered: &Numbered) -> Vec<bool> {
     let before = events.len() - 1;
     let mut past = vec![false; before];
     let mut reached = Reached::nothing(numbered);

@@ -11,14 +11,14 @@ use super::routine::{Address, Home, Known, Returned, Routine, Wrong, flags};
 use super::unit::Unit;
 use crate::model::code::{Domain, Expr, ExprKind, Meaning, Place, Root, SlotId, Step};
 use crate::model::{Binding, Function, Property, Rule, Startstate};
-use crate::search::Refusal;
+use crate::search::SearchError;
 
 /// Routines get the state, the context and the parameters of the instance.
 const PARAMETERS: usize = 3;
 
 impl Unit<'_> {
     /// Declares and compiles the functions of the model.
-    pub fn compile_functions(&mut self) -> Result<(), Refusal> {
+    pub fn compile_functions(&mut self) -> Result<(), SearchError> {
         for (index, function) in self.model.functions.iter().enumerate() {
             let id = self.declare(self.function_parameters(index, function), 2)?;
             self.functions.push(id);
@@ -41,13 +41,13 @@ impl Unit<'_> {
         2 + function.parameters.len() + flags.count()
     }
 
-    pub fn compile_scan(&mut self, index: usize, rule: &Rule) -> Result<FuncId, Refusal> {
+    pub fn compile_scan(&mut self, index: usize, rule: &Rule) -> Result<FuncId, SearchError> {
         let id = self.declare(PARAMETERS, 1)?;
         self.define(id, PARAMETERS, 1, |routine| routine.scan(index, rule))?;
         Ok(id)
     }
 
-    pub fn compile_fire(&mut self, rule: &Rule) -> Result<FuncId, Refusal> {
+    pub fn compile_fire(&mut self, rule: &Rule) -> Result<FuncId, SearchError> {
         let id = self.declare(PARAMETERS, 1)?;
         self.define(id, PARAMETERS, 1, |routine| {
             routine.open(&rule.frame, None);
@@ -59,7 +59,7 @@ impl Unit<'_> {
         Ok(id)
     }
 
-    pub fn compile_start(&mut self, startstate: &Startstate) -> Result<FuncId, Refusal> {
+    pub fn compile_start(&mut self, startstate: &Startstate) -> Result<FuncId, SearchError> {
         let id = self.declare(PARAMETERS, 1)?;
         self.define(id, PARAMETERS, 1, |routine| {
             routine.open(&startstate.frame, None);
@@ -71,7 +71,7 @@ impl Unit<'_> {
         Ok(id)
     }
 
-    pub fn compile_property(&mut self, property: &Property) -> Result<FuncId, Refusal> {
+    pub fn compile_property(&mut self, property: &Property) -> Result<FuncId, SearchError> {
         let id = self.declare(PARAMETERS, 1)?;
         self.define(id, PARAMETERS, 1, |routine| routine.property(property))?;
         Ok(id)

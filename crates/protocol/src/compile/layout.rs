@@ -7,7 +7,7 @@
 
 use crate::model::Model;
 use crate::model::types::{TypeId, TypeKind, Types};
-use crate::search::{About, Refusal};
+use crate::search::{SearchError, SearchErrorKind};
 
 /// Larger states are refused: a search would not keep many of them.
 const MOST_BYTES: u64 = 1 << 26;
@@ -44,7 +44,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub fn new(model: &Model) -> Result<Layout, Refusal> {
+    pub fn new(model: &Model) -> Result<Layout, SearchError> {
         let mut shapes = Vec::with_capacity(model.types.len());
         for (id, _) in model.types.iter() {
             let shape = shape(&model.types, id, &shapes)?;
@@ -61,11 +61,11 @@ impl Layout {
             layout.globals.push(end as u32);
             end += u64::from(layout.shape(global.type_id).bytes);
             if end > MOST_BYTES {
-                return Err(Refusal {
+                return Err(SearchError {
                     message: format!("the state takes more than {MOST_BYTES} bytes"),
                     span: Some(global.span),
                     help: Some("make the type smaller"),
-                    about: About::Model,
+                    kind: SearchErrorKind::Model,
                 });
             }
         }
@@ -183,7 +183,7 @@ impl Layout {
     }
 }
 
-fn shape(types: &Types, id: TypeId, before: &[Shape]) -> Result<Shape, Refusal> {
+fn shape(types: &Types, id: TypeId, before: &[Shape]) -> Result<Shape, SearchError> {
     let this = &types[id];
     let of = |id: TypeId| &before[id.0 as usize];
     let mut made = Shape::default();
@@ -222,24 +222,24 @@ fn shape(types: &Types, id: TypeId, before: &[Shape]) -> Result<Shape, Refusal> 
                 // The least number of all stands for undefined in compiled code.
                 many if many < 1 << 63 && low > i64::MIN => 8,
                 _ => {
-                    return Err(Refusal {
+                    return Err(SearchError {
                         message: "the range is too wide: a search keeps at most 2^63 - 1 values \
                                   of a type apart"
                             .into(),
                         span: Some(this.span),
                         help: Some("make the type smaller"),
-                        about: About::Model,
+                        kind: SearchErrorKind::Model,
                     });
                 }
             };
         }
     }
     if bytes > MOST_BYTES {
-        return Err(Refusal {
+        return Err(SearchError {
             message: format!("a variable of this type takes more than {MOST_BYTES} bytes"),
             span: Some(this.span),
             help: Some("make the type smaller"),
-            about: About::Model,
+            kind: SearchErrorKind::Model,
         });
     }
     made.bytes = bytes as u32;

@@ -15,7 +15,7 @@ use super::unit::{Kept, Unit};
 use crate::model::Model;
 use crate::model::code::{Expr, Statement};
 use crate::model::walk::{self, Visitor};
-use crate::search::{About, Refusal};
+use crate::search::{SearchError, SearchErrorKind};
 
 /// The state, the context, the parameters of the instance; returns a status.
 type Entry = unsafe extern "C" fn(*mut u64, *mut u8, *const i64) -> i64;
@@ -62,7 +62,7 @@ impl Drop for Program {
 
 impl Program {
     /// Compiles a model. `coverage` counts all points; `rounds` is how many a `while` may take.
-    pub fn new(model: &Model, coverage: bool, rounds: u64) -> Result<Program, Refusal> {
+    pub fn new(model: &Model, coverage: bool, rounds: u64) -> Result<Program, SearchError> {
         let layout = Layout::new(model)?;
         let mut unit = Unit::new(model, &layout, size(model), coverage, rounds)?;
         unit.compile_functions()?;
@@ -89,11 +89,11 @@ impl Program {
         unit.check_size()?;
         unit.module
             .finalize_definitions()
-            .map_err(|error| Refusal {
+            .map_err(|error| SearchError {
                 message: format!("the model cannot be compiled: {error}"),
                 span: None,
                 help: None,
-                about: About::Model,
+                kind: SearchErrorKind::Model,
             })?;
         let (module, kept, context_bytes) = (unit.module, unit.kept, unit.frame_end as usize + 64);
         let entry = |id: FuncId| {

@@ -14,7 +14,7 @@ use crate::model::code::{Frame, SlotId, SlotKind, ValueType};
 use crate::model::points::{PointId, PointKind};
 use crate::model::types::TypeId;
 #[cfg(test)]
-use crate::reference::FaultKind;
+use crate::outcome::FaultKind;
 use crate::source::Span;
 
 /// Stands for undefined in registers. No simple type has it.

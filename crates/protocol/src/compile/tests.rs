@@ -8,8 +8,9 @@ use std::sync::atomic::AtomicBool;
 use super::{Program, Wrong, status};
 use crate::model::types::{TypeId, TypeKind, Types};
 use crate::model::{Model, PropertyKind};
-use crate::reference::value::Value;
-use crate::reference::{Fault, Options, Stepper};
+use crate::outcome::Fault;
+use crate::outcome::Value;
+use crate::reference::{Options, Stepper};
 use crate::search::retrace::lay_out;
 use crate::{Limits, Model as Read};
 
@@ -70,10 +71,10 @@ fn compare(text: &str, random: &mut Random, states: u64) -> (u64, u64) {
     let model = Read::read(text.as_bytes(), &[], &Limits::default())
         .unwrap_or_else(|error| panic!("{}", error.render("model.m")));
     let options = Options {
-        rounds: 20,
+        max_loop_iterations: 20,
         ..Options::default()
     };
-    let program = Program::new(&model, true, options.rounds).expect("compiles");
+    let program = Program::new(&model, true, options.max_loop_iterations).expect("compiles");
     let mut stepper = Stepper::new(&model, &options);
     let mut context = program.context(Arc::new(AtomicBool::new(false)));
     let (mut steps, mut faults) = (0, 0);

@@ -15,7 +15,7 @@ use super::layout::Layout;
 use super::routine::Routine;
 use crate::model::Model;
 use crate::model::types::{TypeId, Types};
-use crate::search::{About, Refusal};
+use crate::search::{SearchError, SearchErrorKind};
 
 /// Local variables of all routines together take no more than this.
 const MOST_CONTEXT: u64 = 1 << 30;
@@ -61,12 +61,12 @@ pub(super) struct Kept {
     sizes: Option<Arc<(Types, Layout)>>,
 }
 
-fn internal(error: impl std::fmt::Display) -> Refusal {
-    Refusal {
+fn internal(error: impl std::fmt::Display) -> SearchError {
+    SearchError {
         message: format!("the model cannot be compiled: {error}"),
         span: None,
         help: None,
-        about: About::Model,
+        kind: SearchErrorKind::Model,
     }
 }
 
@@ -77,7 +77,7 @@ impl<'m> Unit<'m> {
         statements: usize,
         coverage: bool,
         rounds: u64,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, SearchError> {
         let mut flags = settings::builder();
         let level = match statements > MANY_STATEMENTS {
             true => "none",
@@ -155,23 +155,23 @@ impl<'m> Unit<'m> {
         Arc::clone(sizes)
     }
 
-    pub fn check_size(&self) -> Result<(), Refusal> {
+    pub fn check_size(&self) -> Result<(), SearchError> {
         match self.frame_end > MOST_CONTEXT {
-            true => Err(Refusal {
+            true => Err(SearchError {
                 message: format!(
                     "local variables and values that are passed take more than {MOST_CONTEXT} \
                      bytes; make their types smaller"
                 ),
                 span: None,
                 help: None,
-                about: About::Model,
+                kind: SearchErrorKind::Model,
             }),
             false => Ok(()),
         }
     }
 
     /// Declares a routine.
-    pub fn declare(&mut self, parameters: usize, results: usize) -> Result<FuncId, Refusal> {
+    pub fn declare(&mut self, parameters: usize, results: usize) -> Result<FuncId, SearchError> {
         let signature = signature(&self.module, parameters, results);
         self.module
             .declare_anonymous_function(&signature)
@@ -185,7 +185,7 @@ impl<'m> Unit<'m> {
         parameters: usize,
         results: usize,
         build: impl FnOnce(&mut Routine<'_, 'm, '_>),
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SearchError> {
         let name = UserFuncName::user(0, id.as_u32());
         let signature = signature(&self.module, parameters, results);
         let mut function = Function::with_name_signature(name, signature);

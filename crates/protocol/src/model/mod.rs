@@ -21,10 +21,10 @@ pub mod walk;
 use std::sync::Arc;
 
 use crate::limits::Limits;
-use crate::mistake::{Mistake, ModelError};
+use crate::model_error::{ModelError, SourceError};
 use crate::source::Span;
-use fencepost_mistake::Excerpt;
-use fencepost_mistake::Position;
+use fencepost_diagnostics::Excerpt;
+use fencepost_diagnostics::Position;
 
 use code::{Alias, Argument, Domain, Expr, Frame, Place, SlotId, Statement};
 use points::{Point, PointId};
@@ -51,8 +51,8 @@ pub struct Model {
     pub properties: Vec<Property>,
     /// What can be counted; the ids in the code are indices into this.
     pub points: Vec<Point>,
-    /// What is legal, and likely to be a mistake.
-    pub warnings: Vec<Mistake>,
+    /// What is legal, and likely to be an error.
+    pub warnings: Vec<SourceError>,
 }
 
 /// A constant of the model.

@@ -5,9 +5,9 @@
 //! their elements and the elements, sorted.
 
 use super::symmetry::Permutation;
-use super::value::Value;
 use crate::model::Model;
 use crate::model::types::{TypeId, TypeKind, Types};
+use crate::outcome::Value;
 
 const ONE_BYTE: u128 = 255;
 

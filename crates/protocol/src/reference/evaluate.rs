@@ -1,15 +1,15 @@
 //! What expressions mean.
 
-use super::fault::{FaultKind, Run};
+use super::interruption::EvalResult;
 use super::machine::{Held, Machine};
-use super::value::Value;
 use crate::model::code::{Argument, Call, Domain, Expr, ExprKind, Place, Source};
+use crate::outcome::{FaultKind, Value};
 use crate::source::Span;
 
 impl Machine<'_> {
     /// The value of an expression. It is undefined only for types that allow reading that, and if
     /// a function returned it: see [`Machine::used`].
-    pub fn evaluate(&mut self, expr: &Expr) -> Run<Value> {
+    pub fn evaluate(&mut self, expr: &Expr) -> EvalResult<Value> {
         self.step()?;
         let value = match &expr.kind {
             ExprKind::Constant(value) => *value,
@@ -139,7 +139,7 @@ impl Machine<'_> {
     }
 
     /// Whether an operand has the wanted value; stops at the first that has.
-    fn any(&mut self, operands: &[Expr], wanted: bool) -> Run<bool> {
+    fn any(&mut self, operands: &[Expr], wanted: bool) -> EvalResult<bool> {
         for operand in operands {
             if self.is_true(operand)? == wanted {
                 return Ok(true);
@@ -150,7 +150,7 @@ impl Machine<'_> {
 
     /// A value that must be defined unless its type allows reading what is undefined. Only
     /// functions give undefined values of other types; these can be assigned and passed on.
-    pub fn used(&mut self, expr: &Expr) -> Run<Value> {
+    pub fn used(&mut self, expr: &Expr) -> EvalResult<Value> {
         match self.evaluate(expr)? {
             Value::Undefined if !expr.reads_undefined(&self.model.types) => {
                 Err(FaultKind::Undefined.at(expr.span))
@@ -160,19 +160,19 @@ impl Machine<'_> {
     }
 
     /// A value that must be defined.
-    pub fn integer(&mut self, expr: &Expr) -> Run<i64> {
+    pub fn integer(&mut self, expr: &Expr) -> EvalResult<i64> {
         match self.evaluate(expr)? {
             Value::Simple(value) => Ok(value),
             _ => Err(FaultKind::Undefined.at(expr.span)),
         }
     }
 
-    pub fn is_true(&mut self, expr: &Expr) -> Run<bool> {
+    pub fn is_true(&mut self, expr: &Expr) -> EvalResult<bool> {
         Ok(self.integer(expr)? != 0)
     }
 
     /// What a place holds, if it can be read.
-    fn read(&mut self, place: &Place) -> Run<Value> {
+    fn read(&mut self, place: &Place) -> EvalResult<Value> {
         let address = self.address(place)?;
         let value = self.load(&address).clone();
         let lenient = self.model.types[place.type_id].reads_undefined();
@@ -183,7 +183,7 @@ impl Machine<'_> {
     }
 
     /// The indices of the elements that a multiset has.
-    pub fn elements(&mut self, multiset: &Place) -> Run<Vec<usize>> {
+    pub fn elements(&mut self, multiset: &Place) -> EvalResult<Vec<usize>> {
         let address = self.address(multiset)?;
         Ok(match self.load(&address) {
             Value::Elements(elements) => {
@@ -196,7 +196,7 @@ impl Machine<'_> {
     }
 
     /// The values of a domain, in order.
-    pub fn values(&mut self, domain: &Domain) -> Run<Values> {
+    pub fn values(&mut self, domain: &Domain) -> EvalResult<Values> {
         let (from, to, by) = match domain {
             Domain::Type(id) => {
                 let (low, high) = self.model.types[*id].bounds().unwrap_or((0, -1));
@@ -221,7 +221,7 @@ impl Machine<'_> {
     }
 
     /// What is assigned or returned; nothing if it is `undefined`.
-    pub fn source(&mut self, source: &Source) -> Run<Option<Value>> {
+    pub fn source(&mut self, source: &Source) -> EvalResult<Option<Value>> {
         match source {
             Source::Value(expr) => self.evaluate(expr).map(Some),
             Source::Copy { place, table } => {
@@ -237,7 +237,7 @@ impl Machine<'_> {
     }
 
     /// Calls a function; a procedure gives an undefined value.
-    pub fn call(&mut self, call: &Call, span: Span) -> Run<Value> {
+    pub fn call(&mut self, call: &Call, span: Span) -> EvalResult<Value> {
         let function = &self.model.functions[call.function.0 as usize];
         let mut held = Vec::with_capacity(call.arguments.len());
         for (argument, parameter) in call.arguments.iter().zip(&function.parameters) {

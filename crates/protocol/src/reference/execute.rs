@@ -1,11 +1,11 @@
 //! What statements mean.
 
-use super::fault::{FaultKind, Run, Stop};
+use super::interruption::{EvalResult, Interruption};
 use super::machine::{Held, Machine};
-use super::value::Value;
 use crate::model::code::{Alias, Arm, Expr, Meaning, Place, Source, Statement, StatementKind};
 use crate::model::points::PointId;
 use crate::model::types::TypeKind;
+use crate::outcome::{FaultKind, Value};
 use crate::source::Span;
 
 /// Nothing if the statements were done to the end; what is returned otherwise (an undefined value
@@ -13,7 +13,7 @@ use crate::source::Span;
 type Done = Option<Value>;
 
 impl Machine<'_> {
-    pub fn execute(&mut self, statements: &[Statement]) -> Run<Done> {
+    pub fn execute(&mut self, statements: &[Statement]) -> EvalResult<Done> {
         for statement in statements {
             self.step()?;
             let returned = self.statement(statement)?;
@@ -24,7 +24,7 @@ impl Machine<'_> {
         Ok(None)
     }
 
-    fn statement(&mut self, statement: &Statement) -> Run<Done> {
+    fn statement(&mut self, statement: &Statement) -> EvalResult<Done> {
         let span = statement.span;
         match &statement.kind {
             StatementKind::Assign { target, source } => self.assign(target, source, span)?,
@@ -85,7 +85,7 @@ impl Machine<'_> {
             StatementKind::Assume { condition, point } => {
                 self.hit(*point);
                 if !self.is_true(condition)? {
-                    return Err(Stop::Assumption);
+                    return Err(Interruption::Assumption);
                 }
             }
             StatementKind::Cover { condition, point } => {
@@ -132,7 +132,7 @@ impl Machine<'_> {
         Ok(None)
     }
 
-    fn assign(&mut self, target: &Place, source: &Source, span: Span) -> Run<()> {
+    fn assign(&mut self, target: &Place, source: &Source, span: Span) -> EvalResult<()> {
         let address = self.address(target)?;
         let value = match self.source(source)? {
             Some(value) => value,
@@ -146,7 +146,7 @@ impl Machine<'_> {
         subject: &Expr,
         arms: &[Arm],
         otherwise: Option<&(PointId, Vec<Statement>)>,
-    ) -> Run<Done> {
+    ) -> EvalResult<Done> {
         let subject = self.used(subject)?;
         for arm in arms {
             for value in &arm.values {
@@ -165,7 +165,7 @@ impl Machine<'_> {
         }
     }
 
-    fn repeat(&mut self, test: &Expr, body: &[Statement], span: Span) -> Run<Done> {
+    fn repeat(&mut self, test: &Expr, body: &[Statement], span: Span) -> EvalResult<Done> {
         let mut rounds = 0;
         while self.is_true(test)? {
             rounds += 1;
@@ -181,7 +181,7 @@ impl Machine<'_> {
         Ok(None)
     }
 
-    pub fn bind_alias(&mut self, alias: &Alias) -> Run<()> {
+    pub fn bind_alias(&mut self, alias: &Alias) -> EvalResult<()> {
         let held = match &alias.meaning {
             Meaning::Place(place) => Held::Reference(self.address(place)?),
             Meaning::Value(expr) => Held::Value(self.evaluate(expr)?),
@@ -190,7 +190,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn multiset_add(&mut self, element: &Source, multiset: &Place, span: Span) -> Run<()> {
+    fn multiset_add(&mut self, element: &Source, multiset: &Place, span: Span) -> EvalResult<()> {
         let address = self.address(multiset)?;
         let TypeKind::Multiset {
             capacity,
@@ -217,7 +217,7 @@ impl Machine<'_> {
         }
     }
 
-    fn multiset_remove(&mut self, multiset: &Place, index: usize, span: Span) -> Run<()> {
+    fn multiset_remove(&mut self, multiset: &Place, index: usize, span: Span) -> EvalResult<()> {
         let address = self.address(multiset)?;
         let element = match self.load_mut(&address) {
             Some(Value::Elements(elements)) => elements.get_mut(index),

@@ -1,10 +1,10 @@
 //! The instances of rules, start states and properties.
 
-use super::fault::Run;
+use super::interruption::EvalResult;
 use super::machine::{Held, Machine};
-use super::value::Value;
 use crate::model::Binding;
 use crate::model::code::Frame;
+use crate::outcome::Value;
 
 impl Machine<'_> {
     /// Runs for each instance that there is in the state, with the values of its parameters (for
@@ -13,8 +13,8 @@ impl Machine<'_> {
         &mut self,
         frame: &Frame,
         bindings: &[Binding],
-        run: &mut dyn FnMut(&mut Self, &[i64]) -> Run<()>,
-    ) -> Run<()> {
+        run: &mut dyn FnMut(&mut Self, &[i64]) -> EvalResult<()>,
+    ) -> EvalResult<()> {
         self.enter(frame);
         self.bind_rest(bindings, &mut Vec::new(), run)?;
         self.leave();
@@ -25,8 +25,8 @@ impl Machine<'_> {
         &mut self,
         bindings: &[Binding],
         parameters: &mut Vec<i64>,
-        run: &mut dyn FnMut(&mut Self, &[i64]) -> Run<()>,
-    ) -> Run<()> {
+        run: &mut dyn FnMut(&mut Self, &[i64]) -> EvalResult<()>,
+    ) -> EvalResult<()> {
         let Some((binding, rest)) = bindings.split_first() else {
             self.step()?;
             return run(self, parameters);
@@ -57,7 +57,7 @@ impl Machine<'_> {
         frame: &Frame,
         bindings: &[Binding],
         parameters: &[i64],
-    ) -> Run<()> {
+    ) -> EvalResult<()> {
         self.enter(frame);
         let mut parameters = parameters.iter();
         for binding in bindings {

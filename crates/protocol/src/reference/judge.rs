@@ -3,16 +3,15 @@
 use std::time::Instant;
 
 use super::encode::encode;
-#[cfg(test)]
-use super::fault::Fault;
-use super::fault::Stop;
+use super::interruption::Interruption;
 use super::machine::Machine;
-use super::options::{Deadlock, Options};
+use super::options::Options;
 use super::search::{Ending, Search, Searched};
 use super::symmetry::Permutation;
-use super::value::Value;
-use super::verdict::{Instance, Verdict, Where};
 use crate::model::Model;
+#[cfg(test)]
+use crate::outcome::Fault;
+use crate::outcome::{DeadlockRule, FaultContext, Instance, Value, Verdict};
 
 /// The reference interpreter, one step at a time.
 pub(crate) struct Stepper<'m> {
@@ -38,8 +37,8 @@ impl From<Box<Ending>> for Judgement {
 
 impl<'m> Stepper<'m> {
     pub fn new(model: &'m Model, options: &'m Options) -> Self {
-        let deadline = options.time.map(|time| Instant::now() + time);
-        let machine = Machine::new(model, options.rounds, deadline);
+        let deadline = options.max_time.map(|time| Instant::now() + time);
+        let machine = Machine::new(model, options.max_loop_iterations, deadline);
         Stepper {
             search: Search::new(model, options, machine, vec![Permutation::default()]),
         }
@@ -110,9 +109,9 @@ impl Stepper<'_> {
 }
 
 #[cfg(test)]
-fn fault_of(stop: Stop) -> Fault {
+fn fault_of(stop: Interruption) -> Fault {
     match stop {
-        Stop::Fault(fault) => fault,
+        Interruption::Fault(fault) => fault,
         other => unreachable!("{other:?}"),
     }
 }
@@ -124,7 +123,7 @@ impl Search<'_> {
         self.check(0)?;
         let enabled = self
             .enabled(state)
-            .map_err(|(stop, rule)| Ending::of(stop, Where::Guard(rule), None))?;
+            .map_err(|(stop, rule)| Ending::of(stop, FaultContext::Guard(rule), None))?;
         let bytes = encode(self.model, state, &Permutation::default());
         let (mut is_left, mut is_stuck) = (false, true);
         for instance in enabled {
@@ -136,16 +135,20 @@ impl Search<'_> {
                     self.assumed(0).map_err(|ending| ending.after(&instance))?;
                 }
                 Ok(None) => {}
-                Err(Stop::Exhausted) => {
-                    return Err(Ending::of(Stop::Exhausted, Where::Rule(instance), None));
+                Err(Interruption::Exhausted) => {
+                    return Err(Ending::of(
+                        Interruption::Exhausted,
+                        FaultContext::Rule(instance),
+                        None,
+                    ));
                 }
-                Err(stop) => return Err(Ending::of(stop, Where::Rule(instance), None)),
+                Err(stop) => return Err(Ending::of(stop, FaultContext::Rule(instance), None)),
             }
         }
         let is_deadlock = match self.options.deadlock {
-            Deadlock::Stuttering => !is_left,
-            Deadlock::Stuck => is_stuck,
-            Deadlock::Off => false,
+            DeadlockRule::Stuttering => !is_left,
+            DeadlockRule::Stuck => is_stuck,
+            DeadlockRule::Off => false,
         };
         match is_deadlock {
             true => Err(Ending::deadlock()),

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use super::fault::{FaultKind, Run, Stop};
-use super::value::Value;
+use super::interruption::{EvalResult, Interruption};
 use crate::model::Model;
 use crate::model::code::{Frame, Place, Root, SlotId, SlotKind, Step};
 use crate::model::points::PointId;
 use crate::model::types::TypeId;
+use crate::outcome::{FaultKind, Value};
 use crate::source::Span;
 
 /// A part of a variable, found.
@@ -63,11 +63,11 @@ impl<'m> Machine<'m> {
     }
 
     /// Counts a step, and stops if there is no time left.
-    pub fn step(&mut self) -> Run<()> {
+    pub fn step(&mut self) -> EvalResult<()> {
         self.steps += 1;
         let looks = self.steps.is_multiple_of(1 << 14);
         match self.deadline {
-            Some(deadline) if looks && Instant::now() >= deadline => Err(Stop::Exhausted),
+            Some(deadline) if looks && Instant::now() >= deadline => Err(Interruption::Exhausted),
             _ => Ok(()),
         }
     }
@@ -128,7 +128,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Finds a place.
-    pub fn address(&mut self, place: &Place) -> Run<Address> {
+    pub fn address(&mut self, place: &Place) -> EvalResult<Address> {
         let mut address = match place.root {
             Root::Global(id) => Address {
                 base: Base::Global(id.0 as usize),
@@ -175,7 +175,7 @@ impl<'m> Machine<'m> {
     }
 
     /// An element of a multiset may have gone since it was found.
-    fn check(&self, address: &Address, span: Span) -> Run<()> {
+    fn check(&self, address: &Address, span: Span) -> EvalResult<()> {
         match self.find(address) {
             Some(_) => Ok(()),
             None => Err(FaultKind::ElementGone.at(span)),
@@ -228,7 +228,13 @@ impl<'m> Machine<'m> {
     }
 
     /// Assigns a value that fits. `span` is what is assigned to.
-    pub fn store(&mut self, address: &Address, id: TypeId, value: Value, span: Span) -> Run<()> {
+    pub fn store(
+        &mut self,
+        address: &Address,
+        id: TypeId,
+        value: Value,
+        span: Span,
+    ) -> EvalResult<()> {
         self.check_bounds(id, &value, span)?;
         match self.load_mut(address) {
             Some(target) => {
@@ -240,7 +246,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Whether a simple value is one of the type.
-    pub fn check_bounds(&self, id: TypeId, value: &Value, span: Span) -> Run<()> {
+    pub fn check_bounds(&self, id: TypeId, value: &Value, span: Span) -> EvalResult<()> {
         match (value, self.model.types[id].bounds()) {
             (Value::Simple(value), Some((low, high))) if !(low..=high).contains(value) => {
                 let value = *value;

@@ -23,20 +23,17 @@
 mod encode;
 mod evaluate;
 mod execute;
-mod fault;
 mod instances;
+mod interruption;
 mod judge;
 mod machine;
 mod options;
+mod outcome;
 mod replay;
 mod search;
 mod symmetry;
-pub mod trace;
-pub mod value;
-mod verdict;
 
-pub use fault::{Fault, FaultKind};
 pub(crate) use judge::{Judgement, Stepper};
-pub use options::{Deadlock, Options, Symmetry};
-pub use search::{search, search_and_show};
-pub use verdict::{Bound, Instance, Report, Verdict, Where};
+pub use options::{Options, Symmetry};
+pub use outcome::ReferenceOutcome;
+pub use search::{search, search_and_visit};

@@ -2,43 +2,33 @@
 
 use std::time::Duration;
 
+use crate::outcome::DeadlockRule;
+
 /// How to search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Which states are deadlocks.
-    pub deadlock: Deadlock,
+    pub deadlock: DeadlockRule,
     /// Whether states that are permutations of each other are one.
     pub symmetry: Symmetry,
     /// How many states are looked at.
-    pub states: u64,
+    pub max_states: u64,
     /// How long it may take.
-    pub time: Option<Duration>,
+    pub max_time: Option<Duration>,
     /// How many rounds a `while` may take; CMurphi allows 1000.
-    pub rounds: u64,
+    pub max_loop_iterations: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Options {
-            deadlock: Deadlock::Stuttering,
+            deadlock: DeadlockRule::Stuttering,
             symmetry: Symmetry::Off,
-            states: u64::MAX,
-            time: None,
-            rounds: 1000,
+            max_states: u64::MAX,
+            max_time: None,
+            max_loop_iterations: 1000,
         }
     }
-}
-
-/// Which states are deadlocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Deadlock {
-    /// States that no rule leaves: none is enabled, or those that are change nothing. As in
-    /// CMurphi.
-    Stuttering,
-    /// States in which no rule is enabled.
-    Stuck,
-    /// None.
-    Off,
 }
 
 /// Whether states that are permutations of each other are one.

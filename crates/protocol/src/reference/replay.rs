@@ -2,12 +2,10 @@
 
 use std::rc::Rc;
 
-use super::fault::Stop;
+use super::interruption::Interruption;
 use super::search::Search;
 use super::symmetry::canonical;
-use super::trace::{Step, Trace};
-use super::value::Value;
-use super::verdict::Instance;
+use crate::outcome::{Instance, Step, Trace, Value};
 
 impl Search<'_> {
     /// The way to a state, with states as they really follow each other: with symmetry, what was
@@ -61,7 +59,7 @@ impl Search<'_> {
                 self.assumed(0).is_err()
             }
             Ok(None) => false,
-            Err(stop) => matches!(stop, Stop::Fault(_)),
+            Err(stop) => matches!(stop, Interruption::Fault(_)),
         })
     }
 }

@@ -7,14 +7,14 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::encode::{decode, encode};
-use super::fault::Stop;
+use super::interruption::Interruption;
 use super::machine::Machine;
-use super::options::{Deadlock, Options, Symmetry};
+use super::options::{Options, Symmetry};
+use super::outcome::ReferenceOutcome;
 use super::symmetry::{Permutation, canonical};
-use super::value::Value;
-use super::verdict::{Bound, Instance, Report, Verdict, Where};
 use crate::model::points::PointKind;
 use crate::model::{Model, PropertyKind};
+use crate::outcome::{Bound, DeadlockRule, FaultContext, Instance, Value, Verdict};
 
 /// More permutations than this are not tried.
 const MOST_PERMUTATIONS: u64 = 100_000;
@@ -25,7 +25,8 @@ const STACK_BYTES: usize = 256 << 20;
 /// Searches all states of a model.
 ///
 /// ```
-/// use fencepost_protocol::reference::{Options, Verdict, search};
+/// use fencepost_protocol::reference::{Options, search};
+/// use fencepost_protocol::outcome::Verdict;
 /// use fencepost_protocol::{Limits, Model};
 ///
 /// let text = b"var x: 0..3;
@@ -37,7 +38,7 @@ const STACK_BYTES: usize = 256 << 20;
 /// assert_eq!(report.verdict, Verdict::NoError);
 /// assert_eq!((report.states, report.rules_fired, report.depth), (4, 7, 3));
 /// ```
-pub fn search(model: &Model, options: &Options) -> Report {
+pub fn search(model: &Model, options: &Options) -> ReferenceOutcome {
     search_on_large_stack(model, options, &mut |_| {})
 }
 
@@ -45,7 +46,8 @@ pub fn search(model: &Model, options: &Options) -> Report {
 /// symmetry, one of each class.
 ///
 /// ```
-/// use fencepost_protocol::reference::{Options, search_and_show, value::Value};
+/// use fencepost_protocol::outcome::Value;
+/// use fencepost_protocol::reference::{Options, search_and_visit};
 /// use fencepost_protocol::{Limits, Model};
 ///
 /// let text = b"var x: 0..9;
@@ -54,14 +56,14 @@ pub fn search(model: &Model, options: &Options) -> Report {
 ///              rule \"back\" x := 0; end;";
 /// let model = Model::read(text, &[], &Limits::default()).unwrap();
 /// let mut states = Vec::new();
-/// search_and_show(&model, &Options::default(), &mut |state| states.push(state.to_vec()));
+/// search_and_visit(&model, &Options::default(), &mut |state| states.push(state.to_vec()));
 /// assert_eq!(states, [0, 4, 8].map(|x| vec![Value::Simple(x)]));
 /// ```
-pub fn search_and_show(
+pub fn search_and_visit(
     model: &Model,
     options: &Options,
     show: &mut (dyn FnMut(&[Value]) + Send),
-) -> Report {
+) -> ReferenceOutcome {
     search_on_large_stack(model, options, &mut |found: &[Found]| {
         for each in found {
             show(&decode(model, &each.bytes));
@@ -72,7 +74,7 @@ pub fn search_and_show(
 /// What is done with all states that were found.
 type After<'a> = &'a mut (dyn FnMut(&[Found]) + Send);
 
-fn search_on_large_stack(model: &Model, options: &Options, after: After) -> Report {
+fn search_on_large_stack(model: &Model, options: &Options, after: After) -> ReferenceOutcome {
     let report = std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
         let thread = builder.spawn_scoped(scope, || search_here(model, options, after));
@@ -86,13 +88,13 @@ fn search_on_large_stack(model: &Model, options: &Options, after: After) -> Repo
     report.unwrap_or_else(|| search_here(model, options, after))
 }
 
-fn search_here(model: &Model, options: &Options, after: After) -> Report {
+fn search_here(model: &Model, options: &Options, after: After) -> ReferenceOutcome {
     let permutations = match options.symmetry {
         Symmetry::Off => Some(vec![Permutation::default()]),
         Symmetry::Exhaustive => Permutation::all(&model.types, MOST_PERMUTATIONS),
     };
-    let deadline = options.time.map(|time| Instant::now() + time);
-    let machine = Machine::new(model, options.rounds, deadline);
+    let deadline = options.max_time.map(|time| Instant::now() + time);
+    let machine = Machine::new(model, options.max_loop_iterations, deadline);
     let tried = permutations.clone().unwrap_or_default();
     let mut search = Search::new(model, options, machine, tried);
     let ending = match permutations {
@@ -156,19 +158,19 @@ impl Ending {
         self
     }
 
-    pub fn of(stop: Stop, place: Where, at: Option<usize>) -> Box<Ending> {
+    pub fn of(stop: Interruption, place: FaultContext, at: Option<usize>) -> Box<Ending> {
         let failed = match &place {
-            Where::Rule(instance) => Some(instance.clone()),
+            FaultContext::Rule(instance) => Some(instance.clone()),
             _ => None,
         };
         match stop {
-            Stop::Fault(fault) => Box::new(Ending {
+            Interruption::Fault(fault) => Box::new(Ending {
                 verdict: Verdict::Fault { fault, at: place },
                 at,
                 failed,
             }),
             // An assumption ends a rule; models in which a guard or a property comes to one are refused.
-            Stop::Assumption | Stop::Exhausted => Ending::bound(Bound::Time),
+            Interruption::Assumption | Interruption::Exhausted => Ending::bound(Bound::Time),
         }
     }
 }
@@ -240,7 +242,7 @@ impl<'m> Search<'m> {
                 let parameters = Vec::new();
                 Ending::of(
                     stop,
-                    Where::Startstate(Instance { index, parameters }),
+                    FaultContext::Startstate(Instance { index, parameters }),
                     None,
                 )
             })?;
@@ -260,8 +262,12 @@ impl<'m> Search<'m> {
             .and_then(|()| self.machine.execute(&startstate.body));
         match run {
             Ok(_) => Ok(Some(self.machine.state.clone())),
-            Err(Stop::Assumption) => Ok(None),
-            Err(stop) => Err(Ending::of(stop, Where::Startstate(instance.clone()), None)),
+            Err(Interruption::Assumption) => Ok(None),
+            Err(stop) => Err(Ending::of(
+                stop,
+                FaultContext::Startstate(instance.clone()),
+                None,
+            )),
         }
     }
 
@@ -270,7 +276,7 @@ impl<'m> Search<'m> {
         &mut self,
         state: &[Value],
         instance: &Instance,
-    ) -> Result<Option<Vec<Value>>, Stop> {
+    ) -> Result<Option<Vec<Value>>, Interruption> {
         let rule = &self.model.rules[instance.index];
         self.machine.reset();
         self.machine.state = state.to_vec();
@@ -280,13 +286,13 @@ impl<'m> Search<'m> {
             .and_then(|()| machine.execute(&rule.body));
         match run {
             Ok(_) => Ok(Some(std::mem::take(&mut self.machine.state))),
-            Err(Stop::Assumption) => Ok(None),
+            Err(Interruption::Assumption) => Ok(None),
             Err(stop) => Err(stop),
         }
     }
 
     /// The enabled rules, or the rule in whose guard something went wrong.
-    pub fn enabled(&mut self, state: &[Value]) -> Result<Vec<Instance>, (Stop, usize)> {
+    pub fn enabled(&mut self, state: &[Value]) -> Result<Vec<Instance>, (Interruption, usize)> {
         let mut enabled = self.enabled_among(state, 0..self.model.rules.len())?;
         let priority = |instance: &Instance| self.model.rules[instance.index].priority;
         let least = enabled.iter().map(priority).min();
@@ -299,7 +305,7 @@ impl<'m> Search<'m> {
         &mut self,
         state: &[Value],
         rules: std::ops::Range<usize>,
-    ) -> Result<Vec<Instance>, (Stop, usize)> {
+    ) -> Result<Vec<Instance>, (Interruption, usize)> {
         let mut enabled = Vec::new();
         self.machine.state = state.to_vec();
         for index in rules {
@@ -340,13 +346,13 @@ impl<'m> Search<'m> {
         let state = decode(self.model, &bytes);
         let enabled = self
             .enabled(&state)
-            .map_err(|(stop, rule)| Ending::of(stop, Where::Guard(rule), Some(at)))?;
+            .map_err(|(stop, rule)| Ending::of(stop, FaultContext::Guard(rule), Some(at)))?;
         let mut is_left = false;
         let mut is_stuck = true;
         for instance in enabled {
             let next = self
                 .fire(&state, &instance)
-                .map_err(|stop| Ending::of(stop, Where::Rule(instance.clone()), Some(at)))?;
+                .map_err(|stop| Ending::of(stop, FaultContext::Rule(instance.clone()), Some(at)))?;
             let Some(next) = next else {
                 continue;
             };
@@ -361,9 +367,9 @@ impl<'m> Search<'m> {
             }
         }
         let is_deadlock = match self.options.deadlock {
-            Deadlock::Stuttering => !is_left,
-            Deadlock::Stuck => is_stuck,
-            Deadlock::Off => false,
+            DeadlockRule::Stuttering => !is_left,
+            DeadlockRule::Stuck => is_stuck,
+            DeadlockRule::Off => false,
         };
         match is_deadlock {
             true => Err(Box::new(Ending {
@@ -394,7 +400,7 @@ impl<'m> Search<'m> {
             return Ok(());
         }
         self.machine.state = state;
-        if at as u64 >= self.options.states {
+        if at as u64 >= self.options.max_states {
             return Err(Ending::bound(Bound::States));
         }
         let depth = before.map_or(0, |before| self.found[before].depth + 1);
@@ -468,7 +474,7 @@ impl<'m> Search<'m> {
             },
         );
         let at = (at < self.found.len()).then_some(at);
-        run.map_err(|stop| Ending::of(stop, Where::Property(index), at))?;
+        run.map_err(|stop| Ending::of(stop, FaultContext::Property(index), at))?;
         Ok(first_false)
     }
 
@@ -481,12 +487,12 @@ impl<'m> Search<'m> {
         missed.map(|(id, _)| Verdict::CoverMissed(crate::model::points::PointId(id as u32)))
     }
 
-    fn report(mut self, ending: Ending) -> Report {
+    fn report(mut self, ending: Ending) -> ReferenceOutcome {
         let hits = self.machine.hits.clone();
         // What was found in time has a trace, also if there is no time left.
         self.machine.forget_deadline();
         let trace = ending.at.and_then(|at| self.trace(at, ending.failed));
-        Report {
+        ReferenceOutcome {
             verdict: ending.verdict,
             states: self.found.len() as u64,
             rules_fired: self.rules_fired,

@@ -5,9 +5,9 @@
 //! class; trying all permutations makes the number of states exactly the number of classes.
 
 use super::encode::encode;
-use super::value::Value;
 use crate::model::Model;
 use crate::model::types::{TypeId, TypeKind, Types, UnionMember};
+use crate::outcome::Value;
 
 /// A permutation of each scalarset that has something to permute.
 #[derive(Clone, Debug, Default)]

@@ -6,10 +6,10 @@ use super::{Noted, Resolved, Resolver};
 use crate::model::FunctionId;
 use crate::model::code::{Argument, Call, ExprKind, ValueType};
 use crate::model::types::TypeId;
-use crate::problem::Problem;
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::tree::{self, Name};
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 /// What a call must know of a function.
 pub(super) struct Signature<'s> {
@@ -46,7 +46,7 @@ impl<'s> Resolver<'s, '_> {
             }
         }
         if trees.len() != wanted {
-            let problem = Problem::ArgumentCount {
+            let problem = ModelErrorKind::ArgumentCount {
                 name: quoted(name.text),
                 found: trees.len(),
                 wanted,
@@ -67,7 +67,7 @@ impl<'s> Resolver<'s, '_> {
         let unknown = self.scopes.look_up(name.text).is_none();
         let is_real = |real: &&str| real.eq_ignore_ascii_case(name.text);
         if unknown && REAL_FUNCTIONS.iter().any(is_real) {
-            let problem = Problem::NotSupported {
+            let problem = ModelErrorKind::NotSupported {
                 what: "functions on floating-point numbers",
                 instead: "integers",
             };
@@ -87,7 +87,7 @@ impl<'s> Resolver<'s, '_> {
     ) -> Resolved<Argument> {
         let parameters = &self.signatures[function.0 as usize].parameters;
         let Some(&(parameter, type_id, is_var)) = parameters.get(index) else {
-            // The count is wrong, but mistakes within the argument are to be seen.
+            // The count is wrong, but errors within the argument are to be seen.
             self.operand(tree)?;
             return Err(Noted);
         };
@@ -130,7 +130,7 @@ impl<'s> Resolver<'s, '_> {
         if self.types.same(place.type_id, wanted) {
             return Ok(Argument::Reference(place));
         }
-        let problem = Problem::VarArgument {
+        let problem = ModelErrorKind::VarArgument {
             parameter: quoted(parameter.text),
             found: self.types.describe(place.type_id),
             wanted: self.types.describe(wanted),
@@ -153,7 +153,7 @@ impl<'s> Resolver<'s, '_> {
         if let (ExprKind::Constant(value), Some((low, high))) = (kind, self.types[target].bounds())
             && !(low..=high).contains(value)
         {
-            let problem = Problem::OutOfRange {
+            let problem = ModelErrorKind::OutOfRange {
                 value: *value,
                 wanted: self.types.describe(target),
             };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Noted, Resolved, Resolver};
 use crate::model::code::{Expr, ExprKind, ValueType};
 use crate::model::types::{TypeId, TypeKind, UnionMember};
-use crate::problem::Problem;
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 
 /// How a value of one type becomes one of another.
@@ -28,7 +28,7 @@ impl Resolver<'_, '_> {
 
     pub(super) fn mismatch(&mut self, found: ValueType, wanted: String, span: Span) -> Noted {
         let found = self.describe(found);
-        self.note(Problem::TypeMismatch { found, wanted }, span)
+        self.note(ModelErrorKind::TypeMismatch { found, wanted }, span)
     }
 
     /// The enums and scalarsets whose values a simple type has.
@@ -82,7 +82,10 @@ impl Resolver<'_, '_> {
         self.converted_values = self.converted_values.saturating_add(size);
         if self.converted_values > self.limits.cells {
             let span = self.types[from].span;
-            self.note(Problem::limit("values to convert", self.limits.cells), span);
+            self.note(
+                ModelErrorKind::limit("values to convert", self.limits.cells),
+                span,
+            );
             return None;
         }
         let mut table = Vec::new();

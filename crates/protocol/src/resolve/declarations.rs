@@ -9,12 +9,12 @@ use crate::limits::Limits;
 use crate::model::code::{SlotKind, ValueType};
 use crate::model::types::{Field, TypeId, TypeKind, Types, UnionMember};
 use crate::model::{Constant, Global, GlobalId};
-use crate::problem::Problem;
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::tree::{Declaration, Expr, File, Name, TypeTree, TypeTreeKind};
-use fencepost_mistake::Position;
-use fencepost_mistake::nearest;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::Position;
+use fencepost_diagnostics::nearest;
+use fencepost_diagnostics::quoted;
 
 impl<'s> Resolver<'s, '_> {
     /// The declarations at the outermost level.
@@ -36,7 +36,7 @@ impl<'s> Resolver<'s, '_> {
         if cells > self.limits.cells {
             let last = self.globals.last().map_or(Span::default(), |g| g.span);
             self.note(
-                Problem::limit("cells in the state", self.limits.cells),
+                ModelErrorKind::limit("cells in the state", self.limits.cells),
                 last,
             );
         }
@@ -83,7 +83,7 @@ impl<'s> Resolver<'s, '_> {
         let cells = self.types[id].cells;
         self.local_cells = self.local_cells.saturating_add(cells);
         if self.local_cells > self.limits.cells {
-            let problem = Problem::limit("cells in local variables", self.limits.cells);
+            let problem = ModelErrorKind::limit("cells in local variables", self.limits.cells);
             self.note(problem, span);
         }
     }
@@ -148,7 +148,7 @@ impl<'s> Resolver<'s, '_> {
             ValueType::Element(_) => false,
         };
         if !fits {
-            let problem = Problem::WrongOverride {
+            let problem = ModelErrorKind::WrongOverride {
                 found: self.describe(value_type),
                 value: *value,
             };
@@ -162,9 +162,9 @@ impl<'s> Resolver<'s, '_> {
     pub(super) fn check_given(&mut self) {
         for (name, _) in self.given {
             let is_there = self.constants.iter().any(|c| c.name == *name);
-            if !is_there && self.mistakes.is_empty() {
+            if !is_there && self.errors.is_empty() {
                 let names = self.constants.iter().map(|c| c.name.as_str());
-                let problem = Problem::UnknownOverride {
+                let problem = ModelErrorKind::UnknownOverride {
                     name: quoted(name),
                     meant: nearest(name, names),
                 };
@@ -232,12 +232,12 @@ impl<'s> Resolver<'s, '_> {
         let id = self.types.add(kind, span);
         let (cells, depth) = (self.types[id].cells, usize::from(self.types[id].depth));
         if cells > self.limits.cells {
-            let problem = Problem::limit("cells in a variable", self.limits.cells);
+            let problem = ModelErrorKind::limit("cells in a variable", self.limits.cells);
             return Err(self.note(problem, span));
         }
         let nesting = self.limits.nesting.min(Limits::DEEPEST_NESTING);
         if depth > nesting {
-            let problem = Problem::limit("levels of nesting", nesting as u64);
+            let problem = ModelErrorKind::limit("levels of nesting", nesting as u64);
             return Err(self.note(problem, span));
         }
         Ok(id)
@@ -252,7 +252,7 @@ impl<'s> Resolver<'s, '_> {
 
     fn size(&mut self, found: i64, allowed: u32, what: &'static str, span: Span) -> Resolved<u32> {
         if found < 1 {
-            return Err(self.note(Problem::BadSize { what, found }, span));
+            return Err(self.note(ModelErrorKind::BadSize { what, found }, span));
         }
         match u32::try_from(found) {
             Ok(size) if size <= allowed => Ok(size),
@@ -261,7 +261,7 @@ impl<'s> Resolver<'s, '_> {
                     "scalarset" => "values in a scalarset",
                     _ => "elements in a multiset",
                 };
-                Err(self.note(Problem::limit(what, u64::from(allowed)), span))
+                Err(self.note(ModelErrorKind::limit(what, u64::from(allowed)), span))
             }
         }
     }
@@ -271,7 +271,7 @@ impl<'s> Resolver<'s, '_> {
         let high = self.constant_integer(high, "the end of a range")?;
         let low = low?;
         if high < low {
-            return Err(self.note(Problem::EmptyRange { low, high }, span));
+            return Err(self.note(ModelErrorKind::EmptyRange { low, high }, span));
         }
         let types = &mut self.types;
         let known = self.ranges.entry((low, high));
@@ -302,7 +302,7 @@ impl<'s> Resolver<'s, '_> {
                 if let Some((_, before)) = names_before.insert(name.text, (number, name.span)) {
                     failed = true;
                     if !self.is_full() {
-                        let problem = Problem::Duplicate {
+                        let problem = ModelErrorKind::Duplicate {
                             name: quoted(name.text),
                             before: Some(Position::of(self.source, before.start as usize)),
                         };
@@ -335,11 +335,11 @@ impl<'s> Resolver<'s, '_> {
             let parts = match &self.types[id].kind {
                 TypeKind::Enum(_) | TypeKind::Scalarset(_) => vec![id],
                 TypeKind::Union(members) => members.iter().map(|m| m.type_id).collect(),
-                _ => return Err(self.note(Problem::BadUnionMember { found }, tree.span)),
+                _ => return Err(self.note(ModelErrorKind::BadUnionMember { found }, tree.span)),
             };
             for part in parts {
                 if !known.insert(part) {
-                    return Err(self.note(Problem::UnionMemberTwice { found }, tree.span));
+                    return Err(self.note(ModelErrorKind::UnionMemberTwice { found }, tree.span));
                 }
                 ids.push(part);
             }
@@ -372,7 +372,7 @@ impl<'s> Resolver<'s, '_> {
             return Ok(id);
         }
         let found = self.types.describe(id);
-        Err(self.note(Problem::NotEnumerable { found, used_for }, span))
+        Err(self.note(ModelErrorKind::NotEnumerable { found, used_for }, span))
     }
 
     /// Whether values of the type are integers.

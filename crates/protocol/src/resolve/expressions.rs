@@ -6,10 +6,10 @@ use super::{Noted, Resolved, Resolver};
 use crate::model::code::{Domain, Expr, ExprKind, Place, SlotId, SlotKind, ValueType};
 use crate::model::points::{PointId, PointKind};
 use crate::model::types::{TypeKind, Types};
-use crate::problem::Problem;
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::tree::{self, DomainTree, Name, Quantifier};
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 const BOOLEAN: ValueType = ValueType::Of(Types::BOOLEAN);
 
@@ -47,7 +47,7 @@ impl<'s> Resolver<'s, '_> {
             tree::ExprKind::Call(name, arguments) => {
                 let (call, result) = self.call(*name, arguments)?;
                 let Some(result) = result else {
-                    let problem = Problem::OtherKind {
+                    let problem = ModelErrorKind::OtherKind {
                         name: quoted(name.text),
                         found: "a procedure",
                         wanted: "a function, which returns a value",
@@ -198,7 +198,7 @@ impl<'s> Resolver<'s, '_> {
         };
         let (first, last) = (first?, last?);
         if let ExprKind::Constant(0) = step.kind {
-            return Err(self.note(Problem::ZeroStep, step.span));
+            return Err(self.note(ModelErrorKind::ZeroStep, step.span));
         }
         let domain = match (&first.kind, &last.kind, &step.kind) {
             (ExprKind::Constant(from), ExprKind::Constant(to), ExprKind::Constant(by)) => {
@@ -225,7 +225,7 @@ impl<'s> Resolver<'s, '_> {
         };
         if !self.types[place.type_id].is_simple() {
             let found = self.types.describe(place.type_id);
-            return Err(self.note(Problem::UndefinedComposite { found }, tree.span));
+            return Err(self.note(ModelErrorKind::UndefinedComposite { found }, tree.span));
         }
         Ok((ExprKind::IsUndefined(Box::new(place)), BOOLEAN))
     }

@@ -4,9 +4,9 @@ use super::Resolver;
 use crate::model::FunctionId;
 use crate::model::code::{ExprKind, Statement, StatementKind, ValueType};
 use crate::model::types::Types;
-use crate::problem::Problem;
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 /// Whether the end of the statements may be reached, as far as can be seen.
 pub(super) fn falls_through(types: &Types, statements: &[Statement]) -> bool {
@@ -112,7 +112,8 @@ impl Resolver<'_, '_> {
         let deepest = calls[at].iter().map(depth).max().unwrap_or(0);
         visits[at] = Visit::Done(deepest);
         if deepest > self.limits.calls {
-            let problem = Problem::limit("calls within each other", self.limits.calls as u64);
+            let problem =
+                ModelErrorKind::limit("calls within each other", self.limits.calls as u64);
             self.note(problem, self.signatures[at].name.span);
         }
     }
@@ -124,7 +125,7 @@ impl Resolver<'_, '_> {
             .map(|(at, _)| format!("`{}`", quoted(self.signatures[*at].name.text)))
             .take(8)
             .collect();
-        let problem = Problem::Recursion {
+        let problem = ModelErrorKind::Recursion {
             name: quoted(self.signatures[called].name.text),
             path: names.join(", "),
         };

@@ -5,7 +5,7 @@
 //! `statements`, `routines` (functions, rules, properties), `flow` (returns and recursion).
 //!
 //! A part that cannot be resolved is noted and left out; the rest is still looked at, so that one
-//! run shows several mistakes.
+//! run shows several errors.
 
 mod calls;
 mod convert;
@@ -24,18 +24,18 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::limits::Limits;
-use crate::mistake::{Misread, ModelError};
 use crate::model::code::{Frame, Slot, SlotId, SlotKind};
 use crate::model::points::{Point, PointId, PointKind};
 use crate::model::types::{TypeId, Types};
 use crate::model::{Constant, FunctionId, Global, Model};
-use crate::problem::Problem;
+use crate::model_error::{ModelError, SpannedError};
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::tree::File;
 use calls::Signature;
 use scopes::Scopes;
 
-/// The mistake is noted, and what it is in is left out.
+/// The error is noted, and what it is in is left out.
 #[derive(Clone, Copy, Debug)]
 struct Noted;
 
@@ -51,8 +51,8 @@ enum Returns {
 struct Resolver<'s, 'm> {
     source: &'s str,
     limits: &'m Limits,
-    mistakes: &'m mut Vec<Misread>,
-    warnings: Vec<Misread>,
+    errors: &'m mut Vec<SpannedError>,
+    warnings: Vec<SpannedError>,
     given: &'m [(String, i64)],
     types: Types,
     /// Ranges without a name, so that equal ones are one type.
@@ -84,18 +84,18 @@ struct Resolver<'s, 'm> {
     counts_vacuity: bool,
 }
 
-/// The model, unless there are mistakes.
+/// The model, unless there are errors.
 pub(crate) fn resolve(
     source: &str,
     file: &File<'_>,
     given: &[(String, i64)],
     limits: &Limits,
-    mistakes: &mut Vec<Misread>,
+    errors: &mut Vec<SpannedError>,
 ) -> Option<Model> {
     let mut resolver = Resolver {
         source,
         limits,
-        mistakes,
+        errors,
         warnings: Vec::new(),
         given,
         types: Types::new(),
@@ -122,12 +122,12 @@ pub(crate) fn resolve(
     resolver.check_given();
     let functions = resolver.functions(file);
     let parts = resolver.rules(file);
-    if !resolver.mistakes.is_empty() {
+    if !resolver.errors.is_empty() {
         return None;
     }
     let mut warnings = resolver.warnings;
     warnings.sort_by_key(|warning| warning.span);
-    warnings.truncate(ModelError::MOST);
+    warnings.truncate(ModelError::MAX);
     Some(Model {
         source: source.into(),
         types: resolver.types,
@@ -138,34 +138,37 @@ pub(crate) fn resolve(
         rules: parts.rules,
         properties: parts.properties,
         points: resolver.points,
-        warnings: warnings.into_iter().map(|w| w.shown(source)).collect(),
+        warnings: warnings
+            .into_iter()
+            .map(|w| w.with_source(source))
+            .collect(),
     })
 }
 
 impl<'s> Resolver<'s, '_> {
-    /// Notes a mistake, once.
-    fn note(&mut self, problem: Problem, span: Span) -> Noted {
-        let same = |m: &Misread| m.span == span && *m.problem == problem;
-        if self.mistakes.len() < ModelError::MOST && !self.mistakes.iter().any(same) {
-            self.mistakes.push(problem.at(span));
+    /// Notes an error, once.
+    fn note(&mut self, problem: ModelErrorKind, span: Span) -> Noted {
+        let same = |m: &SpannedError| m.span == span && *m.problem == problem;
+        if self.errors.len() < ModelError::MAX && !self.errors.iter().any(same) {
+            self.errors.push(problem.at(span));
         }
         Noted
     }
 
-    /// Whether more mistakes would not be shown. Then nothing is worked out for them.
+    /// Whether more errors would not be shown. Then nothing is worked out for them.
     fn is_full(&self) -> bool {
-        self.mistakes.len() >= ModelError::MOST
+        self.errors.len() >= ModelError::MAX
     }
 
     /// Whether a limit was reached: going on might take for ever.
     fn gave_up(&self) -> bool {
-        self.is_full() || self.mistakes.iter().any(|m| m.problem.is_limit())
+        self.is_full() || self.errors.iter().any(|m| m.problem.is_limit())
     }
 
-    /// Notes what is legal, and likely to be a mistake, once.
-    fn warn(&mut self, problem: Problem, span: Span) {
-        let same = |m: &Misread| m.span == span && *m.problem == problem;
-        if self.warnings.len() < ModelError::MOST && !self.warnings.iter().any(same) {
+    /// Notes what is legal, and likely to be an error, once.
+    fn warn(&mut self, problem: ModelErrorKind, span: Span) {
+        let same = |m: &SpannedError| m.span == span && *m.problem == problem;
+        if self.warnings.len() < ModelError::MAX && !self.warnings.iter().any(same) {
             self.warnings.push(problem.at(span));
         }
     }

@@ -4,7 +4,7 @@ use super::{Noted, Resolved, Resolver};
 use crate::model::code::{Arithmetic, Comparison, Expr, ExprKind, ValueType};
 use crate::model::points::PointKind;
 use crate::model::types::Types;
-use crate::problem::Problem;
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::tree;
 
@@ -50,7 +50,7 @@ impl<'s> Resolver<'s, '_> {
 
     fn not_ordered(&mut self, found: ValueType, operator: &'static str, span: Span) -> Noted {
         let scalarset = matches!(found, ValueType::Of(id) if self.types[id].is_simple() && self.types[id].has_scalarset);
-        let problem = Problem::NotOrdered {
+        let problem = ModelErrorKind::NotOrdered {
             operator,
             found: self.describe(found),
             scalarset,
@@ -169,7 +169,7 @@ impl<'s> Resolver<'s, '_> {
         let (left, right) = match self.unify(left, right) {
             Ok(both) => both,
             Err((left, right)) => {
-                let problem = Problem::NotComparable {
+                let problem = ModelErrorKind::NotComparable {
                     left: self.describe(left),
                     right: self.describe(right),
                 };
@@ -235,7 +235,7 @@ impl<'s> Resolver<'s, '_> {
     }
 
     /// Why an expression has no known value.
-    pub(super) fn why_not_constant(&self, expr: &Expr, used_as: &'static str) -> Problem {
+    pub(super) fn why_not_constant(&self, expr: &Expr, used_as: &'static str) -> ModelErrorKind {
         if let ExprKind::Arithmetic {
             operator,
             left,
@@ -244,9 +244,9 @@ impl<'s> Resolver<'s, '_> {
             && let (Some(left), Some(right)) = (constant(left), constant(right))
             && let Err(why) = operator.apply(left, right)
         {
-            return Problem::BadArithmetic { why };
+            return ModelErrorKind::BadArithmetic { why };
         }
-        Problem::NotConstant { used_as }
+        ModelErrorKind::NotConstant { used_as }
     }
 }
 

@@ -4,11 +4,11 @@ use super::scopes::Symbol;
 use super::{Noted, Resolved, Resolver};
 use crate::model::code::{Expr, ExprKind, Place, Root, SlotId, SlotKind, Step, ValueType};
 use crate::model::types::{TypeId, TypeKind};
-use crate::problem::Problem;
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::tree;
-use fencepost_mistake::nearest;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::nearest;
+use fencepost_diagnostics::quoted;
 
 /// What a name with its selections is.
 pub(super) enum Operand {
@@ -40,10 +40,10 @@ impl<'s> Resolver<'s, '_> {
             Operand::Value(value) => {
                 let found = self.describe(value.value_type);
                 let problem = match self.is_composite(value.value_type) {
-                    true => Problem::NotAVariable {
+                    true => ModelErrorKind::NotAVariable {
                         used_for: "select from",
                     },
-                    false => Problem::NotARecord { found },
+                    false => ModelErrorKind::NotARecord { found },
                 };
                 Err(self.note(problem, whole.span))
             }
@@ -57,7 +57,7 @@ impl<'s> Resolver<'s, '_> {
     fn name(&mut self, name: &str, span: Span) -> Resolved<Operand> {
         let is_undefined = name.eq_ignore_ascii_case("undefined");
         if is_undefined && self.scopes.look_up(name).is_none() {
-            return Err(self.note(Problem::UndefinedValue, span));
+            return Err(self.note(ModelErrorKind::UndefinedValue, span));
         }
         let place = |root, type_id| {
             Operand::Place(Place {
@@ -94,7 +94,7 @@ impl<'s> Resolver<'s, '_> {
     fn field(&mut self, mut place: Place, field: tree::Name<'s>) -> Resolved<Place> {
         let TypeKind::Record(fields) = &self.types[place.type_id].kind else {
             let found = self.types.describe(place.type_id);
-            return Err(self.note(Problem::NotARecord { found }, field.span));
+            return Err(self.note(ModelErrorKind::NotARecord { found }, field.span));
         };
         match self.fields.get(&(place.type_id, field.text)) {
             Some(&number) => {
@@ -104,7 +104,7 @@ impl<'s> Resolver<'s, '_> {
             }
             None if self.is_full() => Err(Noted),
             None => {
-                let problem = Problem::NoField {
+                let problem = ModelErrorKind::NoField {
                     found: quoted(field.text),
                     meant: nearest(field.text, fields.iter().map(|f| f.name.as_str())),
                 };
@@ -119,7 +119,7 @@ impl<'s> Resolver<'s, '_> {
                 let expr = self.expr(tree)?;
                 let found = expr.value_type;
                 if self.conversion(found, ValueType::Of(index)).is_none() {
-                    let problem = Problem::WrongIndex {
+                    let problem = ModelErrorKind::WrongIndex {
                         found: self.describe(found),
                         wanted: self.types.describe(index),
                     };
@@ -130,7 +130,7 @@ impl<'s> Resolver<'s, '_> {
                 if let ExprKind::Constant(found) = expr.kind
                     && !(low..=high).contains(&found)
                 {
-                    self.warn(Problem::IndexOutside { found, low, high }, tree.span);
+                    self.warn(ModelErrorKind::IndexOutside { found, low, high }, tree.span);
                 }
                 place.steps.push(Step::Index {
                     index: expr,
@@ -148,7 +148,7 @@ impl<'s> Resolver<'s, '_> {
             }
             _ => {
                 let found = self.types.describe(place.type_id);
-                Err(self.note(Problem::NotAnArray { found }, place.span))
+                Err(self.note(ModelErrorKind::NotAnArray { found }, place.span))
             }
         }
     }
@@ -166,7 +166,7 @@ impl<'s> Resolver<'s, '_> {
             }
             (ExprKind::Slot(slot), ValueType::Element(_)) => {
                 let name = self.frame.slots[slot.0 as usize].name.clone();
-                Err(self.note(Problem::OtherMultiset { name }, tree.span))
+                Err(self.note(ModelErrorKind::OtherMultiset { name }, tree.span))
             }
             (_, found) => {
                 let wanted = format!("an element of {}", self.types.describe(multiset));
@@ -183,7 +183,9 @@ impl<'s> Resolver<'s, '_> {
     ) -> Resolved<Place> {
         match self.operand(tree)? {
             Operand::Place(place) => Ok(place),
-            Operand::Value(_) => Err(self.note(Problem::NotAVariable { used_for }, tree.span)),
+            Operand::Value(_) => {
+                Err(self.note(ModelErrorKind::NotAVariable { used_for }, tree.span))
+            }
         }
     }
 
@@ -222,7 +224,7 @@ impl<'s> Resolver<'s, '_> {
                         "it stands for a part of a parameter that is not `var`",
                     ),
                 };
-                Err(self.note(Problem::ReadOnly { what, instead }, tree.span))
+                Err(self.note(ModelErrorKind::ReadOnly { what, instead }, tree.span))
             }
             _ => Ok(place),
         }
@@ -235,15 +237,15 @@ impl<'s> Resolver<'s, '_> {
         used_for: &'static str,
     ) -> Noted {
         let problem = match (&tree.kind, &value.kind) {
-            (tree::ExprKind::Name(name), ExprKind::Constant(_)) => Problem::ReadOnly {
+            (tree::ExprKind::Name(name), ExprKind::Constant(_)) => ModelErrorKind::ReadOnly {
                 what: format!("constant `{}`", quoted(name)),
                 instead: "declare it in a `var` section if it changes",
             },
-            (tree::ExprKind::Name(name), ExprKind::Slot(_)) => Problem::ReadOnly {
+            (tree::ExprKind::Name(name), ExprKind::Slot(_)) => ModelErrorKind::ReadOnly {
                 what: format!("`{}`", quoted(name)),
                 instead: "parameters of rules, loop variables and names of values are fixed",
             },
-            _ => Problem::NotAVariable { used_for },
+            _ => ModelErrorKind::NotAVariable { used_for },
         };
         self.note(problem, tree.span)
     }

@@ -10,7 +10,7 @@ use crate::model::types::TypeKind;
 use crate::model::{
     Binding, Function, FunctionId, Parameter, Property, PropertyKind, Rule, Startstate,
 };
-use crate::problem::Problem;
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::tree::{self, AliasTree, Body, File, Name, Quantifier, RuleTree};
 
@@ -51,7 +51,7 @@ impl<'s> Resolver<'s, '_> {
             self.assumes.push(self.saw_assume);
         }
         self.check_recursion(&calls);
-        if self.mistakes.is_empty() {
+        if self.errors.is_empty() {
             self.find_assumes(&calls);
         }
         functions
@@ -98,16 +98,16 @@ impl<'s> Resolver<'s, '_> {
             Some(Err(Noted)) => return Err(Noted),
             None => Returns::Nothing,
         };
-        let mistakes_before = self.mistakes.len();
+        let errors_before = self.errors.len();
         let body = self.body(&tree.body);
-        let is_clean = self.mistakes.len() == mistakes_before;
+        let is_clean = self.errors.len() == errors_before;
         if tree.is_function && is_clean {
             let name = tree.name.text.into();
             if !self.saw_return {
-                return Err(self.note(Problem::NeverReturns { name }, tree.name.span));
+                return Err(self.note(ModelErrorKind::NeverReturns { name }, tree.name.span));
             }
             if falls_through(&self.types, &body) {
-                self.warn(Problem::MissingReturn { name }, tree.end);
+                self.warn(ModelErrorKind::MissingReturn { name }, tree.end);
             }
         }
         if failed {
@@ -144,14 +144,14 @@ impl<'s> Resolver<'s, '_> {
     pub(super) fn rules(&mut self, file: &File<'s>) -> Parts {
         let mut parts = Parts::default();
         self.rules_within(&file.rules, &mut Vec::new(), &mut parts);
-        let is_clean = self.mistakes.is_empty();
+        let is_clean = self.errors.is_empty();
         if is_clean && parts.startstates.is_empty() {
             let rule = parts.rules.first().map(|rule| rule.span);
-            self.note(Problem::NoStartState, rule.unwrap_or_default());
+            self.note(ModelErrorKind::NoStartState, rule.unwrap_or_default());
         }
         if is_clean && parts.rules.is_empty() {
             let startstate = parts.startstates.first().map(|s| s.span);
-            self.note(Problem::NoRule, startstate.unwrap_or_default());
+            self.note(ModelErrorKind::NoRule, startstate.unwrap_or_default());
         }
         parts
     }
@@ -175,7 +175,7 @@ impl<'s> Resolver<'s, '_> {
                     rules,
                 } => (Enclosure::Choose(*binder, multiset), rules),
                 leaf => {
-                    // The mistakes are noted; the rule is left out.
+                    // The errors are noted; the rule is left out.
                     let _ = self.leaf(leaf, enclosures, parts);
                     continue;
                 }
@@ -284,7 +284,7 @@ impl<'s> Resolver<'s, '_> {
     fn refuse_assumptions(&mut self, within: &'static str) {
         for (function, span) in std::mem::take(&mut self.calls) {
             if self.assumes.get(function.0 as usize) == Some(&true) {
-                let problem = Problem::Misplaced {
+                let problem = ModelErrorKind::Misplaced {
                     what: "a call of a function that has `assume`",
                     within,
                     belongs: "such calls in the statements of rules and start states",
@@ -304,7 +304,7 @@ impl<'s> Resolver<'s, '_> {
         if !bindings.iter().any(chooses) {
             return Ok(());
         }
-        let problem = Problem::Misplaced {
+        let problem = ModelErrorKind::Misplaced {
             what,
             within: "`choose`",
             belongs: "rules within `choose`, and nothing else",
@@ -336,7 +336,8 @@ impl<'s> Resolver<'s, '_> {
         }
         parts.bindings += bindings.len() as u64;
         if parts.bindings > self.limits.cells {
-            let problem = Problem::limit("parameters and aliases of rules", self.limits.cells);
+            let problem =
+                ModelErrorKind::limit("parameters and aliases of rules", self.limits.cells);
             return Err(self.note(problem, span));
         }
         self.count_instances(&bindings, span, parts)?;
@@ -356,7 +357,7 @@ impl<'s> Resolver<'s, '_> {
                     if let Domain::Computed { from, .. } = &domain {
                         let used_as = "the values of a ruleset";
                         let span = from.span;
-                        self.note(Problem::NotConstant { used_as }, span);
+                        self.note(ModelErrorKind::NotConstant { used_as }, span);
                         failed = true;
                     }
                     bindings.push(Binding::Quantified { slot, domain });
@@ -416,7 +417,7 @@ impl<'s> Resolver<'s, '_> {
         parts.instances = parts.instances.saturating_add(instances);
         let allowed = self.limits.instances;
         match parts.instances > allowed {
-            true => Err(self.note(Problem::limit("instances of rules", allowed), span)),
+            true => Err(self.note(ModelErrorKind::limit("instances of rules", allowed), span)),
             false => Ok(()),
         }
     }

@@ -7,12 +7,12 @@ use super::{Noted, Resolved, Resolver};
 use crate::model::code::{SlotId, ValueType};
 use crate::model::types::{TypeId, Types};
 use crate::model::{FunctionId, GlobalId};
-use crate::problem::Problem;
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::tree::Name;
-use fencepost_mistake::Position;
-use fencepost_mistake::nearest;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::Position;
+use fencepost_diagnostics::nearest;
+use fencepost_diagnostics::quoted;
 
 /// What a name means.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(super) enum Symbol {
     Global(GlobalId),
     Slot(SlotId),
     Function(FunctionId),
-    /// Its declaration has a mistake, which is noted already.
+    /// Its declaration has an error, which is noted already.
     Broken,
 }
 
@@ -126,7 +126,7 @@ impl<'s> Resolver<'s, '_> {
         if let Err(before) = self.scopes.declare(name, symbol)
             && !self.is_full()
         {
-            let problem = Problem::Duplicate {
+            let problem = ModelErrorKind::Duplicate {
                 name: quoted(name.text),
                 before: before.map(|span| Position::of(self.source, span.start as usize)),
             };
@@ -146,7 +146,7 @@ impl<'s> Resolver<'s, '_> {
             Some(symbol) => Ok(symbol),
             None if self.is_full() => Err(Noted),
             None => {
-                let problem = Problem::UnknownName {
+                let problem = ModelErrorKind::UnknownName {
                     found: quoted(name),
                     what,
                     meant: self.scopes.nearest(name),
@@ -164,7 +164,7 @@ impl<'s> Resolver<'s, '_> {
         symbol: Symbol,
         wanted: &'static str,
     ) -> Noted {
-        let problem = Problem::OtherKind {
+        let problem = ModelErrorKind::OtherKind {
             name: quoted(name),
             found: symbol.kind(),
             wanted,

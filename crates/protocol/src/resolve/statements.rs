@@ -9,14 +9,14 @@ use crate::model::code::{
 };
 use crate::model::points::PointKind;
 use crate::model::types::{TypeId, TypeKind};
-use crate::problem::Problem;
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::tree::{self, AliasTree, PropertyKind, Quantifier};
 
 use super::convert::Conversion;
 
 impl<'s> Resolver<'s, '_> {
-    /// Statements; those with mistakes are left out.
+    /// Statements; those with errors are left out.
     pub(super) fn statements(&mut self, trees: &[tree::Statement<'s>]) -> Vec<Statement> {
         let mut statements = Vec::with_capacity(trees.len());
         for tree in trees {
@@ -62,7 +62,7 @@ impl<'s> Resolver<'s, '_> {
             tree::StatementKind::Clear(target) => {
                 let place = self.target(target, "clear")?;
                 if self.types[place.type_id].has_scalarset && self.holds_scalarset(place.type_id) {
-                    self.warn(Problem::ScalarsetCleared, tree.span);
+                    self.warn(ModelErrorKind::ScalarsetCleared, tree.span);
                 }
                 Ok(StatementKind::Clear(place))
             }
@@ -133,7 +133,7 @@ impl<'s> Resolver<'s, '_> {
         }
     }
 
-    /// What is assigned to a target of this type. Without a target, only mistakes are looked for.
+    /// What is assigned to a target of this type. Without a target, only errors are looked for.
     fn source_of(&mut self, tree: &tree::Expr<'s>, wanted: Option<TypeId>) -> Resolved<Source> {
         if self.is_undefined_word(tree) {
             return Ok(Source::Undefined);
@@ -369,7 +369,7 @@ impl<'s> Resolver<'s, '_> {
             (Returns::Nothing, Some(_)) => "with a value",
             (Returns::Value(_), None) => "without a value",
         };
-        Err(self.note(Problem::WrongReturn { found }, span))
+        Err(self.note(ModelErrorKind::WrongReturn { found }, span))
     }
 
     fn multiset_add(

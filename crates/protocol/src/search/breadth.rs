@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::checkpoint::Saved;
+use super::checkpoint::SearchCheckpoint;
 use super::control::Control;
 use super::worker::{Plan, Trouble, Worker};
 use crate::state::Store;
@@ -32,7 +32,7 @@ pub(super) struct Ended {
     /// Nothing if all states were looked at.
     pub trouble: Option<Trouble>,
     pub depth: u64,
-    /// See [`Report::covered`](super::Report::covered).
+    /// See [`SearchOutcome::covered`](super::SearchOutcome::covered).
     pub covered: Option<u64>,
     pub rules_fired: u64,
     pub hits: Vec<u64>,
@@ -139,7 +139,7 @@ impl Breadth<'_, '_> {
 
     fn save(&self, workers: &[Worker<'_, '_>], stage: &Stage) {
         let (rules_fired, hits) = self.totals(workers, stage);
-        self.control.save(&Saved {
+        self.control.save(&SearchCheckpoint {
             plan: self.plan,
             store: self.store,
             level: &stage.level,

@@ -1,23 +1,36 @@
-//! A breadth-first search in a file, to go on later.
+//! Checkpoints of breadth-first searches.
 //!
-//! Numbers of 64 bits, little end first: what the search is of (model, constants, what changes
-//! which states there are), how far it is, all states block by block with their parents, what is
-//! still to be looked at, and a sum over everything. A file may be damaged or made by anyone:
-//! whatever would let compiled code see a value that it cannot have is refused.
+//! The header says which search this is (model, constants, and the options that decide which states there
+//! are) and how far it has come. The stream of 64-bit words after it holds all states block by block with
+//! their parents, then the queues. The format is that of `fencepost-checkpoint`. A file may be damaged or
+//! written by anyone: whatever would let compiled code see a value that its type excludes is refused.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
+use fencepost_checkpoint::{Kind, OpenError, StreamError, StreamReader, StreamWriter};
+use serde::{Deserialize, Serialize};
+
 use super::breadth::{Chunk, Stage};
 use super::worker::Plan;
-use super::{About, Refusal};
+use super::{SearchError, SearchErrorKind};
 use crate::state::Store;
 use crate::state::store::{Number, fingerprint};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"FENCEPM2");
+/// Increase this whenever the header or the order of the words changes.
+const FORMAT_VERSION: u32 = 3;
 
-/// A search that waits to be saved.
-pub struct Saved<'s> {
+/// What precedes the states.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    identity: [u64; 2],
+    depth: u64,
+    rules_fired: u64,
+    hits: Vec<u64>,
+}
+
+/// A search that has paused to be saved.
+pub struct SearchCheckpoint<'s> {
     pub(super) plan: &'s Plan<'s>,
     pub(super) store: &'s Store,
     pub(super) level: &'s [Chunk],
@@ -27,14 +40,14 @@ pub struct Saved<'s> {
     pub(super) hits: &'s [u64],
 }
 
-/// What a saved search is of.
+/// Identifies the search: two searches with the same identity visit the same states.
 fn identity(plan: &Plan<'_>) -> [u64; 2] {
     let mut words = vec![
         plan.symmetry as u64,
         plan.deadlock as u64,
         u64::from(plan.is_compact),
         plan.rounds,
-        plan.made_by,
+        plan.build_id,
         u64::from(plan.coverage),
     ];
     for constant in &plan.model.constants {
@@ -50,239 +63,192 @@ fn identity(plan: &Plan<'_>) -> [u64; 2] {
     fingerprint(&words)
 }
 
-/// Adds up what is written or read.
-#[derive(Default)]
-struct Sum(u64);
-
-impl Sum {
-    fn add(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
-
-struct Output<'w> {
-    to: &'w mut dyn Write,
-    sum: Sum,
-}
-
-impl Output<'_> {
-    fn word(&mut self, word: u64) -> io::Result<()> {
-        self.sum.add(word);
-        self.to.write_all(&word.to_le_bytes())
-    }
-
-    fn words(&mut self, words: &[u64]) -> io::Result<()> {
-        words.iter().try_for_each(|&word| self.word(word))
-    }
-}
-
-impl Saved<'_> {
-    /// How many states it has.
+impl SearchCheckpoint<'_> {
+    /// The number of states in it.
     pub fn states(&self) -> u64 {
         self.store.count()
     }
 
-    /// Writes the search. Give it a buffered writer.
+    /// Writes the checkpoint. Pass a buffered writer.
     pub fn write_to(&self, to: &mut dyn Write) -> io::Result<()> {
-        let mut output = Output {
-            to,
-            sum: Sum::default(),
+        let header = Header {
+            identity: identity(self.plan),
+            depth: self.depth,
+            rules_fired: self.rules_fired,
+            hits: self.hits.to_vec(),
         };
-        output.word(MAGIC)?;
-        output.words(&identity(self.plan))?;
-        output.words(&[self.depth, self.rules_fired, self.hits.len() as u64])?;
-        output.words(self.hits)?;
+        let mut output = StreamWriter::new(to, Kind::ProtocolSearch, FORMAT_VERSION, &header)?;
         let blocks: Vec<_> = self.store.numbers().collect();
-        output.word(blocks.len() as u64)?;
+        output.write(&[blocks.len() as u64])?;
         let mut words = vec![0; self.store.width()];
         for numbers in blocks {
-            output.word(numbers.len() as u64)?;
+            output.write(&[numbers.len() as u64])?;
             for number in numbers {
                 self.store.read(number, &mut words);
-                output.words(&words)?;
+                output.write(&words)?;
                 let parent = self.store.parent(number);
-                output.word(parent.map_or(u64::MAX, u64::from))?;
+                output.write(&[parent.map_or(u64::MAX, u64::from)])?;
             }
         }
         for chunks in [self.level, self.more] {
-            output.word(chunks.len() as u64)?;
+            output.write(&[chunks.len() as u64])?;
             for chunk in chunks {
-                output.word(chunk.numbers.start.into())?;
-                output.word(chunk.numbers.len() as u64)?;
+                output.write(&[chunk.numbers.start.into(), chunk.numbers.len() as u64])?;
                 if let Some((queue, at)) = &chunk.packed {
                     let words = chunk.numbers.len() * self.plan.packer.words();
-                    output.words(&queue[*at..at + words])?;
+                    output.write(&queue[*at..at + words])?;
                 }
             }
         }
-        let sum = output.sum.0;
-        output.to.write_all(&sum.to_le_bytes())?;
-        output.to.flush()
+        output.finish()
     }
 }
 
-struct Input<'r> {
-    from: &'r mut dyn Read,
-    sum: Sum,
-}
-
-/// Nothing is wrong with it, but it cannot be used now.
-fn postpone(message: &str) -> Refusal {
-    Refusal {
-        about: About::Room,
-        ..refuse(message)
+/// The checkpoint is intact, but cannot be resumed now.
+fn lacks_resources(reason: &str) -> SearchError {
+    SearchError {
+        kind: SearchErrorKind::Resources,
+        ..refuse(reason)
     }
 }
 
-fn refuse(message: &str) -> Refusal {
-    Refusal {
-        message: format!("the saved search cannot be used: {message}"),
+fn refuse(reason: &str) -> SearchError {
+    SearchError {
+        message: format!("cannot resume: {reason}"),
         span: None,
         help: None,
-        about: About::Saved,
+        kind: SearchErrorKind::Checkpoint,
     }
 }
 
-impl Input<'_> {
-    fn plain_word(&mut self) -> Result<u64, Refusal> {
-        let mut bytes = [0; 8];
-        match self.from.read_exact(&mut bytes) {
-            Ok(()) => Ok(u64::from_le_bytes(bytes)),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                Err(refuse("it ends too early"))
-            }
-            Err(error) => Err(postpone(&error.to_string())),
-        }
-    }
+/// The checksums match, but the words do not describe a search of this model.
+fn malformed() -> SearchError {
+    refuse(&OpenError::Malformed.to_string())
+}
 
-    fn word(&mut self) -> Result<u64, Refusal> {
-        let word = self.plain_word()?;
-        self.sum.add(word);
-        Ok(word)
-    }
-
-    fn words(&mut self, words: &mut [u64]) -> Result<(), Refusal> {
-        for word in words {
-            *word = self.word()?;
+impl From<StreamError> for SearchError {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Io(error) => lacks_resources(&error.to_string()),
+            error => refuse(&error.to_string()),
         }
-        Ok(())
     }
 }
 
 /// Reads a search into an empty store.
-pub(super) fn load(plan: &Plan<'_>, store: &Store, from: &mut dyn Read) -> Result<Stage, Refusal> {
-    let mut input = Input {
-        from,
-        sum: Sum::default(),
-    };
-    if input.word()? != MAGIC {
-        return Err(refuse("it is not a search that was saved by this version"));
+pub(super) fn load(
+    plan: &Plan<'_>,
+    store: &Store,
+    from: &mut dyn Read,
+) -> Result<Stage, SearchError> {
+    let (mut input, header) =
+        StreamReader::new::<Header>(from, Kind::ProtocolSearch, FORMAT_VERSION)?;
+    if header.identity != identity(plan) {
+        return Err(SearchError {
+            help: Some("resume with the same model, constants and options"),
+            ..refuse(
+                "the checkpoint is of another model, of other constants or options, or of another build of Fencepost",
+            )
+        });
     }
-    let mut of = [0; 2];
-    input.words(&mut of)?;
-    if of != identity(plan) {
-        return Err(refuse(
-            "it is of another model, or of other constants or options, or another build of Fencepost saved it; \
-             use the same ones",
-        ));
+    if header.hits.len() != plan.model.points.len() {
+        return Err(malformed());
     }
-    let (depth, rules_fired) = (input.word()?, input.word()?);
-    if input.word()? != plan.model.points.len() as u64 {
-        return Err(refuse("it is damaged"));
-    }
-    let mut hits = vec![0; plan.model.points.len()];
-    input.words(&mut hits)?;
     load_states(plan, store, &mut input)?;
     let level = load_chunks(plan, store, &mut input)?;
     let more = load_chunks(plan, store, &mut input)?;
-    let sum = input.sum.0;
-    let is_at_end = |input: &mut Input<'_>| matches!(input.from.read(&mut [0]), Ok(0));
-    if input.plain_word()? != sum || !is_at_end(&mut input) {
-        return Err(refuse("it is damaged"));
-    }
+    input.finish()?;
     Ok(Stage {
         level,
         more,
-        depth,
-        rules_fired,
-        hits,
+        depth: header.depth,
+        rules_fired: header.rules_fired,
+        hits: header.hits,
     })
 }
 
-fn load_states(plan: &Plan<'_>, store: &Store, input: &mut Input<'_>) -> Result<(), Refusal> {
-    let blocks = input.word()?;
+fn load_states(
+    plan: &Plan<'_>,
+    store: &Store,
+    input: &mut StreamReader<'_>,
+) -> Result<(), SearchError> {
+    let blocks = input.read_one()?;
     let mut words = vec![0; store.width()];
     let mut state = vec![0; plan.program.layout.masks.len()];
     for _ in 0..blocks {
-        let used = input.word()?;
+        let used = input.read_one()?;
         let mut writer = store.writer();
         if used > store.block_states() as u64 {
-            return Err(refuse("it is damaged"));
+            return Err(malformed());
         }
         if used == 0 {
-            store.skip_block().map_err(|_| refuse("it is too large"))?;
+            store
+                .skip_block()
+                .map_err(|_| refuse("the checkpoint has too many states"))?;
         }
         for _ in 0..used {
-            input.words(&mut words)?;
+            input.read(&mut words)?;
             if !plan.is_compact {
                 check(plan, &words, &mut state)?;
             }
-            let parent = match input.word()? {
+            let parent = match input.read_one()? {
                 u64::MAX => crate::state::store::NONE,
-                parent => Number::try_from(parent).map_err(|_| refuse("it is damaged"))?,
+                parent => Number::try_from(parent).map_err(|_| malformed())?,
             };
             writer.set_parent(parent);
             store
                 .append(&words, &mut writer)
-                .map_err(|_| postpone("there is not enough memory for it"))?;
+                .map_err(|_| lacks_resources("the system has too little memory for the states"))?;
         }
         if store.bytes() > plan.memory {
-            return Err(postpone("it takes more memory than is allowed"));
+            return Err(lacks_resources(
+                "the states take more memory than the limit allows",
+            ));
         }
     }
     store
         .make_room(1, plan.memory, plan.workers)
-        .map_err(|_| postpone("it takes more memory than is allowed"))?;
-    // The table is made of what is there, also if it is large enough.
+        .map_err(|_| lacks_resources("the states take more memory than the limit allows"))?;
+    // `append` fills no table, so it is rebuilt even if it is large enough.
     store.rebuild(plan.workers);
     match store.parents_are_there() {
         true => Ok(()),
-        false => Err(refuse("it is damaged")),
+        false => Err(malformed()),
     }
 }
 
 /// Whether every part of a state has a value of its type.
-fn check(plan: &Plan<'_>, packed: &[u64], state: &mut [u64]) -> Result<(), Refusal> {
+fn check(plan: &Plan<'_>, packed: &[u64], state: &mut [u64]) -> Result<(), SearchError> {
     plan.packer.unpack(packed, state);
     match plan.program.layout.is_valid(plan.model, state) {
         true => Ok(()),
-        false => Err(refuse("it is damaged")),
+        false => Err(malformed()),
     }
 }
 
 fn load_chunks(
     plan: &Plan<'_>,
     store: &Store,
-    input: &mut Input<'_>,
-) -> Result<Vec<Chunk>, Refusal> {
-    let many = input.word()?;
+    input: &mut StreamReader<'_>,
+) -> Result<Vec<Chunk>, SearchError> {
+    let many = input.read_one()?;
     let mut chunks = Vec::new();
     let mut state = vec![0; plan.program.layout.masks.len()];
     for _ in 0..many {
-        let (start, length) = (input.word()?, input.word()?);
-        let start = Number::try_from(start).map_err(|_| refuse("it is damaged"))?;
+        let (start, length) = (input.read_one()?, input.read_one()?);
+        let start = Number::try_from(start).map_err(|_| malformed())?;
         let is_there = length <= store.block_states() as u64
             && store.has(start)
             && (length == 0 || store.has_range(start, length as u32));
         if !is_there {
-            return Err(refuse("it is damaged"));
+            return Err(malformed());
         }
         let numbers = start..start + length as u32;
         let mut packed = None;
         if plan.is_compact {
             let width = plan.packer.words();
             let mut queue = vec![0; numbers.len() * width];
-            input.words(&mut queue)?;
+            input.read(&mut queue)?;
             for each in queue.chunks_exact(width) {
                 check(plan, each, &mut state)?;
             }

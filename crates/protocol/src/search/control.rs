@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
-use super::checkpoint::Saved;
-use super::report::{Progress, Watch};
-use crate::reference::Bound;
+use super::callbacks::{SearchCallbacks, SearchProgress};
+use super::checkpoint::SearchCheckpoint;
+use crate::outcome::Bound;
 use crate::state::Store;
 
 /// How often it is looked whether to end, and progress is told.
@@ -16,7 +16,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// What all threads of a search look at.
 pub(super) struct Control<'w> {
-    watch: &'w dyn Watch,
+    watch: &'w dyn SearchCallbacks,
     stop: Arc<AtomicBool>,
     is_done: AtomicBool,
     /// Why it ends, if it does: whether there was no time left.
@@ -30,7 +30,7 @@ pub(super) struct Control<'w> {
     /// How many random walks there will be.
     walks: AtomicU64,
     /// How often the search is saved.
-    saved_every: Option<Duration>,
+    checkpoint_interval: Option<Duration>,
     is_paused: AtomicBool,
 }
 
@@ -78,9 +78,9 @@ impl Tail {
 
 impl<'w> Control<'w> {
     pub fn new(
-        watch: &'w dyn Watch,
+        watch: &'w dyn SearchCallbacks,
         time: Option<Duration>,
-        saved_every: Option<Duration>,
+        checkpoint_interval: Option<Duration>,
     ) -> Self {
         let begin = Instant::now();
         Control {
@@ -94,7 +94,7 @@ impl<'w> Control<'w> {
             depth: AtomicU64::new(0),
             tail: Mutex::default(),
             walks: AtomicU64::new(0),
-            saved_every,
+            checkpoint_interval,
             is_paused: AtomicBool::new(false),
         }
     }
@@ -191,8 +191,8 @@ impl<'w> Control<'w> {
         is_pause && !self.stop.load(Ordering::Relaxed)
     }
 
-    pub fn save(&self, saved: &Saved<'_>) {
-        self.watch.save(saved);
+    pub fn save(&self, saved: &SearchCheckpoint<'_>) {
+        self.watch.checkpoint(saved);
     }
 
     /// Runs a search, with a thread beside it that watches.
@@ -214,18 +214,21 @@ impl<'w> Control<'w> {
             if self.deadline.is_some_and(|deadline| now >= deadline) {
                 self.is_late.store(true, Ordering::Relaxed);
                 self.stop.store(true, Ordering::Relaxed);
-            } else if self.watch.is_stopped() {
+            } else if self.watch.should_stop() {
                 self.stop.store(true, Ordering::Relaxed);
-            } else if self.saved_every.is_some_and(|every| now - saved >= every) {
+            } else if self
+                .checkpoint_interval
+                .is_some_and(|every| now - saved >= every)
+            {
                 saved = now;
                 self.is_paused.store(true, Ordering::Relaxed);
             }
             let states = store
                 .count()
                 .max(self.counts.walked.load(Ordering::Relaxed));
-            self.watch.progress(&Progress {
+            self.watch.progress(&SearchProgress {
                 states,
-                new: states.saturating_sub(before),
+                new_states: states.saturating_sub(before),
                 rules_fired: self.counts.rules_fired.load(Ordering::Relaxed),
                 queue: self.counts.queue.load(Ordering::Relaxed),
                 depth: self.depth.load(Ordering::Relaxed),

@@ -1,6 +1,6 @@
 //! The search through all states of a model.
 //!
-//! Read in this order: [`Options`], [`Watch`], [`Report`], then `worker` (one thread: a state, its
+//! Read in this order: [`Options`], [`SearchCallbacks`], [`SearchOutcome`], then `worker` (one thread: a state, its
 //! rules, what is new), `symmetric` (whether symmetry may be used), `breadth` (nearest states first), `depth` and `walks` (other orders),
 //! `control` (time, progress, being told to end), `checkpoint` (searches in files), `retrace` (the
 //! way to an error), and [`search`](search()).
@@ -10,19 +10,21 @@
 //! reference.
 
 mod breadth;
+mod callbacks;
 mod checkpoint;
 mod control;
 mod depth;
 mod options;
-mod report;
+mod outcome;
 pub(crate) mod retrace;
 mod symmetric;
 mod walks;
 mod worker;
 
-pub use checkpoint::Saved;
-pub use options::{Options, Order, Symmetry};
-pub use report::{About, Progress, Refusal, Report, Watch};
+pub use callbacks::{SearchCallbacks, SearchProgress};
+pub use checkpoint::SearchCheckpoint;
+pub use options::{Options, SearchOrder, Symmetry};
+pub use outcome::{SearchError, SearchErrorKind, SearchOutcome};
 
 use std::io::Read;
 
@@ -37,14 +39,15 @@ use worker::{Plan, Trouble};
 use crate::compile::Program;
 use crate::model::Model;
 use crate::model::points::{PointId, PointKind};
-use crate::reference::{self, Bound, Instance, Stepper, Verdict};
+use crate::outcome::{Bound, Instance, Verdict};
+use crate::reference::{self, Stepper};
 use crate::state::Store;
 use crate::state::store::Full;
 
 /// Searches a model.
 ///
 /// ```
-/// use fencepost_protocol::reference::Verdict;
+/// use fencepost_protocol::outcome::Verdict;
 /// use fencepost_protocol::search::{Options, search};
 /// use fencepost_protocol::{Limits, Model};
 ///
@@ -57,24 +60,28 @@ use crate::state::store::Full;
 /// assert_eq!(report.verdict, Verdict::NoError);
 /// assert_eq!((report.states, report.rules_fired, report.depth), (4, 7, 3));
 /// ```
-pub fn search(model: &Model, options: &Options, watch: &dyn Watch) -> Result<Report, Refusal> {
+pub fn search(
+    model: &Model,
+    options: &Options,
+    watch: &dyn SearchCallbacks,
+) -> Result<SearchOutcome, SearchError> {
     search_from(model, options, watch, None)
 }
 
-/// Goes on with a breadth-first search that [`Watch::save`] saved.
+/// Goes on with a breadth-first search that [`SearchCallbacks::checkpoint`] saved.
 pub fn resume(
     model: &Model,
     options: &Options,
-    watch: &dyn Watch,
+    watch: &dyn SearchCallbacks,
     saved: &mut (dyn Read + Send),
-) -> Result<Report, Refusal> {
+) -> Result<SearchOutcome, SearchError> {
     match options.order {
-        Order::BreadthFirst => search_from(model, options, watch, Some(saved)),
-        _ => Err(Refusal {
+        SearchOrder::BreadthFirst => search_from(model, options, watch, Some(saved)),
+        _ => Err(SearchError {
             message: "only breadth-first searches can be saved and go on later".into(),
             span: None,
             help: None,
-            about: About::Model,
+            kind: SearchErrorKind::Model,
         }),
     }
 }
@@ -82,20 +89,20 @@ pub fn resume(
 fn search_from(
     model: &Model,
     options: &Options,
-    watch: &dyn Watch,
+    watch: &dyn SearchCallbacks,
     saved: Option<&mut (dyn Read + Send)>,
-) -> Result<Report, Refusal> {
+) -> Result<SearchOutcome, SearchError> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(breadth::STACK_BYTES);
         let thread = builder.spawn_scoped(scope, || search_here(model, options, watch, saved));
         match thread.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(report)) => report,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(error) => Err(Refusal {
+            Err(error) => Err(SearchError {
                 message: format!("no thread can be started: {error}"),
                 span: None,
                 help: None,
-                about: About::Model,
+                kind: SearchErrorKind::Model,
             }),
         }
     })
@@ -104,18 +111,18 @@ fn search_from(
 fn search_here(
     model: &Model,
     options: &Options,
-    watch: &dyn Watch,
+    watch: &dyn SearchCallbacks,
     saved: Option<&mut (dyn Read + Send)>,
-) -> Result<Report, Refusal> {
-    let is_breadth_first = options.order == Order::BreadthFirst;
-    let saved_every = options.saved_every.filter(|_| is_breadth_first);
-    let control = Control::new(watch, options.time, saved_every);
-    let program = Program::new(model, options.coverage, options.rounds)?;
+) -> Result<SearchOutcome, SearchError> {
+    let is_breadth_first = options.order == SearchOrder::BreadthFirst;
+    let checkpoint_interval = options.checkpoint_interval.filter(|_| is_breadth_first);
+    let control = Control::new(watch, options.max_time, checkpoint_interval);
+    let program = Program::new(model, options.coverage, options.max_loop_iterations)?;
     let plan = Plan::new(model, program, options);
     let store = Store::new(plan.width());
     let slow = reference::Options {
         deadlock: options.deadlock,
-        rounds: options.rounds,
+        max_loop_iterations: options.max_loop_iterations,
         ..reference::Options::default()
     };
     let mut stepper = Stepper::new(model, &slow);
@@ -127,7 +134,7 @@ fn search_here(
         .iter()
         .map(|start| (start.index, start.parameters.clone()))
         .collect();
-    if let Order::Random { seed, walks, steps } = options.order {
+    if let SearchOrder::Random { seed, walks, steps } = options.order {
         let walks = Walks {
             plan: &plan,
             control: &control,
@@ -142,10 +149,10 @@ fn search_here(
             (None, Some(trouble)) => judged(trouble, &control, &mut retrace, &starts)?,
             (None, None) => (Verdict::Incomplete(Bound::Walks), None),
         };
-        return Ok(Report {
+        return Ok(SearchOutcome {
             verdict,
             states: walked.states,
-            states_before: 0,
+            resumed_states: 0,
             rules_fired: walked.rules_fired,
             depth: walked.depth,
             covered: None,
@@ -161,19 +168,19 @@ fn search_here(
         plan: &plan,
         store: &store,
         control: &control,
-        depth_allowed: options.depth,
+        depth_allowed: options.max_depth,
     };
     let stage = match saved {
         Some(saved) => Some(checkpoint::load(&plan, &store, saved)?),
         None => None,
     };
-    let states_before = store.count();
+    let resumed_states = store.count();
     let ended = control.watched(&store, || match (options.order, stage) {
-        (Order::DepthFirst, _) => Depth {
+        (SearchOrder::DepthFirst, _) => Depth {
             plan: &plan,
             store: &store,
             control: &control,
-            depth_allowed: options.depth,
+            depth_allowed: options.max_depth,
         }
         .run(&numbered),
         (_, Some(stage)) => breadth.resume(stage),
@@ -193,20 +200,20 @@ fn search_here(
         hits,
         ..
     } = ended;
-    Ok(Report {
+    Ok(SearchOutcome {
         verdict,
         states: store.count(),
-        states_before,
+        resumed_states,
         rules_fired,
         depth,
         covered,
         symmetry: plan.canonical().map(|_| options.symmetry),
         workers: match options.order {
-            Order::DepthFirst => 1,
+            SearchOrder::DepthFirst => 1,
             _ => plan.workers,
         },
         memory: store.most_bytes(),
-        omission: options.compact.then(|| omission(store.count())),
+        omission: options.hash_compaction.then(|| omission(store.count())),
         hits,
         trace,
     })
@@ -230,14 +237,14 @@ fn judged(
                 Asymmetric::Rule(rule) => ("rule", retrace.rule_span(rule)),
                 Asymmetric::Property(property) => ("property", retrace.property_span(property)),
             };
-            Err(Refusal {
+            Err(SearchError {
                 message: format!(
                     "this {what} is not symmetric: it treats the values of a scalarset differently, \
                      as a loop does that depends on their order"
                 ),
                 span: Some(span),
                 help: Some("search without symmetry: --symmetry off"),
-                about: About::Model,
+                kind: SearchErrorKind::Model,
             })
         }
         other => Ok((Verdict::Incomplete(bound(other, control)), None)),
@@ -270,11 +277,11 @@ fn omission(states: u64) -> f64 {
     (states * states / 2.0) * 2.0_f64.powi(-128)
 }
 
-fn ended_early(model: &Model, options: &Options, verdict: Verdict) -> Report {
-    Report {
+fn ended_early(model: &Model, options: &Options, verdict: Verdict) -> SearchOutcome {
+    SearchOutcome {
         verdict,
         states: 0,
-        states_before: 0,
+        resumed_states: 0,
         rules_fired: 0,
         depth: 0,
         covered: None,

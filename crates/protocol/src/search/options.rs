@@ -2,45 +2,45 @@
 
 use std::time::Duration;
 
-use crate::reference::Deadlock;
+use crate::outcome::DeadlockRule;
 
 /// How to search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// In which order.
-    pub order: Order,
+    pub order: SearchOrder,
     /// Which states are deadlocks.
-    pub deadlock: Deadlock,
+    pub deadlock: DeadlockRule,
     /// Whether states that are permutations of each other are one.
     pub symmetry: Symmetry,
     /// How many threads search. Only breadth-first search and random walks use more than one.
     pub workers: usize,
     /// How many states are looked at.
-    pub states: u64,
+    pub max_states: u64,
     /// How many rules in a row are looked at.
-    pub depth: u64,
+    pub max_depth: u64,
     /// How long it may take.
-    pub time: Option<Duration>,
+    pub max_time: Option<Duration>,
     /// How many bytes states may take, with what finds them.
-    pub memory: Option<u64>,
+    pub max_memory: Option<u64>,
     /// How many rounds a `while` may take; CMurphi allows 1000.
-    pub rounds: u64,
+    pub max_loop_iterations: u64,
     /// Whether only fingerprints of states are kept. Then states may be missed, with a
     /// probability that the report has.
-    pub compact: bool,
-    /// How often a breadth-first search is saved: see [`Watch::save`](super::Watch::save).
-    pub saved_every: Option<Duration>,
-    /// Whether all points are counted. Otherwise [`Report::hits`](super::Report::hits) of branches
+    pub hash_compaction: bool,
+    /// How often a breadth-first search is saved: see [`SearchCallbacks::checkpoint`](super::SearchCallbacks::checkpoint).
+    pub checkpoint_interval: Option<Duration>,
+    /// Whether all points are counted. Otherwise [`SearchOutcome::hits`](super::SearchOutcome::hits) of branches
     /// and arms are 0, and those of other points but rules say only whether there were any.
     pub coverage: bool,
     /// A number of the program that searches. A search that another program has saved is not gone on with: what is
     /// wrong in that program would be wrong in the result.
-    pub made_by: u64,
+    pub build_id: u64,
 }
 
 /// In which order states are looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
+pub enum SearchOrder {
     /// Nearest to the start states first, so that traces are as short as possible.
     BreadthFirst,
     /// Farthest first.
@@ -81,19 +81,19 @@ impl Symmetry {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            order: Order::BreadthFirst,
-            deadlock: Deadlock::Stuttering,
+            order: SearchOrder::BreadthFirst,
+            deadlock: DeadlockRule::Stuttering,
             symmetry: Symmetry::Full,
             workers: 1,
-            states: u64::MAX,
-            depth: u64::MAX,
-            time: None,
-            memory: None,
-            rounds: 1000,
-            compact: false,
-            saved_every: None,
+            max_states: u64::MAX,
+            max_depth: u64::MAX,
+            max_time: None,
+            max_memory: None,
+            max_loop_iterations: 1000,
+            hash_compaction: false,
+            checkpoint_interval: None,
             coverage: false,
-            made_by: 0,
+            build_id: 0,
         }
     }
 }

@@ -5,18 +5,19 @@
 //! cannot go that way, the search is not believed.
 
 use super::worker::Plan;
-use super::{About, Refusal};
+use super::{SearchError, SearchErrorKind};
 use crate::compile::Layout;
 use crate::model::types::{TypeId, TypeKind, Types};
-use crate::reference::trace::{Step, Trace};
-use crate::reference::value::Value;
-use crate::reference::{Instance, Judgement, Stepper, Verdict};
+use crate::outcome::Value;
+use crate::outcome::{Instance, Verdict};
+use crate::outcome::{Step, Trace};
+use crate::reference::{Judgement, Stepper};
 use crate::source::Span;
 use crate::state::store::{Number, fingerprint};
 use crate::state::{Canonical, Store, bytes_of_mut};
 
 /// What was found, and the way to it.
-pub(super) type Retraced = Result<(Verdict, Option<Trace>), Refusal>;
+pub(super) type Retraced = Result<(Verdict, Option<Trace>), SearchError>;
 
 pub(super) struct Retrace<'p, 'm> {
     plan: &'p Plan<'m>,
@@ -26,16 +27,16 @@ pub(super) struct Retrace<'p, 'm> {
     is_compact: bool,
 }
 
-/// The two engines do not agree, which is a mistake of ours.
-fn disagreement(what: &str) -> Refusal {
-    Refusal {
+/// The two engines do not agree, which is an error of ours.
+fn disagreement(what: &str) -> SearchError {
+    SearchError {
         message: format!(
             "internal error: {what}. The compiled search and the reference interpreter disagree; \
              please report it with the model"
         ),
         span: None,
         help: None,
-        about: About::Ourselves,
+        kind: SearchErrorKind::Internal,
     }
 }
 
@@ -131,7 +132,7 @@ impl<'p, 'm> Retrace<'p, 'm> {
         &mut self,
         wanted: &[u64],
         starts: &[Instance],
-    ) -> Result<(Instance, Vec<Value>), Refusal> {
+    ) -> Result<(Instance, Vec<Value>), SearchError> {
         for start in starts {
             if let Ok(Some(state)) = self.stepper.start(start)
                 && self.key(&state) == wanted
@@ -142,7 +143,7 @@ impl<'p, 'm> Retrace<'p, 'm> {
         Err(disagreement("a start state cannot be made again"))
     }
 
-    fn find_step(&mut self, state: &[Value], wanted: &[u64]) -> Result<Step, Refusal> {
+    fn find_step(&mut self, state: &[Value], wanted: &[u64]) -> Result<Step, SearchError> {
         for rule in self.stepper.enabled(state) {
             if let Some(next) = self.stepper.fire(state, &rule)
                 && self.key(&next) == wanted

@@ -8,7 +8,7 @@ use super::control::Control;
 use super::worker::{Plan, Trouble};
 use crate::compile::{Context, status};
 use crate::model::PropertyKind;
-use crate::reference::Deadlock;
+use crate::outcome::DeadlockRule;
 
 /// What all walks came to.
 pub(super) struct Walked {
@@ -225,8 +225,8 @@ impl Walks<'_, '_> {
             }
         }
         match self.plan.deadlock {
-            Deadlock::Stuttering if !is_left => Err(here),
-            Deadlock::Stuck if is_stuck => Err(here),
+            DeadlockRule::Stuttering if !is_left => Err(here),
+            DeadlockRule::Stuck if is_stuck => Err(here),
             _ => Ok(false),
         }
     }

@@ -7,7 +7,7 @@ use super::options::Symmetry;
 use super::symmetric::{Asymmetric, Tester};
 use crate::compile::{Context, Program, status};
 use crate::model::{Model, PropertyKind};
-use crate::reference::Deadlock;
+use crate::outcome::DeadlockRule;
 use crate::state::early::Whereabouts;
 use crate::state::store::{Full, NONE, Number, Seen, Store, Writer, fingerprint, hash};
 use crate::state::symmetry::Effort;
@@ -44,14 +44,14 @@ pub(super) struct Plan<'m> {
     pub multisets: Multisets,
     pub packer: Packer,
     pub symmetry: Symmetry,
-    pub deadlock: Deadlock,
+    pub deadlock: DeadlockRule,
     /// Whether only fingerprints are kept.
     pub is_compact: bool,
     pub states: u64,
     /// How many rounds a `while` may take.
     pub rounds: u64,
     /// The program that searches.
-    pub made_by: u64,
+    pub build_id: u64,
     /// Whether all points are counted.
     pub coverage: bool,
     /// How many bytes the store may take.
@@ -83,12 +83,12 @@ impl<'m> Plan<'m> {
             program,
             symmetry: options.symmetry,
             deadlock: options.deadlock,
-            is_compact: options.compact,
-            states: options.states,
-            rounds: options.rounds,
-            made_by: options.made_by,
+            is_compact: options.hash_compaction,
+            states: options.max_states,
+            rounds: options.max_loop_iterations,
+            build_id: options.build_id,
             coverage: options.coverage,
-            memory: options.memory.unwrap_or(u64::MAX),
+            memory: options.max_memory.unwrap_or(u64::MAX),
             workers: options.workers.max(1),
             assumptions: of_kind(true),
             checks: of_kind(false),
@@ -366,9 +366,9 @@ impl<'p, 'm> Worker<'p, 'm> {
             }
         }
         let is_deadlock = match plan.deadlock {
-            Deadlock::Stuttering => !is_left,
-            Deadlock::Stuck => is_stuck,
-            Deadlock::Off => false,
+            DeadlockRule::Stuttering => !is_left,
+            DeadlockRule::Stuck => is_stuck,
+            DeadlockRule::Off => false,
         };
         Ok(match is_deadlock {
             true => status::FAULT,

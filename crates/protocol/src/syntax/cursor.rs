@@ -1,20 +1,20 @@
-//! The place in the tokens, and how reading goes on after a mistake.
+//! The place in the tokens, and how reading goes on after an error.
 //!
-//! A part that cannot be read is an `Err` with its mistake. Lists (of declarations, statements,
+//! A part that cannot be read is an `Err` with its error. Lists (of declarations, statements,
 //! rules) note it, skip to where the next part begins, and go on. So one run shows several
-//! mistakes, and a mistake within a statement does not make others of what follows it.
+//! errors, and an error within a statement does not make others of what follows it.
 
-use crate::mistake::{Misread, ModelError};
-use crate::problem::Problem;
+use crate::model_error::{ModelError, SpannedError};
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::keywords::{Block, Keyword};
 use crate::syntax::lexer::{Placed, Token};
 use crate::syntax::tree::{Expr, ExprKind, Name};
-use fencepost_mistake::Position;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::Position;
+use fencepost_diagnostics::quoted;
 
 /// What was read, or why not.
-pub(crate) type Parse<T> = Result<T, Misread>;
+pub(crate) type Parse<T> = Result<T, SpannedError>;
 
 pub(crate) struct Parser<'s, 'm> {
     source: &'s str,
@@ -22,7 +22,7 @@ pub(crate) struct Parser<'s, 'm> {
     pub at: usize,
     depth: usize,
     nesting: usize,
-    mistakes: &'m mut Vec<Misread>,
+    errors: &'m mut Vec<SpannedError>,
 }
 
 impl<'s, 'm> Parser<'s, 'm> {
@@ -30,7 +30,7 @@ impl<'s, 'm> Parser<'s, 'm> {
         source: &'s str,
         tokens: Vec<Placed>,
         nesting: usize,
-        mistakes: &'m mut Vec<Misread>,
+        errors: &'m mut Vec<SpannedError>,
     ) -> Self {
         Parser {
             source,
@@ -38,7 +38,7 @@ impl<'s, 'm> Parser<'s, 'm> {
             at: 0,
             depth: 0,
             nesting,
-            mistakes,
+            errors,
         }
     }
 
@@ -114,13 +114,13 @@ impl<'s, 'm> Parser<'s, 'm> {
     }
 
     /// This token is not what was wanted.
-    pub fn unexpected(&self, wanted: &'static str) -> Misread {
+    pub fn unexpected(&self, wanted: &'static str) -> SpannedError {
         let span = self.span();
         match self.token() {
-            Token::End => Problem::UnexpectedEnd { wanted }.at(span),
+            Token::End => ModelErrorKind::UnexpectedEnd { wanted }.at(span),
             _ => {
                 let found = quoted(self.text(span));
-                Problem::Unexpected { found, wanted }.at(span)
+                ModelErrorKind::Unexpected { found, wanted }.at(span)
             }
         }
     }
@@ -178,7 +178,7 @@ impl<'s, 'm> Parser<'s, 'm> {
             Token::Keyword(keyword) if block.closed_by(keyword) => Ok(self.advance()),
             Token::Keyword(keyword) if keyword.is_end() => {
                 let span = self.advance();
-                let problem = Problem::WrongEnd {
+                let problem = ModelErrorKind::WrongEnd {
                     found: self.text(span).into(),
                     opened: name,
                     at: Position::of(self.source, opened.start as usize),
@@ -191,15 +191,15 @@ impl<'s, 'm> Parser<'s, 'm> {
         }
     }
 
-    /// Keeps a mistake and goes on.
-    pub fn note(&mut self, misread: Misread) {
-        self.mistakes.push(misread);
+    /// Keeps an error and goes on.
+    pub fn note(&mut self, error: SpannedError) {
+        self.errors.push(error);
     }
 
-    /// Whether enough mistakes are known.
+    /// Whether enough errors are known.
     pub fn gave_up(&self) -> bool {
-        self.mistakes.len() >= ModelError::MOST
-            || self.mistakes.last().is_some_and(|m| m.problem.is_limit())
+        self.errors.len() >= ModelError::MAX
+            || self.errors.last().is_some_and(|m| m.problem.is_limit())
     }
 
     /// Reads something within something.
@@ -213,8 +213,8 @@ impl<'s, 'm> Parser<'s, 'm> {
         result
     }
 
-    fn too_deep(&self, span: Span) -> Misread {
-        Problem::limit("levels of nesting", self.nesting as u64).at(span)
+    fn too_deep(&self, span: Span) -> SpannedError {
+        ModelErrorKind::limit("levels of nesting", self.nesting as u64).at(span)
     }
 
     /// An expression of parts, unless it is too deep.
@@ -269,7 +269,7 @@ impl<'s, 'm> Parser<'s, 'm> {
         }
     }
 
-    /// After a mistake in the statement that begins at token `begin`: skips to its end, over the
+    /// After an error in the statement that begins at token `begin`: skips to its end, over the
     /// blocks that it opens.
     pub fn skip_statement(&mut self, begin: usize) {
         use Keyword::{Alias, Exists, For, Forall, If, Switch, While};
@@ -296,7 +296,7 @@ impl<'s, 'm> Parser<'s, 'm> {
         }
     }
 
-    /// After a mistake in a declaration: skips to its end.
+    /// After an error in a declaration: skips to its end.
     pub fn skip_declaration(&mut self) {
         use Keyword::{Begin, Const, Type, Var};
         loop {
@@ -308,7 +308,7 @@ impl<'s, 'm> Parser<'s, 'm> {
         }
     }
 
-    /// After a mistake between rules: skips to the next one, or to the end of what they are in.
+    /// After an error between rules: skips to the next one, or to the end of what they are in.
     pub fn skip_to_part(&mut self) {
         while !self.at_part() {
             let section = matches!(

@@ -4,7 +4,7 @@
 //! tightest `?:`, `->`, `||`, `&&`, `|`, `^`, `&`, `!`, comparisons, shifts, `+ -`, `* / %`. Note
 //! that `!a = b` is `!(a = b)`.
 
-use crate::problem::Problem;
+use crate::model_error_kind::ModelErrorKind;
 use crate::syntax::cursor::{Parse, Parser};
 use crate::syntax::keywords::{Block, Keyword};
 use crate::syntax::lexer::Token;
@@ -86,7 +86,7 @@ impl<'s> Parser<'s, '_> {
         match self.operator() {
             Some((operator, other)) if other == level => {
                 let operator = operator.into();
-                Err(Problem::Chained { operator }.at(self.span()))
+                Err(ModelErrorKind::Chained { operator }.at(self.span()))
             }
             _ => Ok(()),
         }

@@ -3,11 +3,11 @@
 //! All tokens are made at once: the parser looks far ahead to see whether a rule has a guard.
 
 use crate::limits::Limits;
-use crate::mistake::{Misread, ModelError};
-use crate::problem::Problem;
+use crate::model_error::{ModelError, SpannedError};
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::keywords::Keyword;
-use fencepost_mistake::quoted;
+use fencepost_diagnostics::quoted;
 
 /// What a token is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,17 +57,17 @@ const SPELLINGS: [(&str, &str); 14] = [
 ];
 
 /// The tokens of a source, the last of which is [`Token::End`].
-pub(crate) fn tokens(source: &str, limits: &Limits, mistakes: &mut Vec<Misread>) -> Vec<Placed> {
+pub(crate) fn tokens(source: &str, limits: &Limits, errors: &mut Vec<SpannedError>) -> Vec<Placed> {
     let mut lexer = Lexer {
         source,
         at: 0,
         name_bytes: limits.name_bytes,
-        mistakes,
+        errors,
     };
     let mut tokens = Vec::new();
     while let Some(placed) = lexer.next() {
         tokens.push(placed);
-        if lexer.mistakes.len() >= ModelError::MOST {
+        if lexer.errors.len() >= ModelError::MAX {
             break;
         }
     }
@@ -82,7 +82,7 @@ struct Lexer<'s, 'm> {
     source: &'s str,
     at: usize,
     name_bytes: usize,
-    mistakes: &'m mut Vec<Misread>,
+    errors: &'m mut Vec<SpannedError>,
 }
 
 impl<'s> Lexer<'s, '_> {
@@ -97,8 +97,8 @@ impl<'s> Lexer<'s, '_> {
         &rest[..length]
     }
 
-    fn mistake(&mut self, problem: Problem, start: usize) {
-        self.mistakes.push(problem.at(Span::new(start, self.at)));
+    fn error(&mut self, problem: ModelErrorKind, start: usize) {
+        self.errors.push(problem.at(Span::new(start, self.at)));
     }
 
     /// The next token; nothing at the end of the source.
@@ -132,7 +132,7 @@ impl<'s> Lexer<'s, '_> {
                     Some(length) => self.at += length + 4,
                     None => {
                         self.at += 2;
-                        self.mistake(Problem::UnterminatedComment, start);
+                        self.error(ModelErrorKind::UnterminatedComment, start);
                         self.at = self.source.len();
                     }
                 }
@@ -146,8 +146,8 @@ impl<'s> Lexer<'s, '_> {
         let start = self.at;
         let word = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
         if word.len() > self.name_bytes {
-            self.mistake(
-                Problem::limit("bytes of a name", self.name_bytes as u64),
+            self.error(
+                ModelErrorKind::limit("bytes of a name", self.name_bytes as u64),
                 start,
             );
         }
@@ -165,11 +165,11 @@ impl<'s> Lexer<'s, '_> {
         if fraction.is_some_and(|c| c.is_ascii_digit()) {
             self.at += 1;
             self.take_while(|c| c.is_ascii_alphanumeric());
-            let problem = Problem::NotSupported {
+            let problem = ModelErrorKind::NotSupported {
                 what: "floating-point numbers",
                 instead: "an integer",
             };
-            self.mistake(problem, start);
+            self.error(problem, start);
             return Some(Token::Number(0));
         }
         let (digits, radix) = match word.strip_prefix("0x").or(word.strip_prefix("0X")) {
@@ -178,14 +178,14 @@ impl<'s> Lexer<'s, '_> {
         };
         if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
             let found = quoted(word);
-            self.mistake(Problem::BadNumber { found }, start);
+            self.error(ModelErrorKind::BadNumber { found }, start);
             return Some(Token::Number(0));
         }
         match i64::from_str_radix(digits, radix) {
             Ok(number) => Some(Token::Number(number)),
             Err(_) => {
                 let found = quoted(word);
-                self.mistake(Problem::NumberTooLarge { found }, start);
+                self.error(ModelErrorKind::NumberTooLarge { found }, start);
                 Some(Token::Number(0))
             }
         }
@@ -208,7 +208,7 @@ impl<'s> Lexer<'s, '_> {
             }
         }
         self.take_while(|c| c != '\n' && c != '\r');
-        self.mistake(Problem::UnterminatedText, start);
+        self.error(ModelErrorKind::UnterminatedText, start);
         Some(Token::Text)
     }
 
@@ -243,7 +243,7 @@ impl<'s> Lexer<'s, '_> {
                 || SPELLINGS.iter().any(|(spelling, _)| *spelling == character)
         };
         let found = quoted(self.take_while(|c| !known(c)));
-        self.mistake(Problem::BadCharacter { found }, start);
+        self.error(ModelErrorKind::BadCharacter { found }, start);
         None
     }
 }

@@ -1,7 +1,7 @@
 //! The Murphi language, from text to a tree.
 //!
 //! Read in this order: `tree` (what the text says), `keywords` and `lexer`, `cursor` (the tokens
-//! and how to go on after a mistake), then `types`, `expressions`, `statements` and `rules`, one
+//! and how to go on after an error), then `types`, `expressions`, `statements` and `rules`, one
 //! part of the language each.
 //!
 //! What is read is what CMurphi 5.5 and Rumur accept; where they differ, both are accepted. Nothing here looks up a
@@ -17,20 +17,20 @@ pub(crate) mod tree;
 mod types;
 
 use crate::limits::Limits;
-use crate::mistake::{Misread, ModelError};
+use crate::model_error::{ModelError, SpannedError};
 use crate::syntax::cursor::Parser;
 use crate::syntax::tree::File;
 
-/// Reads a whole file. What could be read is returned even if there are mistakes.
+/// Reads a whole file. What could be read is returned even if there are errors.
 pub(crate) fn read_file<'s>(
     source: &'s str,
     limits: &Limits,
-    mistakes: &mut Vec<Misread>,
+    errors: &mut Vec<SpannedError>,
 ) -> File<'s> {
-    let tokens = lexer::tokens(source, limits, mistakes);
-    if mistakes.len() >= ModelError::MOST {
+    let tokens = lexer::tokens(source, limits, errors);
+    if errors.len() >= ModelError::MAX {
         return File::default();
     }
     let nesting = limits.nesting.min(Limits::DEEPEST_NESTING);
-    Parser::new(source, tokens, nesting, mistakes).file()
+    Parser::new(source, tokens, nesting, errors).file()
 }

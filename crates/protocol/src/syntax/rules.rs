@@ -1,7 +1,7 @@
 //! The outermost level: functions, rules and what rules are in.
 
-use crate::mistake::Misread;
-use crate::problem::Problem;
+use crate::model_error::SpannedError;
+use crate::model_error_kind::ModelErrorKind;
 use crate::syntax::cursor::{Parse, Parser};
 use crate::syntax::keywords::{Block, Keyword};
 use crate::syntax::lexer::Token;
@@ -26,22 +26,22 @@ impl<'s> Parser<'s, '_> {
                 }
                 Token::Keyword(Keyword::Function | Keyword::Procedure) => match self.function() {
                     Ok(function) => file.functions.push(function),
-                    Err(misread) => self.give_up_part(misread),
+                    Err(error) => self.give_up_part(error),
                 },
                 _ if self.at_rule() => match self.nested(Self::rule) {
                     Ok(rule) => file.rules.push(rule),
-                    Err(misread) => self.give_up_part(misread),
+                    Err(error) => self.give_up_part(error),
                 },
                 _ => {
-                    let misread = self.refused().unwrap_or_else(|| self.unexpected(PART));
-                    self.give_up_part(misread);
+                    let error = self.refused().unwrap_or_else(|| self.unexpected(PART));
+                    self.give_up_part(error);
                 }
             }
         }
     }
 
-    fn give_up_part(&mut self, misread: Misread) {
-        self.note(misread);
+    fn give_up_part(&mut self, error: SpannedError) {
+        self.note(error);
         let before = self.at;
         self.skip_to_part();
         if self.at == before && self.token() != Token::End && !self.at_part() {
@@ -50,7 +50,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     /// What other tools read and this one does not, by name.
-    fn refused(&self) -> Option<Misread> {
+    fn refused(&self) -> Option<SpannedError> {
         let (what, instead) = if self.is_word("pctl") {
             ("probabilistic formulas", "`invariant`, `assert` or `cover`")
         } else if self.is_word("externfun") || self.is_word("externproc") {
@@ -62,7 +62,7 @@ impl<'s> Parser<'s, '_> {
         } else {
             return None;
         };
-        Some(Problem::NotSupported { what, instead }.at(self.span()))
+        Some(ModelErrorKind::NotSupported { what, instead }.at(self.span()))
     }
 
     fn at_rule(&self) -> bool {
@@ -85,8 +85,8 @@ impl<'s> Parser<'s, '_> {
             if self.at_rule() {
                 match self.nested(Self::rule) {
                     Ok(rule) => rules.push(rule),
-                    Err(misread) => {
-                        self.note(misread);
+                    Err(error) => {
+                        self.note(error);
                         while !self.at_part() && !self.closes(block) {
                             self.advance();
                         }
@@ -184,8 +184,8 @@ impl<'s> Parser<'s, '_> {
                 });
                 match guard {
                     Ok(guard) => Some(guard),
-                    Err(misread) => {
-                        self.note(misread);
+                    Err(error) => {
+                        self.note(error);
                         self.skip_guard();
                         None
                     }

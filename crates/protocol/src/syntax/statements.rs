@@ -1,6 +1,6 @@
 //! Statements.
 
-use crate::problem::Problem;
+use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::cursor::{Parse, Parser};
 use crate::syntax::keywords::{Block, Keyword};
@@ -17,7 +17,7 @@ impl<'s> Parser<'s, '_> {
         body
     }
 
-    /// Statements up to what closes their block. Mistakes in them are noted.
+    /// Statements up to what closes their block. Errors in them are noted.
     pub fn statements(&mut self) -> Vec<Statement<'s>> {
         let mut statements = Vec::new();
         self.take_semicolons();
@@ -33,8 +33,8 @@ impl<'s> Parser<'s, '_> {
                         self.take_semicolons();
                     }
                 }
-                Err(misread) => {
-                    self.note(misread);
+                Err(error) => {
+                    self.note(error);
                     self.skip_statement(begin);
                     self.take_semicolons();
                 }
@@ -116,7 +116,7 @@ impl<'s> Parser<'s, '_> {
                 Ok(StatementKind::Return(value))
             }
             Keyword::Const | Keyword::Type | Keyword::Var => {
-                let problem = Problem::Misplaced {
+                let problem = ModelErrorKind::Misplaced {
                     what: "a declaration",
                     within: "statements",
                     belongs: "declarations before `begin` and all statements",
@@ -245,8 +245,8 @@ impl<'s> Parser<'s, '_> {
     }
 
     /// Liveness is refused by name.
-    pub fn liveness(&self) -> crate::mistake::Misread {
-        let problem = Problem::NotSupported {
+    pub fn liveness(&self) -> crate::model_error::SpannedError {
+        let problem = ModelErrorKind::NotSupported {
             what: "liveness properties",
             instead: "`invariant`, `assert` or `cover`",
         };
@@ -275,7 +275,7 @@ impl<'s> Parser<'s, '_> {
             Ok([element, multiset]) if adds => Ok(StatementKind::MultisetAdd(element, multiset)),
             Ok([element, multiset]) => Ok(StatementKind::MultisetRemove(element, multiset)),
             Err(_) => {
-                let problem = Problem::ArgumentCount {
+                let problem = ModelErrorKind::ArgumentCount {
                     name: name.text.into(),
                     found,
                     wanted: 2,

@@ -1,6 +1,6 @@
 //! Declarations and types.
 
-use crate::problem::Problem;
+use crate::model_error_kind::ModelErrorKind;
 use crate::syntax::cursor::{Parse, Parser};
 use crate::syntax::keywords::{Block, Keyword};
 use crate::syntax::lexer::Token;
@@ -24,8 +24,8 @@ impl<'s> Parser<'s, '_> {
             while self.at_declaration() && !self.gave_up() {
                 match self.declaration(section) {
                     Ok(declaration) => into.push(declaration),
-                    Err(misread) => {
-                        self.note(misread);
+                    Err(error) => {
+                        self.note(error);
                         self.skip_declaration();
                     }
                 }
@@ -102,7 +102,7 @@ impl<'s> Parser<'s, '_> {
                 ))
             }
             Token::Name if self.is_word("real") && self.peek(1) == Token::Mark("(") => {
-                let problem = Problem::NotSupported {
+                let problem = ModelErrorKind::NotSupported {
                     what: "floating-point types",
                     instead: "an integer range",
                 };

@@ -6,16 +6,20 @@ use fencepost_protocol::{Limits, Model};
 
 /// What the compiled search finds with the reference's options.
 #[track_caller]
-pub fn compiled(model: &Model, options: &reference::Options, workers: usize) -> search::Report {
+pub fn compiled(
+    model: &Model,
+    options: &reference::Options,
+    workers: usize,
+) -> search::SearchOutcome {
     let options = search::Options {
         deadlock: options.deadlock,
         symmetry: match options.symmetry {
             reference::Symmetry::Off => Symmetry::Off,
             reference::Symmetry::Exhaustive => Symmetry::Full,
         },
-        states: options.states,
-        time: options.time,
-        rounds: options.rounds,
+        max_states: options.max_states,
+        max_time: options.max_time,
+        max_loop_iterations: options.max_loop_iterations,
         workers,
         coverage: true,
         ..search::Options::default()
@@ -29,19 +33,20 @@ pub fn compiled(model: &Model, options: &reference::Options, workers: usize) -> 
 /// What both find. One thread finds states in the same order, so that errors are the same; but
 /// it may have fired more rules when it sees one.
 #[track_caller]
-pub fn search(model: &Model, options: &reference::Options) -> reference::Report {
+pub fn search(model: &Model, options: &reference::Options) -> reference::ReferenceOutcome {
     let expected = reference::search(model, options);
     let found = compiled(model, options, 1);
     assert_eq!(found.verdict, expected.verdict, "{}", model.source);
     assert_eq!(found.states, expected.states, "{}", model.source);
-    let length = |trace: &Option<reference::trace::Trace>| trace.as_ref().map(|t| t.steps.len());
+    let length =
+        |trace: &Option<fencepost_protocol::outcome::Trace>| trace.as_ref().map(|t| t.steps.len());
     assert_eq!(
         length(&found.trace),
         length(&expected.trace),
         "{}",
         model.source
     );
-    if expected.verdict == reference::Verdict::NoError {
+    if expected.verdict == fencepost_protocol::outcome::Verdict::NoError {
         let of_found = (found.rules_fired, found.depth, found.hits);
         let of_expected = (expected.rules_fired, expected.depth, expected.hits.clone());
         assert_eq!(of_found, of_expected, "{}", model.source);
@@ -49,7 +54,7 @@ pub fn search(model: &Model, options: &reference::Options) -> reference::Report 
     expected
 }
 
-/// Reads a model that has no mistakes.
+/// Reads a model that has no errors.
 #[track_caller]
 pub fn model(text: &str) -> Model {
     match Model::read(text.as_bytes(), &[], &Limits::default()) {

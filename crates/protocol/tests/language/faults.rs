@@ -1,7 +1,8 @@
 //! Errors that show when the model runs.
 
 use crate::{NO_DEADLOCK, counts, ends_with, holds, run};
-use fencepost_protocol::reference::{FaultKind, Options, Verdict, Where};
+use fencepost_protocol::outcome::{FaultContext, FaultKind, Verdict};
+use fencepost_protocol::reference::Options;
 
 /// A rule does this in a state where `x` is 3 and `u` is undefined.
 fn fails(statement: &str, message: &str) {
@@ -185,15 +186,15 @@ fn guards_invariants_and_start_states_can_fail() {
         other => panic!("{other:?}"),
     };
     let guard = "var x, u: 0..3; startstate x := 0; end; rule x := 1; end; rule u = 1 ==> end;";
-    assert_eq!(place(guard), Where::Guard(1));
+    assert_eq!(place(guard), FaultContext::Guard(1));
     let invariant = "var x, u: 0..3; startstate x := 0; end; rule end; invariant u = 1;";
-    assert_eq!(place(invariant), Where::Property(0));
+    assert_eq!(place(invariant), FaultContext::Property(0));
     let start = "var x, u: 0..3; startstate x := u + 1; end; rule end;";
-    assert!(matches!(place(start), Where::Startstate(_)));
+    assert!(matches!(place(start), FaultContext::Startstate(_)));
     // An alias is evaluated before the guard.
     let alias = "var x, u: 0..3; t: array [0..3] of 0..3; startstate x := 0; end;
                  alias y: t[u] do rule false ==> end; end;";
-    assert_eq!(place(alias), Where::Guard(0));
+    assert_eq!(place(alias), FaultContext::Guard(0));
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn loops_can_be_allowed_to_go_on() {
     let text = "var x: 0..5000; startstate x := 0; end;
                 rule while x < 5000 do x := x + 1; end; end;";
     let options = Options {
-        rounds: 5000,
+        max_loop_iterations: 5000,
         ..NO_DEADLOCK
     };
     assert_eq!(run(text, &options).verdict, Verdict::NoError);

@@ -13,19 +13,20 @@ mod syntax;
 mod traces;
 
 use both::{model, search};
-use fencepost_protocol::reference::{Deadlock, Options, Report};
+use fencepost_protocol::outcome::DeadlockRule;
+use fencepost_protocol::reference::{Options, ReferenceOutcome};
 
-fn run(text: &str, options: &Options) -> Report {
+fn run(text: &str, options: &Options) -> ReferenceOutcome {
     search(&model(text), options)
 }
 
 /// Without deadlocks.
 const NO_DEADLOCK: Options = Options {
-    deadlock: Deadlock::Off,
+    deadlock: DeadlockRule::Off,
     symmetry: fencepost_protocol::reference::Symmetry::Off,
-    states: 100_000,
-    time: None,
-    rounds: 1000,
+    max_states: 100_000,
+    max_time: None,
+    max_loop_iterations: 1000,
 };
 
 /// There is no error, and the numbers of states and of rules fired are these.

@@ -1,7 +1,8 @@
 //! Invariants, assumptions, covers, deadlocks and what is counted.
 
 use fencepost_protocol::model::points::PointKind;
-use fencepost_protocol::reference::{Bound, Deadlock, Options, Verdict, search};
+use fencepost_protocol::outcome::{Bound, DeadlockRule, Verdict};
+use fencepost_protocol::reference::{Options, search};
 
 use crate::{NO_DEADLOCK, counts, ends_with, model, run};
 
@@ -87,28 +88,37 @@ fn deadlocks_are_states_that_are_not_left() {
     };
     let verdict = |text: &str, deadlock| run(text, &options(deadlock)).verdict;
     // In the last state nothing is enabled.
-    assert_eq!(verdict(COUNTER, Deadlock::Stuttering), Verdict::Deadlock);
-    assert_eq!(verdict(COUNTER, Deadlock::Stuck), Verdict::Deadlock);
-    assert_eq!(verdict(COUNTER, Deadlock::Off), Verdict::NoError);
+    assert_eq!(
+        verdict(COUNTER, DeadlockRule::Stuttering),
+        Verdict::Deadlock
+    );
+    assert_eq!(verdict(COUNTER, DeadlockRule::Stuck), Verdict::Deadlock);
+    assert_eq!(verdict(COUNTER, DeadlockRule::Off), Verdict::NoError);
     // In the last state one rule is enabled, and changes nothing.
     let stutters = with("rule \"stay\" x := x; end;");
-    assert_eq!(verdict(&stutters, Deadlock::Stuttering), Verdict::Deadlock);
-    assert_eq!(verdict(&stutters, Deadlock::Stuck), Verdict::NoError);
+    assert_eq!(
+        verdict(&stutters, DeadlockRule::Stuttering),
+        Verdict::Deadlock
+    );
+    assert_eq!(verdict(&stutters, DeadlockRule::Stuck), Verdict::NoError);
     let goes_on = with("rule \"again\" x := 0; end;");
-    assert_eq!(verdict(&goes_on, Deadlock::Stuttering), Verdict::NoError);
+    assert_eq!(
+        verdict(&goes_on, DeadlockRule::Stuttering),
+        Verdict::NoError
+    );
 }
 
 #[test]
 fn bounds_are_said() {
     let options = Options {
-        states: 3,
+        max_states: 3,
         ..NO_DEADLOCK
     };
     let report = run(COUNTER, &options);
     assert_eq!(report.verdict, Verdict::Incomplete(Bound::States));
     assert_eq!(report.states, 3);
     let options = Options {
-        time: Some(std::time::Duration::from_millis(20)),
+        max_time: Some(std::time::Duration::from_millis(20)),
         ..NO_DEADLOCK
     };
     let endless = "var x: 0..3; startstate x := 0; end;

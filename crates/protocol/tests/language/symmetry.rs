@@ -1,6 +1,7 @@
 //! States that are permutations of each other.
 
-use fencepost_protocol::reference::{Bound, Options, Symmetry, Verdict};
+use fencepost_protocol::outcome::{Bound, Verdict};
+use fencepost_protocol::reference::{Options, Symmetry};
 use fencepost_protocol::search;
 
 use crate::{NO_DEADLOCK, run};

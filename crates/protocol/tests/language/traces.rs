@@ -105,7 +105,7 @@ invariant x > 0;
 ",
     );
     let options = Options {
-        time: Some(Duration::ZERO),
+        max_time: Some(Duration::ZERO),
         ..Options::default()
     };
     let report = search(&model, &options);

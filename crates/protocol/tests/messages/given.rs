@@ -171,8 +171,8 @@ ruleset i: 0..9999; j: 0..9999 do rule x := 1; end; end;";
 #[test]
 fn at_most_twenty_mistakes_are_shown() {
     let text = format!("var x: 0..1;\nrule\n{}end;", "y := 1;\n".repeat(1000));
-    let error = read(&text, &[]).expect_err("mistakes");
-    assert_eq!(error.mistakes.len(), ModelError::MOST);
-    let lines: Vec<u32> = error.mistakes.iter().map(|m| m.position.line).collect();
+    let error = read(&text, &[]).expect_err("errors");
+    assert_eq!(error.errors.len(), ModelError::MAX);
+    let lines: Vec<u32> = error.errors.iter().map(|m| m.position.line).collect();
     assert_eq!(lines, (3..23).collect::<Vec<u32>>());
 }

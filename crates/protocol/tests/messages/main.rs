@@ -1,4 +1,4 @@
-//! Each mistake and what is said about it: the line, where in it, what was expected, and a hint.
+//! Each error and what is said about it: the line, where in it, what was expected, and a hint.
 
 mod given;
 mod names;

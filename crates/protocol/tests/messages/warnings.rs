@@ -1,4 +1,4 @@
-//! What is legal, and likely to be a mistake.
+//! What is legal, and likely to be an error.
 
 use fencepost_protocol::{Limits, Model};
 

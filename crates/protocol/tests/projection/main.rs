@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use fencepost_protocol::reference::{Deadlock, Options, Symmetry, Verdict, search_and_show};
+use fencepost_protocol::outcome::{DeadlockRule, Verdict};
+use fencepost_protocol::reference::{Options, Symmetry, search_and_visit};
 use fencepost_protocol::{Limits, Model};
 
 use states::{Reader, State};
@@ -53,11 +54,11 @@ fn each_reachable_at(
     let options = Options {
         symmetry,
         // If something is taken from a model, what is left may end somewhere.
-        deadlock: Deadlock::Off,
+        deadlock: DeadlockRule::Off,
         ..Options::default()
     };
     let readers: Vec<Reader> = (0..addresses).map(|at| Reader::new(&model, at)).collect();
-    let report = search_and_show(&model, &options, &mut |state| {
+    let report = search_and_visit(&model, &options, &mut |state| {
         readers.iter().for_each(|reader| show(reader.read(state)));
     });
     assert_eq!(report.verdict, Verdict::NoError);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fencepost_protocol::Model;
 use fencepost_protocol::model::types::{TypeId, TypeKind};
-use fencepost_protocol::reference::value::Value;
+use fencepost_protocol::outcome::Value;
 
 /// A member of an enum.
 type Name = Arc<str>;

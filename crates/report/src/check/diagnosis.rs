@@ -1,11 +1,12 @@
 //! What is to be said about a problem: the headline, the places, the advice.
 
 use fencepost_memory::{Access, ThreadId};
+use fencepost_monitor::Repair;
 
 use super::snippets::Mark;
 use super::story;
 use super::words::{Words, short_list, tidy};
-use super::{Hint, Problem, RaceAccess, Target, Wait};
+use super::{Problem, RaceAccess, Target, Wait};
 use crate::names::Naming;
 use crate::source::SourcePosition;
 use crate::text::grouped;
@@ -34,7 +35,7 @@ pub(crate) struct Diagnosis {
     /// The places in the source, the most important first.
     pub marks: Vec<Mark>,
     /// Where fences are missing.
-    pub hint: Option<Hint>,
+    pub repair: Option<Repair>,
     /// What to do.
     pub help: Option<String>,
     /// What else to know.
@@ -194,7 +195,7 @@ impl Diagnosis {
         Diagnosis {
             headline,
             marks: Vec::new(),
-            hint: None,
+            repair: None,
             help: None,
             notes: Vec::new(),
             rows: Vec::new(),

@@ -7,10 +7,11 @@ use fencepost_memory::{Access, Address};
 use fencepost_monitor::Finding;
 
 use super::interleaving::table;
+use super::repair::repair_text;
 use super::snippets;
 use super::story::reason;
 use super::words::Words;
-use super::{CheckFinding, Consequence, Diagnosis, Problem, Reporter, Rest, Target};
+use super::{CheckFinding, Consequence, Diagnosis, Problem, Reporter, Target, Unexplored};
 use crate::columns::aligned;
 use crate::names::Naming;
 use crate::selection::head_and_tail;
@@ -63,12 +64,12 @@ pub(super) fn text(reporter: &Reporter<'_>, finding: &CheckFinding) -> String {
 fn what_comes_of_it(reporter: &Reporter<'_>, consequence: &Consequence) -> String {
     let title = &reporter.target.title;
     match consequence {
-        Consequence::Harmful {
+        Consequence::Failure {
             finding,
-            is_after_witness,
+            continues_witness,
             ..
         } => {
-            let whence = match is_after_witness {
+            let whence = match continues_witness {
                 true => "going on from there",
                 false => "in another execution",
             };
@@ -76,7 +77,7 @@ fn what_comes_of_it(reporter: &Reporter<'_>, consequence: &Consequence) -> Strin
             let finding = text(reporter, finding);
             format!("\n{}:\n{finding}", Styled(HEADING, heading))
         }
-        Consequence::NoneFound { .. } => {
+        Consequence::NoFailure { .. } => {
             let sentence = consequence_sentence(consequence, reporter);
             format!(
                 "\n{}",
@@ -90,37 +91,37 @@ fn what_comes_of_it(reporter: &Reporter<'_>, consequence: &Consequence) -> Strin
 pub(crate) fn consequence_sentence(consequence: &Consequence, reporter: &Reporter<'_>) -> String {
     let title = &reporter.target.title;
     match consequence {
-        Consequence::Harmful {
+        Consequence::Failure {
             finding,
-            is_after_witness,
-            is_without_too,
+            continues_witness,
+            also_under_sc,
         } => {
             let headline = reporter.headline(finding);
-            let whence = match is_after_witness {
+            let whence = match continues_witness {
                 true => "when the program goes on from there".to_string(),
                 false => format!("in another execution under {title}"),
             };
-            match is_without_too {
+            match also_under_sc {
                 true => format!("{whence}, {headline}; but that happens without store buffers too"),
                 false => format!("harmful: {whence}, {headline}"),
             }
         }
-        Consequence::NoneFound {
+        Consequence::NoFailure {
             executions,
-            rest,
+            unexplored,
             assumptions,
             trouble,
         } => {
             let executions = counted(*executions, "execution");
-            let mut sentence = match rest {
-                Rest::Nothing => {
+            let mut sentence = match unexplored {
+                Unexplored::Nothing => {
                     format!("harmless: of all {executions} under {title}, none is wrong")
                 }
-                Rest::NotRun => format!(
+                Unexplored::Remaining => format!(
                     "nothing bad was found in {executions} under {title}; there are more (`store_buffers` \
                      runs them all)"
                 ),
-                Rest::CannotBeRun => format!(
+                Unexplored::Unsupported => format!(
                     "nothing bad was found in {executions} under {title}; there are more, which Fencepost cannot run: \
                      an operation on an `Arc`, a lock or a channel waits for stores there that may stay in the buffer \
                      on the machine"
@@ -142,9 +143,9 @@ fn advice(diagnosis: &Diagnosis, words: &Words<'_>, all_fences: Option<&str>) ->
     for note in &diagnosis.notes {
         text.push_str(&titled(Styled(HEADING, "note"), note));
     }
-    let hint = diagnosis.hint.as_ref();
-    let hint = hint.map(|hint| hint.text(words, all_fences));
-    for help in hint.iter().chain(&diagnosis.help) {
+    let repair = diagnosis.repair.as_ref();
+    let repair = repair.map(|repair| repair_text(repair, words, all_fences));
+    for help in repair.iter().chain(&diagnosis.help) {
         text.push_str(&titled(Styled(HELP, "help"), help));
     }
     text

@@ -5,7 +5,7 @@
 //! [`Reporter`] makes text of them; JSON is made in [`json::check`](crate::json::check).
 //!
 //! What is to be said about a problem is decided once, for text and JSON: its `diagnosis`. For
-//! a store-buffer violation it is a `story`, with a `hint` for the fences that are missing. How
+//! a store-buffer violation it is a `story`, with a `repair`, the fences that are missing. How
 //! it looks is the business of `snippets` (source lines,
 //! with `underline`), `interleaving` (the execution as a table) and `finding` (all of it in order).
 //! `words` makes names fit for a line.
@@ -51,9 +51,9 @@
 
 mod diagnosis;
 mod finding;
-mod hint;
 mod interleaving;
 pub mod problem;
+mod repair;
 mod snippets;
 mod story;
 pub mod summary;
@@ -63,12 +63,11 @@ mod words;
 
 use fencepost_memory::{Buffering, MemoryModel};
 
-pub use problem::{Buffers, CheckFinding, Consequence, Problem, RaceAccess, Rest, Wait};
+pub use problem::{Buffers, CheckFinding, Consequence, Problem, RaceAccess, Unexplored, Wait};
 pub use summary::{CheckSummary, Gap, Outcome};
 
 pub(crate) use diagnosis::{Diagnosis, Row};
 pub(crate) use finding::consequence_sentence;
-pub(crate) use hint::{Alternative, Hint};
 pub(crate) use snippets::Mark;
 pub(crate) use summary_text::{assumptions, gap_name, gap_sentence, shown_sentence};
 

@@ -41,20 +41,20 @@ pub struct Buffers {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Consequence {
     /// An execution is wrong.
-    Harmful {
+    Failure {
         /// What is wrong, and the execution.
         finding: Box<CheckFinding>,
         /// Whether the execution goes on from the witness.
-        is_after_witness: bool,
+        continues_witness: bool,
         /// Whether the same goes wrong without store buffers.
-        is_without_too: bool,
+        also_under_sc: bool,
     },
     /// No execution that was run is wrong.
-    NoneFound {
+    NoFailure {
         /// How many were run.
         executions: u64,
         /// What is left.
-        rest: Rest,
+        unexplored: Unexplored,
         /// What that rests on, each to follow "assuming that".
         assumptions: Vec<String>,
         /// Why the program could not be run on from the witness, if so.
@@ -64,29 +64,29 @@ pub enum Consequence {
 
 /// The executions with store buffers that were not run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rest {
+pub enum Unexplored {
     /// None.
     Nothing,
     /// Some.
-    NotRun,
+    Remaining,
     /// Some, in which stores wait where the library does not let them wait.
-    CannotBeRun,
+    Unsupported,
 }
 
 impl Consequence {
     /// The name for scripts.
     pub fn kind(&self) -> &'static str {
         match self {
-            Consequence::Harmful {
-                is_without_too: true,
+            Consequence::Failure {
+                also_under_sc: true,
                 ..
             } => "wrong-anyway",
-            Consequence::Harmful { .. } => "harmful",
-            Consequence::NoneFound {
-                rest: Rest::Nothing,
+            Consequence::Failure { .. } => "harmful",
+            Consequence::NoFailure {
+                unexplored: Unexplored::Nothing,
                 ..
             } => "harmless",
-            Consequence::NoneFound { .. } => "none-found",
+            Consequence::NoFailure { .. } => "none-found",
         }
     }
 }

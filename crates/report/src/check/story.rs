@@ -7,9 +7,11 @@
 use std::collections::HashMap;
 
 use fencepost_memory::{Operation, OperationKind};
-use fencepost_monitor::{CycleEvent, ExplainError, Finding, Placed, Relation, Violation};
+use fencepost_monitor::{
+    CycleEvent, ExplainError, Finding, PlacedEvent, Relation, Repair, Violation,
+};
 
-use super::hint::Hint;
+use super::repair::has_ordering;
 use super::snippets::Mark;
 use super::words::Words;
 use super::{Diagnosis, Row, Target};
@@ -41,18 +43,18 @@ pub(super) fn noun(operation: Operation) -> String {
 }
 
 /// `` `x` ``.
-fn variable(placed: &Placed, words: &Words<'_>) -> String {
+fn variable(placed: &PlacedEvent, words: &Words<'_>) -> String {
     let name = placed.address().map(|address| words.address(address));
     name.map_or(String::new(), |name| format!("`{name}`"))
 }
 
 /// `` load of `x` ``.
-pub(super) fn access(placed: &Placed, words: &Words<'_>) -> String {
+pub(super) fn access(placed: &PlacedEvent, words: &Words<'_>) -> String {
     let noun = noun(placed.event.operation());
     format!("{noun} {}", variable(placed, words))
 }
 
-fn mark(placed: &Placed, label: String, is_primary: bool, words: &Words<'_>) -> Mark {
+fn mark(placed: &PlacedEvent, label: String, is_primary: bool, words: &Words<'_>) -> Mark {
     let location = placed.event.access.location;
     Mark {
         position: location.and_then(|location| words.position(location)),
@@ -95,7 +97,7 @@ fn unexplained(
     Diagnosis {
         headline: general_headline(violation, words, target),
         marks: marks.collect(),
-        hint: None,
+        repair: None,
         help: None,
         notes: vec![format!(
             "no run of the machine is shown that does this: {error}"
@@ -104,7 +106,7 @@ fn unexplained(
     }
 }
 
-fn numbered(index: usize, event: &Placed, sentence: &str, words: &Words<'_>) -> String {
+fn numbered(index: usize, event: &PlacedEvent, sentence: &str, words: &Words<'_>) -> String {
     let thread = words.thread(event.thread());
     format!("({}) {thread}: {sentence}", index + 1)
 }
@@ -117,7 +119,7 @@ fn rows(positions: impl Iterator<Item = u64>) -> Vec<Row> {
     signed.collect()
 }
 
-fn pending_sentence(pending: &Placed, can_wait: bool, words: &Words<'_>) -> String {
+fn pending_sentence(pending: &PlacedEvent, can_wait: bool, words: &Words<'_>) -> String {
     let verb = action_verb(pending.event.operation().kind());
     match pending.event.operation() {
         Operation::Store(_) if can_wait => {
@@ -128,7 +130,7 @@ fn pending_sentence(pending: &Placed, can_wait: bool, words: &Words<'_>) -> Stri
     }
 }
 
-fn overtaking_sentence(event: &Placed, words: &Words<'_>) -> String {
+fn overtaking_sentence(event: &PlacedEvent, words: &Words<'_>) -> String {
     let operation = event.event.operation();
     let verb = action_verb(operation.kind());
     let variable = variable(event, words);
@@ -181,7 +183,9 @@ impl<'a> Story<'a> {
         Diagnosis {
             headline: self.headline(),
             marks: marks.collect(),
-            hint: Some(Hint::new(self.finding, self.words)),
+            repair: Some(Repair::new(self.finding, |access| {
+                has_ordering(access, self.words)
+            })),
             help: None,
             notes: Vec::new(),
             rows: rows(cycle.iter().map(|step| step.event.position)),
@@ -264,7 +268,7 @@ impl<'a> Story<'a> {
         sentence + &waits
     }
 
-    fn value(&self, event: &Placed) -> String {
+    fn value(&self, event: &PlacedEvent) -> String {
         let value = event.address().zip(event.event.access.value);
         let value = value.filter(|&(address, _)| self.words.has_values(address));
         value.map_or(String::new(), |(address, value)| {

@@ -8,7 +8,7 @@ use fencepost_memory::Buffering;
 use super::words::{short_list, tidy};
 use super::{CheckSummary, Gap, Outcome, Reporter, Target};
 use crate::source::SourcePosition;
-use crate::style::{ERROR, GOOD, Styled, WARNING};
+use crate::style::{ERROR, SUCCESS, Styled, WARNING};
 use crate::text::{counted, grouped};
 
 /// So many loops are named.
@@ -62,7 +62,7 @@ fn verified(summary: &CheckSummary, target: &Target) -> String {
     format!(
         "{} for {}: {shown}\n  run: all executions that differ in more than the order of independent \
          steps ({})\n",
-        Styled(GOOD, "verified"),
+        Styled(SUCCESS, "verified"),
         target.title,
         amount(summary),
     )

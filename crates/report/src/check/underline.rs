@@ -58,12 +58,11 @@ fn name_end(line: &str, start: usize) -> usize {
         let rest = &line[end..];
         end += rest.find(|c| !is_name(c)).unwrap_or(rest.len());
         let rest = &line[end..];
-        if let Some(path) = rest.strip_prefix("::")
-            && path.starts_with(is_name)
-            && end > start
-        {
-            end += 2;
-            continue;
+        if let Some(path) = rest.strip_prefix("::") {
+            if path.starts_with(is_name) && end > start {
+                end += 2;
+                continue;
+            }
         }
         let is_macro = end > start && rest.starts_with('!') && !rest.starts_with("!=");
         return end + usize::from(is_macro);

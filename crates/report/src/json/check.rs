@@ -6,7 +6,7 @@ pub mod problem;
 use std::collections::HashMap;
 
 use fencepost_memory::{Address, Event, ThreadId};
-use fencepost_monitor::Placed;
+use fencepost_monitor::PlacedEvent;
 use serde::Serialize;
 
 pub use problem::ProblemObject;
@@ -68,7 +68,7 @@ pub struct AccessObject {
 }
 
 impl AccessObject {
-    fn new(placed: &Placed, names: &dyn Naming) -> Self {
+    fn new(placed: &PlacedEvent, names: &dyn Naming) -> Self {
         let location = placed.event.access.location;
         let position = location.and_then(|location| names.position(location));
         AccessObject {
@@ -138,7 +138,7 @@ impl ExecutionObject {
             ranges.next_if(|range| range.end <= position);
             if ranges.peek().is_some_and(|range| range.contains(&position)) {
                 let position = position as u64;
-                let mut access = AccessObject::new(&Placed { event, position }, names);
+                let mut access = AccessObject::new(&PlacedEvent { event, position }, names);
                 access.commit = is_commit;
                 accesses.push(access);
             }
@@ -213,8 +213,8 @@ pub struct ConsequenceObject {
 impl ConsequenceObject {
     fn new(number: usize, consequence: &Consequence, reporter: &Reporter<'_>) -> Self {
         let (executions, finding) = match consequence {
-            Consequence::NoneFound { executions, .. } => (Some(*executions), None),
-            Consequence::Harmful { finding, .. } => (
+            Consequence::NoFailure { executions, .. } => (Some(*executions), None),
+            Consequence::Failure { finding, .. } => (
                 None,
                 Some(Box::new(FindingObject::new(number, finding, reporter))),
             ),
@@ -241,7 +241,7 @@ impl FindingObject {
             target: reporter.target.title.clone(),
             model: reporter.target.model.name(),
             pso_locked: pso_locked(&reporter.target.model),
-            problem: ProblemObject::new(&finding.problem, &diagnosis.hint, names),
+            problem: ProblemObject::new(&finding.problem, &diagnosis.repair, names),
             marks: diagnosis.marks.iter().map(MarkObject::new).collect(),
             headline: diagnosis.headline,
             notes: diagnosis.notes,

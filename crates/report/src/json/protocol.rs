@@ -2,9 +2,9 @@
 
 use fencepost_protocol::Model;
 use fencepost_protocol::model::types::{TypeId, TypeKind};
-use fencepost_protocol::reference::trace::Trace;
-use fencepost_protocol::reference::value::Value;
-use fencepost_protocol::reference::{Bound, Verdict};
+use fencepost_protocol::outcome::Trace;
+use fencepost_protocol::outcome::Value;
+use fencepost_protocol::outcome::{Bound, Verdict};
 use fencepost_protocol::search::Symmetry;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};

@@ -8,8 +8,8 @@ use fencepost_litmus::test::Test;
 use super::PictureOptions;
 use super::contents::{BoxLine, box_lines};
 use super::frame::{cycle_lines, final_state_text, title};
-use super::graph::{EventGraph, Relation};
 use super::words::thread_name;
+use fencepost_litmus::event_graph::{EventGraph, Relation};
 
 /// The event graph of an execution in the DOT language: a cluster for each thread, labels and colours as in
 /// [`svg`](super::svg).

@@ -3,11 +3,12 @@
 use fencepost_litmus::execution::{EventId, Execution};
 use fencepost_litmus::test::{CellId, Test};
 
+use super::cycle_text::cycle_text;
 use super::frame::NO_CYCLE;
-use super::graph::{EventGraph, Relation};
 use super::words::{action, cell_name, instruction, letter, thread_name};
 use crate::columns::aligned;
 use crate::style::{HEADING, Styled, VIOLATION};
+use fencepost_litmus::event_graph::{EventGraph, Relation};
 
 /// The events of an execution with their letters, where reads get their values, the order of memory,
 /// and the cycle if there is one.
@@ -37,7 +38,11 @@ pub fn event_list(test: &Test, execution: &Execution) -> String {
         text += &format!("{heading}  {}\n", coherence.join("; "));
     }
     text += &match &graph.cycle {
-        Some(cycle) => format!("{}  {}\n", Styled(VIOLATION, "cycle"), cycle.text(&graph)),
+        Some(cycle) => format!(
+            "{}  {}\n",
+            Styled(VIOLATION, "cycle"),
+            cycle_text(&graph, cycle)
+        ),
         None => format!("{NO_CYCLE}\n"),
     };
     text
@@ -107,7 +112,7 @@ pub(super) fn describe_events(test: &Test, execution: &Execution, graph: &EventG
         sentences.push(sentence);
     }
     sentences.push(match &graph.cycle {
-        Some(cycle) => format!("cycle: {}", cycle.text(graph)),
+        Some(cycle) => format!("cycle: {}", cycle_text(graph, cycle)),
         None => NO_CYCLE.to_string(),
     });
     sentences.join(". ") + "."

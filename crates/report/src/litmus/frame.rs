@@ -4,9 +4,9 @@ use fencepost_litmus::test::Test;
 use unicode_width::UnicodeWidthStr;
 
 use super::PictureOptions;
-use super::cycle::CyclePiece;
-use super::graph::{EventGraph, Relation};
+use super::cycle_text::{CyclePart, cycle_parts};
 use super::words::model_name;
+use fencepost_litmus::event_graph::{EventGraph, Relation};
 
 /// A part of a line that is in the colour of a relation, or in none.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,11 +39,11 @@ pub(super) fn cycle_lines(graph: &EventGraph, most: usize) -> Vec<Vec<Span>> {
         return in_lines(words, most);
     };
     let mut spans = vec![span("cycle:")];
-    spans.extend(cycle.pieces(graph).iter().map(|piece| Span {
-        text: piece.text(),
-        relation: match piece {
-            CyclePiece::Relation(relation) => Some(*relation),
-            CyclePiece::Node(_) => None,
+    spans.extend(cycle_parts(graph, cycle).iter().map(|part| Span {
+        text: part.text(),
+        relation: match part {
+            CyclePart::Relation(relation) => Some(*relation),
+            CyclePart::Node(_) => None,
         },
     }));
     in_lines(spans, most)

@@ -4,20 +4,19 @@
 //! machine step by step, [`event_list`] is the witness as text. All of them use the same letters for the
 //! events.
 //!
-//! Read in this order: [`words`] (what things are called), [`graph`] (events and arrows), [`cycle`] (why an
-//! execution is not sequentially consistent), [`contents`] and [`metrics`] (what is written in the boxes, and how
+//! Read in this order: [`words`] (the names of events, threads and values), `cycle_text`, [`contents`] and [`metrics`] (what is written in the boxes, and how
 //! large that is), [`layout`] (where everything is), `frame` (title, caption
 //! and legend), `svg`, `dot`, `steps`, `events`.
 //!
+//! The graph and its cycle come from [`event_graph`](fencepost_litmus::event_graph).
 //! Executions are taken as they are: whether a model allows them is the business of
 //! [`judge`](fencepost_litmus::judge).
 
 pub mod contents;
-pub mod cycle;
+mod cycle_text;
 mod dot;
 mod events;
 mod frame;
-pub mod graph;
 pub mod layout;
 pub mod metrics;
 mod steps;
@@ -27,6 +26,7 @@ pub mod words;
 use fencepost_litmus::run::Run;
 use fencepost_memory::MemoryModel;
 
+pub use cycle_text::cycle_text;
 pub use dot::dot;
 pub use events::event_list;
 pub use steps::step_table;

@@ -14,11 +14,11 @@ use super::PictureOptions;
 use super::contents::REMARK_GAP;
 use super::events::describe_events;
 use super::frame::{Span, cycle_lines, final_state_text, legend, title};
-use super::graph::{EventGraph, Relation};
 use super::layout::geometry::{Path, Piece, Point};
 use super::layout::{Arrow, Layout, NodeBox, lay_out};
 use super::metrics::{TextStyle, wrapped};
 use crate::markup::{escaped, font, number};
+use fencepost_litmus::event_graph::{EventGraph, Relation};
 
 const MARGIN: f64 = 24.0;
 /// The frame's texts have at least this width.

@@ -2,7 +2,7 @@
 
 use fencepost_protocol::Model;
 use fencepost_protocol::model::types::{TypeId, TypeKind};
-use fencepost_protocol::reference::value::Value;
+use fencepost_protocol::outcome::Value;
 
 use super::values::{bag, compact, is_blank, keys};
 

@@ -4,8 +4,8 @@ use fencepost_protocol::Model;
 use fencepost_protocol::model::Binding;
 use fencepost_protocol::model::code::{Domain, Expr, ExprKind, Frame, Root, SlotId, Step};
 use fencepost_protocol::model::types::TypeKind;
-use fencepost_protocol::reference::Instance;
-use fencepost_protocol::reference::value::Value;
+use fencepost_protocol::outcome::Instance;
+use fencepost_protocol::outcome::Value;
 
 use super::values::compact;
 

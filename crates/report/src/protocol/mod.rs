@@ -17,8 +17,8 @@ pub(crate) mod values;
 mod verdict;
 
 use fencepost_protocol::Model;
-use fencepost_protocol::reference::Verdict;
-use fencepost_protocol::search::Report;
+use fencepost_protocol::outcome::Verdict;
+use fencepost_protocol::search::SearchOutcome;
 
 pub use coverage::{coverage, point_name};
 pub use instances::{Parameter, rule_parameters, startstate_parameters};
@@ -33,7 +33,7 @@ pub struct Checked<'a> {
     /// The model.
     pub model: &'a Model,
     /// What the search says.
-    pub report: &'a Report,
+    pub report: &'a SearchOutcome,
     /// What the file is called.
     pub file: &'a str,
     /// How long it took.

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use fencepost_protocol::model::points::{PointId, PointKind};
-use fencepost_protocol::reference::Verdict;
+use fencepost_protocol::outcome::Verdict;
 use fencepost_protocol::vacuity::vacuous;
 use fencepost_protocol::{Model, Span};
 
 use super::Checked;
 use super::values::{printable, shortened};
-use crate::style::{GOOD, HEADING, Styled, WARNING};
+use crate::style::{HEADING, SUCCESS, Styled, WARNING};
 use crate::text::{counted, grouped};
 
 /// So many are listed; JSON has all.
@@ -123,7 +123,7 @@ pub fn never_seen_text(checked: &Checked<'_>, width: usize) -> String {
     };
     let heading = Styled(HEADING, "vacuity");
     if found.is_empty() {
-        let nothing = Styled(GOOD, "nothing is vacuous");
+        let nothing = Styled(SUCCESS, "nothing is vacuous");
         return format!(
             "{heading}: {nothing}: every rule fired, every antecedent held, every assertion was reached\n"
         );

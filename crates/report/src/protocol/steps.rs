@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use fencepost_protocol::Model;
 use fencepost_protocol::model::types::{TypeId, TypeKind};
-use fencepost_protocol::reference::trace::Trace;
-use fencepost_protocol::reference::value::Value;
+use fencepost_protocol::outcome::Trace;
+use fencepost_protocol::outcome::Value;
 use unicode_width::UnicodeWidthStr;
 
 use super::changes::changes;

@@ -1,6 +1,6 @@
 //! The numbers of a search.
 
-use fencepost_protocol::reference::Verdict;
+use fencepost_protocol::outcome::Verdict;
 
 use super::Checked;
 use crate::columns::aligned;
@@ -32,7 +32,7 @@ pub fn summary(checked: &Checked<'_>) -> String {
         );
     }
     row("workers", report.workers.to_string());
-    let found = report.states - report.states_before.min(report.states);
+    let found = report.states - report.resumed_states.min(report.states);
     row("time", time(found, checked.seconds));
     if report.memory > 0 {
         row("memory", memory(report.memory, report.states));

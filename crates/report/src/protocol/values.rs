@@ -1,7 +1,7 @@
 //! Values as text, on one line.
 
 use fencepost_protocol::model::types::{TypeId, TypeKind, Types};
-use fencepost_protocol::reference::value::Value;
+use fencepost_protocol::outcome::Value;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Whether nothing in it has a value.

@@ -3,11 +3,11 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use fencepost_protocol::Span;
 use fencepost_protocol::model::PropertyKind;
-use fencepost_protocol::reference::{Bound, FaultKind, Verdict, Where};
+use fencepost_protocol::outcome::{Bound, FaultContext, FaultKind, Verdict};
 
 use super::Checked;
 use super::instances::{in_parentheses, property_parameters};
-use crate::style::{GOOD, Styled, WARNING};
+use crate::style::{SUCCESS, Styled, WARNING};
 use crate::text::grouped;
 
 /// What failed, for scripts.
@@ -84,7 +84,10 @@ pub fn headline(checked: &Checked<'_>) -> String {
 pub fn verdict(checked: &Checked<'_>, width: usize) -> String {
     let model = checked.model;
     match &checked.report.verdict {
-        Verdict::NoError => format!("{}: all states were looked at\n", Styled(GOOD, "no error")),
+        Verdict::NoError => format!(
+            "{}: all states were looked at\n",
+            Styled(SUCCESS, "no error")
+        ),
         Verdict::Incomplete(bound) => incomplete(checked, *bound),
         Verdict::InvariantFailed(instance) => {
             let span = model.properties[instance.index].span;
@@ -94,13 +97,15 @@ pub fn verdict(checked: &Checked<'_>, width: usize) -> String {
         Verdict::Fault { fault, at } => {
             let mut marks = vec![(fault.span, "", true)];
             let (around, label) = match at {
-                Where::Startstate(instance) => (
+                FaultContext::Startstate(instance) => (
                     model.startstates[instance.index].span,
                     "in this start state",
                 ),
-                Where::Guard(index) => (model.rules[*index].span, "in the guard of this rule"),
-                Where::Rule(instance) => (model.rules[instance.index].span, "in this rule"),
-                Where::Property(index) => {
+                FaultContext::Guard(index) => {
+                    (model.rules[*index].span, "in the guard of this rule")
+                }
+                FaultContext::Rule(instance) => (model.rules[instance.index].span, "in this rule"),
+                FaultContext::Property(index) => {
                     let property = &model.properties[*index];
                     let label = match property.kind {
                         PropertyKind::Invariant => "while this invariant is checked",

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use fencepost_memory::Buffering;
 use fencepost_memory::{Access, Address, LocationId, MemoryModel, OperationKind, ThreadId};
-use fencepost_monitor::{Monitor, RelaxedOrder, Watcher};
+use fencepost_monitor::{Monitor, MonitorRunner, RelaxedOrderMonitor};
 use fencepost_report::check::{CheckFinding, Problem, Reporter, Target};
 use fencepost_report::{Naming, SourcePosition};
 use unicode_width::UnicodeWidthChar;
@@ -133,16 +133,16 @@ impl Program {
     /// The first violation of the accesses, as the default monitor sees it.
     pub fn violation(&self, model: MemoryModel) -> CheckFinding {
         match model.buffering() {
-            Buffering::Fifo => self.watch(RelaxedOrder::tso()),
-            _ => self.watch(RelaxedOrder::pso(model.locked_drains())),
+            Buffering::Fifo => self.watch(RelaxedOrderMonitor::tso()),
+            _ => self.watch(RelaxedOrderMonitor::pso(model.locked_drains())),
         }
     }
 
     fn watch<M: Monitor>(&self, monitor: M) -> CheckFinding {
-        let mut watcher = Watcher::new(monitor);
+        let mut runner = MonitorRunner::new(monitor);
         for access in &self.accesses {
-            if let Some(violation) = watcher.observe(*access).unwrap() {
-                let explained = watcher.explain(&violation);
+            if let Some(violation) = runner.observe(*access).unwrap() {
+                let explained = runner.explain(&violation);
                 return self.with_problem(Problem::StoreBuffer {
                     violation,
                     explained,

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use fencepost_protocol::reference::{self, Deadlock};
-use fencepost_protocol::search::{Options, Report, Symmetry, search};
+use fencepost_protocol::outcome::DeadlockRule;
+use fencepost_protocol::reference;
+use fencepost_protocol::search::{Options, SearchOutcome, Symmetry, search};
 use fencepost_protocol::{Limits, Model};
 use fencepost_report::protocol::Checked;
 
@@ -11,7 +12,7 @@ use fencepost_report::protocol::Checked;
 pub struct Searched {
     pub file: String,
     pub model: Model,
-    pub report: Report,
+    pub report: SearchOutcome,
 }
 
 impl Searched {
@@ -26,7 +27,7 @@ impl Searched {
     #[track_caller]
     pub fn text(file: &str, text: &str) -> Self {
         let options = Options {
-            deadlock: Deadlock::Off,
+            deadlock: DeadlockRule::Off,
             ..Options::default()
         };
         Searched::with(file, text, &options)

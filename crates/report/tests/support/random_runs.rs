@@ -39,14 +39,14 @@ pub fn random_run(random: &mut Random, size: Size) -> (Test, Run) {
     while left > 0 || buffers.iter().any(|buffer| !buffer.is_empty()) {
         let thread = pick(random, test.threads.len());
         let commits = left == 0 || random.below(3) == 0;
-        if let Some((cell, value, store)) = buffers[thread].front().copied()
-            && commits
-        {
-            buffers[thread].pop_front();
-            memory[cell.index()] = value;
-            let action = RunAction::Commit(cell, value);
-            steps.push(RunStep { action, ..store });
-            continue;
+        if let Some((cell, value, store)) = buffers[thread].front().copied() {
+            if commits {
+                buffers[thread].pop_front();
+                memory[cell.index()] = value;
+                let action = RunAction::Commit(cell, value);
+                steps.push(RunStep { action, ..store });
+                continue;
+            }
         }
         if left == 0 {
             continue;

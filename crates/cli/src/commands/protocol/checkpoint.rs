@@ -1,88 +1,72 @@
-//! Searches in files: saved while they run and when they end early, and gone on with.
+//! Checkpoint files of searches: written while a search runs and when it stops early, and resumed.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::BufReader;
+use std::path::Path;
 use std::sync::Mutex;
 
-use fencepost_protocol::search::{Progress, Saved, Watch};
+use fencepost_checkpoint::write_atomically;
+use fencepost_protocol::search::{SearchCallbacks, SearchCheckpoint, SearchProgress};
 
 use crate::exit::Failure;
 
-/// Watches a search, and saves it if it was asked to.
-pub struct Saving<'w> {
-    watch: &'w dyn Watch,
+/// Forwards to the progress display, and writes checkpoints if there is a file for them.
+pub struct CheckpointWriter<'w> {
+    watch: &'w dyn SearchCallbacks,
     path: Option<&'w Path>,
-    outcome: Mutex<Outcome>,
+    last_write: Mutex<LastWrite>,
 }
 
-/// What came of the last time it was saved.
+/// How the last write went.
 #[derive(Default)]
-pub struct Outcome {
-    /// How many states the file has.
+pub struct LastWrite {
+    /// The states in the file.
     pub states: Option<u64>,
     pub error: Option<String>,
 }
 
-impl<'w> Saving<'w> {
-    pub fn new(watch: &'w dyn Watch, path: Option<&'w Path>) -> Self {
-        Saving {
+impl<'w> CheckpointWriter<'w> {
+    pub fn new(watch: &'w dyn SearchCallbacks, path: Option<&'w Path>) -> Self {
+        CheckpointWriter {
             watch,
             path,
-            outcome: Mutex::default(),
+            last_write: Mutex::default(),
         }
     }
 
-    pub fn outcome(self) -> Outcome {
-        match self.outcome.into_inner() {
-            Ok(outcome) => outcome,
+    pub fn last_write(self) -> LastWrite {
+        match self.last_write.into_inner() {
+            Ok(last_write) => last_write,
             Err(poisoned) => poisoned.into_inner(),
         }
     }
 }
 
-impl Watch for Saving<'_> {
-    fn progress(&self, progress: &Progress) {
+impl SearchCallbacks for CheckpointWriter<'_> {
+    fn progress(&self, progress: &SearchProgress) {
         self.watch.progress(progress);
     }
 
-    fn is_stopped(&self) -> bool {
-        self.watch.is_stopped()
+    fn should_stop(&self) -> bool {
+        self.watch.should_stop()
     }
 
-    fn save(&self, saved: &Saved<'_>) {
+    fn checkpoint(&self, saved: &SearchCheckpoint<'_>) {
         let Some(path) = self.path else { return };
-        let written = write(path, saved);
-        if let Ok(mut outcome) = self.outcome.lock() {
+        let written = write_atomically(path, |to| saved.write_to(to));
+        if let Ok(mut last_write) = self.last_write.lock() {
             match written {
                 Ok(()) => {
-                    outcome.states = Some(saved.states());
-                    outcome.error = None;
+                    last_write.states = Some(saved.states());
+                    last_write.error = None;
                 }
-                Err(error) => outcome.error = Some(error.to_string()),
+                Err(error) => last_write.error = Some(error.to_string()),
             }
         }
     }
 }
 
-/// Writes beside the file first, so that there is always a whole one.
-fn write(path: &Path, saved: &Saved<'_>) -> std::io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    let part = PathBuf::from(name);
-    let mut file = BufWriter::with_capacity(1 << 20, File::create(&part)?);
-    let written = saved
-        .write_to(&mut file)
-        .and_then(|()| file.flush())
-        .and_then(|()| file.get_ref().sync_all());
-    let finished = written.and_then(|()| std::fs::rename(&part, path));
-    if finished.is_err() {
-        let _ = std::fs::remove_file(&part);
-    }
-    finished
-}
-
-/// Opens a search that was saved.
+/// Opens the checkpoint to resume.
 pub fn open(path: &Path) -> Result<BufReader<File>, Failure> {
     let file = File::open(path).map_err(|error| {
         Failure::BadInput(format!("error: cannot read {}: {error}", path.display()))
@@ -90,7 +74,7 @@ pub fn open(path: &Path) -> Result<BufReader<File>, Failure> {
     Ok(BufReader::with_capacity(1 << 20, file))
 }
 
-/// Whether a file can be written there, before hours are spent on what goes into it.
+/// Checks that a file can be written there before hours are spent on its contents.
 pub fn check(path: &Path) -> Result<(), Failure> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -98,7 +82,7 @@ pub fn check(path: &Path) -> Result<(), Failure> {
     };
     match path.is_dir() || !folder.is_dir() {
         true => Err(Failure::BadInput(format!(
-            "error: cannot write {}: name a file in a directory that exists",
+            "error: cannot write {}: expected a file name in an existing directory",
             path.display()
         ))),
         false => Ok(()),

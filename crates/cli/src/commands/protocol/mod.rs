@@ -11,10 +11,10 @@ mod show;
 use std::io::Write;
 use std::time::Instant;
 
-use fencepost_mistake::Shown;
+use fencepost_diagnostics::Diagnostic;
 use fencepost_protocol::Model;
-use fencepost_protocol::reference::Verdict;
-use fencepost_protocol::search::{About, Refusal, resume, search};
+use fencepost_protocol::outcome::Verdict;
+use fencepost_protocol::search::{SearchError, SearchErrorKind, resume, search};
 use fencepost_report::json;
 use fencepost_report::protocol::Checked;
 
@@ -54,17 +54,17 @@ fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
     let options = arguments.options(memory::default_bound());
     let progress = SearchProgress::new(is_quiet);
     let started = Instant::now();
-    let saving = checkpoint::Saving::new(&progress, arguments.checkpoint.as_deref());
+    let saving = checkpoint::CheckpointWriter::new(&progress, arguments.checkpoint.as_deref());
     let report = match &arguments.resume {
         Some(path) => resume(&model, &options, &saving, &mut checkpoint::open(path)?),
         None => search(&model, &options, &saving),
     };
     let seconds = started.elapsed().as_secs_f64();
-    let saved = saving.outcome();
+    let saved = saving.last_write();
     drop(progress);
-    let report = report.map_err(|refusal| refused(&model, &refusal, arguments))?;
+    let report = report.map_err(|error| search_failure(&model, &error, arguments))?;
     if report.states == 0 && report.verdict == Verdict::NoError {
-        let message = "error: there is no start state: assumptions rule out all of them";
+        let message = "error: no start state satisfies the assumptions";
         return Err(Failure::BadInput(format!("{message}\n --> {file}")));
     }
     let replay = arguments.replay();
@@ -76,7 +76,7 @@ fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
         replay: &replay,
     };
     let code = exit_code(&report.verdict);
-    tell_saved(arguments, &saved, code);
+    report_checkpoint(arguments, &saved, code);
     show::show(&checked, arguments).map_err(|failure| match failure {
         Failure::ClosedOutput(_) => Failure::ClosedOutput(code),
         other => other,
@@ -84,8 +84,8 @@ fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// Says whether the search can go on, and how.
-fn tell_saved(arguments: &ProtocolArguments, saved: &checkpoint::Outcome, code: u8) {
+/// Says how to resume the search, if it can be resumed.
+fn report_checkpoint(arguments: &ProtocolArguments, saved: &checkpoint::LastWrite, code: u8) {
     let Some(path) = &arguments.checkpoint else {
         return;
     };
@@ -94,13 +94,13 @@ fn tell_saved(arguments: &ProtocolArguments, saved: &checkpoint::Outcome, code: 
     if let Some(error) = &saved.error {
         let _ = writeln!(
             anstream::stderr(),
-            "warning: the search could not be saved in {path}: {error}"
+            "warning: cannot write the checkpoint {path}: {error}"
         );
     } else if let (exit::LIMIT, Some(states)) = (code, saved.states) {
         let command = arguments.replay();
         let _ = writeln!(
             anstream::stderr(),
-            "saved with {states} states; go on with: {command} --resume {path}"
+            "saved {states} states; resume with: {command} --resume {path}"
         );
     }
 }
@@ -116,29 +116,36 @@ fn exit_code(verdict: &Verdict) -> u8 {
     }
 }
 
-/// A model, or a search that was saved, that can be read and not be used.
-fn refused(model: &Model, refusal: &Refusal, arguments: &ProtocolArguments) -> Failure {
+/// The message for a search that cannot start or resume.
+fn search_failure(model: &Model, error: &SearchError, arguments: &ProtocolArguments) -> Failure {
     let file = arguments.file.display().to_string();
-    let Some(span) = refusal.span else {
-        let place = match (refusal.about, &arguments.resume) {
-            (About::Saved | About::Room, Some(path)) => path.display().to_string(),
+    let Some(span) = error.span else {
+        let place = match (error.kind, &arguments.resume) {
+            (SearchErrorKind::Checkpoint | SearchErrorKind::Resources, Some(path)) => {
+                path.display().to_string()
+            }
             _ => file,
         };
-        let message = format!("error: {}\n --> {place}", refusal.message);
-        return match refusal.about {
-            About::Ourselves => Failure::Internal(message),
-            About::Model | About::Saved | About::Room => Failure::BadInput(message),
+        let mut message = format!("error: {}\n --> {place}", error.message);
+        if let Some(help) = error.help {
+            message.push_str(&format!("\nhelp: {help}"));
+        }
+        return match error.kind {
+            SearchErrorKind::Internal => Failure::Internal(message),
+            SearchErrorKind::Model | SearchErrorKind::Checkpoint | SearchErrorKind::Resources => {
+                Failure::BadInput(message)
+            }
         };
     };
     let position = model.position(span);
-    let shown = Shown {
+    let diagnostic = Diagnostic {
         severity: "error",
-        what: &refusal.message,
+        what: &error.message,
         line: position.line.into(),
         column: position.column.into(),
         excerpt: &model.excerpt(span),
-        label: "this cannot be searched",
-        help: refusal.help.unwrap_or("make the model smaller"),
+        label: "cannot search this",
+        help: error.help.unwrap_or("make the model smaller"),
     };
-    Failure::BadInput(shown.render(&file))
+    Failure::BadInput(diagnostic.render(&file))
 }

@@ -2,20 +2,20 @@
 
 use rustc_hash::FxHashSet;
 
-use super::Strength;
+use super::FenceStrength;
 
 /// A fence of some strength at a place, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Item {
     pub(super) place: usize,
-    pub(super) strength: Strength,
+    pub(super) strength: FenceStrength,
 }
 
 /// What a set costs: its places, and then its full fences.
 type Cost = (usize, usize);
 
 /// For each place, the fence there.
-pub(super) type Choice = Vec<Option<Strength>>;
+pub(super) type Choice = Vec<Option<FenceStrength>>;
 
 /// A cheapest choice in which each clause has an item, or a stronger one at its place.
 pub(super) fn cheapest(clauses: &[Vec<Item>], places: usize) -> Choice {
@@ -73,7 +73,7 @@ impl Search<'_> {
         for item in clause {
             let before = (self.chosen[item.place], self.cost);
             self.cost.0 += usize::from(before.0.is_none());
-            self.cost.1 += usize::from(item.strength == Strength::Full);
+            self.cost.1 += usize::from(item.strength == FenceStrength::SeqCst);
             self.chosen[item.place] = Some(item.strength);
             self.go();
             (self.chosen[item.place], self.cost) = before;
@@ -95,7 +95,11 @@ mod tests {
                 .wrapping_add(1442695040888963407);
             (state >> 33) % n
         };
-        let strengths = [None, Some(Strength::Stores), Some(Strength::Full)];
+        let strengths = [
+            None,
+            Some(FenceStrength::Release),
+            Some(FenceStrength::SeqCst),
+        ];
         for _ in 0..2000 {
             let places = 1 + below(6) as usize;
             let clauses: Vec<Vec<Item>> = (0..below(6))
@@ -104,10 +108,10 @@ mod tests {
                         .flat_map(|_| {
                             let place = below(places as u64) as usize;
                             let item = |strength| Item { place, strength };
-                            let full = item(Strength::Full);
+                            let full = item(FenceStrength::SeqCst);
                             match below(2) {
                                 0 => vec![full],
-                                _ => vec![item(Strength::Stores), full],
+                                _ => vec![item(FenceStrength::Release), full],
                             }
                         })
                         .collect();
@@ -116,12 +120,15 @@ mod tests {
                     clause
                 })
                 .collect();
-            let cost = |choice: &[Option<Strength>]| {
+            let cost = |choice: &[Option<FenceStrength>]| {
                 let fences = choice.iter().flatten();
-                let full = fences.clone().filter(|s| **s == Strength::Full).count();
+                let full = fences
+                    .clone()
+                    .filter(|s| **s == FenceStrength::SeqCst)
+                    .count();
                 (fences.count(), full)
             };
-            let hits = |choice: &[Option<Strength>]| {
+            let hits = |choice: &[Option<FenceStrength>]| {
                 clauses.iter().all(|clause| {
                     let mut items = clause.iter();
                     items.any(|item| choice[item.place].is_some_and(|s| s >= item.strength))

@@ -16,39 +16,40 @@ mod shown;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use fencepost_explore::{Glance, Limit, Problem, Watched, shows_violation};
+use fencepost_explore::{Failure, Limit, MonitoredModel, OptimisticLoad, shows_violation};
 use fencepost_memory::{Access, Operation};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::checker::{Checker, Strategy};
 use super::checkpoint::Identity;
+use super::naming::source_position;
 use super::outcome::Outcome;
 use super::rounds::{self, Searched};
 use super::running;
-use crate::rt::names::SourceLocation;
-use crate::rt::{Checked, Insertion, Insertions, Place, Target};
+use fencepost_runtime::names::SourceLocation;
+use fencepost_runtime::{Checked, Insertion, Insertions, Place, Target};
 use hitting::{Choice, Item, cheapest};
 
 #[cfg(test)]
 mod tests;
 
 pub(super) use shown::NOT_KNOWN;
-pub use shown::{FencePlace, FenceSet, Fences, Instead};
+pub use shown::{FenceAlternative, FenceInference, FenceSet, InferredFence};
 
 /// How strong a fence is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Strength {
+pub enum FenceStrength {
     /// It keeps stores in order, and nothing else: `fence(Ordering::Release)`.
-    Stores,
+    Release,
     /// It keeps everything in order: `fence(Ordering::SeqCst)`.
-    Full,
+    SeqCst,
 }
 
-impl From<Strength> for Insertion {
-    fn from(strength: Strength) -> Self {
+impl From<FenceStrength> for Insertion {
+    fn from(strength: FenceStrength) -> Self {
         match strength {
-            Strength::Stores => Insertion::StoreBarrier,
-            Strength::Full => Insertion::Fence,
+            FenceStrength::Release => Insertion::StoreBarrier,
+            FenceStrength::SeqCst => Insertion::Fence,
         }
     }
 }
@@ -71,9 +72,9 @@ pub(super) fn place(text: &str) -> Option<Place> {
 pub(super) fn chosen(text: &str) -> Option<Vec<(Place, Insertion)>> {
     let one = |text: &str| {
         let (place_text, strength) = match text.trim().split_once('=') {
-            None => (text, Strength::Full),
+            None => (text, FenceStrength::SeqCst),
             Some((place, strength)) if strength.eq_ignore_ascii_case("release") => {
-                (place, Strength::Stores)
+                (place, FenceStrength::Release)
             }
             Some(_) => return None,
         };
@@ -83,18 +84,18 @@ pub(super) fn chosen(text: &str) -> Option<Vec<(Place, Insertion)>> {
 }
 
 /// Looks for a smallest set of fences that makes the program safe.
-pub(super) fn infer(checker: &Checker, program: Checked, check: Identity) -> Fences {
+pub(super) fn infer(checker: &Checker, program: Checked, check: Identity) -> FenceInference {
     let mut search = Search::new(checker, program, check);
     let searched = search.check(Insertions::default());
     let is_learnt = search.learn(&searched);
     let first = searched.outcome();
     match first {
         Outcome::NotStoreBufferSafe(_) => {}
-        Outcome::ProgramError(_) => return Fences::Unknown(first),
-        Outcome::Verified(_) | Outcome::Incomplete(_) => return Fences::NotNeeded(first),
+        Outcome::ProgramError(_) => return FenceInference::Unknown(first),
+        Outcome::Verified(_) | Outcome::Incomplete(_) => return FenceInference::NotNeeded(first),
     }
     if !is_learnt {
-        return Fences::Unknown(first);
+        return FenceInference::Unknown(first);
     }
     loop {
         let choice = search.choice();
@@ -104,23 +105,23 @@ pub(super) fn infer(checker: &Checker, program: Checked, check: Identity) -> Fen
         }
         let is_complete = searched.report.is_complete();
         let outcome = searched.outcome();
-        if outcome.is_wrong() {
-            return Fences::Unknown(outcome);
+        if outcome.has_failed() {
+            return FenceInference::Unknown(outcome);
         }
         let places = search.places_of(&choice, is_complete);
-        return Fences::Needed(FenceSet::new(places, outcome, search.checks));
+        return FenceInference::Needed(FenceSet::new(places, outcome, search.checks));
     }
 }
 
 /// An access of an execution, where it is in the source, and what it comes to if it only looks.
-type Operated = (Access, SourceLocation, Option<Glance>);
+type Operated = (Access, SourceLocation, Option<OptimisticLoad>);
 
 struct Search {
     checker: Checker,
     program: Checked,
     check: Identity,
     target: Target,
-    watched: Watched,
+    monitored_model: MonitoredModel,
     /// Where fences can be, in the order in which they were met.
     places: Vec<Candidate>,
     numbers: FxHashMap<SourceLocation, usize>,
@@ -151,13 +152,13 @@ impl Candidate {
 impl Search {
     fn new(checker: &Checker, program: Checked, check: Identity) -> Self {
         let mut checker = checker.clone();
-        checker.settings.goes_on = true;
+        checker.settings.continue_after_failure = true;
         checker.checkpoint = None;
         checker.replayed = None;
         checker.monitor = true;
-        checker.fences = false;
+        checker.fence_inference = false;
         Search {
-            watched: running::settings(&checker).watched,
+            monitored_model: running::settings(&checker).monitored_model,
             target: checker.setup.target,
             checker,
             program,
@@ -192,15 +193,22 @@ impl Search {
     /// else is wrong: what was found did not happen again, for one.
     fn learn(&mut self, searched: &Searched<'_>) -> bool {
         for found in &searched.report.findings {
-            if !matches!(found.problem, Problem::StoreBuffer(_)) {
+            if !matches!(found.failure, Failure::StoreBuffer(_)) {
                 return false;
             }
             // What was inserted has no location.
             let of_program = found.interleaving.iter().enumerate();
             let of_program = of_program.filter_map(|(position, access)| {
                 let location = searched.registry.location(access.location?);
-                let glance = found.glances.iter().find(|(at, _)| *at == position);
-                Some((*access, location, glance.map(|(_, glance)| *glance)))
+                let optimistic_load = found
+                    .optimistic_loads
+                    .iter()
+                    .find(|(at, _)| *at == position);
+                Some((
+                    *access,
+                    location,
+                    optimistic_load.map(|(_, optimistic_load)| *optimistic_load),
+                ))
             });
             let execution: Vec<_> = of_program.collect();
             for (access, location, _) in &execution {
@@ -237,14 +245,16 @@ impl Search {
     /// Whether an execution is a violation with these fences.
     fn is_violation(&self, execution: &[Operated], with: &Insertions) -> bool {
         let mut accesses = Vec::with_capacity(execution.len() * 2);
-        let mut glances = Vec::new();
-        for (access, location, glance) in execution {
+        let mut optimistic_loads = Vec::new();
+        for (access, location, optimistic_load) in execution {
             let tell = &mut |access| accesses.push(access);
             with.apply(self.target, *access, *location, tell);
             // The access itself is told last.
-            glances.extend(glance.map(|glance| (accesses.len() - 1, glance)));
+            optimistic_loads.extend(
+                optimistic_load.map(|optimistic_load| (accesses.len() - 1, optimistic_load)),
+            );
         }
-        shows_violation(self.watched, &accesses, glances)
+        shows_violation(self.monitored_model, &accesses, optimistic_loads)
     }
 
     /// A cheapest set of fences that rules out all violations that are known.
@@ -293,15 +303,15 @@ impl Search {
         clause
     }
 
-    fn strengths(&self) -> impl Iterator<Item = Strength> + use<> {
+    fn strengths(&self) -> impl Iterator<Item = FenceStrength> + use<> {
         let has_stores = self.target == Target::Pso;
-        let stores = has_stores.then_some(Strength::Stores);
-        stores.into_iter().chain([Strength::Full])
+        let stores = has_stores.then_some(FenceStrength::Release);
+        stores.into_iter().chain([FenceStrength::SeqCst])
     }
 
     /// The fences of a choice, with what would do instead of each.
-    fn places_of(&mut self, choice: &Choice, is_complete: bool) -> Vec<FencePlace> {
-        let mut places: Vec<FencePlace> = Vec::new();
+    fn places_of(&mut self, choice: &Choice, is_complete: bool) -> Vec<InferredFence> {
+        let mut places: Vec<InferredFence> = Vec::new();
         for (number, strength) in choice.iter().enumerate() {
             let Some(strength) = *strength else {
                 continue;
@@ -313,17 +323,22 @@ impl Search {
                 true => self.instead(choice, number, strength),
                 false => None,
             };
-            places.push(FencePlace::new(location, strength, instead, has_several));
+            places.push(InferredFence::new(location, strength, instead, has_several));
         }
-        places.sort_by_key(FencePlace::key);
+        places.sort_by_key(InferredFence::key);
         places
     }
 
     /// What would do instead of one of the fences.
-    fn instead(&mut self, choice: &Choice, number: usize, strength: Strength) -> Option<Instead> {
+    fn instead(
+        &mut self,
+        choice: &Choice,
+        number: usize,
+        strength: FenceStrength,
+    ) -> Option<FenceAlternative> {
         let place = &self.places[number];
-        if strength == Strength::Stores && place.stores && !place.has_several() {
-            return Some(Instead::ReleaseWrite);
+        if strength == FenceStrength::Release && place.stores && !place.has_several() {
+            return Some(FenceAlternative::ReleaseWrite);
         }
         let mut others = choice.clone();
         others[number] = None;
@@ -341,7 +356,7 @@ impl Search {
             }
             let report = self.check(with).report;
             if report.violations == 0 && report.faults == 0 && report.is_complete() {
-                return Some(Instead::SeqCstStore(store.into()));
+                return Some(FenceAlternative::SeqCstStore(source_position(store)));
             }
         }
         None
@@ -352,20 +367,20 @@ impl Search {
 pub(super) fn are_told(checker: &Checker) -> Option<&'static str> {
     match checker.strategy {
         Strategy::Exhaustive | Strategy::Bounded if checker.replayed.is_none() => {
-            Some(match checker.fences {
+            Some(match checker.fence_inference {
                 true => "what rules out all of them is at the end of the report",
                 false if !checker.reads_environment && checker.confirm => {
-                    "`Checker::fences` looks for fences that rule out all of them"
+                    "`Checker::fence_inference` looks for fences that rule out all of them"
                 }
                 false if !checker.reads_environment => {
-                    "`Checker::fences` looks for fences that rule out all of them, and `Checker::confirm` for what \
+                    "`Checker::fence_inference` looks for fences that rule out all of them, and `Checker::confirm` for what \
                      comes of it"
                 }
                 false if checker.confirm => {
-                    "check with `FENCEPOST_FENCES=on` for fences that rule out all of them"
+                    "check with `FENCEPOST_FENCE_INFERENCE=on` for fences that rule out all of them"
                 }
                 false => {
-                    "check with `FENCEPOST_FENCES=on` for fences that rule out all of them, and with \
+                    "check with `FENCEPOST_FENCE_INFERENCE=on` for fences that rule out all of them, and with \
                      `FENCEPOST_CONFIRM=on` for what comes of it"
                 }
             })

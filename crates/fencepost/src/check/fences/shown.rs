@@ -8,14 +8,14 @@ use fencepost_report::json::fences::{FENCES_SCHEMA, FenceObject, FencesObject, I
 use fencepost_report::json::line;
 use fencepost_report::text::counted;
 
-use super::Strength;
-use crate::check::naming::SourceFiles;
+use super::FenceStrength;
+use crate::check::naming::{SourceFiles, source_position};
 use crate::check::outcome::Outcome;
-use crate::rt::names::SourceLocation;
+use fencepost_runtime::names::SourceLocation;
 
 /// Which fences a program needs to be store-buffer safe.
 #[derive(Clone, Debug)]
-pub enum Fences {
+pub enum FenceInference {
     /// None: nothing that store buffers could do was found. If the outcome is incomplete, more may be needed.
     NotNeeded(Outcome),
     /// These.
@@ -27,39 +27,39 @@ pub enum Fences {
 /// A smallest set of fences that makes a program store-buffer safe.
 #[derive(Clone, Debug)]
 pub struct FenceSet {
-    places: Vec<FencePlace>,
+    places: Vec<InferredFence>,
     outcome: Outcome,
     checks: u64,
 }
 
 /// Where a fence is missing: before an operation of the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FencePlace {
+pub struct InferredFence {
     position: SourcePosition,
-    strength: Strength,
-    instead: Option<Instead>,
+    strength: FenceStrength,
+    instead: Option<FenceAlternative>,
     is_inside: bool,
 }
 
 /// What would do instead of a fence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Instead {
+pub enum FenceAlternative {
     /// `Ordering::SeqCst` for the store at this place.
     SeqCstStore(SourcePosition),
     /// `Ordering::Release` for the write after the fence.
     ReleaseWrite,
 }
 
-impl FencePlace {
+impl InferredFence {
     pub(super) fn new(
         location: SourceLocation,
-        strength: Strength,
-        instead: Option<Instead>,
+        strength: FenceStrength,
+        instead: Option<FenceAlternative>,
         is_inside: bool,
     ) -> Self {
-        FencePlace {
-            position: location.into(),
+        InferredFence {
+            position: source_position(location),
             strength,
             instead,
             is_inside,
@@ -77,36 +77,36 @@ impl FencePlace {
     }
 
     /// How strong it has to be.
-    pub fn strength(&self) -> Strength {
+    pub fn strength(&self) -> FenceStrength {
         self.strength
     }
 
     /// What would do instead, with the other fences as they are.
-    pub fn instead(&self) -> Option<&Instead> {
+    pub fn alternative(&self) -> Option<&FenceAlternative> {
         self.instead.as_ref()
     }
 
     /// Whether a macro or a function is called at this place that does several operations, and the fence belongs
     /// before each of them, inside of it.
-    pub fn is_inside(&self) -> bool {
+    pub fn is_inside_call(&self) -> bool {
         self.is_inside
     }
 
     fn fence(&self) -> &'static str {
         match self.strength {
-            Strength::Stores => "fence(Ordering::Release)",
-            Strength::Full => "fence(Ordering::SeqCst)",
+            FenceStrength::Release => "fence(Ordering::Release)",
+            FenceStrength::SeqCst => "fence(Ordering::SeqCst)",
         }
     }
 
     fn object(&self) -> FenceObject {
         let instead = self.instead.as_ref().map(|instead| match instead {
-            Instead::ReleaseWrite => InsteadObject {
+            FenceAlternative::ReleaseWrite => InsteadObject {
                 ordering: "Release",
                 store: None,
                 write: Some(PlaceObject::new(&self.position)),
             },
-            Instead::SeqCstStore(store) => InsteadObject {
+            FenceAlternative::SeqCstStore(store) => InsteadObject {
                 ordering: "SeqCst",
                 store: Some(PlaceObject::new(store)),
                 write: None,
@@ -122,7 +122,7 @@ impl FencePlace {
 }
 
 impl FenceSet {
-    pub(super) fn new(places: Vec<FencePlace>, outcome: Outcome, checks: u64) -> Self {
+    pub(super) fn new(places: Vec<InferredFence>, outcome: Outcome, checks: u64) -> Self {
         FenceSet {
             places,
             outcome,
@@ -131,7 +131,7 @@ impl FenceSet {
     }
 
     /// Where they belong, in the order of the source.
-    pub fn places(&self) -> &[FencePlace] {
+    pub fn fences(&self) -> &[InferredFence] {
         &self.places
     }
 
@@ -146,12 +146,12 @@ impl FenceSet {
     }
 }
 
-impl Fences {
+impl FenceInference {
     /// The set, if one is needed and was found.
     pub fn needed(&self) -> Option<&FenceSet> {
         match self {
-            Fences::Needed(set) => Some(set),
-            Fences::NotNeeded(_) | Fences::Unknown(_) => None,
+            FenceInference::Needed(set) => Some(set),
+            FenceInference::NotNeeded(_) | FenceInference::Unknown(_) => None,
         }
     }
 
@@ -162,39 +162,39 @@ impl Fences {
 
     pub(in crate::check) fn object(&self) -> FencesObject {
         let (result, outcome) = match self {
-            Fences::NotNeeded(outcome) => ("not-needed", outcome),
-            Fences::Needed(set) => ("needed", &set.outcome),
-            Fences::Unknown(outcome) => ("unknown", outcome),
+            FenceInference::NotNeeded(outcome) => ("not-needed", outcome),
+            FenceInference::Needed(set) => ("needed", &set.outcome),
+            FenceInference::Unknown(outcome) => ("unknown", outcome),
         };
-        let places = self.needed().into_iter().flat_map(FenceSet::places);
+        let places = self.needed().into_iter().flat_map(FenceSet::fences);
         FencesObject {
             schema: FENCES_SCHEMA,
             kind: "fences",
             result,
             verified: outcome.is_verified(),
-            fences: places.map(FencePlace::object).collect(),
+            fences: places.map(InferredFence::object).collect(),
         }
     }
 }
 
-/// What is said of [`Fences::Unknown`].
+/// What is said of [`FenceInference::Unknown`].
 pub(in crate::check) const NOT_KNOWN: &str =
     "which fences are needed is not known, because something else is wrong";
 
-impl fmt::Display for Fences {
+impl fmt::Display for FenceInference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fences::NotNeeded(outcome) if outcome.is_verified() => {
+            FenceInference::NotNeeded(outcome) if outcome.is_verified() => {
                 write!(f, "no fence is needed\n{outcome}")
             }
-            Fences::NotNeeded(outcome) => {
+            FenceInference::NotNeeded(outcome) => {
                 write!(
                     f,
                     "no fence is needed in the executions that were run\n{outcome}"
                 )
             }
-            Fences::Unknown(outcome) => write!(f, "{NOT_KNOWN}\n{outcome}"),
-            Fences::Needed(set) => set.fmt(f),
+            FenceInference::Unknown(outcome) => write!(f, "{NOT_KNOWN}\n{outcome}"),
+            FenceInference::Needed(set) => set.fmt(f),
         }
     }
 }
@@ -227,10 +227,10 @@ impl fmt::Display for FenceSet {
                     writeln!(f, "    no SeqCst store would do instead")?;
                 }
                 None => {}
-                Some(Instead::ReleaseWrite) => {
+                Some(FenceAlternative::ReleaseWrite) => {
                     writeln!(f, "    or Ordering::Release for this write instead")?;
                 }
-                Some(Instead::SeqCstStore(store)) => {
+                Some(FenceAlternative::SeqCstStore(store)) => {
                     let SourcePosition { file, line, column } = store;
                     writeln!(
                         f,

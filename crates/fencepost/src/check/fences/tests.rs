@@ -153,12 +153,12 @@ fn inferred(target: Target, threads: &[Vec<Act>]) -> Cost {
     let mut search = search(target, threads);
     let program = Arc::clone(&search.program);
     let set = match infer(&search.checker, program, search.check) {
-        Fences::NotNeeded(outcome) => {
+        FenceInference::NotNeeded(outcome) => {
             assert!(outcome.is_verified());
             return (0, 0);
         }
-        Fences::Needed(set) => set,
-        Fences::Unknown(outcome) => panic!("{outcome}"),
+        FenceInference::Needed(set) => set,
+        FenceInference::Unknown(outcome) => panic!("{outcome}"),
     };
     assert!(set.outcome().is_verified(), "{set}");
     let location = |position: &SourcePosition| {
@@ -172,7 +172,7 @@ fn inferred(target: Target, threads: &[Vec<Act>]) -> Cost {
             .expect("a fence is before an operation")
     };
     let insertions: Vec<(SourceLocation, Insertion)> = set
-        .places()
+        .fences()
         .iter()
         .map(|place| (location(place.position()), place.strength().into()))
         .collect();
@@ -187,10 +187,14 @@ fn inferred(target: Target, threads: &[Vec<Act>]) -> Cost {
             with.insert(store, Insertion::SeqCstStore);
             search.check(with).report.violations == 0
         };
-        let fence = &set.places()[left_out];
-        match fence.instead() {
-            Some(Instead::ReleaseWrite) => assert_eq!(fence.strength(), Strength::Stores),
-            Some(Instead::SeqCstStore(store)) => assert!(would_do(location(store)), "{set}"),
+        let fence = &set.fences()[left_out];
+        match fence.alternative() {
+            Some(FenceAlternative::ReleaseWrite) => {
+                assert_eq!(fence.strength(), FenceStrength::Release)
+            }
+            Some(FenceAlternative::SeqCstStore(store)) => {
+                assert!(would_do(location(store)), "{set}")
+            }
             None => {
                 let all = threads.iter().flatten();
                 let all = all.map(|act| SourceLocation::from(act(None)));
@@ -200,8 +204,8 @@ fn inferred(target: Target, threads: &[Vec<Act>]) -> Cost {
             }
         }
     }
-    let full = |place: &&FencePlace| place.strength() == Strength::Full;
-    (set.places().len(), set.places().iter().filter(full).count())
+    let full = |place: &&InferredFence| place.strength() == FenceStrength::SeqCst;
+    (set.fences().len(), set.fences().iter().filter(full).count())
 }
 
 #[test]
@@ -296,7 +300,10 @@ fn a_fence_inside_of_a_macro_is_said_to_be_there() {
         });
     });
     let set = fences.needed().expect("fences are needed");
-    assert!(set.places().iter().all(FencePlace::is_inside), "{fences}");
+    assert!(
+        set.fences().iter().all(InferredFence::is_inside_call),
+        "{fences}"
+    );
     assert!(fences.to_string().contains("inside of"), "{fences}");
 }
 
@@ -342,5 +349,5 @@ fn a_program_that_is_not_deterministic_is_given_up() {
             }
         });
     });
-    assert!(!matches!(fences, Fences::Needed(_)), "{fences}");
+    assert!(!matches!(fences, FenceInference::Needed(_)), "{fences}");
 }

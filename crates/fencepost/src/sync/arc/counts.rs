@@ -6,7 +6,7 @@
 //!
 //! But the last reference runs the destructor of the value. If that does something that others can notice,
 //! or that depends on its thread, it matters who is last. Then the drops are writes. That is not known before it happens, and
-//! the check begins again when it has: see `ProgramError::NeedsOrderedDrops`.
+//! the check begins again when it has: see `Restart::OrderedDrops`.
 //!
 //! For the monitor, who changes a count writes to an address of its own; who learns something of the
 //! count loads from the addresses of all others. One address for all would order the changes. What
@@ -41,7 +41,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fencepost_explore::{Condition, Effect, Intent, TouchKind};
 use fencepost_memory::{Address, ThreadId};
 
-use crate::rt::{Current, Drains, Object, Outcomes, Step, Watch};
+use fencepost_runtime::{Current, Drains, DropTracker, Object, Outcomes, Step};
 
 /// What the addresses are called at which threads say that they have changed a word.
 const KINDS: [[&str; 2]; 2] = [
@@ -52,7 +52,7 @@ const KINDS: [[&str; 2]; 2] = [
 /// What the references to one value have in common.
 pub(super) struct Counts {
     object: Object,
-    watch: Watch,
+    watch: DropTracker,
     /// Whether the order of drops matters.
     are_drops_ordered: bool,
     shared: Mutex<Shared>,
@@ -114,7 +114,7 @@ impl Counts {
         let current = Current::get()?;
         Some(StdArc::new(Counts {
             object: Object::new("Arc", strong as u64, location),
-            watch: current.watch("Arc", location),
+            watch: current.track_drop("Arc", location),
             are_drops_ordered: current.is_drop_visible(location),
             shared: Mutex::new(Shared {
                 count: Count { strong, weak: 0 },

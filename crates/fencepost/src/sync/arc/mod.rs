@@ -16,8 +16,8 @@ use std::sync::Arc as StdArc;
 
 pub use weak::Weak;
 
-use crate::rt::Current;
 use counts::{Counts, Uniqueness, Word};
+use fencepost_runtime::Current;
 
 /// Shares ownership of a value, as [`std::sync::Arc`].
 ///
@@ -86,10 +86,10 @@ impl<T> Arc<T> {
     pub fn try_unwrap(this: Self) -> Result<T, Self> {
         let location = Location::caller();
         let (value, counts) = this.into_parts();
-        if let Some((counts, current)) = in_check(&counts)
-            && !counts.take_if_only(current, || StdArc::strong_count(&value), location)
-        {
-            return Err(Arc::from_parts(value, Some(counts.clone())));
+        if let Some((counts, current)) = in_check(&counts) {
+            if !counts.take_if_only(current, || StdArc::strong_count(&value), location) {
+                return Err(Arc::from_parts(value, Some(counts.clone())));
+            }
         }
         StdArc::try_unwrap(value).map_err(|value| Arc::from_parts(value, counts))
     }
@@ -212,10 +212,10 @@ impl<T: ?Sized> Arc<T> {
     #[track_caller]
     pub fn get_mut(this: &mut Self) -> Option<&mut T> {
         let location = Location::caller();
-        if let Some((counts, current)) = in_check(&this.counts)
-            && counts.look_if_only(current, location) != Uniqueness::Only
-        {
-            return None;
+        if let Some((counts, current)) = in_check(&this.counts) {
+            if counts.look_if_only(current, location) != Uniqueness::Only {
+                return None;
+            }
         }
         let value = this.value.as_mut();
         StdArc::get_mut(value.expect("a reference has its value"))

@@ -52,10 +52,10 @@ impl<T: ?Sized> Weak<T> {
     #[track_caller]
     pub fn upgrade(&self) -> Option<Arc<T>> {
         let location = Location::caller();
-        if let Some((counts, current)) = in_check(&self.counted.0)
-            && !counts.add_if_alive(current, location)
-        {
-            return None;
+        if let Some((counts, current)) = in_check(&self.counted.0) {
+            if !counts.add_if_alive(current, location) {
+                return None;
+            }
         }
         let value = self.value.upgrade()?;
         Some(Arc::from_parts(value, self.counted.0.clone()))

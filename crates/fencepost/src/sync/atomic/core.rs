@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::Address;
 
-use crate::rt::{Current, Drains, Object, Outcomes, Step, releases};
+use fencepost_runtime::{Current, Drains, Object, Outcomes, Step, releases};
 
 /// A variable of `std`.
 pub(super) trait Variable {
@@ -77,7 +77,7 @@ impl<V: Variable> Atomic<V> {
     #[cold]
     fn learn_committed(&self, current: Current) {
         let object = self.object.address();
-        let committed = current.with(|execution| execution.take_committed(object));
+        let committed = current.take_committed(object);
         if let Some(state) = committed {
             self.variable.set(V::from_state(state));
         }
@@ -88,28 +88,27 @@ impl<V: Variable> Atomic<V> {
         let object = self.object.address();
         let seen = Current::get()
             .filter(|current| current.has_store_buffers() && self.object.is_of_current())
-            .and_then(|current| current.with(|execution| execution.seen(object)));
+            .and_then(|current| current.buffered_value(object));
         seen.map_or_else(|| self.variable.get(), V::from_state)
     }
 
     /// Puts what was committed to memory into the variable, for who looks at it behind our back.
     pub(super) fn show_committed(&self) {
-        if let Some(current) = Current::get()
-            && current.has_store_buffers()
-            && self.object.is_of_current()
-        {
-            self.learn_committed(current);
+        if let Some(current) = Current::get() {
+            if current.has_store_buffers() && self.object.is_of_current() {
+                self.learn_committed(current);
+            }
         }
     }
 
     /// Who calls has the variable alone: puts what it has into the variable, also what still waits.
     pub(super) fn take_alone(&self) {
-        if let Some(current) = Current::get()
-            && current.has_store_buffers()
-            && self.object.is_of_current()
-            && let Some(state) = current.take_alone(self.object.address())
-        {
-            self.variable.set(V::from_state(state));
+        if let Some(current) = Current::get() {
+            if current.has_store_buffers() && self.object.is_of_current() {
+                if let Some(state) = current.take_alone(self.object.address()) {
+                    self.variable.set(V::from_state(state));
+                }
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use fencepost_explore::{Effect, Intent};
 
 use super::integers::AtomicUsize;
-use crate::rt::{Current, Outcomes};
+use fencepost_runtime::{Current, Outcomes};
 
 /// Stores both `new` values if both variables hold what is `expected`, in one step. Whether they did.
 ///
@@ -49,7 +49,7 @@ fn under_lock(variables: [&AtomicUsize; 2], expected: [usize; 2], new: [usize; 2
 
 /// The explorer is told that both variables are written, also if they keep their values: what is touched then
 /// does not depend on the state, and is known beforehand (`Effect::Write`). Else it would have to be learnt
-/// (`Effect::WriteMore`), and classes would be run more than once.
+/// (`Effect::WriteMultiple`), and classes would be run more than once.
 ///
 /// The monitor has no event on two addresses. It is told of two locked operations in a row, as far as the
 /// values are those expected. What the second knows is not known to the first, so under PSO it may miss that the

@@ -7,7 +7,7 @@ pub use std::sync::atomic::compiler_fence;
 
 use fencepost_memory::Operation;
 
-use crate::rt::Current;
+use fencepost_runtime::Current;
 
 /// A fence, as [`std::sync::atomic::fence`]. No thread has to stop for it.
 ///

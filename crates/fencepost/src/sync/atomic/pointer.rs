@@ -4,7 +4,9 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::Ordering;
 
-use super::core::{Atomic, Variable, common_operations, modifications};
+#[cfg(rustc_1_91)]
+use super::core::modifications;
+use super::core::{Atomic, Variable, common_operations};
 
 impl<T> Variable for std::sync::atomic::AtomicPtr<T> {
     type Value = *mut T;
@@ -44,6 +46,8 @@ pub struct AtomicPtr<T> {
 
 common_operations!(*mut T, [T], AtomicPtr<T>, std::sync::atomic::AtomicPtr<T>);
 
+/// Like those of `std`, these need Rust 1.91 or later.
+#[cfg(rustc_1_91)]
 impl<T> AtomicPtr<T> {
     modifications! { *mut T =>
         /// Moves the pointer up by a number of elements. Returns the previous value.

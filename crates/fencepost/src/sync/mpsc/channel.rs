@@ -27,10 +27,10 @@ use std::panic::Location;
 use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fencepost_explore::{Condition, Effect, Glance, Intent};
+use fencepost_explore::{Condition, Effect, Intent, OptimisticLoad};
 use fencepost_memory::{Address, Operation, ThreadId};
 
-use crate::rt::{Current, Events, Object, Outcomes, Step};
+use fencepost_runtime::{Current, Events, Object, Outcomes, Step};
 
 const FULL: u64 = (1 << 32) - 1;
 const DISCONNECTED: u64 = 1 << 32;
@@ -131,14 +131,14 @@ impl<T> Channel<T> {
     }
 
     /// Nobody will receive any more. Who wants to send learns that by a load; in a rendezvous, holding a lock.
-    fn record_gone(&self, step: &mut Step<'_>, glance: Glance) {
+    fn record_gone(&self, step: &mut Step<'_>, optimistic_load: OptimisticLoad) {
         let object = self.object.address();
         match self.capacity {
             Some(0) => {
                 let events = step.target().draining(Operation::LockedLoad(object));
                 step.emit(events, GONE);
             }
-            _ => step.emit_glance(object, GONE, glance),
+            _ => step.emit_glance(object, GONE, optimistic_load),
         }
         // If there are places, `std` loads without `Acquire`.
         if self.capacity.is_none_or(|capacity| capacity == 0) {
@@ -211,7 +211,7 @@ impl<T> Channel<T> {
             match contents.state(self.capacity) {
                 GONE => {
                     step.read(self.object.address());
-                    self.record_gone(step, Glance::LooksAgain);
+                    self.record_gone(step, OptimisticLoad::Retries);
                     Sent::Disconnected(value)
                 }
                 FULL => Sent::Full(value),
@@ -313,7 +313,10 @@ impl<T> Channel<T> {
                     };
                     // Who sees too early that someone may receive may find the channel full. But `std` looks for a
                     // place only after a fence.
-                    self.record_gone(step, Glance::GivesUpJustAfter(Condition::Equals(FULL)));
+                    self.record_gone(
+                        step,
+                        OptimisticLoad::FailsOnPrevious(Condition::Equals(FULL)),
+                    );
                     Sent::Disconnected(value)
                 }
                 _ => {
@@ -333,10 +336,10 @@ impl<T> Channel<T> {
     pub(super) fn add_sender(&self) {
         let mut contents = self.contents();
         contents.senders += 1;
-        if self.object.is_of_current()
-            && let Some(current) = Current::get()
-        {
-            current.set_state(self.object.address(), contents.state(self.capacity));
+        if self.object.is_of_current() {
+            if let Some(current) = Current::get() {
+                current.set_state(self.object.address(), contents.state(self.capacity));
+            }
         }
     }
 
@@ -477,7 +480,7 @@ impl<T> Channel<T> {
         if self.capacity != Some(0) {
             return None;
         }
-        let intent = self.intent(Effect::WriteMore, None);
+        let intent = self.intent(Effect::WriteMultiple, None);
         current.operation(intent, Outcomes::One, location, |step| {
             let is_offered = !self.contents().queue.is_empty();
             if is_offered {
@@ -497,7 +500,7 @@ impl<T> Channel<T> {
         current: Current,
         location: &'static Location<'static>,
     ) -> Result<T, TryRecvError> {
-        let intent = self.intent(Effect::WriteMore, None);
+        let intent = self.intent(Effect::WriteMultiple, None);
         current.operation(intent, Outcomes::One, location, |step| {
             let mut contents = self.contents();
             let is_in_vain = contents.queue.is_empty() && contents.senders > 0;
@@ -528,7 +531,7 @@ impl<T> Channel<T> {
                 None => remove(),
                 Some(current) => {
                     let location = self.object.made_at();
-                    let intent = self.intent(Effect::WriteMore, None);
+                    let intent = self.intent(Effect::WriteMultiple, None);
                     current.operation(intent, Outcomes::One, location, |step| {
                         let messages = remove();
                         let contents = self.contents();

@@ -17,8 +17,8 @@ pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use senders::{Sender, SyncSender};
 pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 
-use crate::rt::Current;
 use channel::Channel;
+use fencepost_runtime::Current;
 
 /// A channel that holds as much as it is sent.
 #[must_use]

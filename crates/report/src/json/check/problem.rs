@@ -1,11 +1,11 @@
 //! What is wrong with a checked program, as JSON, by its kind.
 
 use fencepost_memory::ThreadId;
-use fencepost_monitor::{ExplainError, Finding, Violation};
+use fencepost_monitor::{ExplainError, Finding, Repair, StrongerOrdering, Violation};
 use serde::Serialize;
 
 use super::{AccessObject, PlaceObject};
-use crate::check::{Alternative, Hint, Problem, RaceAccess, Wait};
+use crate::check::{Problem, RaceAccess, Wait};
 use crate::json::{CycleObject, WitnessObject};
 use crate::names::Naming;
 
@@ -30,16 +30,16 @@ pub struct RepairObject {
 }
 
 impl RepairObject {
-    fn new(hint: &Hint, names: &dyn Naming) -> Self {
-        let fences = hint.gaps.iter().map(|gap| FenceObject {
+    fn new(repair: &Repair, names: &dyn Naming) -> Self {
+        let fences = repair.gaps.iter().map(|gap| FenceObject {
             after: AccessObject::new(&gap.after, names),
             before: AccessObject::new(&gap.before, names),
         });
         RepairObject {
             fences: fences.collect(),
-            alternative: hint.alternative.map(|alternative| match alternative {
-                Alternative::SeqCstStores => "seq-cst",
-                Alternative::ReleaseWrites => "release",
+            alternative: repair.stronger_ordering.map(|ordering| match ordering {
+                StrongerOrdering::SeqCstStores => "seq-cst",
+                StrongerOrdering::ReleaseWrites => "release",
             }),
         }
     }
@@ -128,13 +128,13 @@ pub enum ProblemObject {
 }
 
 impl ProblemObject {
-    pub(super) fn new(problem: &Problem, hint: &Option<Hint>, names: &dyn Naming) -> Self {
+    pub(super) fn new(problem: &Problem, repair: &Option<Repair>, names: &dyn Naming) -> Self {
         let name = |thread: &ThreadId| names.thread(*thread);
         match problem {
             Problem::StoreBuffer {
                 violation,
                 explained,
-            } => Self::store_buffer(violation, explained, hint, names),
+            } => Self::store_buffer(violation, explained, repair, names),
             Problem::Panic {
                 thread,
                 message,
@@ -197,7 +197,7 @@ impl ProblemObject {
     fn store_buffer(
         violation: &Violation,
         explained: &Result<Finding, ExplainError>,
-        hint: &Option<Hint>,
+        repair: &Option<Repair>,
         names: &dyn Naming,
     ) -> Self {
         let finding = explained.as_ref().ok();
@@ -208,7 +208,9 @@ impl ProblemObject {
             cycle: finding.map_or_else(Vec::new, |f| CycleObject::all(f, names)),
             witness: finding.map(|f| WitnessObject::new(&f.witness, names)),
             witness_missing: explained.as_ref().err().map(ToString::to_string),
-            repair: hint.as_ref().map(|hint| RepairObject::new(hint, names)),
+            repair: repair
+                .as_ref()
+                .map(|repair| RepairObject::new(repair, names)),
         }
     }
 }

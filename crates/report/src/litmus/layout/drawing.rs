@@ -8,8 +8,8 @@ use super::ports::Ports;
 use super::routes::{Route, routes};
 use super::{Arrow, Layout, NodeBox, ThreadColumn};
 use crate::litmus::contents::BoxLine;
-use crate::litmus::graph::{Edge, EventGraph};
 use crate::litmus::metrics::TextStyle;
+use fencepost_litmus::event_graph::{Edge, EventGraph};
 
 /// How much gaps grow if there is no room for a name, and how often.
 const GROWTH: f64 = 1.25;

@@ -4,7 +4,7 @@
 //! nodes go where their arrows to other threads are short, one thread at a time, until nothing
 //! moves any more.
 
-use super::super::graph::{EventGraph, Relation};
+use fencepost_litmus::event_graph::{EventGraph, Relation};
 
 /// What a row of distance costs along an arrow between threads, and along program order.
 const ARROW: u64 = 1 << 24;

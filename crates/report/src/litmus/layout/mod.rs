@@ -23,9 +23,9 @@ use fencepost_litmus::run::Run;
 use fencepost_litmus::test::Test;
 
 use super::contents::{BoxLine, box_lines};
-use super::graph::{Edge, EventGraph};
 use super::words::thread_name;
 use drawing::Draft;
+use fencepost_litmus::event_graph::{Edge, EventGraph};
 use geometry::{Path, Point, Rectangle};
 
 /// The picture of an event graph, without its frame.

@@ -1,7 +1,7 @@
 //! Where at the side of a box each arrow begins or ends.
 
 use super::routes::{Route, Side};
-use crate::litmus::graph::EventGraph;
+use fencepost_litmus::event_graph::EventGraph;
 
 /// How far ends of arrows at one side of a box are apart, at least, and how far from corners.
 const PORT: f64 = 10.0;

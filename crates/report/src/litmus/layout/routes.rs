@@ -4,7 +4,7 @@
 //! between them are channels: row `r` is channel `2r + 1`, and channels `2r` and `2r + 2` are above
 //! and below it.
 
-use super::super::graph::{EventGraph, Relation};
+use fencepost_litmus::event_graph::{EventGraph, Relation};
 
 /// A side of a column, or of a gap.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -86,7 +86,7 @@ pub(super) fn routes(graph: &EventGraph, layer: &[usize], columns: usize) -> Vec
         let layers = [layer[graph.node(edge.from)], layer[graph.node(edge.to)]];
         let is_free = |&channel: &usize| {
             let between = &occupied[left + 1..right];
-            channel.is_multiple_of(2) || between.iter().all(|column| !column[channel / 2])
+            channel % 2 == 0 || between.iter().all(|column| !column[channel / 2])
         };
         let cost = |&channel: &usize| {
             let way: usize = layers.iter().map(|l| (2 * l + 1).abs_diff(channel)).sum();

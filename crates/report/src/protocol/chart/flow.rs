@@ -2,8 +2,8 @@
 
 use fencepost_protocol::Model;
 use fencepost_protocol::model::types::TypeKind;
-use fencepost_protocol::reference::trace::Trace;
-use fencepost_protocol::reference::value::Value;
+use fencepost_protocol::outcome::Trace;
+use fencepost_protocol::outcome::Value;
 
 use super::super::changes::{Change, Place, changes};
 use super::super::instances::{in_parentheses, rule_parameters, startstate_parameters};
@@ -137,12 +137,12 @@ impl<'v> Follower<'_, 'v> {
                     continue;
                 }
                 changing.push(place.clone());
-                if let Some(value) = place.find(self.model, first)
-                    && !is_blank(value)
-                {
-                    let (node, name) = self.nodes.owner(self.model, place);
-                    let shown = compact(&self.model.types, *type_id, value);
-                    lines.push((place.clone(), node, format!("{name}: {shown}")));
+                if let Some(value) = place.find(self.model, first) {
+                    if !is_blank(value) {
+                        let (node, name) = self.nodes.owner(self.model, place);
+                        let shown = compact(&self.model.types, *type_id, value);
+                        lines.push((place.clone(), node, format!("{name}: {shown}")));
+                    }
                 }
             }
             before = &step.state;

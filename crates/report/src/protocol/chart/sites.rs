@@ -8,7 +8,7 @@
 
 use fencepost_protocol::Model;
 use fencepost_protocol::model::types::{Field, TypeId, TypeKind};
-use fencepost_protocol::reference::value::Value;
+use fencepost_protocol::outcome::Value;
 
 use super::super::changes::{Part, Place};
 use super::super::values::{is_blank, keys};
@@ -126,10 +126,10 @@ fn look(
             indices.pop();
         }
         TypeKind::Multiset { element, .. } => {
-            if let TypeKind::Record(fields) = &model.types[*element].kind
-                && let Some(site) = site(model, global, *element, fields, indices, true)
-            {
-                found.push(Site { place: id, ..site });
+            if let TypeKind::Record(fields) = &model.types[*element].kind {
+                if let Some(site) = site(model, global, *element, fields, indices, true) {
+                    found.push(Site { place: id, ..site });
+                }
             }
         }
         TypeKind::Record(fields) => match site(model, global, id, fields, indices, in_multiset) {
@@ -192,11 +192,10 @@ fn site(
             site.owner = Some(owner);
             // Two plain ranges are more likely the places of a queue.
             let is_named = |id: TypeId| model.types[id].name.is_some();
-            if let Some(next) = indices.get(owner + 1)
-                && are_related(model, indices[owner], *next)
-                && is_named(*next)
-            {
-                (site.sender, site.owner) = (Some(owner), Some(owner + 1));
+            if let Some(next) = indices.get(owner + 1) {
+                if are_related(model, indices[owner], *next) && is_named(*next) {
+                    (site.sender, site.owner) = (Some(owner), Some(owner + 1));
+                }
             }
             (is_called_so && kind.is_some()).then_some(site)
         }

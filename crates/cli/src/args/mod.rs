@@ -1,0 +1,107 @@
+//! The command line: one definition for parsing, `--help`, completions and the man page.
+
+mod example;
+mod litmus;
+mod models;
+mod monitor;
+mod protocol;
+mod reproduce;
+mod trace;
+mod values;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use example::{ExampleArguments, ExampleTarget};
+pub use litmus::{LitmusArguments, Witnesses};
+pub use models::PsoLocked;
+pub use monitor::{DEFAULT_MAX_FINDINGS, MonitorArguments, MonitorChoice};
+pub use protocol::{ProtocolArguments, TraceFormat};
+pub use reproduce::ReproduceCommand;
+pub use trace::{GenerateArguments, TraceCommand};
+
+use crate::exit;
+
+/// Finds store-buffer bugs in low-lock code and explains them.
+#[derive(Parser, Debug)]
+#[command(name = "fencepost", version, after_help = exit::HELP, max_term_width = 100)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+#[derive(Args, Debug)]
+pub struct OutputArguments {
+    /// When to use colour (NO_COLOR is respected)
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    pub color: Color,
+
+    /// Show no progress
+    #[arg(long, short, global = true, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Show what Fencepost does, on a small Rust program and a recorded run
+    Demo,
+
+    /// Does this interleaving show that the program can leave sequential consistency?
+    #[command(after_help = format!("{}\n\n{}", monitor::HELP, exit::HELP))]
+    Monitor(MonitorArguments),
+
+    /// Convert, summarise and generate traces
+    #[command(subcommand)]
+    Trace(TraceCommand),
+
+    /// Check one of the papers' programs, as published or fixed; without a name, list them
+    #[command(after_help = format!("{}\n\n{}", example::HELP, exit::HELP))]
+    Example(ExampleArguments),
+
+    /// What does a memory model allow? All final states of litmus tests
+    #[command(after_help = format!("{}\n\n{}", litmus::HELP, exit::HELP))]
+    Litmus(LitmusArguments),
+
+    /// Does anything go wrong in a Murphi model? All states, shortest traces
+    #[command(after_help = format!("{}\n\n{}", protocol::HELP, exit::HELP))]
+    Protocol(ProtocolArguments),
+
+    /// Measure the tables of the papers again, next to the papers' figures
+    #[command(subcommand)]
+    Reproduce(ReproduceCommand),
+
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+
+    /// Print the manual page of fencepost, or of one of its commands
+    #[command(
+        after_help = "Examples:\n  fencepost man | man -l -\n  fencepost man trace generate | man -l -"
+    )]
+    Man {
+        /// The command, such as `monitor` or `trace generate`
+        command: Vec<String>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+}

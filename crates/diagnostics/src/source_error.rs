@@ -1,0 +1,162 @@
+//! Errors with their places, and how they are shown.
+
+use std::fmt;
+
+use crate::excerpt::Excerpt;
+use crate::position::Position;
+
+/// What is wrong, in words: its `Display` says what was found.
+pub trait DescribeError: fmt::Display {
+    /// What was expected instead.
+    fn expected(&self) -> String;
+
+    /// How to mend it.
+    fn hint(&self) -> String;
+
+    /// Whether it is a limit that was reached, and not an error.
+    fn is_limit(&self) -> bool;
+}
+
+/// Something about a line, to be shown as compilers do.
+pub struct Diagnostic<'a> {
+    /// `error` or `warning`.
+    pub severity: &'a str,
+    /// What it is.
+    pub what: &'a dyn fmt::Display,
+    /// The line, from 1.
+    pub line: u64,
+    /// The column, from 1.
+    pub column: u64,
+    /// The line itself.
+    pub excerpt: &'a Excerpt,
+    /// What stands beside the caret.
+    pub label: &'a str,
+    /// What to do.
+    pub help: &'a str,
+}
+
+impl Diagnostic<'_> {
+    /// With the line and a caret below it.
+    pub fn render(&self, path: &str) -> String {
+        let Diagnostic {
+            severity,
+            what,
+            line,
+            column,
+            excerpt,
+            label,
+            help,
+        } = self;
+        let Excerpt {
+            text,
+            caret_at,
+            caret_width,
+        } = excerpt;
+        let gutter = " ".repeat(line.to_string().len());
+        let (indent, caret) = (" ".repeat(*caret_at), "^".repeat(*caret_width));
+        format!(
+            "{severity}: {what}\n\
+             {gutter}--> {path}:{line}:{column}\n\
+             {gutter} |\n\
+             {line} | {text}\n\
+             {gutter} | {indent}{caret} {label}\n\
+             {gutter} |\n\
+             {gutter} = help: {help}"
+        )
+    }
+}
+
+/// An error, with its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceError<P> {
+    /// Where it is.
+    pub position: Position,
+    /// The line itself, shortened around the column if it is long.
+    pub excerpt: Excerpt,
+    /// What is wrong.
+    pub kind: P,
+}
+
+impl<P: DescribeError> SourceError<P> {
+    /// An error in the bytes from `start` to `end` of `source`, at `position`.
+    pub fn new(source: &str, position: Position, start: usize, end: usize, kind: P) -> Self {
+        let start = start.min(source.len());
+        SourceError {
+            position,
+            excerpt: Excerpt::around(source, start, end.clamp(start, source.len())),
+            kind,
+        }
+    }
+
+    /// The error with the offending line and a caret below it, as compilers show it.
+    pub fn render(&self, path: &str) -> String {
+        self.render_as("error", path)
+    }
+
+    /// As [`SourceError::render`], as a warning.
+    pub fn render_warning(&self, path: &str) -> String {
+        self.render_as("warning", path)
+    }
+
+    fn render_as(&self, severity: &str, path: &str) -> String {
+        let diagnostic = Diagnostic {
+            severity,
+            what: &self.kind,
+            line: self.position.line.into(),
+            column: self.position.column.into(),
+            excerpt: &self.excerpt,
+            label: &format!("expected {}", self.kind.expected()),
+            help: &self.kind.hint(),
+        };
+        diagnostic.render(path)
+    }
+}
+
+impl<P: DescribeError> fmt::Display for SourceError<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Position { line, column } = self.position;
+        let (kind, expected) = (&self.kind, self.kind.expected());
+        write!(
+            f,
+            "line {line}, column {column}: {kind}, expected {expected}"
+        )
+    }
+}
+
+/// What is wrong with a file: at least one error.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceErrors<P> {
+    /// The errors, in the order of the file. About [`SourceErrors::MAX`] are collected at most.
+    pub errors: Vec<SourceError<P>>,
+}
+
+impl<P> SourceErrors<P> {
+    /// Who reads a file need not collect more errors than this.
+    pub const MAX: usize = 20;
+}
+
+impl<P: DescribeError> SourceErrors<P> {
+    /// Whether a limit was reached: then nothing is known about the file.
+    pub fn is_limit(&self) -> bool {
+        let mut kinds = self.errors.iter().map(|error| &error.kind);
+        kinds.any(DescribeError::is_limit)
+    }
+
+    /// All errors with their lines, as compilers show them.
+    pub fn render(&self, path: &str) -> String {
+        let rendered: Vec<String> = self.errors.iter().map(|m| m.render(path)).collect();
+        rendered.join("\n\n")
+    }
+}
+
+impl<P: DescribeError> fmt::Display for SourceErrors<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.errors.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl<P: DescribeError + fmt::Debug> std::error::Error for SourceErrors<P> {}

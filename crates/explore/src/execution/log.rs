@@ -1,0 +1,779 @@
+//! The execution so far: its events, their order, and the races between them.
+//!
+//! The events lie on a stack. Each has a vector clock of the dependence order (program order,
+//! conflicts on objects, spawning and joining), and links that undo what it changed, so that the
+//! explorer can take back the end of an execution and go on differently without computing the
+//! beginning again. A join is no event, since it commutes with everything: it only adds to what the
+//! joining thread knows.
+//!
+//! This order is not the monitors' happens-before, and for that reason is not shared with them: it
+//! has edges that are no memory accesses (a thread that waits in a loop goes on because something
+//! that it read was overwritten; a thread was joined), and as happens-before such edges would give
+//! false alarms.
+
+use fencepost_memory::{Address, LocationId, ThreadId};
+
+use crate::dpor::footprint::{Footprint, bit_of};
+use crate::program::{Condition, Intent, Touch, TouchKind};
+
+/// A position in the execution, or a link: an index that may be missing.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// The width of a row is a multiple of this, so that merging two has no rest.
+const CHUNK: usize = 4;
+
+/// One touch of an object, linked to those before it.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub(crate) touch: Touch,
+    /// The event that it belongs to.
+    pub(crate) event: u32,
+    /// The link before it on the same object.
+    previous: u32,
+    /// The last writing and the last updating link before it on the same object.
+    previous_write: u32,
+    previous_update: u32,
+}
+
+/// Two events in a race: they are dependent, nothing is ordered between them, and the later one
+/// could come first.
+#[derive(Clone, Debug)]
+pub(crate) struct Race {
+    /// The positions of the two. The later one may be the end of the execution, for an operation
+    /// that is blocked there.
+    pub(crate) earlier: u32,
+    pub(crate) later: u32,
+    /// The object on which they race, and its state before the earlier one.
+    pub(crate) object: Address,
+    pub(crate) before: u64,
+    /// Whether the other order has been taken care of, however the execution goes on.
+    pub(crate) is_settled: bool,
+}
+
+/// One operation of the execution.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub(crate) thread: ThreadId,
+    /// Which operation of its thread it is, from 1.
+    pub(crate) index: u32,
+    pub(crate) intent: Intent,
+    pub(crate) outcome: u32,
+    pub(crate) outcomes: u32,
+    /// A hint that was performed because no other thread could go on.
+    pub(crate) is_forced: bool,
+    /// For a hint: how often in a row the thread has found nothing changed.
+    pub(crate) repeats: u32,
+    /// Where a hint is in the source.
+    pub(crate) location: Option<LocationId>,
+    /// The event of the same thread before it.
+    pub(crate) previous: u32,
+    /// What it knows, and what its thread knew before it: rows of the clocks.
+    row: u32,
+    known: u32,
+    links: (u32, u32),
+    /// How many of them are of what it has touched. The others are only taken to be touched.
+    own_links: u32,
+    /// Which objects it may touch: a bit for each.
+    pub(crate) objects: u64,
+    first_race: u32,
+    /// Where the threads that it made begin, in `births`.
+    births: u32,
+    /// Whether with it a thread began to wait for the end of others, joined some or made some.
+    pub(crate) moves_joins: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ObjectEnd {
+    last: u32,
+    last_write: u32,
+    last_update: u32,
+}
+
+const UNTOUCHED: ObjectEnd = ObjectEnd {
+    last: NONE,
+    last_write: NONE,
+    last_update: NONE,
+};
+
+/// A join that was performed.
+#[derive(Clone, Copy, Debug)]
+struct JoinedThread {
+    by: ThreadId,
+    /// What the joining thread knew before.
+    known: u32,
+    /// How many events there were.
+    events: u32,
+}
+
+/// What is pushed: one performed operation.
+pub(crate) struct NewEvent<'a> {
+    pub(crate) thread: ThreadId,
+    pub(crate) intent: &'a Intent,
+    pub(crate) outcome: u32,
+    pub(crate) outcomes: u32,
+    pub(crate) is_forced: bool,
+    pub(crate) repeats: u32,
+    pub(crate) location: Option<LocationId>,
+    pub(crate) touches: &'a [Touch],
+    /// How many of them the operation has touched. The others are added to it.
+    pub(crate) own_touches: usize,
+    /// For a hint: what the thread has read, with the states that it read in `after`.
+    pub(crate) watched: &'a [Touch],
+    pub(crate) spawned: &'a [ThreadId],
+}
+
+/// The execution so far.
+#[derive(Default)]
+pub(crate) struct ExecutionLog {
+    events: Vec<Event>,
+    links: Vec<Link>,
+    races: Vec<Race>,
+    /// Threads in the order in which they were made, after those made before the first event.
+    births: Vec<ThreadId>,
+    /// One row per event and per join.
+    clocks: Vec<u32>,
+    /// How many rows there are, and how wide they are.
+    rows: u32,
+    width: usize,
+    joins: Vec<JoinedThread>,
+    last_of_thread: Vec<u32>,
+    /// The row of what each thread knows.
+    known: Vec<u32>,
+    objects: Vec<ObjectEnd>,
+    finds_races: bool,
+    row: Vec<u32>,
+}
+
+impl ExecutionLog {
+    pub(crate) fn new(finds_races: bool) -> Self {
+        ExecutionLog {
+            finds_races,
+            ..ExecutionLog::default()
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    pub(crate) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    pub(crate) fn event(&self, position: u32) -> &Event {
+        &self.events[position as usize]
+    }
+
+    #[inline]
+    pub(crate) fn links(&self, position: u32) -> &[Link] {
+        let (from, to) = self.events[position as usize].links;
+        &self.links[from as usize..to as usize]
+    }
+
+    /// Those of what the operation has touched, and not only is taken to touch.
+    pub(crate) fn own_links(&self, position: u32) -> &[Link] {
+        &self.links(position)[..self.events[position as usize].own_links as usize]
+    }
+
+    #[inline]
+    pub(crate) fn links_mut(&mut self, position: u32) -> &mut [Link] {
+        let (from, to) = self.events[position as usize].links;
+        &mut self.links[from as usize..to as usize]
+    }
+
+    pub(crate) fn race_count(&self) -> usize {
+        self.races.len()
+    }
+
+    pub(crate) fn race(&self, number: usize) -> &Race {
+        &self.races[number]
+    }
+
+    pub(crate) fn settle(&mut self, number: usize) {
+        self.races[number].is_settled = true;
+    }
+
+    /// The last event of a thread.
+    #[inline]
+    pub(crate) fn last_of(&self, thread: ThreadId) -> u32 {
+        self.last_of_thread
+            .get(thread.index())
+            .copied()
+            .unwrap_or(NONE)
+    }
+
+    pub(crate) fn clock(&self, position: u32) -> &[u32] {
+        self.row(self.events[position as usize].row)
+    }
+
+    #[inline]
+    fn row(&self, row: u32) -> &[u32] {
+        &self.clocks[row as usize * self.width..][..self.width]
+    }
+
+    /// Whether `earlier` happens before `later` or is it.
+    #[inline]
+    pub(crate) fn precedes(&self, earlier: u32, later: u32) -> bool {
+        self.is_in_row(earlier, self.events[later as usize].row)
+    }
+
+    /// Whether an event happens after the one at `earlier` or is it, for who asks of many events.
+    #[inline]
+    pub(crate) fn happens_after(&self, earlier: u32) -> impl Fn(&Event) -> bool + '_ {
+        let earlier = &self.events[earlier as usize];
+        let (thread, index) = (earlier.thread.index(), earlier.index);
+        let (clocks, width) = (self.clocks.as_slice(), self.width);
+        move |event| clocks[event.row as usize * width + thread] >= index
+    }
+
+    #[inline]
+    fn is_in_row(&self, event: u32, row: u32) -> bool {
+        let event = &self.events[event as usize];
+        self.clocks[row as usize * self.width + event.thread.index()] >= event.index
+    }
+
+    /// Whether a thread knows of an event now: by its last event, by the one in which it was made, or
+    /// by a join.
+    #[inline]
+    pub(crate) fn precedes_end_of(&self, earlier: u32, thread: ThreadId) -> bool {
+        match self.known_to(thread) {
+            NONE => false,
+            known => self.is_in_row(earlier, known),
+        }
+    }
+
+    /// As [`precedes_end_of`](Self::precedes_end_of), for the thread of the event at `position`
+    /// right before that event.
+    #[inline]
+    pub(crate) fn is_known_before(&self, earlier: u32, position: u32) -> bool {
+        match self.events[position as usize].known {
+            NONE => false,
+            known => self.is_in_row(earlier, known),
+        }
+    }
+
+    /// The row of what a thread knows now.
+    #[inline]
+    fn known_to(&self, thread: ThreadId) -> u32 {
+        self.known.get(thread.index()).copied().unwrap_or(NONE)
+    }
+
+    /// Whether a thread has joined another since its event at `position`, and before its next one.
+    pub(crate) fn has_joined_after(&self, position: u32, next: Option<u32>) -> bool {
+        let event = &self.events[position as usize];
+        let known = match next {
+            Some(next) => self.events[next as usize].known,
+            None => self.known_to(event.thread),
+        };
+        known != event.row
+    }
+
+    #[inline]
+    pub(crate) fn footprint(&self, position: u32) -> Footprint {
+        let mut footprint = Footprint::empty(false);
+        self.copy_footprint(position, &mut footprint);
+        footprint
+    }
+
+    /// Makes this the footprint of an event.
+    #[inline]
+    pub(crate) fn copy_footprint(&self, position: u32, footprint: &mut Footprint) {
+        let event = &self.events[position as usize];
+        footprint.clear();
+        for link in self.links(position) {
+            footprint.push(link.touch.object, link.touch.kind);
+        }
+        footprint.is_barrier = event.is_forced;
+        // What a hint looks at depends on what the thread has read.
+        footprint.is_exact = !event.intent.is_hint();
+    }
+
+    /// Whether the event depends on an operation with this footprint.
+    #[inline]
+    pub(crate) fn depends(&self, position: u32, footprint: &Footprint) -> bool {
+        let event = &self.events[position as usize];
+        let conflicts = |l: &Link| footprint.conflicts_with(l.touch.object, l.touch.kind);
+        footprint.is_barrier
+            || event.is_forced
+            || footprint.may_meet(event.objects) && self.links(position).iter().any(conflicts)
+    }
+
+    /// Makes room for a thread and for those that it makes.
+    #[inline]
+    fn admit(&mut self, thread: ThreadId, spawned: &[ThreadId]) {
+        let highest = spawned
+            .iter()
+            .fold(thread, |highest, &other| highest.max(other));
+        if self.known.len() <= highest.index() {
+            self.admit_threads(highest.index() + 1);
+        }
+    }
+
+    /// Makes room for threads below this number.
+    #[cold]
+    fn admit_threads(&mut self, bound: usize) {
+        self.last_of_thread.resize(bound, NONE);
+        self.known.resize(bound, NONE);
+        if bound <= self.width {
+            return;
+        }
+        let width = bound.max(self.width * 3 / 2).next_multiple_of(CHUNK);
+        let mut clocks = vec![0; self.rows as usize * width];
+        if self.width > 0 {
+            let old = self.clocks.chunks_exact(self.width);
+            for (new, old) in clocks.chunks_exact_mut(width).zip(old) {
+                new[..self.width].copy_from_slice(old);
+            }
+        }
+        self.clocks = clocks;
+        self.width = width;
+    }
+
+    #[inline]
+    fn object(&self, object: Address) -> ObjectEnd {
+        let end = self.objects.get(object.index());
+        end.copied().unwrap_or(UNTOUCHED)
+    }
+
+    /// Adds the next event and finds its races.
+    // Called from one place, where it is known what there is of all this.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, new: NewEvent<'_>) {
+        self.admit(new.thread, new.spawned);
+        let position = self.events.len() as u32;
+        let previous = self.last_of(new.thread);
+        let index = match previous {
+            NONE => 1,
+            previous => self.events[previous as usize].index + 1,
+        };
+        let first_link = self.links.len() as u32;
+        let first_race = self.races.len() as u32;
+        // Also one that is forced now could have gone on earlier, when what it watches was changed for a while.
+        if self.finds_races {
+            let touches = match new.intent {
+                Intent::SpinHint => new.watched,
+                _ => new.touches,
+            };
+            self.find_races(new.thread, new.intent, touches);
+        }
+        // The clock: what its thread knew, then what flows in.
+        let (row, known) = (self.rows, self.known_to(new.thread));
+        self.push_row(known);
+        let own = row as usize * self.width + new.thread.index();
+        self.clocks[own] = index;
+        if new.is_forced {
+            for thread in 0..self.known.len() {
+                self.join_into_last(self.known[thread]);
+            }
+        }
+        for touch in new.touches {
+            let link = self.last_link(touch.object, touch.kind);
+            if link != NONE {
+                self.flow_in(touch, link);
+            }
+        }
+        let mut objects = 0;
+        for &touch in new.touches {
+            objects |= bit_of(touch.object);
+            self.link(position, touch);
+        }
+        let births = self.births.len() as u32;
+        for &thread in new.spawned {
+            self.births.push(thread);
+            self.known[thread.index()] = row;
+        }
+        self.last_of_thread[new.thread.index()] = position;
+        self.known[new.thread.index()] = row;
+        self.events.push(Event {
+            thread: new.thread,
+            index,
+            intent: *new.intent,
+            outcome: new.outcome,
+            outcomes: new.outcomes,
+            is_forced: new.is_forced,
+            repeats: new.repeats,
+            location: new.location,
+            previous,
+            row,
+            known,
+            links: (first_link, self.links.len() as u32),
+            own_links: new.own_touches as u32,
+            objects,
+            first_race,
+            births,
+            moves_joins: false,
+        });
+    }
+
+    /// A thread has joined others, and then made these threads.
+    pub(crate) fn join(&mut self, by: ThreadId, ended: &[ThreadId], spawned: &[ThreadId]) {
+        self.admit(by, spawned);
+        let (row, known) = (self.rows, self.known_to(by));
+        self.push_row(known);
+        for &ended in ended {
+            self.join_into_last(self.known_to(ended));
+        }
+        self.joins.push(JoinedThread {
+            by,
+            known,
+            events: self.events.len() as u32,
+        });
+        self.known[by.index()] = row;
+        for &thread in spawned {
+            self.births.push(thread);
+            self.known[thread.index()] = row;
+        }
+    }
+
+    /// Adds a row that begins as a copy.
+    #[inline]
+    fn push_row(&mut self, known: u32) {
+        self.rows += 1;
+        match known {
+            NONE => self.clocks.resize(self.clocks.len() + self.width, 0),
+            known => {
+                let from = known as usize * self.width;
+                self.clocks.extend_from_within(from..from + self.width);
+            }
+        }
+    }
+
+    #[inline]
+    fn link(&mut self, event: u32, touch: Touch) {
+        let index = touch.object.index();
+        if self.objects.len() <= index {
+            self.objects.resize(index + 1, UNTOUCHED);
+        }
+        let end = &mut self.objects[index];
+        let number = self.links.len() as u32;
+        self.links.push(Link {
+            touch,
+            event,
+            previous: end.last,
+            previous_write: end.last_write,
+            previous_update: end.last_update,
+        });
+        end.last = number;
+        match touch.kind {
+            TouchKind::Read => {}
+            TouchKind::Update => end.last_update = number,
+            TouchKind::Write => end.last_write = number,
+        }
+    }
+
+    /// The last event moves joins.
+    pub(crate) fn note_moved_joins(&mut self) {
+        let event = self.events.last_mut().expect("there is an event");
+        event.moves_joins = true;
+    }
+
+    /// Takes back the last event.
+    pub(crate) fn pop(&mut self) {
+        self.cut(self.events.len() - 1);
+    }
+
+    /// Takes back all events but so many, the last one first.
+    pub(crate) fn cut(&mut self, length: usize) {
+        let Some(first) = self.events.get(length) else {
+            return;
+        };
+        let (row, first_race, (first_link, _)) = (first.row, first.first_race, first.links);
+        for position in (length..self.events.len()).rev() {
+            let event = &self.events[position];
+            let (from, to) = event.links;
+            for link in self.links[from as usize..to as usize].iter().rev() {
+                self.objects[link.touch.object.index()] = ObjectEnd {
+                    last: link.previous,
+                    last_write: link.previous_write,
+                    last_update: link.previous_update,
+                };
+            }
+            while let Some(join) = self.joins.last() {
+                if join.events <= position as u32 {
+                    break;
+                }
+                self.known[join.by.index()] = join.known;
+                self.joins.pop();
+            }
+            while self.births.len() > event.births as usize {
+                let thread = self.births.pop().expect("it is longer");
+                self.known[thread.index()] = NONE;
+            }
+            self.last_of_thread[event.thread.index()] = event.previous;
+            self.known[event.thread.index()] = event.known;
+        }
+        self.events.truncate(length);
+        self.links.truncate(first_link as usize);
+        self.races.truncate(first_race as usize);
+        self.rows = row;
+        self.clocks.truncate(row as usize * self.width);
+    }
+
+    /// Takes back everything.
+    pub(crate) fn clear(&mut self) {
+        self.events.clear();
+        self.links.clear();
+        self.races.clear();
+        self.births.clear();
+        self.clocks.clear();
+        self.rows = 0;
+        self.last_of_thread.fill(NONE);
+        self.joins.clear();
+        self.known.fill(NONE);
+        self.objects.fill(UNTOUCHED);
+    }
+
+    /// Merges a row into the last one.
+    #[inline]
+    fn join_into_last(&mut self, row: u32) {
+        if row == NONE {
+            return;
+        }
+        let last_row = self.clocks.len() - self.width;
+        let (rows, last) = self.clocks.split_at_mut(last_row);
+        let from = &rows[row as usize * self.width..][..self.width];
+        let chunks = last.chunks_exact_mut(CHUNK).zip(from.chunks_exact(CHUNK));
+        for (into, from) in chunks {
+            let into: &mut [u32; CHUNK] = into.try_into().expect("a chunk of that length");
+            let from: &[u32; CHUNK] = from.try_into().expect("a chunk of that length");
+            *into = std::array::from_fn(|i| into[i].max(from[i]));
+        }
+    }
+
+    /// The last link on an object on which a touch of this kind may depend.
+    #[inline]
+    fn last_link(&self, object: Address, kind: TouchKind) -> u32 {
+        let end = self.object(object);
+        match kind {
+            // A read depends on updates and writes only, and mostly there are no updates.
+            TouchKind::Read if end.last_update == NONE => end.last_write,
+            _ => end.last,
+        }
+    }
+
+    /// Merges in the events on which a touch of an object depends, unless they are known. They have this link and
+    /// ones before it.
+    fn flow_in(&mut self, touch: &Touch, last: u32) {
+        let mut link = last;
+        while link != NONE {
+            let Link {
+                touch: earlier,
+                event,
+                previous,
+                ..
+            } = self.links[link as usize];
+            if touch.kind.conflicts_with(earlier.kind) {
+                let by = &self.events[event as usize];
+                let last_row = self.clocks.len() - self.width;
+                if self.clocks[last_row + by.thread.index()] < by.index {
+                    self.join_into_last(by.row);
+                }
+            }
+            if earlier.kind == TouchKind::Write {
+                break;
+            }
+            link = previous;
+        }
+    }
+}
+
+/// Finding races.
+impl ExecutionLog {
+    /// Finds the races of an operation that comes next, or of one that is blocked at the end, and adds them.
+    // Mostly there is one object, and nothing to find on it.
+    #[inline(always)]
+    fn find_races(&mut self, thread: ThreadId, intent: &Intent, touches: &[Touch]) {
+        let first = self.races.len();
+        match *intent {
+            Intent::Local | Intent::Join(_) => return,
+            Intent::SpinHint => self.find_races_of_hint(thread, touches),
+            Intent::Access { awaits, object, .. } => {
+                for touch in touches {
+                    let link = self.last_link(touch.object, touch.kind);
+                    if link != NONE {
+                        let awaits = awaits.filter(|_| touch.object == object);
+                        self.find_races_on(thread, touch.kind, awaits, link);
+                    }
+                }
+            }
+        }
+        if self.races.len() > first + 1 {
+            self.drop_ordered_races(first);
+        }
+    }
+
+    /// The races of the operation that a blocked thread stands before.
+    pub(crate) fn races_of_blocked(
+        &mut self,
+        thread: ThreadId,
+        intent: Intent,
+        watched: &[Touch],
+    ) -> Vec<Race> {
+        let first = self.races.len();
+        match intent {
+            Intent::SpinHint => self.find_races(thread, &intent, watched),
+            Intent::Access { object, effect, .. } => {
+                let touch = Touch {
+                    object,
+                    kind: effect.strongest_touch(),
+                    before: 0,
+                    after: 0,
+                };
+                self.find_races(thread, &intent, &[touch]);
+            }
+            Intent::Local | Intent::Join(_) => {}
+        }
+        self.races.split_off(first)
+    }
+
+    /// Adds a race with the event of this link, unless it will be dropped.
+    fn add_candidate(&mut self, link: u32) {
+        let Link { touch, event, .. } = self.links[link as usize];
+        self.races.push(Race {
+            earlier: event,
+            later: self.events.len() as u32,
+            object: touch.object,
+            before: touch.before,
+            is_settled: false,
+        });
+    }
+
+    /// The events on one object that the operation may be in a race with, latest first. They have this link and
+    /// ones before it.
+    fn find_races_on(
+        &mut self,
+        thread: ThreadId,
+        kind: TouchKind,
+        awaits: Option<Condition>,
+        last: u32,
+    ) {
+        let mut link = last;
+        // What comes after the last write. If anything there is dependent, the last write is
+        // ordered before the operation by way of it.
+        let mut is_write_ordered = false;
+        while link != NONE && self.links[link as usize].touch.kind != TouchKind::Write {
+            let Link {
+                touch,
+                event,
+                previous,
+                ..
+            } = self.links[link as usize];
+            let is_possible = awaits.is_none_or(|condition| condition.holds(touch.before));
+            if kind.conflicts_with(touch.kind) && is_possible {
+                is_write_ordered = true;
+                if !self.precedes_end_of(event, thread) {
+                    self.add_candidate(link);
+                }
+            }
+            link = previous;
+        }
+        if is_write_ordered {
+            return;
+        }
+        // An operation that waits could not come before an event that made it possible: it is in
+        // a race with the latest one before which it was possible.
+        while link != NONE {
+            let Link {
+                touch,
+                event,
+                previous,
+                ..
+            } = self.links[link as usize];
+            if self.precedes_end_of(event, thread) {
+                return;
+            }
+            if awaits.is_none_or(|condition| condition.holds(touch.before)) {
+                self.add_candidate(link);
+                return;
+            }
+            link = previous;
+        }
+    }
+
+    /// A hint goes on if one of the objects that it watches has another state than the thread has
+    /// read (`after` of the touch, which is what it read). It is in a race with a write if it
+    /// could go on without that write and all that depends on it. What the state would be without
+    /// an update is not known, so it is in a race with each of those.
+    fn find_races_of_hint(&mut self, thread: ThreadId, watched: &[Touch]) {
+        for touch in watched {
+            let end = self.object(touch.object);
+            if end.last_update != NONE {
+                self.add_all_changes(thread, end.last);
+                continue;
+            }
+            let mut link = end.last_write;
+            while link != NONE {
+                let event = self.links[link as usize].event;
+                if self.precedes_end_of(event, thread) {
+                    break;
+                }
+                if self.goes_on_without(event, watched) {
+                    self.add_candidate(link);
+                    break;
+                }
+                link = self.links[link as usize].previous_write;
+            }
+        }
+    }
+
+    fn add_all_changes(&mut self, thread: ThreadId, last: u32) {
+        let mut link = last;
+        while link != NONE {
+            let Link {
+                touch,
+                event,
+                previous,
+                ..
+            } = self.links[link as usize];
+            if touch.kind != TouchKind::Read && !self.precedes_end_of(event, thread) {
+                self.add_candidate(link);
+            }
+            link = previous;
+        }
+    }
+
+    fn goes_on_without(&self, event: u32, watched: &[Touch]) -> bool {
+        watched.iter().any(|touch| {
+            if self.object(touch.object).last_update != NONE {
+                return true;
+            }
+            let mut link = self.object(touch.object).last_write;
+            let mut state = None;
+            while link != NONE {
+                let write = &self.links[link as usize];
+                if !self.precedes(event, write.event) {
+                    state = Some(write.touch.after);
+                    break;
+                }
+                state = Some(write.touch.before);
+                link = write.previous_write;
+            }
+            state.is_some_and(|state| state != touch.after)
+        })
+    }
+
+    /// Of the races from the one with this number on, drops those with an event that happens before that of
+    /// another one.
+    fn drop_ordered_races(&mut self, first: usize) {
+        self.races[first..].sort_by_key(|race| std::cmp::Reverse(race.earlier));
+        let mut row = std::mem::take(&mut self.row);
+        row.clear();
+        row.resize(self.width, 0);
+        let mut kept = first;
+        for number in first..self.races.len() {
+            let earlier = self.races[number].earlier;
+            let event = &self.events[earlier as usize];
+            // Also if it is the same event.
+            if row[event.thread.index()] >= event.index {
+                continue;
+            }
+            for (into, from) in row.iter_mut().zip(self.clock(earlier)) {
+                *into = (*into).max(*from);
+            }
+            self.races.swap(kept, number);
+            kept += 1;
+        }
+        self.races.truncate(kept);
+        self.row = row;
+    }
+}

@@ -1,0 +1,714 @@
+//! Running one execution: the steps that every strategy is made of.
+//!
+//! A [`Run`] holds the program, the execution so far and the monitor. A strategy begins
+//! executions, asks which threads can go on, lets one of them take a step, and takes steps back.
+//!
+//! BlockedThread in loops is decided here. A thread that hints that it spins waits, if since its
+//! last hint at the same place it has changed nothing, until something that it has read
+//! since then has another state than it read. If no other thread can go on, it goes on
+//! nevertheless.
+
+use fencepost_memory::{Address, LocationId, ThreadId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::dpor::learned::LearnedFootprints;
+use crate::driver::settings::{Settings, SpinRule};
+use crate::execution::fault::{BlockedThread, Fault};
+use crate::execution::findings::Findings;
+use crate::execution::log::{ExecutionLog, NONE, NewEvent};
+use crate::execution::monitor_feed::MonitorFeed;
+use crate::program::{Intent, Performed, Program, Stop, ThreadStatus, Touch, TouchKind};
+use crate::schedule::{Schedule, Turn};
+
+/// A hint: whether the thread waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Hint {
+    /// It does not; the hint does nothing.
+    Passes,
+    /// It waits for a change, which has happened or not.
+    Waits { has_changed: bool },
+}
+
+/// How an execution ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum End<E, R> {
+    /// All threads have ended.
+    Complete,
+    /// Some have not, and never will; or the program failed.
+    Fault(Fault<E>),
+    /// The program asks the front end to restart the exploration with other settings.
+    Restart(R),
+    /// A bound keeps the threads that have not ended from going on.
+    Cut,
+    /// It was given up, because what follows is known.
+    Known,
+    /// Something was found, and that is enough.
+    Enough,
+}
+
+/// Why an execution of a program cannot continue.
+pub(crate) type StopOf<P> = Stop<Fault<<P as Program>::Error>, <P as Program>::Restart>;
+/// How an execution of a program ended.
+pub(crate) type EndOf<P> = End<<P as Program>::Error, <P as Program>::Restart>;
+/// Why the program itself does not continue.
+type ProgramStop<P> = Stop<<P as Program>::Error, <P as Program>::Restart>;
+
+impl<E, R> From<Stop<Fault<E>, R>> for End<E, R> {
+    fn from(stop: Stop<Fault<E>, R>) -> Self {
+        match stop {
+            Stop::Error(fault) => End::Fault(fault),
+            Stop::Restart(restart) => End::Restart(restart),
+        }
+    }
+}
+
+/// Makes a program's error a fault of the execution.
+#[inline]
+fn fault_of<E, R>(stop: Stop<E, R>) -> Stop<Fault<E>, R> {
+    match stop {
+        Stop::Error(error) => Stop::Error(Fault::Program(error)),
+        Stop::Restart(restart) => Stop::Restart(restart),
+    }
+}
+
+/// A program, an execution of it, and what has been found.
+pub(crate) struct Run<P: Program> {
+    pub(crate) program: P,
+    pub(crate) log: ExecutionLog,
+    pub(crate) monitor: MonitorFeed,
+    pub(crate) findings: Findings<P::Error>,
+    /// The first restart that the program asked for. It ends the search.
+    pub(crate) restart: Option<P::Restart>,
+    /// Where threads were kept waiting in loops.
+    pub(crate) waits: FxHashSet<Option<LocationId>>,
+    pub(crate) steps: u64,
+    /// How often threads went round loops in which nothing had changed, at most, if a bound lets them.
+    pub(crate) rounds: FxHashMap<Option<LocationId>, u32>,
+    /// Whether a bound kept a thread from going round a loop once more.
+    pub(crate) was_bounded: bool,
+    spin: SpinRule,
+    livelock_after: u32,
+    max_steps: u64,
+    performed: Performed,
+    /// What operations are taken to touch, if executions that were not run are planned.
+    pub(crate) learned: Option<LearnedFootprints>,
+    touches: Vec<Touch>,
+    watched: Vec<Touch>,
+    /// Threads that have moved, and may have to join others or to be joined.
+    moved: Vec<ThreadId>,
+    /// Threads that wait for the end of another, each with that one.
+    joining: Vec<(ThreadId, ThreadId)>,
+    /// Threads that stand before a join or have ended when an execution begins.
+    first_moved: Vec<ThreadId>,
+    /// How often the hinting thread has found nothing changed, with this time.
+    repeats: u32,
+    is_running: bool,
+}
+
+impl<P: Program> Run<P> {
+    pub(crate) fn new(program: P, settings: &Settings, finds_races: bool) -> Self {
+        Run {
+            program,
+            log: ExecutionLog::new(finds_races),
+            monitor: MonitorFeed::new(settings.monitored_model, settings.memory),
+            findings: Findings::new(settings),
+            restart: None,
+            waits: FxHashSet::default(),
+            steps: 0,
+            rounds: FxHashMap::default(),
+            was_bounded: false,
+            spin: settings.spin,
+            livelock_after: settings.livelock_after,
+            max_steps: settings.max_steps,
+            performed: Performed {
+                allows_inline_joins: true,
+                ..Performed::default()
+            },
+            learned: None,
+            touches: Vec::new(),
+            watched: Vec::new(),
+            moved: Vec::new(),
+            joining: Vec::new(),
+            first_moved: Vec::new(),
+            repeats: 0,
+            is_running: false,
+        }
+    }
+
+    /// Begins an execution and repeats the events of the log.
+    pub(crate) fn begin(&mut self) -> Result<(), StopOf<P>> {
+        self.performed.clear();
+        self.performed.is_replayed = self.monitor.has_begun();
+        self.is_running = true;
+        self.program.start(&mut self.performed).map_err(fault_of)?;
+        self.joining.clear();
+        if !self.monitor.has_begun() {
+            // The same in all executions.
+            self.first_moved.clear();
+            let threads = self.threads();
+            let moved = threads.filter(|&thread| match self.program.status(thread) {
+                ThreadStatus::Pending { intent, .. } => matches!(intent, Intent::Join(_)),
+                ThreadStatus::Finished => true,
+                ThreadStatus::NotSpawned => false,
+            });
+            self.first_moved.extend(moved);
+        }
+        self.moved.clone_from(&self.first_moved);
+        self.join_ended(false).map_err(fault_of)?;
+        if !self.monitor.has_begun() {
+            self.feed_watch()?;
+        } else {
+            self.monitor.rewind(self.log.len());
+        }
+        self.performed.is_replayed = true;
+        for position in 0..self.log.len() {
+            self.repeat(position as u32)?;
+        }
+        self.performed.is_replayed = false;
+        Ok(())
+    }
+
+    /// Forgets the execution.
+    pub(crate) fn clear(&mut self) {
+        self.log.clear();
+        self.monitor.clear();
+    }
+
+    /// Ends the execution that was begun.
+    pub(crate) fn finish(&mut self, end: EndOf<P>) -> EndOf<P> {
+        if !std::mem::take(&mut self.is_running) {
+            return end;
+        }
+        let is_complete = end == End::Complete;
+        let end = match self.program.finish(is_complete) {
+            Err(stop) if is_complete => fault_of(stop).into(),
+            _ => end,
+        };
+        match &end {
+            End::Fault(Fault::Program(error)) => {
+                self.findings.is_enough |= self.program.is_fatal(error);
+            }
+            End::Restart(restart) => {
+                self.restart.get_or_insert_with(|| restart.clone());
+                self.findings.is_enough = true;
+            }
+            _ => {}
+        }
+        end
+    }
+
+    /// Keeps what an execution that was not given up came to.
+    pub(crate) fn conclude(&mut self, end: EndOf<P>) {
+        if let End::Fault(fault) = end {
+            let schedule = self.schedule();
+            let accesses = self.monitor.accesses();
+            self.findings.fault(fault, schedule, accesses);
+        }
+        self.findings.end_execution();
+    }
+
+    /// Where a thread stands.
+    #[inline]
+    pub(crate) fn status(&self, thread: ThreadId) -> ThreadStatus {
+        self.program.status(thread)
+    }
+
+    pub(crate) fn threads(&self) -> impl Iterator<Item = ThreadId> + use<P> {
+        (0..self.program.thread_bound() as u32).map(ThreadId)
+    }
+
+    /// Whether a thread can go on; with the number of outcomes of its next operation.
+    #[inline]
+    pub(crate) fn ready(&mut self, thread: ThreadId) -> Option<u32> {
+        let ThreadStatus::Pending { intent, outcomes } = self.program.status(thread) else {
+            return None;
+        };
+        self.is_ready(thread, &intent).then_some(outcomes)
+    }
+
+    /// Whether a thread that stands before this can go on.
+    #[inline]
+    pub(crate) fn is_ready(&mut self, thread: ThreadId, intent: &Intent) -> bool {
+        match *intent {
+            Intent::Local => true,
+            Intent::Access { object, awaits, .. } => {
+                awaits.is_none_or(|condition| condition.holds(self.program.state(object)))
+            }
+            Intent::Join(other) => self.program.status(other) == ThreadStatus::Finished,
+            Intent::SpinHint => match self.look_at_hint(thread) {
+                Hint::Passes => true,
+                Hint::Waits { has_changed } => has_changed,
+            },
+        }
+    }
+
+    /// The threads that have not ended.
+    pub(crate) fn waiting(&self) -> Vec<BlockedThread> {
+        let mut waiting = Vec::new();
+        for thread in self.threads() {
+            if let ThreadStatus::Pending { intent, .. } = self.program.status(thread) {
+                waiting.push(BlockedThread {
+                    thread,
+                    intent,
+                    location: self.program.location(thread),
+                });
+            }
+        }
+        waiting
+    }
+
+    /// No thread can go on: what that means.
+    pub(crate) fn end_of_blocked(&self) -> EndOf<P> {
+        let waiting = self.waiting();
+        if waiting.is_empty() {
+            End::Complete
+        } else if waiting.iter().any(|w| w.intent == Intent::SpinHint) {
+            End::Cut
+        } else {
+            End::Fault(Fault::Deadlock(waiting))
+        }
+    }
+
+    /// What a blocked hinting thread watches.
+    pub(crate) fn watched_by(&mut self, thread: ThreadId) -> &[Touch] {
+        self.look_at_hint(thread);
+        &self.watched
+    }
+
+    /// Decides whether a hinting thread waits, and collects what it watches.
+    fn look_at_hint(&mut self, thread: ThreadId) -> Hint {
+        self.watched.clear();
+        self.repeats = 0;
+        let location = self.program.location(thread);
+        let mut position = self.log.last_of(thread);
+        let mut next = None;
+        let earlier_rounds = loop {
+            if position == NONE || self.log.has_joined_after(position, next) {
+                return Hint::Passes;
+            }
+            next = Some(position);
+            let event = self.log.event(position);
+            if event.intent == Intent::SpinHint && event.location == location {
+                break event.repeats;
+            }
+            if event.intent == Intent::SpinHint {
+                // Another hint of the same loop.
+                position = event.previous;
+                continue;
+            }
+            for link in self.log.own_links(position) {
+                if link.touch.before != link.touch.after {
+                    return Hint::Passes;
+                }
+                self.watched.push(Touch {
+                    kind: TouchKind::Read,
+                    ..link.touch
+                });
+            }
+            position = event.previous;
+        };
+        if self.watched.is_empty() {
+            // It hints again, in the same round.
+            self.repeats = earlier_rounds;
+            return Hint::Passes;
+        }
+        self.repeats = earlier_rounds + 1;
+        let program = &self.program;
+        let is_changed = |touch: &Touch| program.state(touch.object) != touch.after;
+        let has_changed = self.watched.iter().any(is_changed);
+        if has_changed {
+            self.repeats = 0;
+        }
+        if let SpinRule::Bound(rounds) = self.spin {
+            if self.repeats <= rounds && !has_changed {
+                let most = self.rounds.entry(location).or_default();
+                *most = self.repeats.max(*most);
+                self.watched.clear();
+                return Hint::Passes;
+            }
+        }
+        self.was_bounded |= !has_changed && self.spin != SpinRule::UntilChange;
+        if self.spin == SpinRule::UntilChange && !self.waits.contains(&location) {
+            self.waits.insert(location);
+        }
+        Hint::Waits { has_changed }
+    }
+
+    /// Lets a thread take a step.
+    #[inline]
+    pub(crate) fn perform(&mut self, turn: Turn) -> Result<(), StopOf<P>> {
+        self.take_step(turn, false)
+    }
+
+    /// Repeats steps that were taken in another run of the program.
+    pub(crate) fn follow(&mut self, turns: &[Turn]) -> Result<(), StopOf<P>> {
+        let steps = self.steps;
+        self.findings.is_muted = true;
+        let mut result = Ok(());
+        for (step, &turn) in turns.iter().enumerate() {
+            let thread = turn.thread;
+            let no_such = || {
+                let step = step + 1;
+                Err(Fault::InfeasibleSchedule { step, thread }.into())
+            };
+            result = match self.ready(thread) {
+                Some(outcomes) if turn.outcome < outcomes => self.perform(turn),
+                Some(_) => no_such(),
+                None => self.force().unwrap_or_else(no_such),
+            };
+            if result.is_ok() && self.log.events().last().map(|e| e.thread) != Some(thread) {
+                result = no_such();
+            }
+            if result.is_err() {
+                break;
+            }
+        }
+        self.findings.is_muted = false;
+        self.steps = steps;
+        result
+    }
+
+    /// Lets a thread that waits in a loop go on although nothing has changed, because no one else
+    /// can.
+    pub(crate) fn force(&mut self) -> Option<Result<(), StopOf<P>>> {
+        if self.spin != SpinRule::UntilChange {
+            return None;
+        }
+        let mut next: Option<(u32, ThreadId)> = None;
+        for thread in self.threads() {
+            if let ThreadStatus::Pending {
+                intent: Intent::SpinHint,
+                ..
+            } = self.program.status(thread)
+            {
+                self.look_at_hint(thread);
+                if next.is_none_or(|(repeats, _)| self.repeats < repeats) {
+                    next = Some((self.repeats, thread));
+                }
+            }
+        }
+        let (repeats, thread) = next?;
+        if repeats > self.livelock_after {
+            return Some(Err(Fault::Livelock(self.waiting()).into()));
+        }
+        Some(self.take_step(Turn { thread, outcome: 0 }, true))
+    }
+
+    fn take_step(&mut self, turn: Turn, is_forced: bool) -> Result<(), StopOf<P>> {
+        let Turn { thread, outcome } = turn;
+        let ThreadStatus::Pending { intent, outcomes } = self.program.status(thread) else {
+            unreachable!("only threads that stand before an operation take steps");
+        };
+        if self.log.len() as u64 >= self.max_steps {
+            let last = BlockedThread {
+                thread,
+                intent,
+                location: self.program.location(thread),
+            };
+            let steps = self.max_steps;
+            return Err(Fault::StepLimit { steps, last }.into());
+        }
+        let (mut location, mut repeats) = (None, 0);
+        let is_hint = intent.is_hint();
+        if is_hint {
+            self.touches.clear();
+            location = self.program.location(thread);
+            if let Hint::Waits { .. } = self.look_at_hint(thread) {
+                self.touch_watched();
+            }
+            repeats = self.repeats;
+        }
+        self.performed.clear();
+        let result = self.program.step(thread, outcome, &mut self.performed);
+        let own_touches = self.performed.touches.len();
+        let (touches, watched, own_touches) = match is_hint {
+            true => (&self.touches, self.watched.as_slice(), self.touches.len()),
+            false => {
+                if LearnedFootprints::may_be_of(&intent) {
+                    self.add_learned_touches(intent);
+                }
+                (&self.performed.touches, [].as_slice(), own_touches)
+            }
+        };
+        self.log.push(NewEvent {
+            thread,
+            intent: &intent,
+            outcome,
+            outcomes,
+            is_forced,
+            repeats,
+            location,
+            touches,
+            own_touches,
+            watched: if touches.is_empty() { &[] } else { watched },
+            spawned: match self.performed.joined.is_empty() {
+                true => &self.performed.spawned,
+                false => &[],
+            },
+        });
+        if !self.performed.joined.is_empty() {
+            self.note_joins(thread, 0);
+        }
+        self.steps += 1;
+        let result = result.and_then(|()| self.join_after(thread));
+        self.feed_watch()?;
+        result.map_err(fault_of)
+    }
+
+    /// Adds what the operation is taken to touch to what it has touched.
+    fn add_learned_touches(&mut self, intent: Intent) {
+        if let Some(learned) = &mut self.learned {
+            let (program, touches) = (&self.program, &mut self.performed.touches);
+            learned.complete(intent, touches, |object| program.state(object));
+        }
+    }
+
+    /// What an operation is taken to touch besides its object.
+    pub(crate) fn learned_touches_of(&self, intent: Intent) -> &[Address] {
+        self.learned.as_ref().map_or(&[], |p| p.of(intent))
+    }
+
+    /// Whether an operation touched more than it was taken to, since the last time.
+    pub(crate) fn has_learned_footprints(&mut self) -> bool {
+        self.learned
+            .as_mut()
+            .is_some_and(LearnedFootprints::take_news)
+    }
+
+    /// Lets threads join those that have ended with the step of this one, if there may be any.
+    #[inline]
+    fn join_after(&mut self, thread: ThreadId) -> Result<(), ProgramStop<P>> {
+        if self.performed.spawned.is_empty() && !self.may_join_or_be_joined(thread) {
+            return Ok(());
+        }
+        self.log.note_moved_joins();
+        self.move_joins(thread, true)
+    }
+
+    /// Lets threads join those that have ended with the step of this one.
+    fn move_joins(&mut self, thread: ThreadId, is_new: bool) -> Result<(), ProgramStop<P>> {
+        self.moved.push(thread);
+        self.moved.extend_from_slice(&self.performed.spawned);
+        self.join_ended(is_new)
+    }
+
+    #[inline]
+    fn may_join_or_be_joined(&self, thread: ThreadId) -> bool {
+        match self.program.status(thread) {
+            ThreadStatus::Pending { intent, .. } => matches!(intent, Intent::Join(_)),
+            ThreadStatus::Finished => self.joining.iter().any(|&(_, ended)| ended == thread),
+            ThreadStatus::NotSpawned => false,
+        }
+    }
+
+    /// Lets threads join those that have ended. That commutes with everything, so it is done at once
+    /// and is no step. What they have performed is added to what the last step has.
+    fn join_ended(&mut self, is_new: bool) -> Result<(), ProgramStop<P>> {
+        while let Some(moved) = self.moved.pop() {
+            match self.program.status(moved) {
+                ThreadStatus::Pending {
+                    intent: Intent::Join(ended),
+                    ..
+                } => {
+                    if self.program.status(ended) == ThreadStatus::Finished {
+                        self.join(moved, ended, is_new)?;
+                    } else if !self.joining.contains(&(moved, ended)) {
+                        self.joining.push((moved, ended));
+                    }
+                }
+                ThreadStatus::Finished => {
+                    let waits_for_it = |&(_, ended): &(ThreadId, ThreadId)| ended == moved;
+                    while let Some(at) = self.joining.iter().position(waits_for_it) {
+                        let (thread, _) = self.joining.swap_remove(at);
+                        self.join(thread, moved, is_new)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, by: ThreadId, ended: ThreadId, is_new: bool) -> Result<(), ProgramStop<P>> {
+        let before = self.performed.spawned.len();
+        self.performed.joined.clear();
+        self.performed.joined.push(ended);
+        let result = self.program.step(by, 0, &mut self.performed);
+        if is_new {
+            self.note_joins(by, before);
+        }
+        self.moved.push(by);
+        let spawned = &self.performed.spawned[before..];
+        self.moved.extend_from_slice(spawned);
+        result
+    }
+
+    /// Tells the log what a thread has joined, and then made: the threads from the one with this number on.
+    fn note_joins(&mut self, by: ThreadId, first_spawned: usize) {
+        let spawned = &self.performed.spawned[first_spawned..];
+        // What nobody can learn from it any more need not be known.
+        let is_over = spawned.is_empty()
+            && self.program.status(by) == ThreadStatus::Finished
+            && !self.program.may_be_joined(by);
+        if !is_over {
+            self.log.join(by, &self.performed.joined, spawned);
+        }
+    }
+
+    /// A hint that waits touches each object that it watches once, as it is now.
+    fn touch_watched(&mut self) {
+        for touch in &self.watched {
+            let object = touch.object;
+            if self.touches.iter().any(|t| t.object == object) {
+                continue;
+            }
+            let state = self.program.state(object);
+            self.touches.push(Touch {
+                object,
+                kind: TouchKind::Read,
+                before: state,
+                after: state,
+            });
+        }
+    }
+
+    fn feed_watch(&mut self) -> Result<(), Fault<P::Error>> {
+        let (findings, log) = (&mut self.findings, &self.log);
+        let Performed {
+            accesses,
+            unordered_accesses,
+            ..
+        } = &self.performed;
+        let is_inert = !accesses.is_empty() && *unordered_accesses == accesses.len();
+        if let Some(optimistic_load) = self.performed.optimistic_load {
+            self.monitor.note_glance(accesses, optimistic_load);
+        }
+        self.monitor
+            .add(accesses, is_inert, |violation, seen| {
+                findings.violation(violation, seen, log);
+            })
+            .map_err(Fault::OutOfMemory)
+    }
+
+    /// Repeats an event of the log, which must turn out the same.
+    fn repeat(&mut self, position: u32) -> Result<(), StopOf<P>> {
+        let event = self.log.event(position);
+        let (thread, outcome) = (event.thread, event.outcome);
+        let standing = self.program.status(thread);
+        let is_same = match &standing {
+            ThreadStatus::Pending { intent, .. } => is_same_intent(intent, &event.intent),
+            _ => false,
+        };
+        if !is_same {
+            return Err(self.turned_out_otherwise(position, standing).into());
+        }
+        let (is_hint, moves_joins) = (event.intent.is_hint(), event.moves_joins);
+        if is_hint {
+            for link in self.log.links_mut(position) {
+                let state = self.program.state(link.touch.object);
+                link.touch.before = state;
+                link.touch.after = state;
+            }
+        }
+        self.performed.clear();
+        self.program
+            .step(thread, outcome, &mut self.performed)
+            .map_err(fault_of)?;
+        if !is_hint && !self.repeats_touches(position) {
+            return Err(self.turned_out_otherwise(position, standing).into());
+        }
+        match moves_joins {
+            true => self.move_joins(thread, false).map_err(fault_of),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether what was touched is what the event of the log touched. Takes over the states.
+    #[inline]
+    fn repeats_touches(&mut self, position: u32) -> bool {
+        let intent = &self.log.event(position).intent;
+        if LearnedFootprints::may_be_of(intent) {
+            let intent = *intent;
+            self.add_learned_touches(intent);
+        }
+        let touches = &self.performed.touches;
+        let links = self.log.links_mut(position);
+        let mut is_same = touches.len() == links.len();
+        for (touch, link) in touches.iter().zip(links) {
+            is_same &= touch.object == link.touch.object && touch.kind == link.touch.kind;
+            // Values may differ from execution to execution: pointers do.
+            link.touch = *touch;
+        }
+        is_same
+    }
+
+    /// The fault of an event that is not repeated.
+    #[cold]
+    fn turned_out_otherwise(&self, position: u32, found: ThreadStatus) -> Fault<P::Error> {
+        let event = self.log.event(position);
+        Fault::NonDeterminism {
+            thread: event.thread,
+            step: position as usize + 1,
+            expected: event.intent,
+            found,
+            location: self.program.location(event.thread),
+        }
+    }
+
+    /// The fault of a thread that is not about to do what it was about to do in another execution
+    /// that began in the same way.
+    pub(crate) fn diverges(&self, thread: ThreadId, expected: Intent) -> Option<Fault<P::Error>> {
+        let is_same = match self.program.status(thread) {
+            ThreadStatus::Pending { intent, .. } => is_same_intent(&intent, &expected),
+            _ => false,
+        };
+        (!is_same).then(|| self.divergence(thread, expected))
+    }
+
+    pub(crate) fn divergence(&self, thread: ThreadId, expected: Intent) -> Fault<P::Error> {
+        Fault::NonDeterminism {
+            thread,
+            step: self.log.len() + 1,
+            expected,
+            found: self.program.status(thread),
+            location: self.program.location(thread),
+        }
+    }
+
+    /// The schedule so far.
+    pub(crate) fn schedule(&self) -> Schedule {
+        schedule_of(&self.log)
+    }
+}
+
+pub(crate) fn schedule_of(log: &ExecutionLog) -> Schedule {
+    let turns = log.events().iter().map(|event| Turn {
+        thread: event.thread,
+        outcome: event.outcome,
+    });
+    Schedule(turns.collect())
+}
+
+/// Whether two intents are the same but for the numbers in their conditions, which may be pointers.
+#[inline]
+fn is_same_intent(a: &Intent, b: &Intent) -> bool {
+    match (a, b) {
+        (
+            Intent::Access {
+                object,
+                effect,
+                awaits,
+            },
+            Intent::Access {
+                object: other_object,
+                effect: other_effect,
+                awaits: other_awaits,
+            },
+        ) => {
+            object == other_object
+                && std::mem::discriminant(effect) == std::mem::discriminant(other_effect)
+                && awaits.is_some() == other_awaits.is_some()
+        }
+        _ => a == b,
+    }
+}

@@ -1,0 +1,4 @@
+//! What several workers share.
+
+pub(crate) mod barrier;
+pub(crate) mod pool;

@@ -1,0 +1,13 @@
+//! Which states count as deadlocks.
+
+/// Which states are deadlocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DeadlockRule {
+    /// States that no rule leaves: none is enabled, or those that are change nothing. As in
+    /// CMurphi.
+    Stuttering,
+    /// States in which no rule is enabled.
+    Stuck,
+    /// None.
+    Off,
+}

@@ -1,0 +1,156 @@
+//! The repair of a store-buffer violation in words.
+
+use std::fmt::Write;
+
+use fencepost_monitor::{FenceGap, PlacedEvent, Repair, StrongerOrdering};
+
+use super::story::access;
+use super::words::{Words, list};
+use crate::names::Naming;
+use crate::source::SourcePosition;
+
+/// The repair as a sentence and further lines. It is for one cycle; `all_fences` says how to get the
+/// fences that rule out all of them.
+pub(super) fn repair_text(repair: &Repair, words: &Words<'_>, all_fences: Option<&str>) -> String {
+    let file = common_file(repair, words);
+    let mut places: Vec<(String, Vec<String>)> = Vec::new();
+    for gap in &repair.gaps {
+        let text = gap_text(gap, file.is_some(), words);
+        let thread = words.thread(gap.after.thread());
+        match places.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, threads)) => threads.push(thread),
+            None => places.push((text, vec![thread])),
+        }
+    }
+    let of_file = file
+        .as_ref()
+        .map_or(String::new(), |file| format!(" of {file}"));
+    let mut text = match places.as_slice() {
+        [(place, threads)] => format!(
+            "`fence(Ordering::SeqCst)` {place}{of_file} ({}) rules this cycle out",
+            list(threads)
+        ),
+        places => {
+            let lines = places
+                .iter()
+                .map(|(place, threads)| format!("\n  {place} ({})", list(threads)));
+            let lines: String = lines.collect();
+            format!(
+                "`fence(Ordering::SeqCst)` in each of these places{of_file} rules this cycle out:{lines}"
+            )
+        }
+    };
+    if let Some(ordering) = repair.stronger_ordering {
+        text += &ordering_text(repair, ordering, file.is_some(), words);
+    }
+    text += "\ncheck again after the change: there may be other cycles";
+    if let Some(how) = all_fences {
+        let _ = write!(text, "\n{how}");
+    }
+    text
+}
+
+fn ordering_text(
+    repair: &Repair,
+    ordering: StrongerOrdering,
+    is_in_file: bool,
+    words: &Words<'_>,
+) -> String {
+    // A line may have several writes, and a write be of several threads.
+    let mut writes: Vec<(String, Option<SourcePosition>)> = Vec::new();
+    for gap in &repair.gaps {
+        let write = ordering.changed_access(gap);
+        let position = position(write, words);
+        let text = match (is_in_file, &position) {
+            (true, Some(position)) => position.line.to_string(),
+            _ => place(write, words),
+        };
+        if !writes.contains(&(text.clone(), position.clone())) {
+            writes.push((text, position));
+        }
+    }
+    let mut places: Vec<String> = Vec::new();
+    for (text, _) in &writes {
+        if !places.contains(text) {
+            places.push(text.clone());
+        }
+    }
+    let are_stores = repair
+        .gaps
+        .iter()
+        .all(|gap| ordering.changed_access(gap).is_plain_store());
+    let noun = if are_stores { "store" } else { "write" };
+    let name = match ordering {
+        StrongerOrdering::SeqCstStores => "SeqCst",
+        StrongerOrdering::ReleaseWrites => "Release",
+    };
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let at = match is_in_file {
+        true => format!("in line{}", plural(places.len())),
+        false => "at".to_string(),
+    };
+    format!(
+        "\nso does `Ordering::{}` for the {noun}{} {at} {}",
+        name,
+        plural(writes.len()),
+        list(&places)
+    )
+}
+
+/// The file in which all gaps are, if it is one file.
+fn common_file(repair: &Repair, words: &Words<'_>) -> Option<String> {
+    let ends = repair.gaps.iter().flat_map(|gap| [&gap.after, &gap.before]);
+    let mut files = ends.map(|end| position(end, words).map(|position| position.file));
+    let first = files.next()??;
+    files
+        .all(|file| file.as_ref() == Some(&first))
+        .then_some(first)
+}
+
+/// Where a gap is. If it is in the file that all gaps are in, the file is left out, and " of" it can
+/// follow.
+fn gap_text(gap: &FenceGap, is_in_file: bool, words: &Words<'_>) -> String {
+    let lines = position(&gap.after, words).zip(position(&gap.before, words));
+    match lines.filter(|_| is_in_file) {
+        Some((after, before)) if after.line == before.line => format!(
+            "between the {} and the {} in line {}",
+            access(&gap.after, words),
+            access(&gap.before, words),
+            after.line
+        ),
+        Some((after, before)) if after.line < before.line => {
+            format!("between lines {} and {}", after.line, before.line)
+        }
+        // The next round of a loop, or another function.
+        Some((after, before)) => {
+            format!("after line {} and before line {}", after.line, before.line)
+        }
+        None => format!(
+            "after {} and before {}",
+            place(&gap.after, words),
+            place(&gap.before, words)
+        ),
+    }
+}
+
+/// Whether the program chooses the ordering of an access.
+pub(super) fn has_ordering(placed: &PlacedEvent, words: &Words<'_>) -> bool {
+    let address = placed.event.access.operation.address();
+    address.is_some_and(|address| words.has_ordering(address))
+}
+
+fn position(placed: &PlacedEvent, words: &Words<'_>) -> Option<SourcePosition> {
+    let location = placed.event.access.location;
+    location.and_then(|location| words.position(location))
+}
+
+/// Where an event is: file and line, or else what it is.
+fn place(placed: &PlacedEvent, words: &Words<'_>) -> String {
+    let access = &placed.event.access;
+    match position(placed, words) {
+        Some(position) => format!("{}:{}", position.file, position.line),
+        None => words
+            .source(access)
+            .unwrap_or_else(|| format!("`{}`", words.event(placed))),
+    }
+}

@@ -1,0 +1,132 @@
+//! A cell as the execution knows it: whose accesses are checked for races.
+
+use std::panic::Location;
+
+use super::error::{Place, ProgramError};
+use super::execution::Phase;
+use super::foreign;
+use super::operation::Current;
+
+/// A cell of an execution, or one that was made outside of any.
+#[derive(Debug)]
+pub struct CheckedCell {
+    execution: u64,
+    index: u32,
+    made_at: &'static Location<'static>,
+}
+
+/// An access that has begun, by the step in which it did.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun {
+    step: u64,
+}
+
+/// How a cell is accessed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CellUse {
+    /// It is read.
+    Read,
+    /// It is written.
+    Write,
+}
+
+impl CheckedCell {
+    /// A new cell, which is written by being made.
+    pub fn new(location: &'static Location<'static>) -> Self {
+        let (execution, index) = match Current::get() {
+            None => (0, 0),
+            Some(current) => current.with(|execution| {
+                let index = execution.races.make_cell(execution.thread, location);
+                if execution.phase == Phase::Silent {
+                    execution.own_things.add_cell(index);
+                }
+                (execution.serial, index)
+            }),
+        };
+        CheckedCell {
+            execution,
+            index,
+            made_at: location,
+        }
+    }
+
+    /// Gives the cell a name for reports.
+    pub fn set_name(&self, name: &str) {
+        if let Some(current) = Current::get() {
+            if current.is_of(self.execution) {
+                current.with(|execution| execution.races.name_cell(self.index, name));
+            }
+        }
+    }
+
+    /// An access begins. A race is the end of the execution.
+    #[inline]
+    pub fn begin(&self, how: CellUse, location: &'static Location<'static>) -> Begun {
+        match Current::get() {
+            Some(current) => self.begin_in(current, how, location),
+            None => {
+                if self.execution != 0 {
+                    foreign::used_by_unknown_thread(self.execution, self.made_at, location);
+                }
+                Begun { step: 0 }
+            }
+        }
+    }
+
+    /// An access ends. If the thread has stopped meanwhile, another may have come between, so that
+    /// the end counts as an access too.
+    #[inline]
+    pub fn end(&self, how: CellUse, begun: Begun, location: &'static Location<'static>) {
+        if let Some(current) = Current::get() {
+            if current.with(|execution| execution.steps) != begun.step {
+                self.begin_in(current, how, location);
+            }
+        }
+    }
+
+    fn begin_in(
+        &self,
+        current: Current,
+        how: CellUse,
+        location: &'static Location<'static>,
+    ) -> Begun {
+        if current.phase() == Phase::Silent
+            && !current.is_alone()
+            && !current.with(|execution| execution.own_things.has_cell(self.index))
+        {
+            current.note_foreign_use();
+        }
+        let (race, dropped, step) = current.with(|execution| {
+            let step = execution.steps;
+            if execution.phase == Phase::Dissolving || execution.serial != self.execution {
+                return (None, None, step);
+            }
+            let drop = execution.slots[execution.thread.index()].final_drop;
+            let (races, thread) = (&mut execution.races, execution.thread);
+            let race = match how {
+                CellUse::Read => races.read_cell(thread, self.index, location),
+                CellUse::Write => races.write_cell(thread, self.index, location),
+            };
+            let is_write = how == CellUse::Write;
+            let dropped = races.access_in_drop(self.index, is_write, drop);
+            (race, dropped, step)
+        });
+        if let Some(race) = race {
+            current.fail(ProgramError::Race(race));
+        }
+        if let Some(drop) = dropped {
+            current.complain_of_drop(drop);
+        }
+        if !current.is_of(self.execution) && current.phase() != Phase::Dissolving {
+            current.fail(ProgramError::BadUse {
+                message: format!(
+                    "the cell made at {}, outside of this execution, is used inside of it: make it \
+                     in the closure that is checked, or with fencepost::lazy_static!",
+                    Place::from(self.made_at)
+                ),
+                place: Some(location.into()),
+            });
+        }
+        Begun { step }
+    }
+}

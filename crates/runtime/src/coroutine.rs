@@ -1,0 +1,490 @@
+//! A thread of the program is a coroutine: how it is made, begins and ends.
+//!
+//! A spawned thread does not run before its parent stops; the runtime then runs it to
+//! its first operation. Spawning, beginning and ending are no steps; they go with the step in
+//! which they happen.
+#![allow(unsafe_code)] // Scoped threads borrow from their parents' stacks.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use corosensei::stack::{DefaultStack, Stack};
+use corosensei::{Coroutine, Yielder};
+use fencepost_explore::{Effect, Intent};
+use fencepost_memory::{Operation, ThreadId};
+
+use super::error::{ProgramError, Restart};
+use super::execution::{Execution, Outcomes, STACK_SIZES, Slot, Status};
+use super::locals::Locals;
+use super::mapping::{Drains, Events};
+use super::names::MadeThread;
+use super::operation::{Current, Dissolved};
+use super::step::Step;
+use super::waits::WaitMemory;
+
+/// How a thread ended.
+pub(crate) enum End {
+    /// Its function returned.
+    Returned,
+    /// It was unwound, because the execution is over.
+    Dissolved,
+    /// It panicked.
+    Panicked(Box<dyn Any + Send>),
+    /// It used up its stack, whose contents are lost.
+    Overflowed,
+}
+
+pub(crate) type Yield = Yielder<(), ()>;
+pub(crate) type ThreadCoroutine = Coroutine<(), (), End, DefaultStack>;
+
+/// Where the coroutine of a thread is while it has not ended; before and after, its stack, or nothing.
+#[derive(Default)]
+pub(crate) struct CoroutineSlot {
+    pub(crate) coroutine: Option<ThreadCoroutine>,
+    /// Of the size that the thread's slot says.
+    stack: Option<DefaultStack>,
+}
+
+/// The coroutines of threads, by thread. Each has a place of its own, which is never moved: a thread that runs makes
+/// others, and its own coroutine is in use meanwhile.
+#[derive(Default)]
+pub(crate) struct Coroutines {
+    /// Made by `Box`, freed when the table is dropped.
+    places: Vec<NonNull<CoroutineSlot>>,
+}
+
+impl Coroutines {
+    /// The place of a thread that was there in this execution or in one before.
+    #[inline]
+    pub(crate) fn place(&self, thread: ThreadId) -> NonNull<CoroutineSlot> {
+        self.places[thread.index()]
+    }
+
+    /// There is a place for the thread.
+    fn add_places(&mut self, thread: ThreadId) {
+        if self.places.len() <= thread.index() {
+            let place = || NonNull::from(Box::leak(Box::default()));
+            self.places.resize_with(thread.index() + 1, place);
+        }
+    }
+}
+
+impl Drop for Coroutines {
+    fn drop(&mut self) {
+        for place in self.places.drain(..) {
+            // SAFETY: it came from a box in `add_places`, and no thread is running.
+            drop(unsafe { Box::from_raw(place.as_ptr()) });
+        }
+    }
+}
+
+/// Threads with a number below keep their stacks, since the next execution has probably the same threads. The others
+/// may be many, and few of them there at a time: they share what they need.
+const THREADS_WITH_STACKS: usize = 16;
+
+/// Stacks to use again: a fresh one costs a hundred times as much.
+#[derive(Default)]
+pub(crate) struct StackPool {
+    free: Vec<(usize, DefaultStack)>,
+}
+
+/// Stacks of runtimes that are gone, for those that come. Small checks have few executions, and tests are many small
+/// checks.
+static SPARE: Mutex<Vec<(usize, DefaultStack)>> = Mutex::new(Vec::new());
+
+/// How many are kept when no check is running, and how large they may be: together they are 8 MiB, if they were
+/// used to the full.
+const MOST_SPARE: usize = 32;
+const LARGEST_SPARE: usize = 256 * 1024;
+
+fn spare() -> MutexGuard<'static, Vec<(usize, DefaultStack)>> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for StackPool {
+    fn drop(&mut self) {
+        let mut spare = spare();
+        for (size, stack) in self.free.drain(..) {
+            if spare.len() < MOST_SPARE && size <= LARGEST_SPARE {
+                spare.push((size, stack));
+            }
+        }
+    }
+}
+
+impl StackPool {
+    fn take(&mut self, size: usize) -> std::io::Result<DefaultStack> {
+        if size > *STACK_SIZES.end() {
+            let message = format!("{size} bytes are more than {}", STACK_SIZES.end());
+            return Err(std::io::Error::other(message));
+        }
+        if let Some(stack) = take_from(&mut self.free, size) {
+            return Ok(stack);
+        }
+        // The lock is given back before anything else happens: the thread that spawns may be at the end of its stack, and
+        // whoever uses that up never comes back.
+        let spare = take_from(&mut spare(), size);
+        match spare {
+            Some(stack) => Ok(stack),
+            None => DefaultStack::new(size),
+        }
+    }
+
+    fn give_back(&mut self, size: usize, stack: DefaultStack) {
+        self.free.push((size, stack));
+    }
+}
+
+fn take_from(free: &mut Vec<(usize, DefaultStack)>, size: usize) -> Option<DefaultStack> {
+    // Nearly always all have the same size.
+    let index = free.iter().rposition(|(free, _)| *free == size)?;
+    Some(free.swap_remove(index).1)
+}
+
+/// What a spawn may ask for.
+#[derive(Clone, Debug, Default)]
+pub struct SpawnOptions {
+    /// The thread's name.
+    pub name: Option<Arc<str>>,
+    /// Its stack size, if not the usual one.
+    pub stack_size: Option<usize>,
+}
+
+impl Current {
+    /// Makes a thread, which is to be given a body before anything else happens. None if the execution is over.
+    pub fn make_thread(
+        self,
+        options: &SpawnOptions,
+        location: &'static Location<'static>,
+    ) -> Option<ThreadId> {
+        if self.is_dissolving() || self.is_ending_in_panic() {
+            return None;
+        }
+        self.depend_on_thread();
+        self.note_foreign_use();
+        let is_one_too_many = |execution: &mut Execution| {
+            let most = execution.setup.max_steps;
+            let is_reached = execution.has_made_most_threads();
+            is_reached.then_some((most, execution.thread))
+        };
+        if let Some((steps, thread)) = self.with(is_one_too_many) {
+            self.fail(ProgramError::StepLimit {
+                steps,
+                thread,
+                place: location.into(),
+            });
+        }
+        self.drain(Drains::Everything, location);
+        let made = self.with(|execution| {
+            let made = execution.make_thread(location);
+            if let Some(name) = &options.name {
+                execution.names.name_thread(made.thread, name);
+            }
+            if !execution.buffers.has_room_for(made.thread) {
+                return Err(None::<std::io::Error>);
+            }
+            announce_spawn(execution, &made, location);
+            add_thread(execution, &made, options).map_err(Some)?;
+            Ok(made.thread)
+        });
+        match made {
+            Ok(thread) => Some(thread),
+            Err(None) => self.fail(Restart::WiderStride),
+            Err(Some(error)) => self.fail(ProgramError::BadUse {
+                message: format!("there is no stack for another thread: {error}"),
+                place: Some(location.into()),
+            }),
+        }
+    }
+
+    /// Gives a thread that was just made its body. It will run when the calling one stops.
+    ///
+    /// # Safety
+    /// What `body` borrows must stay valid until the thread has ended or was taken down.
+    #[inline]
+    pub unsafe fn give_body<F: FnOnce()>(self, thread: ThreadId, body: F) {
+        // SAFETY: handed on to the caller.
+        self.with(|execution| unsafe { give_body(execution, thread, body) });
+    }
+
+    #[inline]
+    fn is_ending_in_panic(self) -> bool {
+        std::thread::panicking() && self.with(|execution| !execution.began_panicking)
+    }
+}
+
+/// The parent's part of a spawn.
+#[inline]
+fn announce_spawn(
+    execution: &mut Execution,
+    made: &MadeThread,
+    location: &'static Location<'static>,
+) {
+    let parent = execution.thread;
+    execution.set_state(made.tokens.start, 1);
+    if execution.races.are_watched() {
+        execution.races.spawn(parent, made.thread);
+    }
+    let events = execution
+        .setup
+        .target
+        .draining(Operation::LockedStore(made.tokens.start));
+    emit_of_spawn(execution, parent, location, events);
+}
+
+/// The child knows what its parent knows. If the monitor has heard of nothing that the parent did, that is nothing.
+#[inline]
+fn emit_of_spawn(
+    execution: &mut Execution,
+    thread: ThreadId,
+    location: &'static Location<'static>,
+    events: Events,
+) {
+    let mut step = Step::in_place(execution, thread, location);
+    match step.is_unheard() {
+        true => step.emit_inert(events, 1),
+        false => step.emit(events, 1),
+    }
+}
+
+/// Puts a thread into its slot, and a stack into its place.
+#[inline]
+pub(crate) fn add_thread(
+    execution: &mut Execution,
+    made: &MadeThread,
+    options: &SpawnOptions,
+) -> std::io::Result<()> {
+    let stack_size = options.stack_size.unwrap_or(execution.setup.stack_size);
+    let stack_size = stack_size.max(*STACK_SIZES.start());
+    let thread = made.thread;
+    let has_stack = match execution.slots.get(thread.index()) {
+        // SAFETY: the thread is not there, so nobody uses its place.
+        Some(slot) => unsafe {
+            slot.stack_size == stack_size
+                && execution.coroutines.place(thread).as_ref().stack.is_some()
+        },
+        None => false,
+    };
+    // The first thread has no parent, and its children are as unheard of as it is.
+    let is_first = execution.present.is_empty();
+    let is_unheard = is_first || execution.slots[execution.thread.index()].is_unheard;
+    if !has_stack {
+        find_stack(execution, made, stack_size)?;
+    }
+    let slot = &mut execution.slots[thread.index()];
+    debug_assert_eq!(slot.status, Status::Absent, "{thread} is there twice");
+    slot.status = Status::Present;
+    slot.intent = Intent::Local;
+    slot.outcomes = Outcomes::One;
+    slot.location = made.location();
+    slot.spawned_at = made.location();
+    slot.maker = made.maker;
+    slot.tokens = made.tokens;
+    if slot.name.is_some() || options.name.is_some() {
+        slot.name.clone_from(&options.name);
+    }
+    slot.is_unheard = is_unheard;
+    slot.waits.reset();
+    slot.reading.clear();
+    slot.final_drop = None;
+    slot.own_arcs = 0;
+    // The states of its tokens are 0: nobody has used them.
+    execution.reset_maker(made.maker);
+    execution.present.push(thread);
+    execution.living += 1;
+    Ok(())
+}
+
+/// A thread was not there before, or has given its stack back, or needs one of another size.
+#[cold]
+fn find_stack(
+    execution: &mut Execution,
+    made: &MadeThread,
+    stack_size: usize,
+) -> std::io::Result<()> {
+    let thread = made.thread;
+    let stack = execution.stacks.take(stack_size)?;
+    if execution.slots.len() <= thread.index() {
+        add_slots(execution, made);
+    }
+    execution.coroutines.add_places(thread);
+    execution.give_stack_back(thread);
+    let slot = &mut execution.slots[thread.index()];
+    slot.stack_size = stack_size;
+    slot.stack_limit = stack.limit().get();
+    // SAFETY: the thread is not there, so nobody uses its place.
+    unsafe { execution.coroutines.place(thread).as_mut() }.stack = Some(stack);
+    Ok(())
+}
+
+impl Execution {
+    /// A thread has ended, or has been unwound: its stack is kept for the next execution.
+    #[inline]
+    pub(crate) fn keep_stack(&mut self, thread: ThreadId) {
+        // SAFETY: the thread is not running, so nobody uses its place.
+        let place = unsafe { self.coroutines.place(thread).as_mut() };
+        let coroutine = place.coroutine.take();
+        place.stack = coroutine.map(ThreadCoroutine::into_stack);
+        if thread.index() >= THREADS_WITH_STACKS {
+            self.give_stack_back(thread);
+        }
+    }
+
+    /// The stack of a thread that is not there is for others to use.
+    #[cold]
+    fn give_stack_back(&mut self, thread: ThreadId) {
+        // SAFETY: the thread is not running, so nobody uses its place.
+        let place = unsafe { self.coroutines.place(thread).as_mut() };
+        if let Some(stack) = place.stack.take() {
+            let size = self.slots[thread.index()].stack_size;
+            self.stacks.give_back(size, stack);
+        }
+    }
+
+    /// No thread will need its stack again.
+    pub(crate) fn give_all_stacks_back(&mut self) {
+        for index in 0..self.coroutines.places.len() {
+            self.give_stack_back(ThreadId(index as u32));
+        }
+    }
+}
+
+#[cold]
+fn add_slots(execution: &mut Execution, made: &MadeThread) {
+    let slot = || Slot {
+        status: Status::Absent,
+        intent: Intent::Local,
+        outcomes: Outcomes::One,
+        location: made.location(),
+        spawned_at: made.location(),
+        trap: None,
+        stack_limit: 0,
+        yielder: std::ptr::null(),
+        maker: made.maker,
+        tokens: made.tokens,
+        stack_size: 0,
+        name: None,
+        locals: Locals::default(),
+        waits: WaitMemory::default(),
+        is_unheard: true,
+        reading: Vec::new(),
+        final_drop: None,
+        own_arcs: 0,
+    };
+    execution.slots.resize_with(made.thread.index() + 1, slot);
+}
+
+/// Puts a thread's body on its stack.
+///
+/// # Safety
+/// What `body` borrows must stay valid until the thread has ended or was taken down.
+#[inline]
+pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
+    if size_of::<F>() <= LARGEST_ON_STACK {
+        // SAFETY: handed on to the caller.
+        unsafe { put_on_stack(execution, thread, body) }
+    } else {
+        let body = Box::new(body);
+        // SAFETY: handed on to the caller.
+        unsafe { put_on_stack(execution, thread, body) }
+    }
+}
+
+/// A larger body is put elsewhere: it might not fit on the stack, and that is noticed only by a thread that runs.
+const LARGEST_ON_STACK: usize = 1024;
+
+/// As [`give_body`].
+#[inline]
+unsafe fn put_on_stack<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
+    // SAFETY: the thread does not run yet, so nobody uses its place.
+    let place = unsafe { execution.coroutines.place(thread).as_mut() };
+    let stack = place.stack.take().expect("a thread is made with a stack");
+    // SAFETY: the caller's promise. The coroutine ends, or is unwound, or is leaked with its
+    // stack; it is used only on the OS thread that made it.
+    let coroutine = unsafe {
+        ThreadCoroutine::with_stack_unchecked(stack, move |yielder: &Yield, ()| {
+            run_thread(yielder, body)
+        })
+    };
+    execution.slots[thread.index()].trap = Some(coroutine.trap_handler());
+    place.coroutine = Some(coroutine);
+}
+
+/// What runs on the thread's stack.
+fn run_thread<F: FnOnce()>(yielder: &Yield, body: F) -> End {
+    let current = Current::get().expect("a thread is resumed by its runtime");
+    begin(current, yielder);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        body();
+        current.drop_locals();
+        end(current);
+    }));
+    match result {
+        Ok(()) => End::Returned,
+        Err(payload) if payload.is::<Dissolved>() => End::Dissolved,
+        Err(payload) => End::Panicked(payload),
+    }
+}
+
+/// The child's part of a spawn.
+#[inline]
+fn begin(current: Current, yielder: &Yield) {
+    current.with(|execution| {
+        let thread = execution.thread;
+        let slot = &mut execution.slots[thread.index()];
+        slot.yielder = yielder;
+        let (start, location) = (slot.tokens.start, slot.location);
+        if thread != ThreadId(0) {
+            let events = Events::only(Operation::LockedLoad(start));
+            emit_of_spawn(execution, thread, location, events);
+        }
+    });
+}
+
+/// Nobody can wait for the first thread, so its end is no event.
+fn end(current: Current) {
+    let is_done = current.with(|execution| {
+        let slot = &execution.slots[execution.thread.index()];
+        // Mostly the end is no step and waits for nothing.
+        let is_step = execution.setup.are_ends_visible
+            || execution.buffers.are_there()
+            || slot.final_drop.is_some();
+        let end = slot.tokens.end;
+        if !is_step && execution.thread != ThreadId(0) {
+            // Who joins it tells the monitor.
+            execution.set_state(end, 1);
+        }
+        !is_step || execution.thread == ThreadId(0)
+    });
+    if !is_done {
+        end_in_step(current);
+    }
+}
+
+#[cold]
+fn end_in_step(current: Current) {
+    let (object, location, is_visible) = current.with(|execution| {
+        let slot = &execution.slots[execution.thread.index()];
+        let is_visible = execution.setup.are_ends_visible;
+        (slot.tokens.end, slot.spawned_at, is_visible)
+    });
+    current.drain(Drains::Everything, location);
+    if is_visible {
+        let intent = Intent::Access {
+            object,
+            effect: Effect::Write,
+            awaits: None,
+        };
+        current.operation(intent, Outcomes::One, location, |step| {
+            step.write(object, 1);
+            step.release(object);
+            let events = step.target().draining(Operation::LockedStore(object));
+            step.emit(events, 1);
+        });
+    } else {
+        // Who joins it tells the monitor.
+        current.local(location, |step| step.set_state(object, 1));
+    }
+}

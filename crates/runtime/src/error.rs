@@ -1,0 +1,258 @@
+//! What can be wrong with a program, or with how it is checked.
+
+use std::fmt;
+use std::panic::Location;
+
+use fencepost_memory::ThreadId;
+
+/// A place in the source.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    /// The file, as the compiler was given it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+impl From<&Location<'_>> for Place {
+    fn from(location: &Location<'_>) -> Self {
+        Place {
+            file: location.file().to_owned(),
+            line: location.line(),
+            column: location.column(),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// One of the two accesses of a race.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RaceAccess {
+    /// Who accessed the cell.
+    pub thread: ThreadId,
+    /// Whether it wrote. The making of a cell is a write.
+    pub is_write: bool,
+    /// Where.
+    pub place: Place,
+}
+
+/// Two accesses to a cell, at least one of them a write, that nothing orders.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Race {
+    /// Where the cell was made.
+    pub cell: Place,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    /// The access that was performed first.
+    pub first: RaceAccess,
+    /// The access that found the race.
+    pub second: RaceAccess,
+}
+
+/// What went wrong in an execution.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ProgramError {
+    /// A thread panicked: mostly a failed assertion.
+    Panic {
+        /// Who.
+        thread: ThreadId,
+        /// What it said.
+        message: String,
+        /// Where. Unknown if the panic was resumed, or the panic hook was replaced.
+        place: Option<Place>,
+    },
+    /// A data race on a cell.
+    Race(Box<Race>),
+    /// Something was still alive when all threads had ended.
+    Leak {
+        /// What it is: `Arc`, for example.
+        what: &'static str,
+        /// Where it was made.
+        place: Place,
+    },
+    /// A thread used up its stack.
+    StackOverflow {
+        /// Who.
+        thread: ThreadId,
+        /// How many bytes it had.
+        size: usize,
+    },
+    /// More threads were made than an execution may have steps.
+    StepLimit {
+        /// How many steps it may have.
+        steps: u64,
+        /// Who made them.
+        thread: ThreadId,
+        /// Where.
+        place: Place,
+    },
+    /// The library was used as it cannot be.
+    BadUse {
+        /// What is wrong, and what to do instead.
+        message: String,
+        /// Where, if that is one place.
+        place: Option<Place>,
+    },
+}
+
+/// What a check has to change before it starts over. It is no error of the program: an execution showed that
+/// something matters that the runtime had left out to explore fewer executions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Restart {
+    /// The program asks whether a thread has finished, so the ends of threads have to be steps of their own
+    /// ([`Setup::are_ends_visible`](super::Setup::are_ends_visible)).
+    VisibleEnds,
+    /// Other threads can notice when the last reference to an `Arc` is dropped, so the order of the drops matters.
+    /// The [`Registry`](super::Registry) has recorded it: reuse it.
+    OrderedDrops,
+    /// The initializer of a static does more than construct values, so it has to run in steps
+    /// ([`Setup::are_statics_visible`](super::Setup::are_statics_visible)).
+    VisibleStatics,
+    /// A writer that waits for an `RwLock` can block readers in a way that matters
+    /// ([`Setup::are_writers_announced`](super::Setup::are_writers_announced)).
+    AnnouncedWriters,
+    /// The program has more threads than there are ids for with store buffers: use a wider
+    /// [`Stride`](super::Stride).
+    WiderStride,
+}
+
+/// Why the runtime does not continue an execution.
+pub type Stop = fencepost_explore::Stop<ProgramError, Restart>;
+
+impl From<Restart> for Stop {
+    fn from(restart: Restart) -> Self {
+        Stop::Restart(restart)
+    }
+}
+
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProgramError::Panic {
+                thread,
+                message,
+                place,
+            } => {
+                write!(f, "thread {thread} panicked")?;
+                if let Some(place) = place {
+                    write!(f, " at {place}")?;
+                }
+                write!(f, ": {message}")
+            }
+            ProgramError::Race(race) => write!(
+                f,
+                "data race on the cell made at {}: {} and {}, and nothing orders them",
+                race.cell, race.first, race.second
+            ),
+            ProgramError::Leak { what, place } => {
+                write!(f, "the {what} made at {place} was never dropped")
+            }
+            ProgramError::StackOverflow { thread, size } => {
+                write!(
+                    f,
+                    "thread {thread} used up its stack of {} KiB",
+                    size / 1024
+                )
+            }
+            ProgramError::StepLimit {
+                steps,
+                thread,
+                place,
+            } => write!(
+                f,
+                "thread {thread} made more than {steps} threads, as many as there may be steps, at {place}"
+            ),
+            ProgramError::BadUse { message, place } => {
+                f.write_str(message)?;
+                match place {
+                    Some(place) => write!(f, " (at {place})"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl std::error::Error for ProgramError {}
+
+impl fmt::Display for RaceAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = if self.is_write { "writes" } else { "reads" };
+        write!(f, "{} {verb} at {}", self.thread, self.place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(line: u32) -> Place {
+        Place {
+            file: "src/queue.rs".to_owned(),
+            line,
+            column: 5,
+        }
+    }
+
+    #[test]
+    fn each_error_says_what_and_where() {
+        let access = |thread, is_write, line| RaceAccess {
+            thread: ThreadId(thread),
+            is_write,
+            place: place(line),
+        };
+        let messages = [
+            (
+                ProgramError::Panic {
+                    thread: ThreadId(1),
+                    message: "assertion failed".to_owned(),
+                    place: Some(place(3)),
+                },
+                "thread T1 panicked at src/queue.rs:3:5: assertion failed",
+            ),
+            (
+                ProgramError::Race(Box::new(Race {
+                    cell: place(1),
+                    name: None,
+                    first: access(1, true, 2),
+                    second: access(2, false, 3),
+                })),
+                "data race on the cell made at src/queue.rs:1:5: T1 writes at src/queue.rs:2:5 and \
+                 T2 reads at src/queue.rs:3:5, and nothing orders them",
+            ),
+            (
+                ProgramError::Leak {
+                    what: "Arc",
+                    place: place(4),
+                },
+                "the Arc made at src/queue.rs:4:5 was never dropped",
+            ),
+            (
+                ProgramError::StackOverflow {
+                    thread: ThreadId(2),
+                    size: 262_144,
+                },
+                "thread T2 used up its stack of 256 KiB",
+            ),
+            (
+                ProgramError::BadUse {
+                    message: "a check is inside a check".to_owned(),
+                    place: Some(place(5)),
+                },
+                "a check is inside a check (at src/queue.rs:5:5)",
+            ),
+        ];
+        for (error, message) in messages {
+            assert_eq!(error.to_string(), message);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Threads that a check does not know, and that use its objects all the same.
+//!
+//! They have no execution to report to, so they leave a note for the worker whose
+//! execution it was, and panic.
+
+use std::panic::Location;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::error::{Place, ProgramError};
+
+static NOTES: Mutex<Notes> = Mutex::new(Notes {
+    runtimes: Vec::new(),
+    unread: Vec::new(),
+});
+static NOTE_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+struct Notes {
+    /// Those that run executions, by what the serial numbers of these begin with.
+    runtimes: Vec<u64>,
+    unread: Vec<(u64, ProgramError)>,
+}
+
+/// More of one execution say nothing new.
+const MAX_NOTES: usize = 64;
+
+/// The part of an execution's serial number that counts the executions of one runtime.
+pub(crate) const EXECUTION_BITS: u32 = 40;
+
+fn notes() -> MutexGuard<'static, Notes> {
+    NOTES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A runtime is going to run executions.
+pub(crate) fn expect_notes(runtime: u64) {
+    notes().runtimes.push(runtime);
+}
+
+/// A runtime will run no more.
+pub(crate) fn forget_notes(runtime: u64) {
+    let mut notes = notes();
+    notes.runtimes.retain(|&other| other != runtime);
+    notes.forget(|serial| serial >> EXECUTION_BITS == runtime);
+}
+
+impl Notes {
+    fn forget(&mut self, is_over: impl Fn(u64) -> bool) {
+        self.unread.retain(|(serial, _)| !is_over(*serial));
+        NOTE_COUNT.store(self.unread.len(), Ordering::Release);
+    }
+}
+
+/// Complains about a use, on a thread outside of any check, of an object of an execution.
+pub(crate) fn used_by_unknown_thread(
+    execution: u64,
+    made_at: &'static Location<'static>,
+    location: &'static Location<'static>,
+) {
+    if std::thread::panicking() {
+        return;
+    }
+    let message = format!(
+        "the object made in a check, at {}, is used by a thread that the check does not know, at \
+         {}: spawn threads with fencepost::thread, and use nothing of a check after it",
+        Place::from(made_at),
+        Place::from(location)
+    );
+    note(
+        execution,
+        ProgramError::BadUse {
+            message: message.clone(),
+            place: Some(location.into()),
+        },
+    );
+    panic!("{message}");
+}
+
+/// Complains about the drop of a reference, on a thread outside of any check, to an object of an
+/// execution. A destructor does not panic.
+pub fn dropped_by_unknown_thread(execution: u64, made_at: &'static Location<'static>) {
+    let message = format!(
+        "the object made in a check, at {}, is dropped by a thread that the check does not know: spawn \
+         threads with fencepost::thread, and keep nothing of a check after it",
+        Place::from(made_at)
+    );
+    note(
+        execution,
+        ProgramError::BadUse {
+            message,
+            place: Some(made_at.into()),
+        },
+    );
+}
+
+fn note(execution: u64, error: ProgramError) {
+    let mut notes = notes();
+    // Of a check that is over nobody would read it.
+    if notes.runtimes.contains(&(execution >> EXECUTION_BITS)) && notes.unread.len() < MAX_NOTES {
+        notes.unread.push((execution, error));
+        NOTE_COUNT.store(notes.unread.len(), Ordering::Release);
+    }
+}
+
+/// The complaint about an execution, if there is one.
+#[inline]
+pub(crate) fn complaint_about(execution: u64) -> Option<ProgramError> {
+    if NOTE_COUNT.load(Ordering::Acquire) == 0 {
+        return None;
+    }
+    take_note(execution)
+}
+
+#[cold]
+fn take_note(execution: u64) -> Option<ProgramError> {
+    let mut notes = notes();
+    let of_it = notes.unread.iter().find(|(serial, _)| *serial == execution);
+    let error = of_it.map(|(_, error)| error.clone());
+    let runtime = execution >> EXECUTION_BITS;
+    notes.forget(|serial| serial >> EXECUTION_BITS == runtime && serial <= execution);
+    error
+}

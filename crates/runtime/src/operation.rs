@@ -1,0 +1,429 @@
+//! What the types of this library are made of: operations on objects.
+//!
+//! A type that can be shared holds an [`Object`](super::Object). Its methods ask it for the [`Current`] execution.
+//! If there is none the method does what `std` does. Otherwise it calls
+//! [`Current::operation`] with what it is about to do; the thread stops there, and when the explorer
+//! has chosen it, the closure is performed, atomically, with a [`Step`] in which it records
+//! what it did.
+//!
+//! When an execution is over before its threads have ended, they are unwound, and destructors may
+//! call such methods. The closure is then performed at once, and what it records is
+//! dropped. It must not rely on the condition that it awaited; see [`Step::is_seen`].
+#![allow(unsafe_code)] // Coroutines and their runtime share the execution by pointer.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use fencepost_explore::Intent;
+use fencepost_memory::{Address, ThreadId};
+
+use super::coroutine::Yield;
+use super::error::Stop;
+use super::execution::{
+    Execution, Outcomes, Phase, Status, available_execution, has_current_execution, lend_current,
+};
+use super::mapping::{Drains, Target};
+use super::names::Tokens;
+use super::step::Step;
+
+/// How many operations a thread may perform while it is unwound. Destructors that wait for other
+/// threads would wait for ever.
+const DIRECT_OPERATIONS: u32 = 10_000;
+
+/// What is thrown to unwind a thread of an execution that is over.
+pub(crate) struct Dissolved;
+
+/// The execution that the calling thread belongs to.
+///
+/// It is found through a thread-local pointer whenever it is used, so a value of this type may be kept for
+/// longer than the execution: then its methods panic, or are about the next execution.
+#[derive(Clone, Copy)]
+pub struct Current {
+    /// It is no use to other OS threads.
+    not_send: PhantomData<*const Execution>,
+}
+
+impl Current {
+    /// The execution whose thread is calling; none outside of a check.
+    #[inline]
+    pub fn get() -> Option<Self> {
+        has_current_execution().then_some(Current::ENTERED)
+    }
+
+    /// For the runtime, while its execution is [entered](super::execution::Entered).
+    pub(crate) const ENTERED: Current = Current {
+        not_send: PhantomData,
+    };
+
+    /// Lends the execution to `f`, which is code of this crate and uses nothing but the execution: it calls
+    /// neither this function nor code of a front end. For that there is [`lend`](Self::lend).
+    ///
+    /// # Panics
+    /// If the execution is over, or is lent to code of a front end.
+    #[inline]
+    pub(crate) fn with<R>(self, f: impl FnOnce(&mut Execution) -> R) -> R {
+        match self.try_with(f) {
+            Some(result) => result,
+            None => not_available(),
+        }
+    }
+
+    /// As [`with`](Self::with), but none if the execution is not available.
+    #[inline]
+    pub(crate) fn try_with<R>(self, f: impl FnOnce(&mut Execution) -> R) -> Option<R> {
+        let mut execution = available_execution()?;
+        // SAFETY: the current execution is valid. Nobody has a reference to it: not its runtime, whose
+        // coroutine is running; not who lends it to a front end, since it is available; and no caller of
+        // this function, since no `f` comes here again.
+        Some(f(unsafe { execution.as_mut() }))
+    }
+
+    /// Lends the execution to `f`, which may call anything: what needs the execution too panics.
+    #[inline]
+    fn lend<R>(self, f: impl FnOnce(&mut Execution) -> R) -> R {
+        match lend_current(f) {
+            Some(result) => result,
+            None => not_available(),
+        }
+    }
+
+    /// Whether this is the execution with that serial number.
+    #[inline]
+    pub(crate) fn is_of(self, execution: u64) -> bool {
+        self.with(|current| current.serial == execution)
+    }
+
+    #[inline]
+    pub(crate) fn phase(self) -> Phase {
+        self.with(|execution| execution.phase)
+    }
+
+    /// The calling thread.
+    #[inline]
+    pub fn thread(self) -> ThreadId {
+        self.with(|execution| execution.thread)
+    }
+
+    /// What the program is compiled for.
+    pub fn target(self) -> Target {
+        self.with(|execution| execution.setup.target)
+    }
+
+    /// Whether the execution is over, and operations are performed at once and unseen.
+    pub fn is_dissolving(self) -> bool {
+        self.phase() == Phase::Dissolving
+    }
+
+    /// The objects that belong to a thread.
+    pub fn tokens(self, thread: ThreadId) -> Tokens {
+        self.with(|execution| execution.slots[thread.index()].tokens)
+    }
+
+    /// Whether the end of a thread is a step of its own.
+    pub fn are_ends_visible(self) -> bool {
+        self.with(|execution| execution.setup.are_ends_visible)
+    }
+
+    /// The state of an object, as invisible code may know it: to find out what to announce.
+    pub fn peek(self, object: Address) -> u64 {
+        self.with(|execution| execution.state(object))
+    }
+
+    /// Changes the state of an object, unseen. Only for what no other thread can know of or wait
+    /// for, or for what was changed behind the explorer's back (`get_mut`).
+    #[inline]
+    pub fn set_state(self, object: Address, state: u64) {
+        self.with(|execution| execution.set_state(object, state));
+    }
+
+    /// Performs a visible operation: says what it will be, stops until the explorer has
+    /// chosen this thread, and performs it. What the thread has stored is in memory before.
+    #[inline]
+    pub fn operation<R>(
+        self,
+        intent: Intent,
+        outcomes: Outcomes,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        self.operation_after(Drains::Everything, intent, outcomes, location, perform)
+    }
+
+    /// The same, for what waits for less of what the thread has stored.
+    #[inline]
+    pub fn operation_after<R>(
+        self,
+        drains: Drains<'_>,
+        intent: Intent,
+        outcomes: Outcomes,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        self.drain(drains, location);
+        self.plain_operation(intent, outcomes, location, perform)
+    }
+
+    /// The same, for what takes a lock and releases nothing.
+    #[inline]
+    pub fn lock_operation<R>(
+        self,
+        intent: Intent,
+        outcomes: Outcomes,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        let drains = self.target().drained_by_exchange(&[], Ordering::Acquire);
+        self.operation_after(drains, intent, outcomes, location, perform)
+    }
+
+    /// The same, for a plain load.
+    #[inline]
+    pub fn load_operation<R>(
+        self,
+        intent: Intent,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        // A fence may have been inserted before it.
+        self.operation_after(Drains::Nothing, intent, Outcomes::One, location, perform)
+    }
+
+    /// The same, for what does not wait for the store buffer.
+    #[inline]
+    pub fn plain_operation<R>(
+        self,
+        intent: Intent,
+        outcomes: Outcomes,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        if self.is_direct() {
+            if self.phase() == Phase::Silent {
+                self.check_unseen(intent, outcomes);
+            }
+            return self.directly(location, perform);
+        }
+        let (yielder, final_drop, is_reading) = self.with(|execution| {
+            let slot = &mut execution.slots[execution.thread.index()];
+            slot.intent = intent;
+            slot.outcomes = outcomes;
+            slot.location = location;
+            (slot.yielder, slot.final_drop, !slot.reading.is_empty())
+        });
+        if is_reading && may_wait(intent) {
+            self.note_wait_of_reader();
+        }
+        if let Some(drop) = final_drop {
+            self.complain_of_drop(drop);
+        }
+        self.stop(yielder);
+        self.perform(location, perform)
+    }
+
+    /// Stops before what is no operation of the program: until the explorer lets the thread go on.
+    pub(crate) fn stop_before(self, intent: Intent, location: &'static Location<'static>) {
+        let yielder = self.with(|execution| {
+            let slot = &mut execution.slots[execution.thread.index()];
+            slot.intent = intent;
+            slot.outcomes = Outcomes::One;
+            slot.location = location;
+            slot.yielder
+        });
+        self.stop(yielder);
+    }
+
+    #[inline]
+    fn stop(self, yielder: *const Yield) {
+        // SAFETY: the yielder lives at the base of the stack that this is running on.
+        unsafe { &*yielder }.suspend(());
+        if self.phase() != Phase::Running {
+            dissolve_thread();
+        }
+    }
+
+    /// Whether no other thread was made yet. What is done now comes before everything that
+    /// another thread will do.
+    #[inline]
+    pub fn is_alone(self) -> bool {
+        self.with(|execution| execution.is_alone())
+    }
+
+    /// Joins a thread that has ended without stopping before, if that is possible. `perform` is what else a join is.
+    #[inline]
+    pub fn joins_at_once(
+        self,
+        ended: ThreadId,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>),
+    ) -> bool {
+        if self.is_direct() {
+            return false;
+        }
+        self.lend(|execution| {
+            let joins = execution.joins_at_once(ended);
+            if joins {
+                execution.performed_mut().joined.push(ended);
+                let thread = execution.thread;
+                perform(&mut Step::in_place(execution, thread, location));
+            }
+            joins
+        })
+    }
+
+    /// Whether waiting on a condition variable may end without a notification.
+    pub fn has_spurious_wakeups(self) -> bool {
+        self.with(|execution| execution.setup.spurious_wakeups)
+    }
+
+    /// Keeps what belongs to a pointer that something was turned into.
+    pub fn keep_for_pointer(self, address: usize, kept: Arc<dyn Any + Send + Sync>) {
+        self.with(|execution| execution.raw.insert(address, kept));
+    }
+
+    /// What belongs to a pointer.
+    pub fn kept_for_pointer(self, address: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.with(|execution| execution.raw.get(&address).cloned())
+    }
+
+    /// An operation was performed at once (see [`Step::is_seen`]) that would have to wait for what
+    /// no one will do.
+    #[cold]
+    pub fn cannot_wait(self) -> ! {
+        if self.phase() == Phase::Silent {
+            self.need_visible_statics();
+        }
+        self.abandon();
+        panic!("a destructor waits, after the end of the check, for what will not happen");
+    }
+
+    /// Performs an operation that touches no object, and that no thread has to stop for.
+    #[inline]
+    pub fn local<R>(
+        self,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        if self.is_direct() {
+            return self.directly(location, perform);
+        }
+        self.depend_on_thread();
+        self.perform(location, perform)
+    }
+
+    #[inline]
+    fn perform<R>(
+        self,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        self.lend(|execution| {
+            let thread = execution.thread;
+            perform(&mut Step::in_place(execution, thread, location))
+        })
+    }
+
+    #[inline]
+    pub(crate) fn is_direct(self) -> bool {
+        self.phase() != Phase::Running || (std::thread::panicking() && self.is_panicking())
+    }
+
+    /// A panic is the end of the execution. The hook has said so already, unless the user has
+    /// replaced it.
+    #[cold]
+    fn is_panicking(self) -> bool {
+        self.with(|execution| {
+            if !execution.began_panicking {
+                execution.phase = Phase::Dissolving;
+            }
+            execution.phase != Phase::Running
+        })
+    }
+
+    #[cold]
+    fn directly<R>(
+        self,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        let is_stuck = self.with(|execution| {
+            execution.direct_operations += u32::from(execution.phase == Phase::Dissolving);
+            execution.direct_operations > DIRECT_OPERATIONS
+        });
+        if is_stuck {
+            self.abandon();
+        }
+        let seen = self.with(|execution| {
+            let seen = execution.performed;
+            execution.hide();
+            seen
+        });
+        let result = self.perform(location, perform);
+        self.with(|execution| execution.performed = seen);
+        result
+    }
+
+    /// Gives up a thread that cannot be unwound: a destructor waits for what will not happen. It
+    /// is never resumed, and its stack is leaked. Returns only if no thread is running.
+    pub fn abandon(self) {
+        let yielder = self.with(|execution| {
+            execution.is_abandoned |= execution.is_in_coroutine;
+            let slot = &execution.slots[execution.thread.index()];
+            execution.is_in_coroutine.then_some(slot.yielder)
+        });
+        if let Some(yielder) = yielder {
+            loop {
+                // SAFETY: as in `operation`.
+                unsafe { &*yielder }.suspend(());
+            }
+        }
+    }
+
+    /// Stops a panicking thread, which the caller has caught, until all of the threads have been
+    /// taken down: they borrow from its stack.
+    pub fn wait_for_dissolution_of(self, threads: &[ThreadId]) {
+        let yielder = self.with(|execution| {
+            let are_there = threads
+                .iter()
+                .any(|thread| execution.slots[thread.index()].status == Status::Present);
+            (are_there && execution.is_in_coroutine)
+                .then(|| execution.slots[execution.thread.index()].yielder)
+        });
+        if let Some(yielder) = yielder {
+            // SAFETY: as in `operation`.
+            unsafe { &*yielder }.suspend(());
+        }
+    }
+
+    /// Ends the execution with an error of the program. The calling thread is unwound.
+    pub fn fail(self, stop: impl Into<Stop>) -> ! {
+        self.with(|execution| execution.fail(stop));
+        dissolve_thread()
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn not_available() -> ! {
+    panic!(
+        "internal error: an execution is used after its end or while it is changed; this is a bug in \
+         Fencepost"
+    )
+}
+
+/// Whether a thread may have to wait for others here.
+fn may_wait(intent: Intent) -> bool {
+    match intent {
+        Intent::Local => false,
+        Intent::Access { awaits, .. } => awaits.is_some(),
+        Intent::Join(_) | Intent::SpinHint => true,
+    }
+}
+
+/// Unwinds the calling thread, past the panic hook.
+#[cold]
+pub(crate) fn dissolve_thread() -> ! {
+    std::panic::resume_unwind(Box::new(Dissolved))
+}

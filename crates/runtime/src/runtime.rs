@@ -1,0 +1,427 @@
+//! A closure as a program that an explorer can run.
+#![allow(unsafe_code)] // Coroutines and their runtime share the execution by pointer.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use corosensei::CoroutineResult;
+use fencepost_explore::{Performed, Program, ThreadStatus};
+use fencepost_memory::{Address, LocationId, ThreadId};
+
+use super::coroutine::{End, SpawnOptions, add_thread, give_body};
+use super::error::{ProgramError, Restart, Stop};
+use super::execution::{Entered, Execution, Outcomes, Phase, Setup, Status, has_current_execution};
+use super::names::{MadeThread, Registry};
+use super::operation::Current;
+use super::pulse::Pulse;
+use super::{foreign, overflow, panics};
+
+/// What is checked.
+pub type Checked = Arc<dyn Fn() + Send + Sync>;
+
+/// How often a thread is resumed that stops again and again while it is unwound.
+const MAX_RESUMES: u32 = 100;
+
+/// One worker of a check. It stays on the OS thread that made it.
+pub struct Runtime {
+    checked: Checked,
+    main: MadeThread,
+    /// Made by `Box`, freed when the runtime is dropped. Coroutines use it while they run.
+    execution: NonNull<Execution>,
+    serial: u64,
+    is_begun: bool,
+    pulse: Arc<Pulse>,
+    /// How often a thread was let run.
+    turns: u64,
+}
+
+impl Runtime {
+    /// A worker of the check whose numbers are in `registry`.
+    pub fn new(checked: Checked, setup: Setup, registry: Arc<Registry>) -> Self {
+        static RUNTIMES: AtomicU64 = AtomicU64::new(1);
+        panics::install_hook();
+        overflow::install_handler();
+        let number = RUNTIMES.fetch_add(1, Ordering::Relaxed);
+        foreign::expect_notes(number);
+        let execution = Box::new(Execution::new(setup, registry));
+        Runtime {
+            checked,
+            main: execution.names.main_thread(),
+            execution: NonNull::from(Box::leak(execution)),
+            // 2^40 executions would take a worker more than a week.
+            serial: number << foreign::EXECUTION_BITS,
+            is_begun: false,
+            pulse: Arc::default(),
+            turns: 0,
+        }
+    }
+
+    /// Where others can see whether the worker is getting on.
+    pub fn pulse(&self) -> &Arc<Pulse> {
+        &self.pulse
+    }
+
+    /// From the next execution on, the registry is told with which values objects are made.
+    pub fn keep_first_values(&mut self) {
+        let keep = |execution: &mut Execution| execution.setup.keeps_first_values = true;
+        self.with(keep);
+    }
+
+    /// Lends the execution to `f`, which runs no code of the program. Used while no coroutine is running.
+    #[inline]
+    fn with<R>(&self, f: impl FnOnce(&mut Execution) -> R) -> R {
+        // SAFETY: the execution is alive as long as the runtime. No coroutine runs, since those run inside of
+        // `resume`, which borrows the runtime mutably and has no reference to the execution meanwhile. None of
+        // the `f` in this module comes here again.
+        f(unsafe { &mut *self.execution.as_ptr() })
+    }
+
+    /// Runs `thread` to its next operation, then the threads that it has spawned to their first.
+    fn run(&mut self, thread: Option<ThreadId>) -> Result<(), Stop> {
+        // SAFETY: the runtime owns the execution, and has no reference to it while threads run.
+        let entered = unsafe { Entered::new(self.execution) };
+        let mut next = thread;
+        loop {
+            if let Some(thread) = next {
+                self.resume(thread, &entered);
+            }
+            next = match self.adopt_newborn() {
+                None => break,
+                Some(child) => {
+                    (self.with(|execution| execution.phase) == Phase::Running).then_some(child)
+                }
+            };
+        }
+        drop(entered);
+        self.with(|execution| {
+            // Whatever else went wrong may come of it: a panic of the thread, for example, that was
+            // joined.
+            if let Some(complaint) = foreign::complaint_about(execution.serial) {
+                execution.phase = Phase::Dissolving;
+                execution.stop = Some(complaint.into());
+            }
+            match &execution.stop {
+                // It stays where it is too, so that nothing that happens from here on replaces it.
+                Some(stop) => Err(stop.clone()),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Takes over the next thread that was spawned.
+    #[inline]
+    fn adopt_newborn(&mut self) -> Option<ThreadId> {
+        self.with(|execution| {
+            // Mostly there is none.
+            let thread = *execution.present.get(execution.adopted)?;
+            execution.adopted += 1;
+            if thread != self.main.thread {
+                execution.performed_mut().spawned.push(thread);
+            }
+            Some(thread)
+        })
+    }
+
+    /// Runs a thread that is there until it stops.
+    #[inline(always)] // It is a large part of `run`, and each step is one.
+    fn resume(&mut self, thread: ThreadId, entered: &Entered) {
+        let (mut place, since) = self.with(|execution| {
+            execution.thread = thread;
+            execution.is_in_coroutine = true;
+            let since = execution.slots[thread.index()].location;
+            (execution.coroutines.place(thread), since)
+        });
+        self.turns += 1;
+        self.pulse.begin(self.turns, thread, since);
+        // SAFETY: the place stays where it is, and only this runtime uses it while there is a coroutine in it.
+        let place = unsafe { place.as_mut() };
+        let coroutine = place
+            .coroutine
+            .as_mut()
+            .expect("a thread that is there has a coroutine");
+        let result = coroutine.resume(());
+        entered.reclaim();
+        self.pulse.end();
+        let is_abandoned = self.with(|execution| {
+            execution.is_in_coroutine = false;
+            std::mem::take(&mut execution.is_abandoned)
+        });
+        match result {
+            CoroutineResult::Yield(()) if !is_abandoned => {}
+            CoroutineResult::Yield(()) => self.leak(thread),
+            CoroutineResult::Return(End::Returned | End::Dissolved) => self.end(thread),
+            CoroutineResult::Return(End::Overflowed) => self.overflow(thread),
+            CoroutineResult::Return(End::Panicked(payload)) => {
+                let error = panic_error(thread, &*payload);
+                self.with(|execution| execution.fail(error));
+                self.end(thread);
+            }
+        }
+    }
+
+    /// A thread has ended, or has been unwound.
+    #[inline]
+    fn end(&mut self, thread: ThreadId) {
+        self.with(|execution| {
+            execution.set_ended(thread);
+            execution.keep_stack(thread);
+        });
+    }
+
+    /// A thread has used up its stack. What is left of it may still be referred to.
+    #[cold]
+    fn overflow(&mut self, thread: ThreadId) {
+        self.leak(thread);
+        self.with(|execution| {
+            let size = execution.slots[thread.index()].stack_size;
+            execution.fail(ProgramError::StackOverflow { thread, size });
+        });
+    }
+
+    /// A thread cannot be unwound. What it owns stays as it is, for ever.
+    #[cold]
+    fn leak(&mut self, thread: ThreadId) {
+        self.with(|execution| {
+            execution.set_ended(thread);
+            // SAFETY: the thread is not running, so nobody else uses its place.
+            let place = unsafe { execution.coroutines.place(thread).as_mut() };
+            std::mem::forget(place.coroutine.take());
+        });
+    }
+
+    /// Unwinds the threads that have not ended, the latest first: they may borrow from those
+    /// that spawned them.
+    fn dissolve(&mut self, entered: &Entered) {
+        let count = self.with(|execution| {
+            execution.adopted = execution.present.len();
+            match execution.living {
+                0 => 0,
+                _ => execution.present.len(),
+            }
+        });
+        for position in (0..count).rev() {
+            let thread = self.with(|execution| {
+                let thread = execution.present[position];
+                let is_there = execution.slots[thread.index()].status == Status::Present;
+                is_there.then_some(thread)
+            });
+            if let Some(thread) = thread {
+                self.dissolve_thread(thread, entered);
+            }
+        }
+    }
+
+    #[cold]
+    fn dissolve_thread(&mut self, thread: ThreadId, entered: &Entered) {
+        let mut place = self.with(|execution| {
+            execution.thread = thread;
+            execution.direct_operations = 0;
+            execution.coroutines.place(thread)
+        });
+        // SAFETY: no thread is running, so nobody else uses the place.
+        let Some(coroutine) = &mut unsafe { place.as_mut() }.coroutine else {
+            // Who made it used up its stack before it gave the thread a body.
+            return self.leak(thread);
+        };
+        if !coroutine.started() {
+            // Drops the function that it was to run.
+            let dropped = catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind()));
+            match dropped {
+                Ok(()) => self.end(thread),
+                Err(_) => self.leak(thread),
+            }
+            return;
+        }
+        for _ in 0..MAX_RESUMES {
+            self.resume(thread, entered);
+            let is_over =
+                |execution: &mut Execution| execution.slots[thread.index()].status == Status::Ended;
+            if self.with(is_over) {
+                return;
+            }
+        }
+        self.leak(thread);
+    }
+
+    /// Drops what belongs to the execution and to none of its threads.
+    fn clear(&mut self) -> Result<(), ProgramError> {
+        let mut result = Ok(());
+        for position in 0..self.with(|execution| execution.present.len()) {
+            let locals = self.with(|execution| {
+                let thread = execution.present[position];
+                let locals = &mut execution.slots[thread.index()].locals;
+                (!locals.is_empty()).then(|| std::mem::take(locals))
+            });
+            if let Some(locals) = locals {
+                result = result.and(catch_unwind(AssertUnwindSafe(|| drop(locals))));
+            }
+        }
+        result = result.and(Current::ENTERED.drop_statics());
+        result.map_err(|payload| panic_error(self.main.thread, &*payload))
+    }
+
+    fn leaked(&self) -> Option<ProgramError> {
+        self.with(|execution| {
+            let mut tracked = execution.tracked_drops.iter();
+            let tracked = tracked.find(|w| w.is_alive && execution.setup.leak_check)?;
+            Some(ProgramError::Leak {
+                what: tracked.what,
+                place: tracked.location.into(),
+            })
+        })
+    }
+}
+
+fn panic_error(thread: ThreadId, payload: &(dyn Any + Send)) -> ProgramError {
+    ProgramError::Panic {
+        thread,
+        message: panics::message_of(payload),
+        place: None,
+    }
+}
+
+impl Program for Runtime {
+    type Error = ProgramError;
+    type Restart = Restart;
+
+    fn start(&mut self, performed: &mut Performed) -> Result<(), Stop> {
+        if has_current_execution() {
+            return Err(Stop::Error(ProgramError::BadUse {
+                message: "a check is run inside of a check".to_owned(),
+                place: None,
+            }));
+        }
+        self.finish(false)?;
+        self.serial += 1;
+        self.is_begun = true;
+        let checked = self.checked.clone();
+        let begun = self.with(|execution| {
+            execution.reset(self.serial);
+            execution.performed = NonNull::from(&mut *performed);
+            add_thread(execution, &self.main, &SpawnOptions::default())?;
+            // SAFETY: the body borrows nothing.
+            unsafe { give_body(execution, self.main.thread, move || checked()) };
+            Ok(())
+        });
+        begun.map_err(|error: std::io::Error| ProgramError::BadUse {
+            message: format!("there is no stack for a thread: {error}"),
+            place: None,
+        })?;
+        self.run(None)
+    }
+
+    fn is_fatal(&self, error: &ProgramError) -> bool {
+        matches!(error, ProgramError::BadUse { .. })
+    }
+
+    fn thread_bound(&self) -> usize {
+        let bound =
+            |execution: &mut Execution| execution.slots.len().max(execution.buffers.bound());
+        self.with(bound)
+    }
+
+    fn status(&self, thread: ThreadId) -> ThreadStatus {
+        self.with(|execution| {
+            if execution.buffers.is_commit(thread) {
+                return execution.buffers.status(thread);
+            }
+            let Some(slot) = execution.slots.get(thread.index()) else {
+                return ThreadStatus::NotSpawned;
+            };
+            match slot.status {
+                Status::Absent => ThreadStatus::NotSpawned,
+                Status::Ended => ThreadStatus::Finished,
+                Status::Present => ThreadStatus::Pending {
+                    intent: slot.intent,
+                    outcomes: match slot.outcomes {
+                        Outcomes::One => 1,
+                        Outcomes::Fixed(count) => count,
+                        Outcomes::Of(object, count) => count(execution.state(object)),
+                    },
+                },
+            }
+        })
+    }
+
+    fn state(&self, object: Address) -> u64 {
+        self.with(|execution| execution.state(object))
+    }
+
+    fn location(&self, thread: ThreadId) -> Option<LocationId> {
+        self.with(|execution| {
+            if execution.buffers.is_commit(thread) {
+                let location = execution.buffers.location(thread)?;
+                return Some(execution.names.location(location));
+            }
+            let slot = execution.slots.get(thread.index())?;
+            let location = slot.location;
+            (slot.status == Status::Present).then(|| execution.names.location(location))
+        })
+    }
+
+    fn may_be_joined(&self, thread: ThreadId) -> bool {
+        thread != self.main.thread
+    }
+
+    fn step(
+        &mut self,
+        thread: ThreadId,
+        outcome: u32,
+        performed: &mut Performed,
+    ) -> Result<(), Stop> {
+        let is_commit = self.with(|execution| {
+            execution.outcome = outcome;
+            execution.stepping = Some(thread);
+            execution.steps += 1;
+            execution.performed = NonNull::from(performed);
+            let is_commit = execution.buffers.is_commit(thread);
+            if is_commit {
+                execution.step_commit(thread);
+            }
+            is_commit
+        });
+        match is_commit {
+            true => Ok(()),
+            false => self.run(Some(thread)),
+        }
+    }
+
+    fn finish(&mut self, is_complete: bool) -> Result<(), Stop> {
+        if !self.is_begun {
+            return Ok(());
+        }
+        self.is_begun = false;
+        self.with(|execution| {
+            execution.phase = Phase::Dissolving;
+            execution.hide();
+        });
+        // SAFETY: the runtime owns the execution, and has no reference to it while threads run.
+        let entered = unsafe { Entered::new(self.execution) };
+        self.dissolve(&entered);
+        let cleared = self.clear();
+        drop(entered);
+        match (is_complete, self.leaked()) {
+            (false, _) => Ok(()),
+            (true, None) => Ok(cleared?),
+            (true, Some(leak)) => {
+                let complaint = foreign::complaint_about(self.serial);
+                cleared?;
+                Err(complaint.unwrap_or(leak).into())
+            }
+        }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        // An execution that was not finished is not asked for leaks.
+        let _ = self.finish(false);
+        foreign::forget_notes(self.serial >> foreign::EXECUTION_BITS);
+        self.with(Execution::give_all_stacks_back);
+        // SAFETY: it came from a box in `new`, and no coroutine is left that could use it.
+        drop(unsafe { Box::from_raw(self.execution.as_ptr()) });
+    }
+}

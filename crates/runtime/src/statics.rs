@@ -1,0 +1,352 @@
+//! Statics that every execution has afresh.
+//!
+//! The first thread that uses one initialises it. Its objects are made by the static and not by
+//! that thread, so that their numbers do not depend on who it was.
+//!
+//! Mostly an initialiser only makes new things, and then nobody can tell who ran it or when: it is
+//! no step, and neither are its operations, which touch only what it has made. But one that
+//! touches something else, or asks who runs it, or that orders accesses to cells because of who came
+//! first, is seen by others. If there is such a one the check begins again with
+//! [`Setup::are_statics_visible`](super::Setup::are_statics_visible): statics are then initialised in
+//! steps, as a [`OnceFlag`] is.
+#![allow(unsafe_code)] // Values live until the end of the execution, which no type says.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+
+use fencepost_explore::Intent;
+use fencepost_memory::{Address, ThreadId};
+
+use super::error::{ProgramError, Restart};
+use super::execution::{Execution, Outcomes, Phase};
+use super::names::MakerId;
+use super::once::{Begin, OnceFlag};
+use super::operation::Current;
+
+/// A static, as it is declared.
+#[derive(Clone, Copy)]
+pub struct StaticDeclaration {
+    /// An address that is nobody else's.
+    pub identity: usize,
+    /// The name of the static, for reports.
+    pub name: &'static str,
+    /// Where it is declared.
+    pub location: &'static Location<'static>,
+}
+
+/// The value of a static in this execution.
+pub struct StaticValue {
+    identity: usize,
+    /// None while it is being initialised.
+    value: Option<Box<dyn Any>>,
+    /// What its initialisation happened after, if the execution had cells.
+    clock: Vec<u32>,
+    /// If it is initialised in steps.
+    steps: Option<Steps>,
+}
+
+/// What is known of a static that is initialised in steps.
+struct Steps {
+    progress: OnceFlag,
+    /// Who is initialising it.
+    initialiser: Option<ThreadId>,
+    /// Who knows that it is initialised, and need not look.
+    known_to: Vec<ThreadId>,
+    /// It was initialised before any other thread was made.
+    is_known_to_all: bool,
+}
+
+/// What an initialiser that is not seen has made so far.
+#[derive(Default)]
+pub(crate) struct OwnThings {
+    objects: Vec<Address>,
+    cells: Vec<u32>,
+    /// Where those of the innermost initialiser begin.
+    begin: (usize, usize),
+}
+
+impl OwnThings {
+    pub(crate) fn clear(&mut self) {
+        self.objects.clear();
+        self.cells.clear();
+        self.begin = (0, 0);
+    }
+
+    pub(crate) fn add_object(&mut self, object: Address) {
+        self.objects.push(object);
+    }
+
+    pub(crate) fn add_cell(&mut self, cell: u32) {
+        self.cells.push(cell);
+    }
+
+    fn has_object(&self, object: Address) -> bool {
+        self.objects[self.begin.0..].contains(&object)
+    }
+
+    pub(crate) fn has_cell(&self, cell: u32) -> bool {
+        self.cells[self.begin.1..].contains(&cell)
+    }
+
+    fn enter(&mut self) -> (usize, usize) {
+        std::mem::replace(&mut self.begin, (self.objects.len(), self.cells.len()))
+    }
+
+    fn leave(&mut self, outer: (usize, usize)) {
+        self.objects.truncate(self.begin.0);
+        self.cells.truncate(self.begin.1);
+        self.begin = outer;
+    }
+}
+
+impl Execution {
+    fn static_entry(&mut self, identity: usize) -> Option<&mut StaticValue> {
+        self.statics.iter_mut().find(|e| e.identity == identity)
+    }
+
+    /// The calling thread makes things as the static, which has made nothing yet. Returns who
+    /// made them so far.
+    fn begin_static(&mut self, declared: StaticDeclaration) -> MakerId {
+        let maker = self.names.static_maker(declared.identity, declared.name);
+        self.reset_maker(maker);
+        self.replace_maker(maker)
+    }
+
+    fn replace_maker(&mut self, maker: MakerId) -> MakerId {
+        let slot = &mut self.slots[self.thread.index()];
+        std::mem::replace(&mut slot.maker, maker)
+    }
+}
+
+impl Current {
+    /// The value of the static, made by `initialise` if this is its first use.
+    ///
+    /// # Safety
+    /// The reference must not be used after the end of the execution.
+    pub unsafe fn static_value<T: 'static>(
+        self,
+        declared: StaticDeclaration,
+        location: &'static Location<'static>,
+        initialise: impl FnOnce() -> T,
+    ) -> &'static T {
+        let (phase, is_visible) =
+            self.with(|execution| (execution.phase, execution.setup.are_statics_visible));
+        let value = match self.find_static(declared.identity) {
+            // Who was to initialise it may have been unwound.
+            Some(None) | None if phase == Phase::Dissolving => {
+                self.initialise_unseen(declared, initialise)
+            }
+            Some(Some(value)) if phase == Phase::Dissolving => value,
+            _ if is_visible => self.static_in_steps(declared, location, initialise),
+            Some(Some(value)) => value,
+            Some(None) => self.uses_itself(declared),
+            None => self.initialise_unseen(declared, initialise),
+        };
+        // SAFETY: the value is boxed, is never replaced, and lives until the end of the execution.
+        unsafe { &*value }
+            .downcast_ref()
+            .expect("an identity is that of one static")
+    }
+
+    #[cold]
+    fn uses_itself(self, declared: StaticDeclaration) -> ! {
+        let name = declared.name;
+        self.fail(ProgramError::BadUse {
+            message: format!("the initialiser of the static {name} uses the static itself"),
+            place: None,
+        })
+    }
+
+    fn find_static(self, identity: usize) -> Option<Option<*const dyn Any>> {
+        self.with(|execution| {
+            let entry = execution
+                .statics
+                .iter()
+                .find(|entry| entry.identity == identity)?;
+            if execution.races.are_watched() {
+                execution.races.learn(execution.thread, &entry.clock);
+            }
+            Some(entry.value.as_deref().map(std::ptr::from_ref))
+        })
+    }
+
+    fn initialise_unseen<T: 'static>(
+        self,
+        declared: StaticDeclaration,
+        initialise: impl FnOnce() -> T,
+    ) -> *const dyn Any {
+        // Who comes first would order what it did before with what others do after.
+        if self.with(|execution| execution.races.are_watched() && !execution.is_alone()) {
+            self.need_visible_statics();
+        }
+        let (phase, maker, own) = self.with(|execution| {
+            if execution.static_entry(declared.identity).is_none() {
+                execution.statics.push(StaticValue {
+                    identity: declared.identity,
+                    value: None,
+                    clock: Vec::new(),
+                    steps: None,
+                });
+            }
+            let phase = execution.phase;
+            if phase == Phase::Running {
+                execution.phase = Phase::Silent;
+            }
+            let own = execution.own_things.enter();
+            (phase, execution.begin_static(declared), own)
+        });
+        // If it panics, the execution is over, and nothing is put back.
+        let value: Box<dyn Any> = Box::new(initialise());
+        let address = std::ptr::from_ref(&*value);
+        self.with(|execution| {
+            if execution.phase == Phase::Silent {
+                execution.phase = phase;
+            }
+            execution.own_things.leave(own);
+            execution.replace_maker(maker);
+            let entry = execution
+                .statics
+                .iter_mut()
+                .find(|entry| entry.identity == declared.identity)
+                .expect("it was put there above");
+            entry.value = Some(value);
+            if execution.races.are_watched() {
+                execution.races.publish(execution.thread, &mut entry.clock);
+            }
+        });
+        address
+    }
+
+    /// The value of a static that is initialised in steps.
+    fn static_in_steps<T: 'static>(
+        self,
+        declared: StaticDeclaration,
+        location: &'static Location<'static>,
+        initialise: impl FnOnce() -> T,
+    ) -> *const dyn Any {
+        let progress = self.progress_of_static(declared);
+        let thread = self.thread();
+        let identity = declared.identity;
+        let (is_known, is_own) = self.with(|execution| {
+            let entry = execution.static_entry(identity);
+            let steps = entry.and_then(|entry| entry.steps.as_ref());
+            steps.map_or((false, false), |steps| {
+                let is_known = steps.is_known_to_all || steps.known_to.contains(&thread);
+                (is_known, steps.initialiser == Some(thread))
+            })
+        });
+        if is_own {
+            self.uses_itself(declared);
+        }
+        let mut made = None;
+        if !is_known && progress.begin(self, location) == Begin::Claimed {
+            let maker = self.with(|execution| {
+                if let Some(StaticValue {
+                    steps: Some(steps), ..
+                }) = execution.static_entry(identity)
+                {
+                    steps.initialiser = Some(thread);
+                }
+                let maker = execution.names.static_maker(identity, declared.name);
+                execution.replace_maker(maker)
+            });
+            let value: Box<dyn Any> = Box::new(initialise());
+            self.with(|execution| execution.replace_maker(maker));
+            made = Some(value);
+            progress.complete(self, location, || ());
+        }
+        self.with(|execution| {
+            let is_alone = execution.is_alone();
+            let entry = execution.static_entry(identity);
+            let entry = entry.expect("it was put there above");
+            if made.is_some() {
+                entry.value = made;
+            }
+            if let Some(steps) = &mut entry.steps {
+                if !is_known {
+                    steps.initialiser = None;
+                    steps.known_to.push(thread);
+                    steps.is_known_to_all |= is_alone;
+                }
+            }
+            let value = entry.value.as_deref();
+            std::ptr::from_ref(value.expect("it is initialised"))
+        })
+    }
+
+    fn progress_of_static(self, declared: StaticDeclaration) -> OnceFlag {
+        let known = self.with(|execution| {
+            let steps = execution.static_entry(declared.identity)?.steps.as_ref()?;
+            Some(steps.progress)
+        });
+        known.unwrap_or_else(|| {
+            let maker = self.with(|execution| execution.begin_static(declared));
+            let progress = OnceFlag::of_static(declared.location);
+            progress.object().set_name(declared.name);
+            self.with(|execution| {
+                execution.replace_maker(maker);
+                execution.statics.push(StaticValue {
+                    identity: declared.identity,
+                    value: None,
+                    clock: Vec::new(),
+                    steps: Some(Steps {
+                        progress,
+                        initialiser: None,
+                        known_to: Vec::new(),
+                        is_known_to_all: false,
+                    }),
+                });
+            });
+            progress
+        })
+    }
+
+    /// An initialiser that is not seen is about to do what others can notice, or what tells it who
+    /// runs it.
+    #[inline]
+    pub(crate) fn note_foreign_use(self) {
+        if self.phase() == Phase::Silent {
+            self.need_visible_statics();
+        }
+    }
+
+    /// An initialiser that is not seen is about to learn which thread runs it.
+    #[inline]
+    pub fn note_identity_use(self) {
+        if self.phase() == Phase::Silent && !self.is_alone() {
+            self.need_visible_statics();
+        }
+    }
+
+    /// An initialiser that is not seen is about to perform an operation.
+    #[cold]
+    pub(crate) fn check_unseen(self, intent: Intent, outcomes: Outcomes) {
+        let is_own = self.with(|execution| match (intent, outcomes) {
+            (Intent::Access { object, .. }, Outcomes::One) => {
+                // If nobody else is there, nobody can notice.
+                execution.is_alone() || execution.own_things.has_object(object)
+            }
+            _ => false,
+        });
+        if !is_own {
+            self.need_visible_statics();
+        }
+    }
+
+    #[cold]
+    pub(crate) fn need_visible_statics(self) {
+        if self.phase() != Phase::Dissolving {
+            self.fail(Restart::VisibleStatics);
+        }
+    }
+
+    /// Drops the statics of the execution, the latest first. A panic of a destructor is returned.
+    pub(crate) fn drop_statics(self) -> Result<(), Box<dyn Any + Send>> {
+        let mut result = Ok(());
+        while let Some(entry) = self.with(|execution| execution.statics.pop()) {
+            let dropped = catch_unwind(AssertUnwindSafe(|| drop(entry)));
+            result = result.and(dropped);
+        }
+        result
+    }
+}

@@ -1,0 +1,76 @@
+//! Whether it matters that a writer that waits for an `RwLock` holds up readers: then the check has to
+//! begin again, with writers that are [announced](super::Setup::are_writers_announced).
+
+use fencepost_memory::Address;
+
+use super::error::Restart;
+use super::execution::Phase;
+use super::operation::Current;
+
+/// How a reader-writer lock is used.
+pub(crate) struct LockUse {
+    lock: Address,
+    /// There is a writer that waits if it has to.
+    has_writers: bool,
+    /// Such a writer could hold up a reader in a way that matters.
+    can_hold_up: bool,
+}
+
+impl LockUse {
+    fn of(lock: Address) -> Self {
+        LockUse {
+            lock,
+            has_writers: false,
+            can_hold_up: false,
+        }
+    }
+}
+
+impl Current {
+    /// Whether readers know of writers that wait.
+    pub fn are_writers_announced(self) -> bool {
+        self.with(|execution| execution.setup.are_writers_announced)
+    }
+
+    /// A thread takes the lock for writing, and waits if it has to.
+    pub fn note_writer(self, lock: Address) {
+        self.note_lock_use(lock, |used| used.has_writers = true);
+    }
+
+    /// A writer that waits could hold up a reader of the lock in a way that matters.
+    #[cold]
+    pub fn note_held_up(self, lock: Address) {
+        self.note_lock_use(lock, |used| used.can_hold_up = true);
+    }
+
+    fn note_lock_use(self, lock: Address, note: impl FnOnce(&mut LockUse)) {
+        let is_needed = self.with(|execution| {
+            if execution.setup.are_writers_announced || execution.phase == Phase::Dissolving {
+                return false;
+            }
+            let uses = &mut execution.lock_uses;
+            let at = uses.iter().position(|used| used.lock == lock);
+            let at = at.unwrap_or_else(|| {
+                uses.push(LockUse::of(lock));
+                uses.len() - 1
+            });
+            note(&mut uses[at]);
+            uses[at].has_writers && uses[at].can_hold_up
+        });
+        if is_needed {
+            self.fail(Restart::AnnouncedWriters);
+        }
+    }
+
+    /// The calling thread may wait while it holds locks for reading.
+    #[cold]
+    pub(crate) fn note_wait_of_reader(self) {
+        let held = self.with(|execution| {
+            let slot = &execution.slots[execution.thread.index()];
+            slot.reading.clone()
+        });
+        for lock in held {
+            self.note_held_up(lock);
+        }
+    }
+}
