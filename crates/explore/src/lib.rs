@@ -17,8 +17,8 @@ pub use driver::estimate::Estimate;
 pub use driver::replayer::Replayer;
 pub use driver::settings::{Settings, SpinRule, Strategy};
 pub use driver::{
-    CheckpointOptions, CheckpointWriter, Limit, Progress, ProgressCallback, Report, explore,
-    explore_with_checkpoints,
+    CheckpointOptions, CheckpointWriter, Limit, Progress, ProgressCallback, Report, ReportOf,
+    explore, explore_with_checkpoints,
 };
 pub use execution::fault::{BlockedThread, Fault};
 pub use execution::findings::{Counterexample, Failure};

@@ -361,7 +361,7 @@ pub fn explore_with_checkpoints<P, F>(
     settings: &Settings,
     on_progress: ProgressCallback<'_>,
     keeping: CheckpointOptions<'_>,
-) -> Result<(Report<P::Error, P::Restart>, Replayer<P>), CheckpointError>
+) -> Result<(ReportOf<P>, Replayer<P>), CheckpointError>
 where
     P: Program,
     P::Error: Send,
@@ -571,10 +571,12 @@ fn refuse_divergence<E, R>(results: &SearchResults<E, R>) -> Result<(), Checkpoi
 }
 
 /// What a worker has results, and with what it ran the program.
-type Worked<P> = (
-    SearchResults<<P as Program>::Error, <P as Program>::Restart>,
-    Run<P>,
-);
+type Worked<P> = (ResultsOf<P>, Run<P>);
+
+/// The report of an exploration of a program.
+pub type ReportOf<P> = Report<<P as Program>::Error, <P as Program>::Restart>;
+
+type ResultsOf<P> = SearchResults<<P as Program>::Error, <P as Program>::Restart>;
 
 /// How the first worker calls the others.
 type Help<'a> = &'a mut dyn FnMut();
@@ -721,7 +723,7 @@ fn explore_bounded<P: Program>(
     mut all: Option<Optimal<P>>,
     preemptions: u32,
     eye: &mut WorkerBudget<'_, '_>,
-) -> (SearchResults<P::Error, P::Restart>, Option<u32>, Run<P>) {
+) -> (ResultsOf<P>, Option<u32>, Run<P>) {
     loop {
         let done = |_| {
             let (executions, abandoned, steps) = match &all {
