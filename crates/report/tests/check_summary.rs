@@ -1,6 +1,6 @@
 //! What checks came to, as text and as JSON, and findings as JSON.
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! What the text says cannot be read.
 
-use crate::refused;
+use super::refused;
 
 #[test]
 fn bad_character() {
