@@ -3,8 +3,8 @@
 mod support;
 
 use fencepost_memory::MemoryModel;
-use fencepost_report::check::{FenceAdvice, FurtherChecks, SetBy};
 use fencepost_report::NoSources;
+use fencepost_report::check::{FenceAdvice, FurtherChecks, SetBy};
 use support::{Program, expect, plain};
 
 const STORE_BUFFERING: &str = "\
