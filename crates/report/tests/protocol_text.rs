@@ -103,7 +103,7 @@ fn a_deadlock_says_what_to_do() {
         "{shown}"
     );
     assert!(
-        shown.contains("help: if the model may end there, --deadlock off"),
+        shown.contains("help: if the model may stop there, use --deadlock off"),
         "{shown}"
     );
 }
@@ -117,7 +117,7 @@ fn every_bound_says_what_to_do() {
         (Bound::Depth, "raise --max-depth"),
         (Bound::Memory, "--compact"),
         (Bound::Stopped, "interrupted"),
-        (Bound::Walks, "--check looks at all states"),
+        (Bound::Walks, "use --check to explore all states"),
         (Bound::Permutations, "--symmetry fast"),
     ] {
         searched.report.verdict = Verdict::Incomplete(bound);
