@@ -17,8 +17,6 @@ pub mod columns;
 pub mod json;
 #[cfg(feature = "litmus")]
 pub mod litmus;
-#[cfg(any(feature = "litmus", feature = "protocol"))]
-mod markup;
 pub mod names;
 #[cfg(feature = "protocol")]
 pub mod protocol;
@@ -27,6 +25,8 @@ pub mod safety;
 mod selection;
 pub mod source;
 pub mod style;
+#[cfg(any(feature = "litmus", feature = "protocol"))]
+mod svg;
 pub mod text;
 pub mod witness_table;
 

@@ -4,8 +4,9 @@ use fencepost_litmus::execution::{Action, Event, EventId, Execution};
 use fencepost_litmus::run::{Run, RunAction};
 use fencepost_litmus::test::Test;
 
-use super::metrics::{TextStyle, wrapped};
+use super::metrics::TextStyle;
 use super::words::{action, instruction, letter};
+use crate::svg::wrapped;
 use fencepost_litmus::event_graph::Node;
 
 /// A line of text in a box.

@@ -6,8 +6,8 @@
 
 use super::flow::{Flow, Message};
 use super::style::TextStyle;
-use crate::markup::wrapped;
 use crate::protocol::values::shortened;
+use crate::svg::wrapped;
 
 /// The widest a note or the name of a rule is.
 const WIDEST_NOTE: f64 = 270.0;
