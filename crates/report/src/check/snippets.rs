@@ -82,7 +82,7 @@ struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Those that have a text.
+    /// The files whose text is available.
     fn new(marks: &'a [Mark], sources: &'a dyn Sources) -> Self {
         let mut excerpts: Vec<(&str, Excerpt<'_>)> = Vec::new();
         let mut seen: Vec<&str> = Vec::new();
@@ -112,7 +112,7 @@ impl<'a> Files<'a> {
 struct Excerpt<'a> {
     text: Cow<'a, str>,
     first_line: usize,
-    /// Where each line begins and ends, without its line end.
+    /// The range of each line, without its line end.
     lines: Vec<Range<usize>>,
 }
 

@@ -11,7 +11,7 @@ pub enum TextStyle {
     Caption,
     /// The name of a thread.
     Thread,
-    /// What an event does.
+    /// The action of an event.
     Event,
     /// The text of an instruction.
     Instruction,

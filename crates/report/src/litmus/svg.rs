@@ -176,7 +176,7 @@ fn picture(layout: &Layout) -> Sheet {
         let path = path_data(&arrow.path);
         let _ = writeln!(out, "<path class=\"{class} halo\" d=\"{path}\"/>");
     }
-    // Those of the cycle are on top.
+    // Arrows of the cycle are on top.
     for is_on_cycle in [false, true] {
         let arrows = layout.arrows.iter();
         for arrow in arrows.filter(|arrow| arrow.is_on_cycle == is_on_cycle) {
@@ -305,7 +305,7 @@ fn sides(rectangle: &super::layout::geometry::Rectangle) -> [f64; 4] {
     ]
 }
 
-/// What the colours of a scheme are for: paper, band, box, border, text, faint text, halo of boxes, and one for each
+/// The colours of a scheme: paper, band, box, border, text, faint text, halo of boxes, and one for each
 /// relation.
 const LIGHT: [&str; 11] = [
     "#ffffff", "#f3f4f7", "#ffffff", "#8a919e", "#16191f", "#5d6470", "#ffd24a", "#3a3f47",

@@ -79,7 +79,7 @@ fn text(style: TextStyle, x: f64, top: f64, content: &str) -> String {
     )
 }
 
-/// Texts below each other.
+/// Lines of text, one below the other.
 #[derive(Default)]
 struct Texts(Sheet);
 
@@ -223,7 +223,7 @@ fn line(class: &str, points: &[(f64, f64)]) -> String {
     format!("<path class=\"{class}\" d=\"{data}\"/>\n")
 }
 
-/// What an arrow ends with: a head, or a ring if nobody has received the message.
+/// The end of an arrow: a head, or a ring if the message was not received.
 fn end(is_received: bool, before: (f64, f64), tip: (f64, f64)) -> String {
     if !is_received {
         return format!(

@@ -5,7 +5,7 @@ use crate::svg::{Font, in_both_schemes};
 /// The role of a text, which decides its font.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TextStyle {
-    /// The file, and what failed.
+    /// The file and the verdict.
     Title,
     /// The name of a node.
     Node,
@@ -15,11 +15,11 @@ pub(super) enum TextStyle {
     Rule,
     /// The kind of a message.
     Message,
-    /// What else a message says.
+    /// The details of a message.
     Details,
-    /// What changed.
+    /// A change.
     Note,
-    /// What failed, at the end.
+    /// The verdict, at the end.
     Verdict,
     /// The legend.
     Legend,
