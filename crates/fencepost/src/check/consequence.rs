@@ -14,7 +14,7 @@ use fencepost_explore::{
 };
 use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 use fencepost_monitor::{Action, Finding as Explained};
-use fencepost_report::check::{Consequence, Unexplored};
+use fencepost_report::check::{Assumption, Consequence, Obstacle, Unexplored};
 use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
@@ -69,8 +69,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn consequence(mut self, found: &Counterexample<ProgramError>) -> Consequence {
-        let mut trouble = None;
-        let not_repeated = "something was found, and did not happen again";
+        let mut obstacle = None;
         for is_after_witness in [true, false] {
             for strategy in self.strategies() {
                 let before = self.executions;
@@ -83,22 +82,22 @@ impl Search<'_> {
                         if let Some(harmful) = self.harmful(schedule, is_after_witness) {
                             return harmful;
                         }
-                        trouble = Some(not_repeated.to_owned());
+                        obstacle = Some(Obstacle::NotReproduced);
                     }
                     Ok((None, true)) if is_after_witness => break,
                     Ok((None, true)) => {
                         let executions = self.executions - before;
-                        return self.none_found(executions, true, trouble);
+                        return self.none_found(executions, true, obstacle);
                     }
                     Ok((None, _)) => {}
                     Err(why) => {
-                        trouble = Some(why);
+                        obstacle = Some(why);
                         break;
                     }
                 }
             }
         }
-        self.none_found(self.executions, false, trouble)
+        self.none_found(self.executions, false, obstacle)
     }
 
     /// All executions, as far as the budget goes, and then as many at random. A search ends with an execution that is too
@@ -112,7 +111,12 @@ impl Search<'_> {
     }
 
     /// Nothing bad was found, in all executions that the library runs or in some of them.
-    fn none_found(&self, executions: u64, are_all: bool, trouble: Option<String>) -> Consequence {
+    fn none_found(
+        &self,
+        executions: u64,
+        are_all: bool,
+        obstacle: Option<Obstacle>,
+    ) -> Consequence {
         let rest = match are_all {
             _ if self.registry.has_drained_too_much() => Unexplored::Unsupported,
             true => Unexplored::Nothing,
@@ -120,17 +124,17 @@ impl Search<'_> {
         };
         let mut assumptions = Vec::new();
         if self.has_waited || !self.registry.waits().is_empty() {
-            assumptions.push("loops that wait only wait (`store_buffers` names them)".to_owned());
+            assumptions.push(Assumption::SpinLoopsOnlyWait);
         }
         if !self.checker.setup.spurious_wakeups {
-            assumptions.push("no wait ends by itself (`spurious_wakeups(false)`)".to_owned());
+            assumptions.push(Assumption::NoSpuriousWakeups);
         }
         Consequence::NoFailure {
             executions,
             unexplored: rest,
             assumptions,
             // Where all were run, it does not matter how.
-            trouble: trouble.filter(|_| rest != Unexplored::Nothing),
+            obstacle: obstacle.filter(|_| rest != Unexplored::Nothing),
         }
     }
 
@@ -148,7 +152,7 @@ impl Search<'_> {
 
     /// Runs the program from its beginning. The schedule of an execution that is wrong, and whether all were
     /// run.
-    fn begin(&mut self, strategy: Exploring) -> Result<(Option<Schedule>, bool), String> {
+    fn begin(&mut self, strategy: Exploring) -> Result<(Option<Schedule>, bool), Obstacle> {
         let settings = self.settings(strategy);
         let mut setup = self.setup;
         let (report, _) = self.explore(&settings, &mut setup)?;
@@ -179,9 +183,9 @@ impl Search<'_> {
         &mut self,
         found: &Counterexample<ProgramError>,
         strategy: Exploring,
-    ) -> Result<(Option<Schedule>, bool), String> {
-        let explained = found.explain().ok_or("it is no violation")?;
-        let explained = explained.map_err(|error| error.to_string())?;
+    ) -> Result<(Option<Schedule>, bool), Obstacle> {
+        let explained = found.explain().ok_or(Obstacle::CannotFollowWitness)?;
+        let explained = explained.map_err(|error| Obstacle::Error(error.to_string()))?;
         let settings = self.settings(strategy);
         let mut setup = self.setup;
         let mut beginning: Arc<[Turn]> = Arc::default();
@@ -242,7 +246,7 @@ impl Search<'_> {
 }
 
 /// The schedule of an execution that is wrong, and whether all were run.
-fn wrong(report: &Report<ProgramError, Restart>) -> Result<(Option<Schedule>, bool), String> {
+fn wrong(report: &Report<ProgramError, Restart>) -> Result<(Option<Schedule>, bool), Obstacle> {
     if let Some(found) = report.findings.iter().find(|found| is_wrong(found)) {
         return Ok((Some(found.schedule.clone()), false));
     }
@@ -253,7 +257,7 @@ fn wrong(report: &Report<ProgramError, Restart>) -> Result<(Option<Schedule>, bo
         )
     };
     match report.findings.iter().any(is_bad_use) {
-        true => Err("the program could not be run on".to_owned()),
+        true => Err(Obstacle::CannotContinue),
         false => Ok((None, report.is_complete() && report.findings.is_empty())),
     }
 }
@@ -414,7 +418,7 @@ impl<'a> Follower<'a> {
     fn follow(mut self, explained: &Explained) -> Result<Vec<Turn>, String> {
         match self.follow_to_end(explained) {
             Ok(()) | Err(Stop::Wrong) => Ok(self.turns),
-            Err(Stop::Stuck) => Err("the program cannot be led to the violation".to_owned()),
+            Err(Stop::Stuck) => Err("the program could not follow the witness".to_owned()),
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fencepost_explore::{Counterexample, Failure, Fault, Report, SpinRule, Strategy as Exploring};
-use fencepost_report::text::grouped;
+use fencepost_report::check::Note;
 use rustc_hash::FxHashMap;
 
 use super::checker::{Checker, Strategy};
@@ -50,7 +50,7 @@ impl Searched<'_> {
         match self.rounds {
             Rounds::Untried => {}
             Rounds::Fine(rounds) => summary.tried_rounds = Some(rounds),
-            Rounds::Wrong => summary.notes.push(note()),
+            Rounds::Wrong => summary.notes.push(Note::FoundInRounds(ROUNDS)),
         }
         outcome
     }
@@ -163,13 +163,4 @@ fn is_wrong(found: &Counterexample<ProgramError>) -> bool {
         Failure::Fault(Fault::Program(error)) => !matches!(error, ProgramError::StepLimit { .. }),
         Failure::Fault(fault) => matches!(fault, Fault::Deadlock(_)),
     }
-}
-
-/// What the report of something that is wrong ends with.
-fn note() -> String {
-    format!(
-        "the search took loops that go round without a change to wait only, and found nothing; this was found in \
-         executions at random in which they may go round up to {} times",
-        grouped(u64::from(ROUNDS))
-    )
 }

@@ -10,7 +10,7 @@ use fencepost_explore::{
 };
 use fencepost_memory::{LocationId, LockedDrains};
 use fencepost_report::SourcePosition;
-use fencepost_report::check::{CheckSummary, Gap};
+use fencepost_report::check::{Assumption, CheckSummary, FenceOrdering, Gap, Note};
 
 use super::checker::{Checker, Strategy};
 use super::checkpoint::{CheckpointFile, Identity};
@@ -448,7 +448,7 @@ pub(super) fn outcome(
     let showing = showing
         .with_replay(replaying(checker))
         .with_waits(!report.waits.is_empty());
-    let showing = Arc::new(showing.with_all_fences(fences::are_told(checker)));
+    let showing = Arc::new(showing.with_further_checks(fences::further_checks(checker)));
     let is_replay = checker.replayed.is_some();
 
     let mut findings = Vec::with_capacity(report.findings.len());
@@ -483,11 +483,7 @@ pub(super) fn outcome(
         gaps.push(Gap::MemoryBudget(limit.limit as u64));
     }
     if registry.has_drained_too_much() {
-        gaps.push(Gap::Other(
-            "executions in which stores wait longer: an operation on an `Arc`, a lock or a channel waited for \
-             stores that may stay in the buffer on the machine"
-                .to_owned(),
-        ));
+        gaps.push(Gap::EarlyDrain);
     }
     let bound = report.limits.iter().find_map(|limit| match limit {
         Limit::Preemptions(bound) => Some(*bound),
@@ -542,66 +538,47 @@ pub(super) fn outcome(
     }
 }
 
-/// What the result rests on because of the settings, each to follow "assuming that".
-fn assumptions(checker: &Checker) -> Vec<String> {
+/// The assumptions that follow from the settings.
+fn assumptions(checker: &Checker) -> Vec<Assumption> {
     let mut all = Vec::new();
     if !checker.monitor && checker.setup.store_buffers.is_none() {
-        all.push(
-            "every store is in memory at once, as on no machine with store buffers (`monitor(false)`)",
-        );
+        all.push(Assumption::ImmediateStores);
     }
     if !checker.setup.leak_check {
-        all.push("no `Arc` leaks, which was not checked (`leak_check(false)`)");
+        all.push(Assumption::NoLeaks);
     }
     if !checker.setup.spurious_wakeups {
-        all.push(
-            "no wait on a condition variable ends without a notification and no `park` without having \
-             been unparked, although `std` allows that (`spurious_wakeups(false)`)",
-        );
+        all.push(Assumption::NoSpuriousWakeups);
     }
-    let mut all: Vec<String> = all.into_iter().map(str::to_owned).collect();
     for (place, insertion) in &checker.tried {
-        let fence = match insertion {
-            Insertion::StoreBarrier => "Release",
-            Insertion::Fence | Insertion::SeqCstStore => "SeqCst",
-        };
-        let place = SourcePosition::new(&place.file, place.line, place.column);
-        all.push(format!(
-            "`fence(Ordering::{fence})` is before {place}, where the program has none (`insert_fence`)"
-        ));
+        all.push(Assumption::InsertedFence {
+            fence: match insertion {
+                Insertion::StoreBarrier => FenceOrdering::Release,
+                Insertion::Fence | Insertion::SeqCstStore => FenceOrdering::SeqCst,
+            },
+            before: SourcePosition::new(&place.file, place.line, place.column),
+        });
     }
     all
 }
 
-/// What else the user has to know.
+/// Remarks that do not depend on the outcome.
 fn notes(
     report: &Report<ProgramError, Restart>,
     registry: &Registry,
     has_findings: bool,
-) -> Vec<String> {
+) -> Vec<Note> {
     let not_met = registry.insertions().not_met();
-    let mut notes: Vec<String> = not_met
-        .map(|place| {
-            let place = SourcePosition::new(&place.file, place.line, place.column);
-            format!(
-                "no operation was met at {place}, before which a fence was to be inserted: it changed nothing"
-            )
-        })
+    let mut notes: Vec<Note> = not_met
+        .map(|place| Note::UnusedFence(SourcePosition::new(&place.file, place.line, place.column)))
         .collect();
-    let nothing_done = report.steps == 0 && report.executions > 0 && !has_findings;
-    let unused = match (registry.thread_count(), registry.has_objects()) {
-        _ if !nothing_done => None,
-        (1, false) => Some(
-            "the program has used no thread, atomic or lock of Fencepost's: are they those of `std`? If a `cfg` decides, is \
-             it set?",
-        ),
-        (1, true) => None,
-        _ => Some(
-            "there are several threads, and none of them has used a type of Fencepost's: are the atomics and \
-             locks those of `std`?",
-        ),
-    };
-    notes.extend(unused.map(str::to_owned));
+    if report.steps == 0 && report.executions > 0 && !has_findings {
+        match (registry.thread_count(), registry.has_objects()) {
+            (1, false) => notes.push(Note::NothingChecked),
+            (1, true) => {}
+            _ => notes.push(Note::NothingShared),
+        }
+    }
     notes
 }
 

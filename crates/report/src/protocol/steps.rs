@@ -1,4 +1,4 @@
-//! The way to an error as text: the start state, and then what each step changes.
+//! A counterexample as text: the start state, and then the changes of each step.
 
 use std::fmt::Write;
 
@@ -14,11 +14,11 @@ use super::values::{compact, keys, shortened};
 use crate::style::{DIM, ERROR, HEADING, Styled};
 use crate::text::grouped;
 
-/// Longer traces are shown without their middle.
+/// The largest number of steps; longer traces lose their middle.
 const MOST_STEPS: usize = 200;
-/// So many of the first steps are shown then, and as many as fit of the last ones.
+/// The number of first steps of a long trace that are shown.
 const FIRST_STEPS: usize = 20;
-/// So many lines of one variable, or of one step.
+/// The largest number of lines for one variable, or for one step.
 const MOST_LINES: usize = 24;
 
 /// The trace as text.
@@ -49,7 +49,7 @@ pub fn trace(model: &Model, trace: &Trace, width: usize) -> String {
             let left_out = grouped((count - MOST_STEPS) as u64);
             let _ = writeln!(
                 text,
-                "… {left_out} steps are left out; --trace json --output FILE has all of them"
+                "… {left_out} steps omitted (use --trace json --output FILE for all of them)"
             );
         }
         if is_shown {
@@ -127,7 +127,7 @@ fn variable(text: &mut String, model: &Model, id: TypeId, value: &Value, name: &
     }
 }
 
-/// What a step changed.
+/// The changes of a step.
 fn changed(text: &mut String, model: &Model, before: &[Value], after: &[Value], width: usize) {
     let found = changes(model, before, after);
     if found.is_empty() {

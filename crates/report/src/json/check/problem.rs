@@ -1,15 +1,17 @@
-//! What is wrong with a checked program, as JSON, by its kind.
+//! The failures of a checked program as JSON, by kind.
 
 use fencepost_memory::ThreadId;
 use fencepost_monitor::{ExplainError, Finding, Repair, StrongerOrdering, Violation};
 use serde::Serialize;
 
 use super::{AccessObject, PlaceObject};
-use crate::check::{Problem, RaceAccess, Wait};
+use crate::check::{
+    Problem, RaceAccess, RacedCell, Wait, awaited, leaked, mismatch_sentence, planned, raced_cell,
+};
 use crate::json::{CycleObject, WitnessObject};
 use crate::names::Naming;
 
-/// Where a full fence is missing.
+/// A place where a full fence is missing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FenceObject {
     /// The fence comes after this access,
@@ -18,12 +20,12 @@ pub struct FenceObject {
     pub before: AccessObject,
 }
 
-/// What rules the cycle of a violation out. There may be others.
+/// A fix that rules out the cycle of a violation. There may be other cycles.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RepairObject {
-    /// Full fences in all of these places do.
+    /// Full fences in all of these places.
     pub fences: Vec<FenceObject>,
-    /// What does too: `seq-cst` for the store before each place, or `release` for the write
+    /// An equivalent ordering: `seq-cst` for the store before each place, or `release` for the write
     /// after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alternative: Option<&'static str>,
@@ -50,11 +52,11 @@ impl RepairObject {
 pub struct WaitObject {
     /// The thread's name.
     pub thread: String,
-    /// For what it waits.
+    /// What the thread waits for.
     pub what: String,
-    /// Whether it spins.
+    /// Whether the thread spins.
     pub spins: bool,
-    /// Where, or null.
+    /// The location, or null.
     pub source: Option<PlaceObject>,
 }
 
@@ -63,13 +65,13 @@ pub struct WaitObject {
 pub struct RaceObject {
     /// The thread's name.
     pub thread: String,
-    /// Whether it writes.
+    /// Whether the access writes.
     pub writes: bool,
-    /// Where, or null.
+    /// The location, or null.
     pub source: Option<PlaceObject>,
 }
 
-/// What is wrong, by its kind. Places are null if they are not known.
+/// A failure, by its kind. Locations are null if they are unknown.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "problem", rename_all = "kebab-case")]
 #[allow(missing_docs)] // As in `Problem`.
@@ -116,6 +118,7 @@ pub enum ProblemObject {
         source: Option<PlaceObject>,
     },
     NonDeterminism {
+        step: usize,
         expected: String,
         found: String,
         thread: String,
@@ -155,12 +158,19 @@ impl ProblemObject {
                 first,
                 second,
             } => ProblemObject::Race {
-                cell: cell.clone(),
+                cell: match cell {
+                    RacedCell::Named(name) => name.clone(),
+                    RacedCell::CreatedAt(_) => raced_cell(cell),
+                },
                 first: race_object(first, names),
                 second: race_object(second, names),
             },
-            Problem::Leak { what, location } => ProblemObject::Leak {
-                what: what.clone(),
+            Problem::Leak {
+                kind,
+                name,
+                location,
+            } => ProblemObject::Leak {
+                what: leaked(kind, name.as_deref()),
                 source: PlaceObject::of(location),
             },
             Problem::StackOverflow { thread, location } => ProblemObject::StackOverflow {
@@ -177,15 +187,21 @@ impl ProblemObject {
                 source: PlaceObject::of(location),
             },
             Problem::NonDeterminism {
+                step,
                 expected,
                 found,
                 thread,
                 location,
             } => ProblemObject::NonDeterminism {
-                expected: expected.clone(),
-                found: found.clone(),
+                step: *step,
+                expected: planned(expected, names),
+                found: planned(found, names),
                 thread: name(thread),
                 source: PlaceObject::of(location),
+            },
+            Problem::InfeasibleSchedule { step, mismatch } => ProblemObject::BadUse {
+                message: mismatch_sentence(*step, mismatch, names),
+                source: None,
             },
             Problem::BadUse { message, location } => ProblemObject::BadUse {
                 message: message.clone(),
@@ -218,10 +234,7 @@ impl ProblemObject {
 fn wait_objects(waits: &[Wait], names: &dyn Naming) -> Vec<WaitObject> {
     let objects = waits.iter().map(|wait| WaitObject {
         thread: names.thread(wait.thread),
-        what: match wait.spins && wait.what.is_empty() {
-            true => "a change of what it reads".into(),
-            false => wait.what.clone(),
-        },
+        what: awaited(&wait.awaited, names),
         spins: wait.spins,
         source: PlaceObject::of(&wait.location),
     });
