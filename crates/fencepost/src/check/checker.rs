@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencepost_explore as explore;
-use fencepost_explore::Schedule;
 
 use super::checkpoint::Identity;
 use super::environment;
 use super::fences::{self, FenceInference, FenceStrength};
 use super::outcome::Outcome;
-use super::running;
-use fencepost_runtime::{Insertion, Insertions, Place, STACK_SIZES, Setup, Stride, Target};
+use super::replaying::ReplaySchedule;
+use super::session::Session;
+use fencepost_runtime::{Insertion, Place, STACK_SIZES, Setup, Stride, Target};
 
 /// How many workers there can be.
 pub(super) const WORKERS: RangeInclusive<usize> = 1..=1024;
@@ -98,14 +98,12 @@ pub struct Checker {
     pub(super) summary: bool,
     pub(super) setup: Setup,
     pub(super) settings: explore::Settings,
-    pub(super) replayed: Option<Schedule>,
+    pub(super) replayed: Option<ReplaySchedule>,
     pub(super) name: Option<String>,
     /// Whether the report ends with the fences that are missing.
     pub(super) fence_inference: bool,
-    /// Fences that the program is checked with and does not have: what the user wants to try, and what is tried
-    /// for whoever asks which are missing.
+    /// Fences that the program is checked with and does not have, because the user wants to try them.
     pub(super) tried: Vec<(Place, Insertion)>,
-    pub(super) insertions: Arc<Insertions>,
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) checkpoint_every: Duration,
 }
@@ -138,7 +136,6 @@ impl Checker {
             name: None,
             fence_inference: false,
             tried: Vec::new(),
-            insertions: Arc::default(),
             checkpoint: None,
             checkpoint_every: Duration::from_secs(60),
         }
@@ -397,7 +394,7 @@ impl Checker {
     pub fn run(&self, program: impl Fn() + Send + Sync + 'static) -> Outcome {
         let checker = environment::apply(self.clone());
         let check = Identity::of(&program, Location::caller());
-        let outcome = running::run(&checker, Arc::new(program), check);
+        let outcome = Session::new(checker.clone(), Arc::new(program), check).check();
         checker.print_summary(&outcome, Location::caller());
         outcome
     }
@@ -416,7 +413,7 @@ impl Checker {
     pub fn check(&self, program: impl Fn() + Send + Sync + 'static) {
         let checker = environment::apply(self.clone());
         let check = Identity::of(&program, Location::caller());
-        let outcome = running::run(&checker, Arc::new(program), check);
+        let outcome = Session::new(checker.clone(), Arc::new(program), check).check();
         if !outcome.is_verified() {
             // The summary is part of it.
             outcome.panic_with_report();
@@ -460,7 +457,7 @@ impl Checker {
         let checker = environment::apply(self.clone());
         fences::refuse_samples(&checker);
         let check = Identity::of(&program, Location::caller());
-        fences::infer(&checker, Arc::new(program), check)
+        fences::infer(&Session::new(checker, Arc::new(program), check))
     }
 
     /// Runs one execution again: the one with this schedule.
@@ -469,7 +466,7 @@ impl Checker {
     /// If it is not a schedule.
     #[track_caller]
     pub fn replay(&self, schedule: &str, program: impl Fn() + Send + Sync + 'static) -> Outcome {
-        let parsed: Result<Schedule, _> = schedule.parse();
+        let parsed: Result<ReplaySchedule, _> = schedule.parse();
         let schedule = match parsed {
             Ok(schedule) => schedule,
             Err(error) => panic!("the schedule to replay cannot be read: {error}"),
@@ -478,7 +475,7 @@ impl Checker {
         checker.replayed = Some(schedule);
         checker.setup.keeps_first_values = true;
         let check = Identity::of(&program, Location::caller());
-        let outcome = running::run(&checker, Arc::new(program), check);
+        let outcome = Session::new(checker.clone(), Arc::new(program), check).check();
         checker.print_summary(&outcome, Location::caller());
         outcome
     }

@@ -4,10 +4,9 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use fencepost_explore::Schedule;
-
 use super::checker::{Checker, Strategy, WORKERS};
 use super::fences;
+use super::replaying::ReplaySchedule;
 use fencepost_runtime::{STACK_SIZES, Stride, Target};
 
 /// Overrides settings by variables.
@@ -245,7 +244,7 @@ fn apply_from(
     let schedule = "a schedule such as `0x5.1.0`, as a report prints it";
     let mut mistake = None;
     let replayed = read("FENCEPOST_REPLAY", schedule, &mut |text| {
-        let parsed = text.parse::<Schedule>();
+        let parsed = text.parse::<ReplaySchedule>();
         c.replayed = Some(parsed.map_err(|error| mistake = Some(error)).ok()?);
         c.setup.keeps_first_values = true;
         Some(())
@@ -335,7 +334,7 @@ mod tests {
                 c.checkpoint_every == Duration::from_secs(300)
             }),
             ("REPLAY", "0x2.1", |c| {
-                c.replayed.as_ref().is_some_and(|s| s.0.len() == 3)
+                c.replayed.as_ref().is_some_and(|s| s.schedule.0.len() == 3)
             }),
         ];
         for (name, value, is_set) in cases {

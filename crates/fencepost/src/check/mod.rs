@@ -8,6 +8,8 @@
 
 mod checker;
 mod checkpoint;
+mod concluding;
+mod confirming;
 mod consequence;
 mod environment;
 pub mod fences;
@@ -15,8 +17,11 @@ mod naming;
 pub mod outcome;
 mod problems;
 mod progress;
+mod replaying;
+mod restarting;
 mod rounds;
-mod running;
+mod sameness;
+mod session;
 mod showing;
 mod watchdog;
 

@@ -11,6 +11,8 @@ use fencepost_report::json::line;
 use rustc_hash::FxHashMap;
 
 use super::naming::{CheckNames, SourceFiles};
+use super::replaying::Replaying;
+use super::session::Session;
 use fencepost_runtime::{Names, Registry, Stride, Target};
 
 /// What is needed to show a check.
@@ -23,7 +25,7 @@ pub(super) struct Showing {
     names: OnceLock<Names>,
     /// Where fences are named that rule out all violations.
     all_fences: Option<&'static str>,
-    replaying: String,
+    replaying: Replaying,
     /// Whether threads were kept waiting in loops.
     has_waits: bool,
 }
@@ -44,33 +46,23 @@ pub(super) struct ShownSummary {
 }
 
 impl Showing {
-    /// `stride` is how the commits of buffered stores are numbered, if stores are buffered.
-    pub(super) fn new(
-        registry: Arc<Registry>,
-        target: Target,
-        model: MemoryModel,
-        stride: Option<Stride>,
-    ) -> Self {
+    /// Shows what `session` finds. `stride` is how the commits of buffered stores are numbered, if stores are buffered.
+    pub(super) fn new(session: &Session, model: MemoryModel, stride: Option<Stride>) -> Self {
         Showing {
             stride,
-            registry,
-            target,
+            registry: Arc::clone(&session.registry),
+            target: session.checker.setup.target,
             model,
             sources: SourceFiles::default(),
             names: OnceLock::new(),
             all_fences: None,
-            replaying: String::new(),
+            replaying: Replaying::of(session),
             has_waits: false,
         }
     }
 
-    /// The same, with the code that replays a schedule, up to `replay(…)`.
-    pub(super) fn with_replay(self, replaying: String) -> Self {
-        Showing { replaying, ..self }
-    }
-
-    /// The code that replays a schedule, up to `replay(…)`.
-    pub(super) fn replaying(&self) -> &str {
+    /// How a schedule is replayed.
+    pub(super) fn replaying(&self) -> &Replaying {
         &self.replaying
     }
 
