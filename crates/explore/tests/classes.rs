@@ -13,9 +13,9 @@ use fencepost_explore::{
 };
 use fencepost_memory::{Random, ThreadId};
 use model::class::{ClassKey, Log, Recording, Status, assert_same_classes};
+use model::exploring::{faults, recorded};
 use model::families;
 use model::language::Model;
-use model::exploring::{faults, recorded};
 use model::oracle::{Limits, random_prefix, truth, truth_after};
 use model::random::{Shape, random_program};
 use model::running::{AssertionFailed, ModelProgram};
@@ -338,5 +338,8 @@ fn a_prefix_that_the_program_cannot_take_is_a_fault() {
     };
     let (report, _) = recorded(&model, &settings);
     let (step, thread) = (2, ThreadId(7));
-    assert_eq!(faults(&report), [Fault::InfeasibleSchedule { step, thread }]);
+    assert_eq!(
+        faults(&report),
+        [Fault::InfeasibleSchedule { step, thread }]
+    );
 }

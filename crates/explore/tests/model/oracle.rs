@@ -516,7 +516,9 @@ pub fn random_prefix(model: &Model, random: &mut Random, most: usize) -> Vec<(us
     while prefix.len() < most {
         let threads = 0..model.threads.len();
         let steps: Vec<(usize, usize)> = threads
-            .flat_map(|thread| (0..beginning.world.ways(model, thread)).map(move |way| (thread, way)))
+            .flat_map(|thread| {
+                (0..beginning.world.ways(model, thread)).map(move |way| (thread, way))
+            })
             .collect();
         if steps.is_empty() {
             break;

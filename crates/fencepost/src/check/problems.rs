@@ -46,7 +46,7 @@ impl Translator<'_> {
             Problem::NonDeterminism { .. } | Problem::BadUse { .. }
         );
         let schedule = if is_replayable {
-            self.showing.replaying().schedule(&found.schedule)
+            self.showing.replaying().schedule(found)
         } else {
             String::new()
         };

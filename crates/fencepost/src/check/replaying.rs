@@ -13,17 +13,22 @@
 //! | `wideN` | commits of store buffers, numbered from `N` on |
 //!
 //! `ends,wide32/1x3.2x2` is an example. Most schedules have no header.
+//!
+//! Threads are numbered in the order in which the execution spawns them. The numbers of a check may be others, since
+//! an earlier execution may have spawned its threads in another order, and a replay knows nothing of that one.
 
 use std::fmt;
 use std::str::FromStr;
 
-use fencepost_explore::{Schedule, SpinRule};
+use fencepost_explore::{Schedule, SpinRule, Turn};
+use fencepost_memory::{Access, ThreadId};
 use fencepost_report::SourcePosition;
 use fencepost_runtime::{Insertion, Place, Registry, Setup, Stride, Target};
+use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
 use super::fences;
-use super::session::Session;
+use super::session::{Counterexample, Session};
 
 /// A schedule with the settings of the runtime that it needs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -200,6 +205,8 @@ impl FromStr for ReplaySchedule {
 #[derive(Debug)]
 pub(super) struct Replaying {
     header: Header,
+    /// How commits of store buffers are numbered, if stores are buffered.
+    stride: Option<Stride>,
     /// The code up to `replay(…)`.
     checker: String,
 }
@@ -208,18 +215,53 @@ impl Replaying {
     pub(super) fn of(session: &Session) -> Self {
         Replaying {
             header: Header::of(session),
+            stride: session.setup.store_buffers,
             checker: checker_code(&session.checker),
         }
     }
 
-    /// The text of a schedule, with all that it needs.
-    pub(super) fn schedule(&self, schedule: &Schedule) -> String {
+    /// The text of the schedule of a finding, with all that it needs.
+    pub(super) fn schedule(&self, found: &Counterexample) -> String {
+        let schedule = in_order_of_spawning(&found.schedule, &found.interleaving, self.stride);
         format!("{}{schedule}", self.header)
     }
 
     /// The code that replays a schedule, given as [`schedule`](Self::schedule) writes it.
     pub(super) fn code(&self, schedule: &str) -> String {
         format!("{}replay({schedule:?}, program)", self.checker)
+    }
+}
+
+/// The schedule with threads numbered in the order in which they begin, which is the order in which they are spawned.
+fn in_order_of_spawning(
+    schedule: &Schedule,
+    interleaving: &[Access],
+    stride: Option<Stride>,
+) -> Schedule {
+    // A commit has the number of its thread and of its store in one.
+    let parts = |number: ThreadId| match stride.and_then(|stride| stride.committed(number)) {
+        Some((thread, store)) => (thread, Some(store)),
+        None => (number, None),
+    };
+    let mut numbers: FxHashMap<ThreadId, ThreadId> = FxHashMap::default();
+    for access in interleaving {
+        if let (thread, None) = parts(access.thread) {
+            let next = ThreadId(numbers.len() as u32);
+            numbers.entry(thread).or_insert(next);
+        }
+    }
+    let renumbered = schedule.0.iter().map(|turn| {
+        let (thread, store) = parts(turn.thread);
+        let thread = *numbers.get(&thread)?;
+        let thread = match (stride, store) {
+            (Some(stride), Some(store)) => stride.commit(thread, store),
+            _ => thread,
+        };
+        Some(Turn { thread, ..*turn })
+    });
+    match renumbered.collect() {
+        Some(turns) => Schedule(turns),
+        None => schedule.clone(),
     }
 }
 
