@@ -104,8 +104,8 @@ fn show(
         checker = checker.max_executions(executions);
     }
     let program = example.program;
-    if arguments.fences {
-        let fences = checker.infer_fences(move || program(version));
+    if arguments.infer_fences {
+        let fences = checker.run_fence_inference(move || program(version));
         return show_fences(&fences, arguments.json, output);
     }
     let outcome = checker.run(move || program(version));

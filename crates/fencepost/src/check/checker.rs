@@ -50,34 +50,7 @@ pub enum Strategy {
 /// # Environment variables
 /// Each setting can be overridden without a change of the code.
 ///
-/// | variable | value | method |
-/// | --- | --- | --- |
-/// | `FENCEPOST_TARGET` | `x86` or `pso` | [`target`](Self::target) |
-/// | `FENCEPOST_STRATEGY` | `exhaustive`, `bounded`, `random` or `pct` | [`strategy`](Self::strategy) |
-/// | `FENCEPOST_PREEMPTION_BOUND` | a number | [`preemption_bound`](Self::preemption_bound) |
-/// | `FENCEPOST_EXECUTIONS` | a number | [`executions`](Self::executions) |
-/// | `FENCEPOST_PCT_DEPTH` | a number | [`pct_depth`](Self::pct_depth) |
-/// | `FENCEPOST_SEED` | a number | [`seed`](Self::seed) |
-/// | `FENCEPOST_MAX_EXECUTIONS` | a number | [`max_executions`](Self::max_executions) |
-/// | `FENCEPOST_MAX_TIME` | seconds, or such as `250ms`, `30s`, `10m`, `2h` | [`max_time`](Self::max_time) |
-/// | `FENCEPOST_MAX_STEPS` | a number | [`max_steps`](Self::max_steps) |
-/// | `FENCEPOST_WORKERS` | a number, or `all` for all cores | [`workers`](Self::workers) |
-/// | `FENCEPOST_MONITOR` | `on` or `off` | [`monitor`](Self::monitor) |
-/// | `FENCEPOST_STORE_BUFFERS` | `on` or `off` | [`store_buffers`](Self::store_buffers) |
-/// | `FENCEPOST_CONFIRM` | `on` or `off` | [`confirm`](Self::confirm) |
-/// | `FENCEPOST_CONTINUE_AFTER_FAILURE` | `on` or `off` | [`continue_after_failure`](Self::continue_after_failure) |
-/// | `FENCEPOST_SPIN_BOUND` | a number | [`spin_bound`](Self::spin_bound) |
-/// | `FENCEPOST_SPURIOUS_WAKEUPS` | `on` or `off` | [`spurious_wakeups`](Self::spurious_wakeups) |
-/// | `FENCEPOST_STRICT_BOUND` | `on` or `off` | [`strict_bound`](Self::strict_bound) |
-/// | `FENCEPOST_LEAK_CHECK` | `on` or `off` | [`leak_check`](Self::leak_check) |
-/// | `FENCEPOST_SUMMARY` | `on` or `off` | [`summary`](Self::summary) |
-/// | `FENCEPOST_FENCE_INFERENCE` | `on` or `off` | [`fence_inference`](Self::fence_inference) |
-/// | `FENCEPOST_INSERT_FENCE` | places with commas between them, each perhaps with `=release` | [`insert_fence`](Self::insert_fence) |
-/// | `FENCEPOST_STACK_SIZE` | bytes | [`stack_size`](Self::stack_size) |
-/// | `FENCEPOST_PROGRESS` | `on` or `off` | [`progress`](Self::progress) |
-/// | `FENCEPOST_CHECKPOINT` | a file or a folder | [`checkpoint`](Self::checkpoint) |
-/// | `FENCEPOST_CHECKPOINT_EVERY` | as `FENCEPOST_MAX_TIME` | [`checkpoint_every`](Self::checkpoint_every) |
-/// | `FENCEPOST_REPLAY` | a schedule | [`replay`](Self::replay) |
+#[doc = include_str!("variables.md")]
 ///
 /// A value that cannot be read or is out of its range makes the check panic and say so, and so does any other variable
 /// that begins with `FENCEPOST_`. Methods take a number that is out of its range for the nearest one in it.
@@ -101,7 +74,7 @@ pub struct Checker {
     pub(super) replayed: Option<ReplaySchedule>,
     pub(super) name: Option<String>,
     /// Whether the report ends with the fences that are missing.
-    pub(super) fence_inference: bool,
+    pub(super) infer_fences: bool,
     /// Fences that the program is checked with and does not have, because the user wants to try them.
     pub(super) tried: Vec<(Place, Insertion)>,
     pub(super) checkpoint: Option<PathBuf>,
@@ -134,7 +107,7 @@ impl Checker {
             settings: explore::Settings::default(),
             replayed: None,
             name: None,
-            fence_inference: false,
+            infer_fences: false,
             tried: Vec::new(),
             checkpoint: None,
             checkpoint_every: Duration::from_secs(60),
@@ -289,11 +262,11 @@ impl Checker {
     }
 
     /// Whether the report of a program that is not store-buffer safe ends with the fences that are missing, as
-    /// [`infer_fences`](Self::infer_fences) finds them, and [`Outcome::inferred_fences`] has them. For that the program is checked a
+    /// [`run_fence_inference`](Self::run_fence_inference) finds them, and [`Outcome::inferred_fences`] has them. For that the program is checked a
     /// few times more, and not only up to the first finding. Not unless said otherwise. One execution that is replayed
     /// says nothing about all fences, and has none in its report; [`Strategy::Random`] and [`Strategy::Pct`] are refused.
-    pub fn fence_inference(mut self, is_on: bool) -> Self {
-        self.fence_inference = is_on;
+    pub fn infer_fences(mut self, is_on: bool) -> Self {
+        self.infer_fences = is_on;
         self
     }
 
@@ -320,7 +293,7 @@ impl Checker {
     /// }
     ///
     /// assert!(Checker::new().run(program).has_failed());
-    /// let fences = Checker::new().infer_fences(program);
+    /// let fences = Checker::new().run_fence_inference(program);
     /// let missing = &fences.needed().unwrap().fences()[0];
     /// let checker = Checker::new().insert_fence(missing.position(), FenceStrength::SeqCst);
     /// assert!(checker.run(program).is_verified());
@@ -434,7 +407,7 @@ impl Checker {
     /// use fencepost::sync::atomic::{AtomicBool, Ordering::Relaxed};
     /// use fencepost::{Checker, thread};
     ///
-    /// let fences = Checker::new().infer_fences(|| {
+    /// let fences = Checker::new().run_fence_inference(|| {
     ///     let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
     ///     let other = Arc::clone(&flags);
     ///     let thread = thread::spawn(move || {
@@ -453,7 +426,10 @@ impl Checker {
     /// # Panics
     /// As [`run`](Self::run), and if the strategy runs only a sample of the executions.
     #[track_caller]
-    pub fn infer_fences(&self, program: impl Fn() + Send + Sync + 'static) -> FenceInference {
+    pub fn run_fence_inference(
+        &self,
+        program: impl Fn() + Send + Sync + 'static,
+    ) -> FenceInference {
         let checker = environment::apply(self.clone());
         fences::refuse_samples(&checker);
         let check = Identity::of(&program, Location::caller());

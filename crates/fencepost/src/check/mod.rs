@@ -23,6 +23,7 @@ mod rounds;
 mod sameness;
 mod session;
 mod showing;
+mod variables;
 mod watchdog;
 
 pub use checker::{Checker, Strategy};

@@ -180,7 +180,7 @@ impl Outcome {
     }
 
     /// The fences that make the program store-buffer safe, if it is not and they were
-    /// [asked for](crate::Checker::fence_inference).
+    /// [asked for](crate::Checker::infer_fences).
     pub fn inferred_fences(&self) -> Option<&FenceInference> {
         self.details().fences.as_deref()
     }

@@ -87,7 +87,7 @@ impl Session {
     pub(super) fn check(self) -> Outcome {
         let checker = &self.checker;
         refuse_contradictions(checker);
-        let infers_fences = checker.fence_inference && checker.replayed.is_none();
+        let infers_fences = checker.infer_fences && checker.replayed.is_none();
         if infers_fences {
             // Not after an hour.
             fences::refuse_samples(checker);
@@ -170,9 +170,9 @@ fn refuse_contradictions(checker: &Checker) {
         panic!("{why}");
     }
     let has_buffers = checker.setup.store_buffers.is_some();
-    let asked = match (checker.confirm, checker.fence_inference) {
+    let asked = match (checker.confirm, checker.infer_fences) {
         (true, _) => "`confirm` says what comes of store-buffer violations",
-        (false, true) => "`fences` rules store-buffer violations out",
+        (false, true) => "`infer_fences` rules store-buffer violations out",
         (false, false) => return,
     };
     assert!(

@@ -152,7 +152,7 @@ impl Search {
         checker.checkpoint = None;
         checker.replayed = None;
         checker.monitor = true;
-        checker.fence_inference = false;
+        checker.infer_fences = false;
         let session = session.with_checker(checker);
         Search {
             monitored_model: session.settings.monitored_model,
@@ -360,20 +360,20 @@ impl Search {
 pub(super) fn are_told(checker: &Checker) -> Option<&'static str> {
     match checker.strategy {
         Strategy::Exhaustive | Strategy::Bounded if checker.replayed.is_none() => {
-            Some(match checker.fence_inference {
+            Some(match checker.infer_fences {
                 true => "what rules out all of them is at the end of the report",
                 false if !checker.reads_environment && checker.confirm => {
-                    "`Checker::fence_inference` looks for fences that rule out all of them"
+                    "`Checker::infer_fences` looks for fences that rule out all of them"
                 }
                 false if !checker.reads_environment => {
-                    "`Checker::fence_inference` looks for fences that rule out all of them, and `Checker::confirm` for what \
+                    "`Checker::infer_fences` looks for fences that rule out all of them, and `Checker::confirm` for what \
                      comes of it"
                 }
                 false if checker.confirm => {
-                    "check with `FENCEPOST_FENCE_INFERENCE=on` for fences that rule out all of them"
+                    "check with `FENCEPOST_INFER_FENCES=on` for fences that rule out all of them"
                 }
                 false => {
-                    "check with `FENCEPOST_FENCE_INFERENCE=on` for fences that rule out all of them, and with \
+                    "check with `FENCEPOST_INFER_FENCES=on` for fences that rule out all of them, and with \
                      `FENCEPOST_CONFIRM=on` for what comes of it"
                 }
             })

@@ -293,7 +293,7 @@ fn a_fence_inside_of_a_macro_is_said_to_be_there() {
             $other.load(Relaxed)
         }};
     }
-    let fences = Checker::new().progress(false).infer_fences(|| {
+    let fences = Checker::new().progress(false).run_fence_inference(|| {
         let cells: [AtomicU32; 2] = [0, 0].map(AtomicU32::new);
         thread::scope(|scope| {
             scope.spawn(|| announce!(cells[0], cells[1]));
@@ -336,7 +336,7 @@ fn places_are_read_as_reports_write_them() {
 fn a_program_that_is_not_deterministic_is_given_up() {
     use std::sync::atomic::AtomicU32 as StdU32;
     static RUNS: StdU32 = StdU32::new(0);
-    let fences = Checker::new().progress(false).infer_fences(|| {
+    let fences = Checker::new().progress(false).run_fence_inference(|| {
         let is_safe = RUNS.fetch_add(1, Relaxed) % 4 > 1;
         let order = if is_safe { SeqCst } else { Relaxed };
         let cells: [AtomicU32; 2] = [0, 0].map(AtomicU32::new);
