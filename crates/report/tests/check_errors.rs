@@ -4,7 +4,7 @@ mod support;
 
 use fencepost_memory::MemoryModel;
 use fencepost_report::SourcePosition;
-use fencepost_report::check::{Problem, RaceAccess, Wait};
+use fencepost_report::check::{Awaited, PlannedOperation, Problem, RaceAccess, RacedCell, Wait};
 use support::{Program, expect, plain};
 
 const TRANSFER: &str = "\
@@ -82,13 +82,13 @@ fn deadlock() {
             waits: vec![
                 Wait {
                     thread: program.thread_id("T1"),
-                    what: "mutex `bob`, held by T2".into(),
+                    awaited: Awaited::Object("mutex `bob`, held by T2".into()),
                     spins: false,
                     location: location.clone(),
                 },
                 Wait {
                     thread: program.thread_id("T2"),
-                    what: "mutex `alice`, held by T1".into(),
+                    awaited: Awaited::Object("mutex `alice`, held by T1".into()),
                     spins: false,
                     location,
                 },
@@ -103,7 +103,7 @@ fn deadlock_of_many_threads() {
         let location = Some(program.find("to.balance.|lock"));
         let wait = |index: u32| Wait {
             thread: program.thread_id(&format!("worker {index}")),
-            what: "the end of the others".into(),
+            awaited: Awaited::ThreadEnd(program.thread_id("T1")),
             spins: false,
             location: location.clone(),
         };
@@ -118,7 +118,7 @@ fn livelock() {
     check("livelock.txt", |program| Problem::Livelock {
         waits: vec![Wait {
             thread: program.thread_id("T2"),
-            what: "`done`, which stays 0".into(),
+            awaited: Awaited::Object("`done`, which stays 0".into()),
             spins: true,
             location: Some(program.find("flag.|load")),
         }],
@@ -128,9 +128,9 @@ fn livelock() {
 #[test]
 fn livelock_with_somebody_who_waits() {
     check("livelock-with-waiting.txt", |program| {
-        let wait = |thread, what: &str, spins, location| Wait {
+        let wait = |thread, awaited, spins, location| Wait {
             thread,
-            what: what.into(),
+            awaited,
             spins,
             location: Some(location),
         };
@@ -138,9 +138,9 @@ fn livelock_with_somebody_who_waits() {
         let threads = ["T1", "T2", "main"].map(|name| program.thread_id(name));
         Problem::Livelock {
             waits: vec![
-                wait(threads[2], "the end of T1", false, lock),
-                wait(threads[0], "", true, flag.clone()),
-                wait(threads[1], "", true, flag),
+                wait(threads[2], Awaited::ThreadEnd(threads[0]), false, lock),
+                wait(threads[0], Awaited::Change, true, flag.clone()),
+                wait(threads[1], Awaited::Change, true, flag),
             ],
         }
     });
@@ -162,7 +162,7 @@ fn what_does_not_come_again_has_no_replay() {
 #[test]
 fn race() {
     check("race.txt", |program| Problem::Race {
-        cell: "LOG".into(),
+        cell: RacedCell::Named("LOG".into()),
         first: RaceAccess {
             thread: program.thread_id("T1"),
             writes: true,
@@ -179,7 +179,8 @@ fn race() {
 #[test]
 fn leak() {
     check("leak.txt", |program| Problem::Leak {
-        what: "an `Arc<Node>` with 2 references".into(),
+        kind: "Arc<Node>".into(),
+        name: None,
         location: Some(program.find("|Arc::new")),
     });
 }
@@ -204,8 +205,9 @@ fn step_limit() {
 #[test]
 fn non_determinism() {
     check("non-determinism.txt", |program| Problem::NonDeterminism {
-        expected: "load `done`".into(),
-        found: "lock `alice`".into(),
+        step: 2,
+        expected: PlannedOperation::Access("done".into()),
+        found: PlannedOperation::Access("alice".into()),
         thread: program.thread_id("T1"),
         location: Some(program.find("from.balance.|lock")),
     });
@@ -227,7 +229,7 @@ fn places_in_several_files_and_unknown_places() {
     let other = "mod log {\n    pub fn drain() { LOG.take(); }\n}\n";
     program.sources.insert("src/log.rs".into(), other.into());
     let problem = Problem::Race {
-        cell: "LOG".into(),
+        cell: RacedCell::Named("LOG".into()),
         first: RaceAccess {
             thread: program.thread_id("T1"),
             writes: true,

@@ -125,7 +125,7 @@ fn check<M: Monitor>(model: MemoryModel, monitor: impl Fn() -> M) {
         let ProblemObject::StoreBuffer { repair, .. } = object.problem else {
             panic!("not a violation");
         };
-        assert!(text.contains("rules this cycle out"), "{text}");
+        assert!(text.contains("to rule out this cycle"), "{text}");
         let fences = &repair.as_ref().expect("a hint").fences;
         for gap in fences {
             let index = |access: &AccessObject| access.event.position as usize - 1;

@@ -1,11 +1,13 @@
-//! What checks came to, as text and as JSON, and findings as JSON.
+//! Summaries as text and JSON, and findings as JSON.
 
 mod support;
 
 use std::time::Duration;
 
 use fencepost_memory::MemoryModel;
-use fencepost_report::check::{CheckSummary, Gap, Outcome, Problem};
+use fencepost_report::check::{
+    Assumption, CheckSummary, FenceOrdering, Gap, Note, Outcome, Problem,
+};
 use fencepost_report::json::check::{FindingObject, SummaryObject};
 use fencepost_report::{SourcePosition, json};
 use support::{Program, expect, plain};
@@ -40,7 +42,15 @@ fn verified() {
         ],
         tried_rounds: Some(64),
         repeated_waits: vec![SourcePosition::new("src/queue.rs", 7, 9)],
-        assumptions: vec!["at most 4 threads are spawned".into()],
+        assumptions: vec![
+            Assumption::ImmediateStores,
+            Assumption::NoLeaks,
+            Assumption::NoSpuriousWakeups,
+            Assumption::InsertedFence {
+                fence: FenceOrdering::SeqCst,
+                before: SourcePosition::new("src/lock.rs", 31, 9),
+            },
+        ],
         ..summary()
     };
     assert_eq!(with_loops.outcome(), Outcome::Verified);
@@ -71,7 +81,7 @@ fn incomplete() {
             Gap::Random { seed: 17 },
             Gap::Replay,
             Gap::Interrupted,
-            Gap::Other("what a checkpoint lost".into()),
+            Gap::EarlyDrain,
         ],
         ..summary()
     };
@@ -90,7 +100,12 @@ fn found() {
     assert_eq!(found.outcome(), Outcome::Found);
     both("summary-found.txt", &found, MemoryModel::TSO);
     let with_note = CheckSummary {
-        notes: vec!["no operation was met at src/lock.rs:31".into()],
+        notes: vec![
+            Note::UnusedFence(SourcePosition::new("src/lock.rs", 31, 9)),
+            Note::NothingChecked,
+            Note::NothingShared,
+            Note::FoundInRounds(1000),
+        ],
         ..found
     };
     both("summary-note.txt", &with_note, MemoryModel::TSO);

@@ -4,6 +4,7 @@ mod support;
 
 use fencepost_memory::MemoryModel;
 use fencepost_report::NoSources;
+use fencepost_report::check::{FenceAdvice, FurtherChecks, SetBy};
 use support::{Program, expect, plain};
 
 const STORE_BUFFERING: &str = "\
@@ -136,17 +137,23 @@ fn store_buffering_at_several_widths() {
     }
 }
 
-/// How to come by all fences follows the hint, and is nowhere else.
+/// Settings that tell more follow the hint, and are nowhere else.
 #[test]
 fn fences_for_all_cycles_are_pointed_to() {
     let program = store_buffering();
     let finding = program.violation(MemoryModel::TSO);
     let mut reporter = program.reporter(MemoryModel::TSO);
     let without = plain(&reporter.finding(&finding));
-    reporter.all_fences = Some("all fences are elsewhere");
+    reporter.further = FurtherChecks {
+        all_fences: FenceAdvice::Infer(SetBy::Environment),
+        confirm: Some(SetBy::Environment),
+    };
     let with = plain(&reporter.finding(&finding));
     let hint = "there may be other cycles\n";
-    let followed = format!("{hint}      all fences are elsewhere\n");
+    let followed = format!(
+        "{hint}      set FENCEPOST_INFER_FENCES=on to infer fences that rule out all cycles\n      \
+         set FENCEPOST_CONFIRM=on to see whether this can make the test fail\n"
+    );
     assert_eq!(with, without.replacen(hint, &followed, 1));
     assert_ne!(with, without);
 }
@@ -192,7 +199,7 @@ fn a_fence_that_is_there_is_not_asked_for() {
             .finding(&finding),
     );
     assert!(
-        text.contains("between lines 8 and 10 of src/one.rs (T2) rules this cycle out"),
+        text.contains("between lines 8 and 10 of src/one.rs (T2) to rule out this cycle"),
         "{text}"
     );
 }
@@ -210,7 +217,7 @@ fn a_locked_operation_is_a_fence_under_tso() {
     let finding = program.violation(MemoryModel::TSO);
     let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
     assert!(
-        text.contains("between lines 2 and 4 of src/one.rs (T1) rules this cycle out"),
+        text.contains("between lines 2 and 4 of src/one.rs (T1) to rule out this cycle"),
         "{text}"
     );
 }
@@ -233,10 +240,10 @@ fn a_barrier_that_is_there_is_not_asked_for() {
             .finding(&finding),
     );
     let hint =
-        "`fence(Ordering::SeqCst)` between lines 3 and 4 of src/two.rs (T2) rules this cycle out";
+        "`fence(Ordering::SeqCst)` between lines 3 and 4 of src/two.rs (T2) to rule out this cycle";
     assert!(text.contains(hint), "{text}");
     assert!(
-        text.contains("so does `Ordering::Release` for the store in line 4"),
+        text.contains("or use `Ordering::Release` for the store in line 4"),
         "{text}"
     );
 }
@@ -255,8 +262,8 @@ fn orderings_are_asked_for_where_they_can_be_written() {
         ]);
         let model = MemoryModel::PSO_OWN_ADDRESS;
         let text = plain(&program.reporter(model).finding(&program.violation(model)));
-        assert!(text.contains("rules this cycle out"), "{text}");
-        assert_eq!(text.contains("so does"), can_be_written, "{text}");
+        assert!(text.contains("to rule out this cycle"), "{text}");
+        assert_eq!(text.contains("or use"), can_be_written, "{text}");
     }
 
     let source = "a(|| (X.store(1, Relaxed), Y.load(Relaxed)), || (Y.store(1, Relaxed), X.load(Relaxed)));\n";
@@ -268,7 +275,7 @@ fn orderings_are_asked_for_where_they_can_be_written() {
     ]);
     let finding = program.violation(MemoryModel::TSO);
     let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
-    let hint = "so does `Ordering::SeqCst` for the stores in line 1\n";
+    let hint = "or use `Ordering::SeqCst` for the stores in line 1\n";
     assert!(text.contains(hint), "{text}");
 }
 
@@ -291,7 +298,7 @@ fn a_load_that_reads_its_own_buffer() {
     ]);
     let finding = program.violation(MemoryModel::TSO);
     let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
-    let hint = "`fence(Ordering::SeqCst)` between lines 6 and 7 of src/n6.rs (T0) rules this";
+    let hint = "`fence(Ordering::SeqCst)` between lines 6 and 7 of src/n6.rs (T0) to rule out this";
     assert!(text.contains(hint), "{text}");
     expect("n6.txt", &text);
 }
@@ -365,10 +372,10 @@ fn a_gap_is_named_in_the_shortest_way() {
     ]);
     let finding = program.violation(MemoryModel::TSO);
     let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
-    let help = "help: `fence(Ordering::SeqCst)` in each of these places of src/short.rs rules this cycle out:
+    let help = "help: insert `fence(Ordering::SeqCst)` in each of these places of src/short.rs to rule out this cycle:
         between the store to `X` and the load of `Y` in line 1 (T1)
         after line 4 and before line 3 (T2)
-      so does `Ordering::SeqCst` for the stores in lines 1 and 4
+      or use `Ordering::SeqCst` for the stores in lines 1 and 4
 ";
     assert!(text.contains(help), "{text}");
 }

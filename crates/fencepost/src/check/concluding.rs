@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use fencepost_explore::{Failure, Fault, Limit};
 use fencepost_memory::{LocationId, MemoryModel};
 use fencepost_report::SourcePosition;
-use fencepost_report::check::{CheckSummary, Gap};
+use fencepost_report::check::{Assumption, CheckSummary, FenceOrdering, Gap, Note};
 use fencepost_runtime::{Insertion, Registry};
 
 use super::fences;
@@ -69,7 +69,7 @@ impl Session {
         let stride = self.checker.setup.store_buffers.and(self.registry.stride());
         Showing::new(self, self.model(), stride)
             .with_waits(has_waits)
-            .with_all_fences(fences::are_told(&self.checker))
+            .with_further_checks(fences::further_checks(&self.checker))
     }
 
     /// The memory model that the outcome is about.
@@ -123,11 +123,7 @@ impl Session {
             gaps.push(Gap::MemoryBudget(bytes));
         }
         if self.registry.has_drained_too_much() {
-            gaps.push(Gap::Other(
-                "executions in which stores wait longer: an operation on an `Arc`, a lock or a channel waited for \
-                 stores that may stay in the buffer on the machine"
-                    .to_owned(),
-            ));
+            gaps.push(Gap::EarlyDrain);
         }
         gaps
     }
@@ -143,64 +139,45 @@ impl Session {
         positions
     }
 
-    /// What the result rests on because of the settings, each to follow "assuming that".
-    fn assumptions(&self) -> Vec<String> {
+    /// The assumptions that follow from the settings.
+    fn assumptions(&self) -> Vec<Assumption> {
         let checker = &self.checker;
         let mut all = Vec::new();
         if !checker.monitor && checker.setup.store_buffers.is_none() {
-            all.push(
-                "every store is in memory at once, as on no machine with store buffers (`monitor(false)`)",
-            );
+            all.push(Assumption::ImmediateStores);
         }
         if !checker.setup.leak_check {
-            all.push("no `Arc` leaks, which was not checked (`leak_check(false)`)");
+            all.push(Assumption::NoLeaks);
         }
         if !checker.setup.spurious_wakeups {
-            all.push(
-                "no wait on a condition variable ends without a notification and no `park` without having \
-                 been unparked, although `std` allows that (`spurious_wakeups(false)`)",
-            );
+            all.push(Assumption::NoSpuriousWakeups);
         }
-        let mut all: Vec<String> = all.into_iter().map(str::to_owned).collect();
         for (place, insertion) in &checker.tried {
-            let fence = match insertion {
-                Insertion::StoreBarrier => "Release",
-                Insertion::Fence | Insertion::SeqCstStore => "SeqCst",
-            };
-            let place = SourcePosition::new(&place.file, place.line, place.column);
-            all.push(format!(
-                "`fence(Ordering::{fence})` is before {place}, where the program has none (`insert_fence`)"
-            ));
+            all.push(Assumption::InsertedFence {
+                fence: match insertion {
+                    Insertion::StoreBarrier => FenceOrdering::Release,
+                    Insertion::Fence | Insertion::SeqCstStore => FenceOrdering::SeqCst,
+                },
+                before: SourcePosition::new(&place.file, place.line, place.column),
+            });
         }
         all
     }
 }
 
-/// What else the user has to know.
-fn notes(report: &Report, registry: &Registry, has_findings: bool) -> Vec<String> {
+/// Remarks that do not depend on the outcome.
+fn notes(report: &Report, registry: &Registry, has_findings: bool) -> Vec<Note> {
     let not_met = registry.insertions().not_met();
-    let mut notes: Vec<String> = not_met
-        .map(|place| {
-            let place = SourcePosition::new(&place.file, place.line, place.column);
-            format!(
-                "no operation was met at {place}, before which a fence was to be inserted: it changed nothing"
-            )
-        })
+    let mut notes: Vec<Note> = not_met
+        .map(|place| Note::UnusedFence(SourcePosition::new(&place.file, place.line, place.column)))
         .collect();
-    let nothing_done = report.steps == 0 && report.executions > 0 && !has_findings;
-    let unused = match (registry.thread_count(), registry.has_objects()) {
-        _ if !nothing_done => None,
-        (1, false) => Some(
-            "the program has used no thread, atomic or lock of Fencepost's: are they those of `std`? If a `cfg` decides, is \
-             it set?",
-        ),
-        (1, true) => None,
-        _ => Some(
-            "there are several threads, and none of them has used a type of Fencepost's: are the atomics and \
-             locks those of `std`?",
-        ),
-    };
-    notes.extend(unused.map(str::to_owned));
+    if report.steps == 0 && report.executions > 0 && !has_findings {
+        match (registry.thread_count(), registry.has_objects()) {
+            (1, false) => notes.push(Note::NothingChecked),
+            (1, true) => {}
+            _ => notes.push(Note::NothingShared),
+        }
+    }
     notes
 }
 

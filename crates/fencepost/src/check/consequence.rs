@@ -14,7 +14,7 @@ use fencepost_explore::{
 };
 use fencepost_memory::{Access, Operation, ThreadId};
 use fencepost_monitor::{Action, Finding as Explained};
-use fencepost_report::check::{Consequence, Unexplored};
+use fencepost_report::check::{Assumption, Consequence, Obstacle, Unexplored};
 use fencepost_runtime::{ProgramError, Runtime, Setup, Stride};
 use rustc_hash::FxHashMap;
 
@@ -57,8 +57,7 @@ struct Search {
 
 impl Search {
     fn consequence(mut self, found: &Counterexample) -> Consequence {
-        let mut trouble = None;
-        let not_repeated = "something was found, and did not happen again";
+        let mut obstacle = None;
         for is_after_witness in [true, false] {
             for strategy in self.strategies() {
                 let before = self.executions;
@@ -71,22 +70,22 @@ impl Search {
                         if let Some(harmful) = self.harmful(schedule, is_after_witness) {
                             return harmful;
                         }
-                        trouble = Some(not_repeated.to_owned());
+                        obstacle = Some(Obstacle::NotReproduced);
                     }
                     Ok((None, true)) if is_after_witness => break,
                     Ok((None, true)) => {
                         let executions = self.executions - before;
-                        return self.none_found(executions, true, trouble);
+                        return self.none_found(executions, true, obstacle);
                     }
                     Ok((None, _)) => {}
                     Err(why) => {
-                        trouble = Some(why);
+                        obstacle = Some(why);
                         break;
                     }
                 }
             }
         }
-        self.none_found(self.executions, false, trouble)
+        self.none_found(self.executions, false, obstacle)
     }
 
     /// All executions, as far as the budget goes, and then as many at random. A search ends with an execution that is too
@@ -100,7 +99,12 @@ impl Search {
     }
 
     /// Nothing bad was found, in all executions that the library runs or in some of them.
-    fn none_found(&self, executions: u64, are_all: bool, trouble: Option<String>) -> Consequence {
+    fn none_found(
+        &self,
+        executions: u64,
+        are_all: bool,
+        obstacle: Option<Obstacle>,
+    ) -> Consequence {
         let rest = match are_all {
             _ if self.session.registry.has_drained_too_much() => Unexplored::Unsupported,
             true => Unexplored::Nothing,
@@ -108,17 +112,17 @@ impl Search {
         };
         let mut assumptions = Vec::new();
         if self.has_waited || !self.session.registry.waits().is_empty() {
-            assumptions.push("loops that wait only wait (`store_buffers` names them)".to_owned());
+            assumptions.push(Assumption::SpinLoopsOnlyWait);
         }
         if !self.session.checker.setup.spurious_wakeups {
-            assumptions.push("no wait ends by itself (`spurious_wakeups(false)`)".to_owned());
+            assumptions.push(Assumption::NoSpuriousWakeups);
         }
         Consequence::NoFailure {
             executions,
             unexplored: rest,
             assumptions,
             // Where all were run, it does not matter how.
-            trouble: trouble.filter(|_| rest != Unexplored::Nothing),
+            obstacle: obstacle.filter(|_| rest != Unexplored::Nothing),
         }
     }
 
@@ -135,7 +139,7 @@ impl Search {
     }
 
     /// Runs the program from its beginning. The schedule of an execution that fails, and whether all were run.
-    fn begin(&mut self, strategy: Exploring) -> Result<(Option<Schedule>, bool), String> {
+    fn begin(&mut self, strategy: Exploring) -> Result<(Option<Schedule>, bool), Obstacle> {
         self.session.settings = self.settings(strategy);
         let report = self.session.explore()?;
         self.note(&report);
@@ -152,9 +156,9 @@ impl Search {
         &mut self,
         found: &Counterexample,
         strategy: Exploring,
-    ) -> Result<(Option<Schedule>, bool), String> {
-        let explained = found.explain().ok_or("it is no violation")?;
-        let explained = explained.map_err(|error| error.to_string())?;
+    ) -> Result<(Option<Schedule>, bool), Obstacle> {
+        let explained = found.explain().ok_or(Obstacle::CannotFollowWitness)?;
+        let explained = explained.map_err(|error| Obstacle::Error(error.to_string()))?;
         let settings = self.settings(strategy);
         let report = self.session.explore_until_settled(|session| {
             let follower = Follower::new(session.runtime(), session.setup, found);
@@ -198,7 +202,7 @@ impl Search {
 }
 
 /// The schedule of an execution that is wrong, and whether all were run.
-fn wrong(report: &Report) -> Result<(Option<Schedule>, bool), String> {
+fn wrong(report: &Report) -> Result<(Option<Schedule>, bool), Obstacle> {
     if let Some(found) = report.findings.iter().find(|found| is_wrong(found)) {
         return Ok((Some(found.schedule.clone()), false));
     }
@@ -209,7 +213,7 @@ fn wrong(report: &Report) -> Result<(Option<Schedule>, bool), String> {
         )
     };
     match report.findings.iter().any(is_bad_use) {
-        true => Err("the program could not be run on".to_owned()),
+        true => Err(Obstacle::CannotContinue),
         false => Ok((None, report.is_complete() && report.findings.is_empty())),
     }
 }
@@ -285,7 +289,7 @@ impl<'a> Follower<'a> {
     fn follow(mut self, explained: &Explained) -> Result<Vec<Turn>, String> {
         match self.follow_to_end(explained) {
             Ok(()) | Err(Stop::Wrong) => Ok(self.turns),
-            Err(Stop::Stuck) => Err("the program cannot be led to the violation".to_owned()),
+            Err(Stop::Stuck) => Err("the program could not follow the witness".to_owned()),
         }
     }
 

@@ -1,11 +1,11 @@
-//! What a check's threads, variables and places are called, and where source text is.
+//! The names of threads, variables and operations of a check, and its source files.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
-use fencepost_report::names::action_verb;
+use fencepost_report::check::{Action, BarrierOrigin};
 use fencepost_report::{Naming, SourcePosition, Sources};
 use rustc_hash::FxHashMap;
 
@@ -13,15 +13,15 @@ use crate::sync::is_release;
 use fencepost_runtime::Names;
 use fencepost_runtime::names::{BARRIER_OPENING, OPENING_OF, SourceLocation};
 
-/// What takes a lock.
-const TAKERS: [&str; 6] = ["lock", "try_lock", "read", "try_read", "write", "try_write"];
+/// Functions that acquire a lock.
+const ACQUIRING: [&str; 6] = ["lock", "try_lock", "read", "try_read", "write", "try_write"];
 
 /// A source location as reports have it.
 pub(super) fn source_position(location: SourceLocation) -> SourcePosition {
     SourcePosition::new(location.file(), location.line(), location.column())
 }
 
-/// The names of a check, and what belongs to the execution of the finding that is being shown.
+/// The names of a check, and the initial values of the execution that is rendered.
 pub(super) struct CheckNames<'a> {
     names: &'a Names,
     sources: &'a SourceFiles,
@@ -44,7 +44,7 @@ impl<'a> CheckNames<'a> {
         }
     }
 
-    /// What is called where an access is: `fence`, `Arc::clone`, `notify_one`.
+    /// The function that is called at the location of an access: `fence`, `Arc::clone`, `notify_one`.
     fn called(&self, access: &Access) -> Option<String> {
         let location = self.names.location(access.location?)?;
         let line = self.sources.line(location.file(), location.line())?;
@@ -56,9 +56,9 @@ impl<'a> CheckNames<'a> {
         (!path.is_empty()).then_some(path)
     }
 
-    /// A fence or a barrier, and what it comes from if the program does not call it such.
-    fn barrier(&self, access: &Access) -> String {
-        let verb = action_verb(access.operation.kind());
+    /// A fence or a barrier, and the operation that contains it.
+    fn barrier(&self, access: &Access) -> Action {
+        let kind = access.operation.kind();
         let mut arcs = (0..self.names.object_count() as u32)
             .map(Address)
             .filter(|&object| self.names.kind(object) == Some("Arc"));
@@ -66,45 +66,87 @@ impl<'a> CheckNames<'a> {
         let is_drop = location.is_some() && arcs.any(|arc| self.names.made_at(arc) == location);
         let called = self.called(access);
         let function = called.as_deref().and_then(|path| path.rsplit(':').next());
-        match called.as_deref() {
-            _ if is_drop => format!("{verb} (drop of an Arc)"),
+        let origin = match called.as_deref() {
+            _ if is_drop => BarrierOrigin::ArcDrop,
             // On x86 other waits are no fences, but locked operations.
             Some(path)
                 if self.target == fencepost_runtime::Target::X86
                     && matches!(function, Some("park" | "wait" | "wait_while")) =>
             {
-                format!("{path} returns for no reason")
+                return Action::SpuriousReturn(path.to_owned());
             }
-            // A lock that is taken has no such barrier: this is the end of what the call begins.
+            // An acquired lock has no such barrier: this is the release of the guard that the call returns.
             Some(_)
                 if access.operation == Operation::StoreBarrier
-                    && function.is_some_and(|function| TAKERS.contains(&function)) =>
+                    && function.is_some_and(|function| ACQUIRING.contains(&function)) =>
             {
-                format!("{verb} (in unlock)")
+                BarrierOrigin::Unlock
             }
-            Some(path) if !path.contains("fence") => format!("{verb} (in {path})"),
-            _ => verb.to_owned(),
-        }
+            Some(path) if !path.contains("fence") => BarrierOrigin::Call(path.to_owned()),
+            _ => BarrierOrigin::Source,
+        };
+        Action::Barrier { kind, origin }
     }
 
-    /// An operation on what every thread has: `spawn T1`, `park`.
-    fn of_thread(&self, access: &Access, kind: &str, name: &str) -> Option<String> {
+    /// An operation on an object that every thread has: `spawn T1`, `park`.
+    fn of_thread(&self, access: &Access, kind: &str, name: &str) -> Option<Action> {
         use fencepost_runtime::names::{END_TOKEN, PARK_TOKEN, START_TOKEN, WAIT_TOKEN};
-        let owner = name.strip_prefix(kind)?.strip_prefix(" of ")?;
+        let owner = name.strip_prefix(kind)?.strip_prefix(" of ")?.to_owned();
         let is_write = access.operation.writes();
         let is_given = access.value != Some(0);
         Some(match (kind, is_write) {
-            (START_TOKEN, true) => format!("spawn {owner}"),
-            (START_TOKEN, false) => "begin".to_owned(),
-            (END_TOKEN, true) => "end".to_owned(),
-            (END_TOKEN, false) => format!("join {owner}"),
-            (PARK_TOKEN, true) if is_given => format!("unpark {owner}"),
-            (PARK_TOKEN, true) => "park".to_owned(),
-            (PARK_TOKEN, false) => "park, timed out".to_owned(),
-            (WAIT_TOKEN, true) if is_given => format!("wake {owner}"),
-            (WAIT_TOKEN, _) => "wake up".to_owned(),
+            (START_TOKEN, true) => Action::Spawn(owner),
+            (START_TOKEN, false) => Action::Begin,
+            (END_TOKEN, true) => Action::End,
+            (END_TOKEN, false) => Action::Join(owner),
+            (PARK_TOKEN, true) if is_given => Action::Unpark(owner),
+            (PARK_TOKEN, true) => Action::Park,
+            (PARK_TOKEN, false) => Action::ParkTimeout,
+            (WAIT_TOKEN, true) if is_given => Action::Wake(owner),
+            (WAIT_TOKEN, _) => Action::WakeUp,
             _ => return None,
         })
+    }
+
+    /// An operation of the program.
+    fn operation_of(&self, access: &Access) -> Action {
+        let Some(address) = access.operation.address() else {
+            return self.barrier(access);
+        };
+        let object = self.names.object(address).to_owned();
+        let kind = self.names.kind(address).unwrap_or_default();
+        if let Some(action) = self.of_thread(access, kind, &object) {
+            return action;
+        }
+        let plain = |object| Action::Access {
+            kind: access.operation.kind(),
+            object,
+        };
+        match (kind, access.operation, access.value) {
+            ("Mutex", Operation::Interlocked(_), Some(0)) => Action::Unlock(object),
+            ("Mutex", Operation::Interlocked(_), _) => Action::Lock(object),
+            ("Mutex", ..) => Action::FailedLock(object),
+            ("RwLock", Operation::Interlocked(_), Some(value)) if is_release(value) => {
+                Action::Unlock(object)
+            }
+            (BARRIER_OPENING, Operation::Interlocked(_), _) => {
+                Action::OpenBarrier(opened(&object).to_owned())
+            }
+            (BARRIER_OPENING, ..) => Action::LeaveBarrier(opened(&object).to_owned()),
+            (kind, Operation::Interlocked(_), Some(0)) if kind.ends_with("reference to an Arc") => {
+                Action::Drop(object)
+            }
+            _ if self.has_values(address) => plain(object),
+            (kind, ..) => match self.called(access) {
+                // The name of a reference has its type.
+                Some(path) if kind.ends_with("reference to an Arc") => Action::Call {
+                    function: path.rsplit(':').next().unwrap_or(&path).to_owned(),
+                    object,
+                },
+                Some(function) => Action::Call { function, object },
+                None => plain(object),
+            },
+        }
     }
 }
 
@@ -152,63 +194,29 @@ impl Naming for CheckNames<'_> {
     }
 
     fn action(&self, access: &Access) -> String {
-        let Some(address) = access.operation.address() else {
-            return self.barrier(access);
-        };
-        let name = self.names.object(address);
-        let kind = self.names.kind(address).unwrap_or_default();
-        if let Some(action) = self.of_thread(access, kind, name) {
-            return action;
-        }
-        let plain = || action_verb(access.operation.kind()).to_owned();
-        let called = || self.called(access).unwrap_or_else(plain);
-        let verb = match (kind, access.operation, access.value) {
-            ("Mutex", Operation::Interlocked(_), Some(0)) => "unlock".to_owned(),
-            ("Mutex", Operation::Interlocked(_), _) => "lock".to_owned(),
-            ("Mutex", ..) => "fail to lock".to_owned(),
-            ("RwLock", Operation::Interlocked(_), Some(value)) if is_release(value) => {
-                "unlock".to_owned()
-            }
-            (BARRIER_OPENING, Operation::Interlocked(_), _) => "open".to_owned(),
-            (BARRIER_OPENING, ..) => "leave".to_owned(),
-            (kind, Operation::Interlocked(_), Some(0)) if kind.ends_with("reference to an Arc") => {
-                "drop".to_owned()
-            }
-            (kind, ..) if kind.ends_with("reference to an Arc") => {
-                // The name says of what type.
-                let path = called();
-                path.rsplit(':').next().unwrap_or(&path).to_owned()
-            }
-            _ if self.has_values(address) => plain(),
-            _ => called(),
-        };
-        let name = match kind {
-            BARRIER_OPENING => opened(name),
-            _ => name,
-        };
-        format!("{verb} {name}")
+        self.operation_of(access).describe()
     }
 }
 
-/// The barrier of an opening, by their names.
+/// The name of the barrier, from the name of its opening.
 pub(super) fn opened(opening: &str) -> &str {
     let barrier = opening.strip_prefix(OPENING_OF);
     barrier.map_or(opening, str::trim_start)
 }
 
-/// Texts of source files that need not be read.
+/// Source files whose text was handed over.
 static PROVIDED: Mutex<BTreeMap<&str, &str>> = Mutex::new(BTreeMap::new());
 
-/// Hands over the text of a source file, for programs that run where their sources are not. `file` is
-/// what `file!()` says in it.
+/// Hands over the text of a source file, for programs that run without access to their sources. `file` is the
+/// value of `file!()` in it.
 #[doc(hidden)]
 pub fn provide_source(file: &'static str, text: &'static str) {
     let mut provided = PROVIDED.lock().unwrap_or_else(PoisonError::into_inner);
     provided.insert(file, text);
 }
 
-/// Source files, read when they are asked for. The compiler names files relative to the root of their
-/// workspace, and tests run in the root of their package: so they are looked for from here upwards.
+/// Source files, read on demand. The compiler names files relative to the root of their workspace, and tests
+/// run in the root of their package: so the search starts in the current folder and goes upwards.
 #[derive(Default)]
 pub(super) struct SourceFiles(Mutex<BTreeMap<String, Option<String>>>);
 

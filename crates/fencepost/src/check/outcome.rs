@@ -1,4 +1,4 @@
-//! What a check comes to.
+//! The outcome of a check.
 
 use std::fmt;
 use std::panic::Location;
@@ -7,32 +7,33 @@ use std::sync::{Arc, OnceLock};
 use fencepost_explore::Counterexample;
 use fencepost_memory::Address;
 use fencepost_monitor::ExplainError;
+use fencepost_report::check::fences::FENCES_UNKNOWN;
 use fencepost_report::check::{self as report, CheckFinding, CheckSummary};
 use rustc_hash::FxHashMap;
 
-use super::fences::{FenceInference, NOT_KNOWN};
+use super::fences::FenceInference;
 use super::problems::Translator;
 use super::showing::{Showing, ShownFinding, ShownSummary};
 use fencepost_runtime::ProgramError;
 
-/// What a check came to.
+/// The outcome of a check.
 ///
-/// `Display` shows the report.
+/// `Display` prints the report.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// An execution of the program is wrong, store buffers or not: a failed assertion, a
+    /// An execution of the program fails, even without store buffers: a failed assertion, a
     /// deadlock, a data race, a leak, …
     ProgramError(Details),
     /// The program has executions on the target that are not sequentially consistent.
     NotStoreBufferSafe(Details),
-    /// No sequentially consistent execution is wrong, and every execution on the target is
-    /// sequentially consistent: so no execution on the target is wrong.
+    /// No sequentially consistent execution fails, and every execution on the target is
+    /// sequentially consistent: so no execution on the target fails.
     Verified(Details),
-    /// Nothing wrong was found, but not all executions were run. The details say why.
+    /// No failure was found, but some executions were not explored. The details say why.
     Incomplete(Details),
 }
 
-/// What was found, what was run, and how it is reported.
+/// The findings of a check, the number of executions, and the report.
 #[derive(Clone, Debug)]
 pub struct Details {
     pub(super) findings: Vec<Finding>,
@@ -43,7 +44,7 @@ pub struct Details {
     pub(super) borderline: u64,
     pub(super) showing: Arc<Showing>,
     pub(super) shown: OnceLock<ShownSummary>,
-    /// The fences that are missing, if they were asked for.
+    /// The missing fences, if the user asked for fence inference.
     pub(super) fences: Option<Box<FenceInference>>,
 }
 
@@ -55,33 +56,33 @@ impl Details {
         })
     }
 
-    /// What the report ends with, if fences were asked for.
+    /// The end of the report, if the user asked for fence inference.
     fn fences_text(&self) -> Option<String> {
         match self.fences.as_deref()? {
-            // What is wrong has been shown.
-            FenceInference::Unknown(_) if self.faults > 0 => Some(format!("{NOT_KNOWN}\n")),
+            // The report has shown the failure.
+            FenceInference::Unknown(_) if self.faults > 0 => Some(format!("{FENCES_UNKNOWN}\n")),
             fences => Some(fences.to_string()),
         }
     }
 }
 
-/// One finding: the first of its kind.
+/// A distinct failure: its first occurrence.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Among those that are shown, from 1.
+    /// Its number among the distinct failures, from 1.
     pub(super) number: usize,
     pub(super) found: Counterexample<ProgramError>,
     pub(super) consequence: Option<report::Consequence>,
-    /// The values with which the objects of the execution were made.
+    /// The initial values of the objects of the execution.
     pub(super) first_values: FxHashMap<Address, u64>,
     pub(super) is_store_buffer: bool,
     pub(super) showing: Arc<Showing>,
-    /// With its checked witness, once someone looks at it.
+    /// The explained finding, computed on demand.
     pub(super) finding: OnceLock<CheckFinding>,
     pub(super) shown: OnceLock<ShownFinding>,
 }
 
-/// What comes of a store-buffer violation on the target. The report says it in full.
+/// The consequence of a store-buffer violation on the target. The report has the details.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Consequence {
@@ -115,7 +116,7 @@ impl Finding {
         })
     }
 
-    /// What is wrong, in one line.
+    /// The failure, in one line.
     pub fn headline(&self) -> &str {
         &self.shown().headline
     }
@@ -135,7 +136,7 @@ impl Finding {
         &self.finding().schedule
     }
 
-    /// What comes of a store-buffer violation, if [`Checker::confirm`](crate::Checker::confirm) asked for it.
+    /// The consequence of a store-buffer violation, if [`Checker::confirm`](crate::Checker::confirm) is on.
     pub fn consequence(&self) -> Option<Consequence> {
         self.consequence
             .as_ref()
@@ -153,14 +154,14 @@ impl Finding {
             })
     }
 
-    /// Whether it is about store buffers, and not an error under sequential consistency too.
+    /// Whether this is a store-buffer violation, and not a failure under sequential consistency.
     pub fn is_store_buffer(&self) -> bool {
         self.is_store_buffer
     }
 }
 
 impl Outcome {
-    /// What was found and what was run.
+    /// The findings and the numbers.
     pub fn details(&self) -> &Details {
         match self {
             Outcome::ProgramError(details)
@@ -179,8 +180,8 @@ impl Outcome {
         }
     }
 
-    /// The fences that make the program store-buffer safe, if it is not and they were
-    /// [asked for](crate::Checker::infer_fences).
+    /// The fences that make the program store-buffer safe, if it is not and
+    /// [fence inference](crate::Checker::infer_fences) is on.
     pub fn inferred_fences(&self) -> Option<&FenceInference> {
         self.details().fences.as_deref()
     }
@@ -190,7 +191,7 @@ impl Outcome {
         matches!(self, Outcome::Verified(_))
     }
 
-    /// Whether something is wrong with the program.
+    /// Whether a failure was found.
     pub fn has_failed(&self) -> bool {
         matches!(
             self,
@@ -198,42 +199,42 @@ impl Outcome {
         )
     }
 
-    /// The executions that were run to an end, or to where something was found.
+    /// The number of executions that ran to their end, or to a failure.
     pub fn executions(&self) -> u64 {
         self.details().summary.executions
     }
 
-    /// The executions that were given up half-way, because what follows was known.
+    /// The number of executions that were abandoned, because other executions cover them.
     pub fn abandoned(&self) -> u64 {
         self.details().summary.abandoned
     }
 
-    /// The steps of all executions; where executions begin in the same way, that counts once.
+    /// The steps of all executions; a common prefix counts once.
     pub fn steps(&self) -> u64 {
         self.details().summary.steps
     }
 
-    /// The findings, the first of each kind.
+    /// The distinct failures, each with its first occurrence.
     pub fn findings(&self) -> &[Finding] {
         &self.details().findings
     }
 
-    /// The executions that were wrong.
+    /// The number of executions that failed under sequential consistency.
     pub fn errors(&self) -> u64 {
         self.details().faults
     }
 
-    /// The store-buffer violations that were seen, in all executions.
+    /// The number of store-buffer violations in all executions.
     pub fn violations(&self) -> u64 {
         self.details().violations
     }
 
-    /// The store-buffer violations that differ in their source locations.
+    /// The number of store-buffer violations with different source locations.
     pub fn distinct_violations(&self) -> u64 {
         self.details().distinct_violations
     }
 
-    /// The executions that showed a store-buffer violation.
+    /// The number of executions with a store-buffer violation.
     pub fn borderline_executions(&self) -> u64 {
         self.details().borderline
     }
@@ -265,16 +266,16 @@ impl Outcome {
         lines.join("\n")
     }
 
-    /// Whether there is something to know that is no assumption: that the program has used nothing that is checked, for one.
+    /// Whether the summary has notes: that the program used no checked type, for example.
     pub(super) fn has_notes(&self) -> bool {
         !self.details().summary.notes.is_empty()
     }
 
-    /// Prints what was run and what that came to, of the check at this place.
+    /// Prints the summary of the check at this location.
     pub(super) fn print_summary(&self, location: &Location<'_>) {
         let (file, line) = (location.file(), location.line());
         let summary = &self.details().shown().text;
-        // By the macro, so that tests catch it.
+        // With the macro, so that the test harness captures it.
         match anstream::AutoStream::choice(&std::io::stderr()) {
             anstream::ColorChoice::Never => {
                 eprint!("{file}:{line}: {}", anstream::adapter::strip_str(summary));
@@ -295,7 +296,7 @@ impl Outcome {
     }
 }
 
-/// A witness that does not check is a bug of ours, and nothing that the tool says can be trusted.
+/// Panics if the witness of a finding is wrong: that is a bug in Fencepost, and its results cannot be trusted.
 fn stop_if_unsound(finding: &CheckFinding) {
     if let report::Problem::StoreBuffer {
         explained: Err(error @ ExplainError::Unsound { .. }),

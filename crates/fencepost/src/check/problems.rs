@@ -1,4 +1,4 @@
-//! From what the explorer found to what can be reported.
+//! Translates counterexamples of the explorer into the input of the report.
 
 use fencepost_explore::{
     BlockedThread, Counterexample, Failure, Fault, Intent, Limit, ThreadStatus,
@@ -6,7 +6,10 @@ use fencepost_explore::{
 use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 use fencepost_monitor::explain_interleaving;
 use fencepost_report::SourcePosition;
-use fencepost_report::check::{Buffers, CheckFinding, Gap, Problem, RaceAccess, Wait};
+use fencepost_report::check::{
+    Awaited, Buffers, CheckFinding, Gap, PlannedOperation, Problem, RaceAccess, RacedCell,
+    ScheduleMismatch, Wait,
+};
 
 use super::checker::Checker;
 use super::naming::{opened, source_position};
@@ -20,13 +23,13 @@ fn position(place: &Place) -> SourcePosition {
     SourcePosition::new(place.file.clone(), place.line, place.column)
 }
 
-/// What a thread has done, the last first.
+/// The accesses of a thread, the last first.
 fn by(thread: ThreadId, accesses: &[Access]) -> impl Iterator<Item = &Access> {
     let accesses = accesses.iter().rev();
     accesses.filter(move |access| access.thread == thread)
 }
 
-/// Makes reportable what was found.
+/// Translates counterexamples into findings.
 pub(super) struct Translator<'a> {
     pub(super) showing: &'a Showing,
 }
@@ -40,10 +43,12 @@ impl Translator<'_> {
             },
             Failure::Fault(fault) => self.fault(fault, &found.interleaving),
         };
-        // What is not a fault of one execution does not come again with its schedule.
+        // A failure that is not one of a single execution cannot be replayed with a schedule.
         let is_replayable = !matches!(
             problem,
-            Problem::NonDeterminism { .. } | Problem::BadUse { .. }
+            Problem::NonDeterminism { .. }
+                | Problem::InfeasibleSchedule { .. }
+                | Problem::BadUse { .. }
         );
         let schedule = if is_replayable {
             self.showing.replaying().schedule(found)
@@ -66,12 +71,12 @@ impl Translator<'_> {
         }
     }
 
-    /// Commits are shown as what the threads do that have issued the stores.
+    /// The accesses with each commit attributed to the thread that issued the store.
     fn interleaving(&self, accesses: &[Access]) -> (Vec<Access>, Option<Buffers>) {
         let Some(stride) = self.showing.stride() else {
             return (accesses.to_vec(), None);
         };
-        // What the first thread stores while it is alone does not wait.
+        // The stores of the first thread are not buffered while it is the only one.
         let mut is_alone = true;
         let mut buffers = Buffers::default();
         let own = accesses.iter().enumerate().map(|(position, access)| {
@@ -116,37 +121,28 @@ impl Translator<'_> {
                 found,
                 location,
             } => Problem::NonDeterminism {
-                expected: format!("at step {step}, to {}", self.intent(*expected)),
+                step: *step,
+                expected: self.planned(*expected),
                 found: match found {
-                    ThreadStatus::Pending { intent, .. } => self.intent(*intent),
-                    ThreadStatus::Finished => "end".to_owned(),
-                    ThreadStatus::NotSpawned => "not exist".to_owned(),
+                    ThreadStatus::Pending { intent, .. } => self.planned(*intent),
+                    ThreadStatus::Finished => PlannedOperation::Finished,
+                    ThreadStatus::NotSpawned => PlannedOperation::NotSpawned,
                 },
                 thread: *thread,
                 location: self.at(*location),
             },
-            Fault::InfeasibleSchedule { step, thread } => Problem::BadUse {
-                message: format!(
-                    "the schedule does not fit the program: at step {step} {}; has the program been \
-                     changed since the schedule was made?",
-                    match thread.index() < self.showing.names().thread_count() {
-                        true if self.showing.has_waits() => format!(
-                            "{} cannot go on (if the report replays it with `spin_bound`, do so too, or set \
-                             FENCEPOST_SPIN_BOUND)",
-                            self.thread(*thread)
-                        ),
-                        true => format!("{} cannot go on", self.thread(*thread)),
-                        false if self.showing.stride().is_some() => {
-                            format!("there is no store to commit with number {}", thread.0)
-                        }
-                        false => format!(
-                            "there is no thread with number {} (if it is a commit, replay with `store_buffers`, or set \
-                             FENCEPOST_STORE_BUFFERS=on)",
-                            thread.0
-                        ),
+            Fault::InfeasibleSchedule { step, thread } => Problem::InfeasibleSchedule {
+                step: *step,
+                mismatch: match thread.index() < self.showing.names().thread_count() {
+                    true => ScheduleMismatch::Blocked {
+                        thread: *thread,
+                        has_waited: self.showing.has_waits(),
+                    },
+                    false if self.showing.stride().is_some() => {
+                        ScheduleMismatch::NoSuchCommit(thread.0)
                     }
-                ),
-                location: None,
+                    false => ScheduleMismatch::NoSuchThread(thread.0),
+                },
             },
             Fault::OutOfMemory(limit) => Problem::BadUse {
                 message: limit.to_string(),
@@ -179,10 +175,8 @@ impl Translator<'_> {
                 }
             }
             ProgramError::Leak { what, place } => Problem::Leak {
-                what: match self.name_of(what, place) {
-                    Some(name) => format!("the `{what}` `{name}`"),
-                    None => format!("an `{what}`"),
-                },
+                kind: what.to_string(),
+                name: self.name_of(what, place),
                 location: Some(position(place)),
             },
             ProgramError::StackOverflow { thread, .. } => Problem::StackOverflow {
@@ -211,14 +205,16 @@ impl Translator<'_> {
         }
     }
 
-    /// What the cell of a race is called: by the user, or where it is made.
-    fn cell(&self, race: &Race) -> String {
-        let derived = || self.derived(&race.cell);
-        let name = race.name.clone().or_else(derived);
-        name.unwrap_or_else(|| format!("cell made at {}:{}", race.cell.file, race.cell.line))
+    /// The cell of a race: by its name, or by where it was created.
+    fn cell(&self, race: &Race) -> RacedCell {
+        let name = race.name.clone().or_else(|| self.derived(&race.cell));
+        name.map_or_else(
+            || RacedCell::CreatedAt(position(&race.cell)),
+            RacedCell::Named,
+        )
     }
 
-    /// What something of this kind that was made there is called, if all of them are called the same.
+    /// The name of the objects of this kind that were created there, if all have the same one.
     fn name_of(&self, kind: &str, place: &Place) -> Option<String> {
         let mut given = (0..self.showing.names().object_count() as u32)
             .map(Address)
@@ -238,7 +234,7 @@ impl Translator<'_> {
         }
     }
 
-    /// A guess from the line that makes something.
+    /// A name guessed from the line that creates an object.
     fn derived(&self, place: &Place) -> Option<String> {
         let line = self.showing.sources().line(&place.file, place.line)?;
         derive_name(&line, place.column)
@@ -247,55 +243,48 @@ impl Translator<'_> {
     fn waits(&self, waiting: &[BlockedThread], before: &[Access]) -> Vec<Wait> {
         let wait = |waiting: &BlockedThread| Wait {
             thread: waiting.thread,
-            what: self.awaited(waiting, before),
+            awaited: self.awaited(waiting, before),
             spins: waiting.intent == Intent::SpinHint,
             location: self.at(waiting.location),
         };
         waiting.iter().map(wait).collect()
     }
 
-    /// To follow "waits for".
-    fn awaited(&self, waiting: &BlockedThread, before: &[Access]) -> String {
+    fn awaited(&self, waiting: &BlockedThread, before: &[Access]) -> Awaited {
+        let names = self.showing.names();
         match waiting.intent {
-            Intent::Access { object, .. } => match self.showing.names().kind(object) {
-                Some(PARK_TOKEN) => "an `unpark`".to_owned(),
+            Intent::Access { object, .. } => match names.kind(object) {
+                Some(PARK_TOKEN) => Awaited::Unpark,
                 Some(WAIT_TOKEN) => match self.condvar(waiting.thread, before) {
-                    Some(condvar) => format!("a notification of `{condvar}`"),
-                    None => "somebody to wake it".to_owned(),
+                    Some(condvar) => Awaited::Notification(condvar.to_owned()),
+                    None => Awaited::Wakeup,
                 },
-                Some(BARRIER_OPENING) => {
-                    self.at_barrier(opened(self.showing.names().object(object)), before)
-                }
-                Some(WAITING_WRITERS) => format!(
-                    "the {}, which may hold up readers",
-                    self.showing.names().object(object)
-                ),
-                _ => format!("`{}`", self.showing.names().object(object)),
+                Some(BARRIER_OPENING) => self.at_barrier(opened(names.object(object)), before),
+                Some(WAITING_WRITERS) => Awaited::QueuedWriters(names.object(object).to_owned()),
+                _ => Awaited::Object(names.object(object).to_owned()),
             },
-            Intent::Join(thread) => format!("the end of {}", self.thread(thread)),
-            // A livelock says of what.
-            Intent::SpinHint => String::new(),
-            Intent::Local => "its turn".to_owned(),
+            Intent::Join(thread) => Awaited::ThreadEnd(thread),
+            Intent::SpinHint => Awaited::Change,
+            Intent::Local => Awaited::Turn,
         }
     }
 
-    /// Who is missing at a barrier: its state is how many have come.
-    fn at_barrier(&self, barrier: &str, before: &[Access]) -> String {
+    /// A barrier and the number of threads that have arrived, which is its state.
+    fn at_barrier(&self, barrier: &str, before: &[Access]) -> Awaited {
         let names = self.showing.names();
         let is_arrival = |access: &&Access| {
             let object = access.operation.address();
             object.is_some_and(|o| names.kind(o) == Some("Barrier") && names.object(o) == barrier)
         };
         let last = before.iter().rfind(is_arrival);
-        let come = match last.and_then(|arrival| arrival.value) {
-            Some(1) => " (1 has come)".to_owned(),
-            Some(count) => format!(" ({count} have come)"),
-            None => String::new(),
-        };
-        format!("more threads to come to `{barrier}`{come}")
+        Awaited::Barrier {
+            name: barrier.to_owned(),
+            arrived: last.and_then(|arrival| arrival.value),
+        }
     }
 
-    /// The condition variable on which a thread waits: before it waits, it only releases a mutex.
+    /// The condition variable on which a thread waits: between its last access to it and the wait, the thread
+    /// only releases a mutex.
     fn condvar(&self, thread: ThreadId, before: &[Access]) -> Option<&str> {
         let names = self.showing.names();
         let mut objects = by(thread, before).filter_map(|access| access.operation.address());
@@ -303,23 +292,19 @@ impl Translator<'_> {
         (names.kind(last) == Some("Condvar")).then(|| names.object(last))
     }
 
-    fn thread(&self, thread: ThreadId) -> &str {
-        self.showing.names().thread(thread)
-    }
-
-    fn intent(&self, intent: Intent) -> String {
+    fn planned(&self, intent: Intent) -> PlannedOperation {
         match intent {
             Intent::Access { object, .. } => {
-                format!("operate on `{}`", self.showing.names().object(object))
+                PlannedOperation::Access(self.showing.names().object(object).to_owned())
             }
-            Intent::Join(thread) => format!("join {}", self.thread(thread)),
-            Intent::SpinHint => "hint that it spins".to_owned(),
-            Intent::Local => "perform a fence".to_owned(),
+            Intent::Join(thread) => PlannedOperation::Join(thread),
+            Intent::SpinHint => PlannedOperation::SpinHint,
+            Intent::Local => PlannedOperation::Fence,
         }
     }
 }
 
-/// Why some executions were not run.
+/// The gap that a limit leaves.
 pub(super) fn gap(limit: Limit, checker: &Checker, is_replay: bool) -> Gap {
     match limit {
         Limit::Preemptions(bound) => Gap::PreemptionBound(bound),
@@ -328,7 +313,7 @@ pub(super) fn gap(limit: Limit, checker: &Checker, is_replay: bool) -> Gap {
             Some(most) if most < in_all => Gap::FurtherExecutions(most),
             _ => Gap::ExecutionBudget(in_all),
         },
-        // A part of the check may have had what another left.
+        // A part of the check may have had only the time that another part left.
         Limit::Time(most) => Gap::TimeBudget(checker.settings.max_time.unwrap_or(most)),
         Limit::Sample if is_replay => Gap::Replay,
         Limit::Sample => Gap::Random { seed: checker.seed },

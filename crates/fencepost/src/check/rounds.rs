@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use fencepost_explore::{Failure, Fault, SpinRule, Strategy as Exploring};
-use fencepost_report::text::grouped;
+use fencepost_report::check::Note;
 use fencepost_runtime::{ProgramError, Registry};
 use rustc_hash::FxHashMap;
 
@@ -46,7 +46,7 @@ impl Searched {
         match self.rounds {
             Rounds::Untried => {}
             Rounds::Fine(rounds) => summary.tried_rounds = Some(rounds),
-            Rounds::Wrong => summary.notes.push(note()),
+            Rounds::Wrong => summary.notes.push(Note::FoundInRounds(ROUNDS)),
         }
         outcome
     }
@@ -146,13 +146,4 @@ fn is_wrong(found: &Counterexample) -> bool {
         Failure::Fault(Fault::Program(error)) => !matches!(error, ProgramError::StepLimit { .. }),
         Failure::Fault(fault) => matches!(fault, Fault::Deadlock(_)),
     }
-}
-
-/// What the report of something that is wrong ends with.
-fn note() -> String {
-    format!(
-        "the search took loops that go round without a change to wait only, and found nothing; this was found in \
-         executions at random in which they may go round up to {} times",
-        grouped(u64::from(ROUNDS))
-    )
 }

@@ -1,10 +1,12 @@
-//! How a check is shown: made when someone looks at it, since most callers only ask what it came to.
+//! Renders reports on demand: most callers only ask for the verdict.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use fencepost_memory::{Address, MemoryModel};
-use fencepost_report::check::{CheckFinding, CheckSummary, Reporter, Target as ReportTarget};
+use fencepost_report::check::{
+    CheckFinding, CheckSummary, FurtherChecks, Reporter, Target as ReportTarget,
+};
 use fencepost_report::json::check::{FindingObject, SummaryObject};
 use fencepost_report::json::fences::FencesObject;
 use fencepost_report::json::line;
@@ -15,7 +17,7 @@ use super::replaying::Replaying;
 use super::session::Session;
 use fencepost_runtime::{Names, Registry, Stride, Target};
 
-/// What is needed to show a check.
+/// The context in which findings and summaries are rendered.
 pub(super) struct Showing {
     registry: Arc<Registry>,
     stride: Option<Stride>,
@@ -23,14 +25,14 @@ pub(super) struct Showing {
     model: MemoryModel,
     sources: SourceFiles,
     names: OnceLock<Names>,
-    /// Where fences are named that rule out all violations.
-    all_fences: Option<&'static str>,
+    /// Settings that tell the user more about a violation.
+    further: FurtherChecks,
     replaying: Replaying,
-    /// Whether threads were kept waiting in loops.
+    /// Whether threads were kept waiting in spin loops.
     has_waits: bool,
 }
 
-/// A finding as it is shown.
+/// A rendered finding.
 #[derive(Clone, Debug)]
 pub(super) struct ShownFinding {
     pub(super) headline: String,
@@ -38,7 +40,7 @@ pub(super) struct ShownFinding {
     pub(super) json: String,
 }
 
-/// A summary as it is shown.
+/// A rendered summary.
 #[derive(Clone, Debug)]
 pub(super) struct ShownSummary {
     pub(super) text: String,
@@ -55,7 +57,7 @@ impl Showing {
             model,
             sources: SourceFiles::default(),
             names: OnceLock::new(),
-            all_fences: None,
+            further: FurtherChecks::default(),
             replaying: Replaying::of(session),
             has_waits: false,
         }
@@ -71,14 +73,14 @@ impl Showing {
         Showing { has_waits, ..self }
     }
 
-    /// Whether threads were kept waiting in loops. With a spin bound none is.
+    /// Whether threads were kept waiting in spin loops. With a spin bound none is.
     pub(super) fn has_waits(&self) -> bool {
         self.has_waits
     }
 
-    /// The same, with how to come by fences that rule out all violations.
-    pub(super) fn with_all_fences(self, all_fences: Option<&'static str>) -> Self {
-        Showing { all_fences, ..self }
+    /// The same, with settings that tell the user more about a violation.
+    pub(super) fn with_further_checks(self, further: FurtherChecks) -> Self {
+        Showing { further, ..self }
     }
 
     pub(super) fn names(&self) -> &Names {
@@ -95,7 +97,7 @@ impl Showing {
         &self.sources
     }
 
-    /// With the values with which the objects of the execution were made.
+    /// Renders a finding. `first_values` are the initial values of the objects of its execution.
     pub(super) fn finding(
         &self,
         number: usize,
@@ -131,7 +133,7 @@ impl Showing {
         let names = CheckNames::new(self.names(), &self.sources, self.target, first_values);
         let target = ReportTarget::of(self.model);
         show(&Reporter {
-            all_fences: self.all_fences,
+            further: self.further,
             ..Reporter::new(target, &names, &self.sources)
         })
     }

@@ -1,78 +1,79 @@
-//! Says that a program has come to no step for long: probably it never will.
+//! Warns if a program performs no step for a while: it probably never will.
 //!
-//! A thread of the program that loops without a checked operation, or waits for a lock of `std` that
-//! another one holds across a step, keeps the worker for ever, and nobody can take it away. One thread looks
-//! after the workers of all checks; it ends when there are none.
+//! A thread of the program that loops without a checked operation, or waits for a lock of `std` that another
+//! thread holds across a step, blocks its worker forever, and nothing can interrupt it. One background thread
+//! polls the workers of all checks; it ends when there are none.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use fencepost_report::check::progress::stall_warning;
 use fencepost_runtime::pulse::{Pulse, Turn};
 use fencepost_runtime::{Names, Registry};
 
-/// Between two looks.
-const PAUSE: Duration = Duration::from_secs(1);
-/// Without a step for so long, it is said. Our own tests are less patient.
+/// Time between two polls.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Time without a step after which the warning is printed. Our own tests set a shorter one.
 fn patience() -> Duration {
     let ours = std::env::var("FENCEPOST_TEST_PATIENCE").ok();
     let seconds = ours.and_then(|seconds| seconds.parse().ok());
     Duration::from_secs(seconds.unwrap_or(10))
 }
 
-/// A worker that is looked after.
-struct Watched {
+/// A worker that is polled.
+struct WatchedWorker {
     pulse: Weak<Pulse>,
     registry: Arc<Registry>,
-    /// The turn that was seen last, when it was seen first, and whether it was spoken of.
+    /// The latest turn, when it was first seen, and whether a warning was printed.
     seen: Option<(Turn, Instant, bool)>,
 }
 
 #[derive(Default)]
-struct Watching {
-    workers: Vec<Watched>,
+struct Watchdog {
+    workers: Vec<WatchedWorker>,
     is_running: bool,
 }
 
-static WATCHING: Mutex<Option<Watching>> = Mutex::new(None);
+static WATCHDOG: Mutex<Option<Watchdog>> = Mutex::new(None);
 
-fn watching() -> MutexGuard<'static, Option<Watching>> {
-    WATCHING.lock().unwrap_or_else(PoisonError::into_inner)
+fn watchdog() -> MutexGuard<'static, Option<Watchdog>> {
+    WATCHDOG.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks after a worker until it is gone.
+/// Polls a worker until it is dropped.
 pub(super) fn watch(pulse: &Arc<Pulse>, registry: &Arc<Registry>) {
-    let mut guard = watching();
-    let watching = guard.get_or_insert_default();
-    watching.workers.push(Watched {
+    let mut guard = watchdog();
+    let watchdog = guard.get_or_insert_default();
+    watchdog.workers.push(WatchedWorker {
         pulse: Arc::downgrade(pulse),
         registry: Arc::clone(registry),
         seen: None,
     });
-    if !watching.is_running {
+    if !watchdog.is_running {
         let thread = std::thread::Builder::new().name("fencepost watchdog".to_owned());
-        // Without it the check is as good.
-        watching.is_running = thread.spawn(look_after_all).is_ok();
+        // The check works without it.
+        watchdog.is_running = thread.spawn(poll_all).is_ok();
     }
 }
 
-fn look_after_all() {
+fn poll_all() {
     loop {
-        std::thread::sleep(PAUSE);
-        let mut guard = watching();
-        let watching = guard.get_or_insert_default();
+        std::thread::sleep(POLL_INTERVAL);
+        let mut guard = watchdog();
+        let watchdog = guard.get_or_insert_default();
         let now = Instant::now();
-        watching.workers.retain_mut(|worker| worker.look(now));
-        if watching.workers.is_empty() {
-            watching.is_running = false;
+        watchdog.workers.retain_mut(|worker| worker.poll(now));
+        if watchdog.workers.is_empty() {
+            watchdog.is_running = false;
             return;
         }
     }
 }
 
-impl Watched {
-    /// Whether the worker is still there.
-    fn look(&mut self, now: Instant) -> bool {
+impl WatchedWorker {
+    /// Warns if the worker has stalled. False if the worker is gone.
+    fn poll(&mut self, now: Instant) -> bool {
         let Some(pulse) = self.pulse.upgrade() else {
             return false;
         };
@@ -81,26 +82,17 @@ impl Watched {
             return true;
         };
         match &mut self.seen {
-            Some((seen, first, is_told)) if *seen == turn => {
-                let stood = now.duration_since(*first);
-                if stood >= patience() && !std::mem::replace(is_told, true) {
+            Some((seen, first, is_reported)) if *seen == turn => {
+                let stalled_for = now.duration_since(*first);
+                if stalled_for >= patience() && !std::mem::replace(is_reported, true) {
                     let names = Names::new(&self.registry, |_, _| None);
-                    // Not `eprintln!`, which tests keep until their end.
-                    let line = complaint(names.thread(turn.thread), turn);
-                    let _ = std::io::stderr().lock().write_all(line.as_bytes());
+                    // Not `eprintln!`, which the test harness captures.
+                    let warning = stall_warning(names.thread(turn.thread), &turn.since, patience());
+                    let _ = writeln!(std::io::stderr().lock(), "{warning}");
                 }
             }
             seen => *seen = Some((turn, now, false)),
         }
         true
     }
-}
-
-fn complaint(thread: &str, turn: Turn) -> String {
-    format!(
-        "fencepost: no step for {} s: {thread} has been running since {} without coming to an operation that is \
-         checked. Is there a loop without one, or a lock of `std` that another thread holds?\n",
-        patience().as_secs(),
-        turn.since,
-    )
 }

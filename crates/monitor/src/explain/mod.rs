@@ -22,6 +22,8 @@
 //! of the cycle is checked. If any of this fails the monitor has a bug, and
 //! [`ExplainError::Unsound`] says so.
 
+use std::collections::HashMap;
+
 use fencepost_memory::{Access, Event, MemoryModel};
 use thiserror::Error;
 
@@ -150,6 +152,24 @@ pub struct Finding {
     pub cycle: Vec<CycleEvent>,
     /// The run that shows it.
     pub witness: Witness,
+}
+
+impl Finding {
+    /// For each event of the cycle, whether the witness reorders it with the next one: both are in
+    /// program order, the model does not keep that order, and the event takes effect after the next.
+    pub fn reordered_edges(&self) -> Vec<bool> {
+        // The last step of an event is the one with which it takes effect.
+        let effect: HashMap<u64, usize> = (self.witness.steps.iter().enumerate())
+            .map(|(index, step)| (step.event.position, index))
+            .collect();
+        let at = |event: &CycleEvent| effect.get(&event.event.position);
+        let next = self.cycle.iter().cycle().skip(1);
+        let is_reordered = self.cycle.iter().zip(next).map(|(from, to)| {
+            let is_relaxed = from.relation == Relation::ProgramOrder && !from.is_kept;
+            is_relaxed && at(from) > at(to)
+        });
+        is_reordered.collect()
+    }
 }
 
 fn unsound(reason: impl Into<String>) -> ExplainError {

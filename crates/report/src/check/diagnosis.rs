@@ -1,65 +1,74 @@
-//! What is to be said about a problem: the headline, the places, the advice.
+//! The diagnosis of a failure: headline, locations, advice.
 
 use fencepost_memory::{Access, ThreadId};
 use fencepost_monitor::Repair;
 
 use super::snippets::Mark;
 use super::story;
-use super::words::{Words, short_list, tidy};
-use super::{Problem, RaceAccess, Target, Wait};
+use super::words::{Words, awaited, leaked, planned, raced_cell, short_list, tidy};
+use super::{
+    Awaited, PlannedOperation, Problem, RaceAccess, RacedCell, ScheduleMismatch, Target, Wait,
+};
 use crate::names::Naming;
 use crate::source::SourcePosition;
 use crate::text::grouped;
 
 /// The widest message in a headline.
 const WIDEST_MESSAGE: usize = 160;
-/// The widest message of ours that says what to do instead.
+/// The widest message of Fencepost that says what to do instead.
 const WIDEST_REFUSAL: usize = 400;
-/// So many lines of a message are shown after the first.
+/// The largest number of lines of a message that follow the first.
 const MOST_MESSAGE_LINES: usize = 12;
-/// So many threads are named in a headline or a label.
+/// The largest number of threads that a headline or a label names.
 const MOST_THREADS: usize = 4;
 
-/// What to do about a data race.
-const RACE_HELP: &str = "the first has to be published by what comes after it, a `Release` store or the release of a \
-    lock, and the second to come after the `Acquire` load of that, or after that lock is taken";
+const RACE_HELP: &str = "order the two accesses: the first thread has to publish its access with a `Release` store \
+    or by releasing a lock, and the second has to read that store with an `Acquire` load, or acquire that lock, first";
 
-/// What to do about a leak.
-const LEAK_HELP: &str = "drop every reference to it in every execution: look for `mem::forget`, for `into_raw` \
-without `from_raw`, and for a cycle, which a `Weak` breaks; if it is meant to stay, `leak_check(false)` allows that";
+const LEAK_HELP: &str = "drop every reference in every execution: look for `mem::forget`, for `into_raw` without \
+    `from_raw`, and for a cycle, which a `Weak` breaks; if the leak is intended, use `leak_check(false)`";
 
-/// What is to be said about a problem.
+const STACK_HELP: &str = "look for unbounded recursion and large local variables; otherwise give the threads of the \
+    check more stack with `stack_size`";
+
+const STEP_LIMIT_HELP: &str = "look for an endless loop; a loop that waits for another thread has to call `spin_loop` or \
+    `yield_now` in each round, and must neither write nor lock (wait on a `Condvar`, or read an atomic variable first); \
+    if the loop ends, raise `max_steps`";
+
+const NON_DETERMINISM_HELP: &str = "an execution may depend on nothing but the schedule: not on time, random numbers, \
+    addresses, the order of a `HashMap`, or what an earlier execution left in a `static`";
+
+/// The diagnosis of a failure.
 pub(crate) struct Diagnosis {
-    /// What is wrong, in one line.
+    /// The failure, in one line.
     pub headline: String,
-    /// The places in the source, the most important first.
+    /// Locations in the source, the most important first.
     pub marks: Vec<Mark>,
     /// Where fences are missing.
     pub repair: Option<Repair>,
     /// What to do.
     pub help: Option<String>,
-    /// What else to know.
+    /// Further facts.
     pub notes: Vec<String>,
-    /// The accesses that matter, by their position in the interleaving.
+    /// Accesses of the interleaving that the text refers to.
     pub rows: Vec<Row>,
 }
 
-/// An access that matters.
+/// An access of the interleaving that the text refers to.
 pub(crate) struct Row {
     /// Its position in the interleaving, from 0.
     pub position: u64,
-    /// What ties it to the text.
-    pub sign: String,
+    /// The label after the access: `(1)`, `then panics`.
+    pub label: String,
 }
 
-/// What is to be said about the problem at the end of this interleaving.
+/// The diagnosis of the failure at the end of this interleaving.
 pub(super) fn diagnosis(
     problem: &Problem,
     interleaving: &[Access],
     words: &Words<'_>,
     target: &Target,
 ) -> Diagnosis {
-    let last = |threads: &[ThreadId], sign: &str| last_accesses(interleaving, threads, sign);
     match problem {
         Problem::StoreBuffer {
             violation,
@@ -69,125 +78,200 @@ pub(super) fn diagnosis(
             thread,
             message,
             location,
-        } => {
-            let name = words.thread(*thread);
-            let (first, notes) = first_line(message);
-            Diagnosis {
-                marks: one_mark(location, format!("{name} panics here")),
-                notes,
-                rows: in_the_end(interleaving, *thread, "panics"),
-                ..Diagnosis::new(match first.is_empty() {
-                    true => format!("{name} panicked"),
-                    false => format!("{name} panicked: {first}"),
-                })
-            }
-        }
-        Problem::Deadlock { waits } => Diagnosis {
-            marks: wait_marks(waits, words),
-            rows: last(&waiting(waits), "then waits"),
-            ..Diagnosis::new(format!(
-                "deadlock: {} {} for ever",
-                thread_list(waits.iter(), words),
-                verb(waits.len(), "waits", "wait")
-            ))
-        },
-        Problem::Livelock { waits } => {
-            let spinning: Vec<&Wait> = waits.iter().filter(|wait| wait.spins).collect();
-            let count = spinning.len();
-            Diagnosis {
-                marks: wait_marks(waits, words),
-                notes: vec![format!(
-                    "{} the same values again and again, and no other thread is left to change them",
-                    verb(count, "it reads", "they read")
-                )],
-                rows: last(&waiting(waits), ""),
-                ..Diagnosis::new(format!(
-                    "livelock: {} {} for ever",
-                    thread_list(spinning.into_iter(), words),
-                    verb(count, "spins", "spin")
-                ))
-            }
-        }
+        } => panic(*thread, message, location, words, interleaving),
+        Problem::Deadlock { waits } => deadlock(waits, words, interleaving),
+        Problem::Livelock { waits } => livelock(waits, words, interleaving),
         Problem::Race {
             cell,
             first,
             second,
         } => race(cell, first, second, words, interleaving),
-        Problem::Leak { what, location } => {
-            let (first, notes) = first_line(what);
-            Diagnosis {
-                marks: one_mark(location, "made here".into()),
-                notes,
-                help: Some(LEAK_HELP.into()),
-                ..Diagnosis::new(format!("leak: {first} was still there at the end"))
-            }
-        }
+        Problem::Leak {
+            kind,
+            name,
+            location,
+        } => leak(kind, name.as_deref(), location),
         Problem::StackOverflow { thread, location } => {
-            let name = words.thread(*thread);
-            Diagnosis {
-                marks: one_mark(location, format!("{name} was last seen here")),
-                help: Some(
-                    "a recursion without end, or large local variables? Otherwise give the threads of \
-                     the check more stack (`stack_size`)"
-                        .into(),
-                ),
-                rows: in_the_end(interleaving, *thread, "overflows"),
-                ..Diagnosis::new(format!("{name} overflowed its stack"))
-            }
+            stack_overflow(*thread, location, words, interleaving)
         }
         Problem::StepLimit {
             steps,
             thread,
             location,
-        } => {
-            let name = words.thread(*thread);
-            Diagnosis {
-                marks: one_mark(location, format!("{name} was about to do this")),
-                help: Some(
-                    "a loop without end? If it waits for another thread, each round has to call `spin_loop` or \
-                     `yield_now`, and to change nothing and take no lock (wait on a `Condvar`, or look at an atomic \
-                     variable first); if it ends, allow more steps (`max_steps`)"
-                        .into(),
-                ),
-                rows: last(&[*thread], ""),
-                ..Diagnosis::new(format!(
-                    "an execution did not end within {} steps",
-                    grouped(*steps)
-                ))
-            }
-        }
+        } => step_limit(*steps, *thread, location, words, interleaving),
         Problem::NonDeterminism {
+            step,
             expected,
             found,
             thread,
             location,
         } => {
-            let name = words.thread(*thread);
-            let (expected, found) = (tidy(expected, WIDEST_MESSAGE), tidy(found, WIDEST_MESSAGE));
-            Diagnosis {
-                marks: one_mark(location, format!("this time: {found}")),
-                notes: vec![format!("what {name} did before: {expected}")],
-                help: Some(
-                    "what an execution does may depend on the schedule only: not on time, random \
-                     numbers, addresses, the order of a `HashMap`, or what an earlier execution \
-                     left in a `static`"
-                        .into(),
-                ),
-                rows: last(&[*thread], ""),
-                ..Diagnosis::new(format!(
-                    "not deterministic: {name} did something else than before, under the same schedule"
-                ))
-            }
+            let operations = (expected, found);
+            non_determinism(*step, *thread, operations, location, words, interleaving)
         }
-        Problem::BadUse { message, location } => {
-            let (first, notes) = first_line_within(message, WIDEST_REFUSAL);
-            Diagnosis {
-                marks: one_mark(location, String::new()),
-                notes,
-                ..Diagnosis::new(first)
-            }
+        Problem::InfeasibleSchedule { step, mismatch } => {
+            bad_use(&mismatch_sentence(*step, mismatch, words), &None)
         }
+        Problem::BadUse { message, location } => bad_use(message, location),
     }
+}
+
+fn panic(
+    thread: ThreadId,
+    message: &str,
+    location: &Option<SourcePosition>,
+    words: &Words<'_>,
+    interleaving: &[Access],
+) -> Diagnosis {
+    let name = words.thread(thread);
+    let (first, notes) = first_line(message);
+    Diagnosis {
+        marks: one_mark(location, format!("{name} panics here")),
+        notes,
+        rows: in_the_end(interleaving, thread, "panics"),
+        ..Diagnosis::new(match first.is_empty() {
+            true => format!("{name} panicked"),
+            false => format!("{name} panicked: {first}"),
+        })
+    }
+}
+
+fn deadlock(waits: &[Wait], words: &Words<'_>, interleaving: &[Access]) -> Diagnosis {
+    Diagnosis {
+        marks: wait_marks(waits, words),
+        rows: last_accesses(interleaving, &waiting(waits), "then waits"),
+        ..Diagnosis::new(format!(
+            "deadlock: {} {} forever",
+            thread_list(waits.iter(), words),
+            verb(waits.len(), "waits", "wait")
+        ))
+    }
+}
+
+fn livelock(waits: &[Wait], words: &Words<'_>, interleaving: &[Access]) -> Diagnosis {
+    let spinning: Vec<&Wait> = waits.iter().filter(|wait| wait.spins).collect();
+    let count = spinning.len();
+    Diagnosis {
+        marks: wait_marks(waits, words),
+        notes: vec![format!(
+            "{} the same values in every round, and no other thread is left to change them",
+            verb(count, "it reads", "they read")
+        )],
+        rows: last_accesses(interleaving, &waiting(waits), ""),
+        ..Diagnosis::new(format!(
+            "livelock: {} {} forever",
+            thread_list(spinning.into_iter(), words),
+            verb(count, "spins", "spin")
+        ))
+    }
+}
+
+fn leak(kind: &str, name: Option<&str>, location: &Option<SourcePosition>) -> Diagnosis {
+    let (first, notes) = first_line(&leaked(kind, name));
+    Diagnosis {
+        marks: one_mark(location, "created here".into()),
+        notes,
+        help: Some(LEAK_HELP.into()),
+        ..Diagnosis::new(format!("leak: {first} was not dropped"))
+    }
+}
+
+fn stack_overflow(
+    thread: ThreadId,
+    location: &Option<SourcePosition>,
+    words: &Words<'_>,
+    interleaving: &[Access],
+) -> Diagnosis {
+    let name = words.thread(thread);
+    let label = format!("{name}'s last checked operation");
+    Diagnosis {
+        marks: one_mark(location, label),
+        help: Some(STACK_HELP.into()),
+        rows: in_the_end(interleaving, thread, "overflows"),
+        ..Diagnosis::new(format!("{name} overflowed its stack"))
+    }
+}
+
+fn step_limit(
+    steps: u64,
+    thread: ThreadId,
+    location: &Option<SourcePosition>,
+    words: &Words<'_>,
+    interleaving: &[Access],
+) -> Diagnosis {
+    let label = format!("{}'s next operation", words.thread(thread));
+    Diagnosis {
+        marks: one_mark(location, label),
+        help: Some(STEP_LIMIT_HELP.into()),
+        rows: last_accesses(interleaving, &[thread], ""),
+        ..Diagnosis::new(format!(
+            "an execution did not end within {} steps",
+            grouped(steps)
+        ))
+    }
+}
+
+fn non_determinism(
+    step: usize,
+    thread: ThreadId,
+    (expected, found): (&PlannedOperation, &PlannedOperation),
+    location: &Option<SourcePosition>,
+    words: &Words<'_>,
+    interleaving: &[Access],
+) -> Diagnosis {
+    let name = words.thread(thread);
+    let operation = |planned_one| tidy(&planned(planned_one, words), WIDEST_MESSAGE);
+    Diagnosis {
+        marks: one_mark(location, format!("in this execution: {}", operation(found))),
+        notes: vec![format!(
+            "in an earlier execution: {} (step {step})",
+            operation(expected)
+        )],
+        help: Some(NON_DETERMINISM_HELP.into()),
+        rows: last_accesses(interleaving, &[thread], ""),
+        ..Diagnosis::new(format!(
+            "the program is not deterministic: {name} behaves differently under the same schedule"
+        ))
+    }
+}
+
+fn bad_use(message: &str, location: &Option<SourcePosition>) -> Diagnosis {
+    let (first, notes) = first_line_within(message, WIDEST_REFUSAL);
+    Diagnosis {
+        marks: one_mark(location, String::new()),
+        notes,
+        ..Diagnosis::new(first)
+    }
+}
+
+/// Why a schedule cannot be replayed.
+pub(crate) fn mismatch_sentence(
+    step: usize,
+    mismatch: &ScheduleMismatch,
+    names: &dyn Naming,
+) -> String {
+    let reason = match mismatch {
+        ScheduleMismatch::Blocked { thread, has_waited } => {
+            let hint = match has_waited {
+                true => {
+                    " (if the report replays it with `spin_bound`, use that too, or set FENCEPOST_SPIN_BOUND)"
+                }
+                false => "",
+            };
+            format!("{} cannot continue{hint}", names.thread(*thread))
+        }
+        ScheduleMismatch::NoSuchCommit(number) => {
+            format!("there is no buffered store with number {number}")
+        }
+        ScheduleMismatch::NoSuchThread(number) => format!(
+            "there is no thread with number {number} (if it is a commit, replay with `store_buffers`, or set \
+             FENCEPOST_STORE_BUFFERS=on)"
+        ),
+    };
+    format!(
+        "the schedule does not fit the program: at step {step} {reason}; has the program changed since the schedule \
+         was recorded?"
+    )
 }
 
 impl Diagnosis {
@@ -246,7 +330,7 @@ fn verb<'a>(count: usize, one: &'a str, many: &'a str) -> &'a str {
     if count == 1 { one } else { many }
 }
 
-/// One mark for the threads that wait in one place for the same thing. Those who spin come first.
+/// One mark for the threads that wait at one location for the same thing. Spinning ones come first.
 fn wait_marks(waits: &[Wait], words: &Words<'_>) -> Vec<Mark> {
     let somebody_spins = waits.iter().any(|wait| wait.spins);
     let mut groups: Vec<(&Wait, Vec<String>)> = Vec::new();
@@ -254,8 +338,8 @@ fn wait_marks(waits: &[Wait], words: &Words<'_>) -> Vec<Mark> {
     for wait in spinning.chain(waits.iter().filter(|wait| !wait.spins)) {
         let name = words.thread(wait.thread);
         let same = |other: &Wait| {
-            let place = (&other.location, &other.what, other.spins);
-            place == (&wait.location, &wait.what, wait.spins)
+            let place = (&other.location, &other.awaited, other.spins);
+            place == (&wait.location, &wait.awaited, wait.spins)
         };
         match groups.iter_mut().find(|(first, _)| same(first)) {
             Some((_, names)) => names.push(name),
@@ -263,17 +347,18 @@ fn wait_marks(waits: &[Wait], words: &Words<'_>) -> Vec<Mark> {
         }
     }
     let marks = groups.into_iter().map(|(wait, names)| {
-        let does = match (wait.spins, wait.what.is_empty()) {
-            (true, true) => verb(names.len(), "spins here", "spin here"),
-            (true, false) => verb(names.len(), "spins on", "spin on"),
-            (false, _) => verb(names.len(), "waits for", "wait for"),
+        let count = names.len();
+        let what = tidy(&awaited(&wait.awaited, words), WIDEST_MESSAGE);
+        let does = match (wait.spins, &wait.awaited) {
+            (true, Awaited::Change) => verb(count, "spins here", "spin here").to_string(),
+            (true, _) => format!("{} {what}", verb(count, "spins on", "spin on")),
+            (false, _) => format!("{} {what}", verb(count, "waits for", "wait for")),
         };
         let who = short_list(&names, MOST_THREADS);
-        let label = format!("{who} {does} {}", tidy(&wait.what, WIDEST_MESSAGE));
         Mark {
             position: wait.location.clone(),
             place: None,
-            label: label.trim_end().to_string(),
+            label: format!("{who} {does}"),
             is_primary: wait.spins || !somebody_spins,
         }
     });
@@ -281,7 +366,7 @@ fn wait_marks(waits: &[Wait], words: &Words<'_>) -> Vec<Mark> {
 }
 
 fn race(
-    cell: &str,
+    cell: &RacedCell,
     first: &RaceAccess,
     second: &RaceAccess,
     words: &Words<'_>,
@@ -295,7 +380,7 @@ fn race(
         label: format!("{} {} it here", name(access), does(access)),
         is_primary,
     };
-    // The first may have been at any time before.
+    // The first access may have been at any time before.
     let mut rows = in_the_end(interleaving, second.thread, &format!("{} it", does(second)));
     if first.thread != second.thread {
         rows.extend(last_accesses(interleaving, &[first.thread], ""));
@@ -305,8 +390,8 @@ fn race(
         help: Some(RACE_HELP.into()),
         rows,
         ..Diagnosis::new(format!(
-            "data race on `{}`: {} {} it, {} {} it, and nothing orders the two",
-            tidy(cell, WIDEST_MESSAGE),
+            "data race on {}: {} {} it, {} {} it, and nothing orders the two",
+            tidy(&raced_cell(cell), WIDEST_MESSAGE),
             name(first),
             does(first),
             name(second),
@@ -315,12 +400,12 @@ fn race(
     }
 }
 
-/// The last access of a thread that does something else in the end, perhaps after others.
+/// The last access of a thread that fails at the end, perhaps after accesses of other threads.
 fn in_the_end(interleaving: &[Access], thread: ThreadId, does: &str) -> Vec<Row> {
     let events = interleaving.len();
     let mut rows = last_accesses(interleaving, &[thread], "");
     for row in &mut rows {
-        row.sign = match row.position as usize + 1 == events {
+        row.label = match row.position as usize + 1 == events {
             true => format!("then {does}"),
             false => format!("{does} after event {events}"),
         };
@@ -328,8 +413,8 @@ fn in_the_end(interleaving: &[Access], thread: ThreadId, does: &str) -> Vec<Row>
     rows
 }
 
-/// The last access of each of these threads, with a sign.
-fn last_accesses(interleaving: &[Access], threads: &[ThreadId], sign: &str) -> Vec<Row> {
+/// The last access of each of these threads, with a label.
+fn last_accesses(interleaving: &[Access], threads: &[ThreadId], label: &str) -> Vec<Row> {
     let mut missing = threads.to_vec();
     missing.sort_unstable();
     missing.dedup();
@@ -342,7 +427,7 @@ fn last_accesses(interleaving: &[Access], threads: &[ThreadId], sign: &str) -> V
             missing.remove(index);
             rows.push(Row {
                 position: position as u64,
-                sign: sign.to_string(),
+                label: label.to_string(),
             });
         }
     }

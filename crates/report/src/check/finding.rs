@@ -1,32 +1,35 @@
-//! A finding as text: the headline and the source first, then what to do, then the
-//! execution, and for a store-buffer violation the run of the machine and the cycle.
+//! A finding as text: the headline and the source first, then the advice, then the execution, and for
+//! a store-buffer violation the witness and the cycle.
 
 use std::fmt::Write;
 
 use fencepost_memory::{Access, Address};
 use fencepost_monitor::Finding;
 
+use super::consequence;
 use super::interleaving::table;
 use super::repair::repair_text;
 use super::snippets;
 use super::story::reason;
 use super::words::Words;
-use super::{CheckFinding, Consequence, Diagnosis, Problem, Reporter, Target, Unexplored};
+use super::{
+    CheckFinding, Diagnosis, FurtherChecks, Problem, Reporter, Target, consequence_sentence,
+};
 use crate::columns::aligned;
 use crate::names::Naming;
 use crate::selection::head_and_tail;
 use crate::style::{DIM, HEADING, HELP, Styled};
-use crate::text::{before_the_run, counted, grouped};
+use crate::text::{before_the_run, grouped};
 use crate::witness_table::WitnessTable;
 
-/// How far the tables are indented.
+/// The indentation of tables.
 const INDENT: &str = "  ";
-/// About so many steps of the machine are shown.
+/// The approximate number of steps of the witness that are shown.
 const MOST_STEPS: usize = 20;
-/// So many events of a cycle are shown.
+/// The largest number of events of a cycle that are shown.
 const MOST_OF_CYCLE: usize = 12;
 
-/// The finding.
+/// The text of a finding.
 pub(super) fn text(reporter: &Reporter<'_>, finding: &CheckFinding) -> String {
     let words = reporter.words();
     let diagnosis = reporter.diagnosis(finding);
@@ -36,7 +39,7 @@ pub(super) fn text(reporter: &Reporter<'_>, finding: &CheckFinding) -> String {
         let sentence = consequence_sentence(consequence, reporter);
         text.push_str(&titled(Styled(HEADING, "note"), &sentence));
     }
-    text.push_str(&advice(&diagnosis, &words, reporter.all_fences));
+    text.push_str(&advice(&diagnosis, &words, reporter.further));
     text.push_str(&execution(finding, &diagnosis, &words, width));
     if let Problem::StoreBuffer {
         explained: Ok(explained),
@@ -55,96 +58,18 @@ pub(super) fn text(reporter: &Reporter<'_>, finding: &CheckFinding) -> String {
     }
     text.push_str(&replay(finding));
     if let Some(consequence) = &finding.consequence {
-        text.push_str(&what_comes_of_it(reporter, consequence));
+        text.push_str(&consequence::text(reporter, consequence));
     }
     text
 }
 
-/// What comes of a violation: after all that is to be said about itself.
-fn what_comes_of_it(reporter: &Reporter<'_>, consequence: &Consequence) -> String {
-    let title = &reporter.target.title;
-    match consequence {
-        Consequence::Failure {
-            finding,
-            continues_witness,
-            ..
-        } => {
-            let whence = match continues_witness {
-                true => "going on from there",
-                false => "in another execution",
-            };
-            let heading = format!("what comes of it under {title}, {whence}");
-            let finding = text(reporter, finding);
-            format!("\n{}:\n{finding}", Styled(HEADING, heading))
-        }
-        Consequence::NoFailure { .. } => {
-            let sentence = consequence_sentence(consequence, reporter);
-            format!(
-                "\n{}",
-                titled(Styled(HEADING, "what comes of it"), &sentence)
-            )
-        }
-    }
-}
-
-/// What comes of a violation, in one sentence.
-pub(crate) fn consequence_sentence(consequence: &Consequence, reporter: &Reporter<'_>) -> String {
-    let title = &reporter.target.title;
-    match consequence {
-        Consequence::Failure {
-            finding,
-            continues_witness,
-            also_under_sc,
-        } => {
-            let headline = reporter.headline(finding);
-            let whence = match continues_witness {
-                true => "when the program goes on from there".to_string(),
-                false => format!("in another execution under {title}"),
-            };
-            match also_under_sc {
-                true => format!("{whence}, {headline}; but that happens without store buffers too"),
-                false => format!("harmful: {whence}, {headline}"),
-            }
-        }
-        Consequence::NoFailure {
-            executions,
-            unexplored,
-            assumptions,
-            trouble,
-        } => {
-            let executions = counted(*executions, "execution");
-            let mut sentence = match unexplored {
-                Unexplored::Nothing => {
-                    format!("harmless: of all {executions} under {title}, none is wrong")
-                }
-                Unexplored::Remaining => format!(
-                    "nothing bad was found in {executions} under {title}; there are more (`store_buffers` \
-                     runs them all)"
-                ),
-                Unexplored::Unsupported => format!(
-                    "nothing bad was found in {executions} under {title}; there are more, which Fencepost cannot run: \
-                     an operation on an `Arc`, a lock or a channel waits for stores there that may stay in the buffer \
-                     on the machine"
-                ),
-            };
-            if let Some(why) = trouble {
-                sentence.push_str(&format!(" ({why})"));
-            }
-            for assumption in assumptions {
-                sentence.push_str(&format!("\nassuming that {assumption}"));
-            }
-            sentence
-        }
-    }
-}
-
-fn advice(diagnosis: &Diagnosis, words: &Words<'_>, all_fences: Option<&str>) -> String {
+fn advice(diagnosis: &Diagnosis, words: &Words<'_>, further: FurtherChecks) -> String {
     let mut text = String::new();
     for note in &diagnosis.notes {
         text.push_str(&titled(Styled(HEADING, "note"), note));
     }
     let repair = diagnosis.repair.as_ref();
-    let repair = repair.map(|repair| repair_text(repair, words, all_fences));
+    let repair = repair.map(|repair| repair_text(repair, words, further));
     for help in repair.iter().chain(&diagnosis.help) {
         text.push_str(&titled(Styled(HELP, "help"), help));
     }
@@ -152,7 +77,7 @@ fn advice(diagnosis: &Diagnosis, words: &Words<'_>, all_fences: Option<&str>) ->
 }
 
 /// A word, a colon, and lines indented by as much.
-fn titled(title: Styled<&str>, lines: &str) -> String {
+pub(super) fn titled(title: Styled<&str>, lines: &str) -> String {
     let indent = " ".repeat(title.1.len() + 2);
     let lines: Vec<&str> = lines.lines().collect();
     format!("{title}: {}\n", lines.join(&format!("\n{indent}")))
@@ -167,15 +92,18 @@ fn execution(
     let execution = format!("execution {}", grouped(finding.execution));
     let execution = Styled(HEADING, execution);
     if finding.interleaving.is_empty() {
-        // What was used wrongly has nothing to do with what came before.
-        if matches!(finding.problem, Problem::BadUse { .. }) {
+        // A wrong use of the library does not depend on the execution.
+        if matches!(
+            finding.problem,
+            Problem::InfeasibleSchedule { .. } | Problem::BadUse { .. }
+        ) {
             return String::new();
         }
-        return format!("\n{execution}: no access to a shared variable came before\n");
+        return format!("\n{execution}: no shared access before the failure\n");
     }
     let interleaving = &finding.interleaving;
-    // An error is shown with what led to it; a violation with its cycle only, and a livelock without
-    // its rounds.
+    // A failure is shown with the accesses before it, a violation with its cycle only, and a livelock
+    // without its rounds.
     let fills = !matches!(
         finding.problem,
         Problem::StoreBuffer { .. } | Problem::Livelock { .. }
@@ -184,15 +112,15 @@ fn execution(
     let buffers = finding.buffers.as_ref();
     let table = table((interleaving, buffers), rows, words, width, INDENT);
     let remark = match buffers {
-        None => "(sequentially consistent: every store is in memory at once)",
-        Some(_) => "(with store buffers: a store is in memory when it is committed)",
+        None => "(sequentially consistent: stores reach memory at once)",
+        Some(_) => "(with store buffers: a store reaches memory when it commits)",
     };
     let remark = Styled(DIM, remark);
     format!("\n{execution} {remark}:\n{table}")
 }
 
-/// What a variable had when the run of the machine began, if nobody had written it before: what it
-/// had from the beginning.
+/// The value of a variable at the start of the witness: the last one written before it, or the initial
+/// one.
 fn old_value(
     finding: &CheckFinding,
     explained: &Finding,
@@ -217,10 +145,10 @@ fn witness(
     width: usize,
     old_value: &dyn Fn(Address) -> Option<u64>,
 ) -> String {
-    let title = format!("the same program under {}", target.title);
+    let title = format!("witness under {}", target.title);
     let remark = Styled(
         DIM,
-        "(replayed on a model of the machine, stores wait in buffers)",
+        "(replayed on the abstract machine: stores wait in buffers)",
     );
     let mut text = format!("\n{} {remark}:\n", Styled(HEADING, title));
     if let Some(before) = before_the_run(&finding.witness) {
@@ -244,11 +172,11 @@ fn witness(
 
 fn cycle(finding: &Finding, words: &Words<'_>, target: &Target) -> String {
     let cycle = &finding.cycle;
-    let title = "why that is not sequentially consistent";
+    let title = "why this is not sequentially consistent";
     let mut text = format!(
         "\n{} {}:\n",
         Styled(HEADING, title),
-        Styled(DIM, "(each comes before the next, in a circle)")
+        Styled(DIM, "(happens-before cycle)")
     );
     let cell = |index: usize| {
         let event = &cycle[index].event;

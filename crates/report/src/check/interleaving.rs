@@ -129,11 +129,11 @@ impl Table<'_> {
                     if is_own { does.clone() } else { String::new() }
                 })),
             }
-            let sign = self
+            let label = self
                 .important
                 .iter()
                 .find(|row| row.position == *position as u64);
-            row.push(sign.map_or(String::new(), |row| row.sign.clone()));
+            row.push(label.map_or(String::new(), |row| row.label.clone()));
             rows.push(row);
         }
         rows

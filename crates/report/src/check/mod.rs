@@ -1,14 +1,14 @@
-//! The report of checking a program: every problem in its own source, and what the check
-//! came to.
+//! The report of a check: every failure in its source, and the summary.
 //!
-//! The input is [`problem`] (what can be found) and [`summary`] (what was covered). A
-//! [`Reporter`] makes text of them; JSON is made in [`json::check`](crate::json::check).
+//! The input is [`problem`] (the failures) and [`summary`] (what was explored). A [`Reporter`]
+//! renders them as text; [`json::check`](crate::json::check) renders them as JSON.
 //!
-//! What is to be said about a problem is decided once, for text and JSON: its `diagnosis`. For
-//! a store-buffer violation it is a `story`, with a `repair`, the fences that are missing. How
-//! it looks is the business of `snippets` (source lines,
-//! with `underline`), `interleaving` (the execution as a table) and `finding` (all of it in order).
-//! `words` makes names fit for a line.
+//! Text and JSON share the `diagnosis` of a failure: its headline, locations and advice. The
+//! diagnosis of a store-buffer violation is in `story`, its fix in `repair`. The text of a failure
+//! consists of `snippets` (source lines, with `underline`) and `interleaving` (the execution as a
+//! table), which `finding` puts in order; `consequence` and `fences` follow it, `summary_text` ends the
+//! report. `progress` has the lines that a check prints while it runs. `actions` names operations,
+//! and `words` shortens names.
 //!
 //! Nothing here knows the explorer or the runtime, and source text comes from the caller.
 //!
@@ -49,10 +49,14 @@
 //! assert!(text.contains("src/lib.rs:31:9"));
 //! ```
 
+mod actions;
+mod consequence;
 mod diagnosis;
+pub mod fences;
 mod finding;
 mod interleaving;
 pub mod problem;
+pub mod progress;
 mod repair;
 mod snippets;
 mod story;
@@ -63,13 +67,18 @@ mod words;
 
 use fencepost_memory::{Buffering, MemoryModel};
 
-pub use problem::{Buffers, CheckFinding, Consequence, Problem, RaceAccess, Unexplored, Wait};
-pub use summary::{CheckSummary, Gap, Outcome};
+pub use actions::{Action, BarrierOrigin};
+pub use problem::{
+    Awaited, Buffers, CheckFinding, Consequence, Obstacle, PlannedOperation, Problem, RaceAccess,
+    RacedCell, ScheduleMismatch, Unexplored, Wait,
+};
+pub use summary::{Assumption, CheckSummary, FenceOrdering, Gap, Note, Outcome};
 
-pub(crate) use diagnosis::{Diagnosis, Row};
-pub(crate) use finding::consequence_sentence;
+pub(crate) use consequence::consequence_sentence;
+pub(crate) use diagnosis::{Diagnosis, Row, mismatch_sentence};
 pub(crate) use snippets::Mark;
-pub(crate) use summary_text::{assumptions, gap_name, gap_sentence, shown_sentence};
+pub(crate) use summary_text::{assumptions, gap_name, gap_sentence, notes, shown_sentence};
+pub(crate) use words::{awaited, leaked, planned, raced_cell};
 
 use crate::names::Naming;
 use crate::source::Sources;
@@ -78,10 +87,64 @@ use words::Words;
 /// The machine for which a program is checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// What people call it.
+    /// The name in reports: `x86-TSO`.
     pub title: String,
-    /// Its memory model.
+    /// The memory model.
     pub model: MemoryModel,
+}
+
+/// Settings that tell the user more about a store-buffer violation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FurtherChecks {
+    /// How to get fences that rule out all cycles of the program, and not only one.
+    pub all_fences: FenceAdvice,
+    /// How to find out whether a violation can make the test fail.
+    pub confirm: Option<SetBy>,
+}
+
+/// How to get fences that rule out all cycles of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FenceAdvice {
+    /// They cannot be inferred.
+    #[default]
+    None,
+    /// They are at the end of the report.
+    InReport,
+    /// With fence inference.
+    Infer(SetBy),
+}
+
+/// How the user changes a setting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SetBy {
+    /// With an environment variable.
+    Environment,
+    /// With a method of `Checker`, because the check ignores the environment.
+    Checker,
+}
+
+impl FurtherChecks {
+    fn lines(self) -> impl Iterator<Item = &'static str> {
+        let fences = match self.all_fences {
+            FenceAdvice::None => None,
+            FenceAdvice::InReport => {
+                Some("fences that rule out all cycles are at the end of the report")
+            }
+            FenceAdvice::Infer(SetBy::Environment) => {
+                Some("set FENCEPOST_INFER_FENCES=on to infer fences that rule out all cycles")
+            }
+            FenceAdvice::Infer(SetBy::Checker) => {
+                Some("use `Checker::infer_fences` to infer fences that rule out all cycles")
+            }
+        };
+        let confirm = self.confirm.map(|by| match by {
+            SetBy::Environment => {
+                "set FENCEPOST_CONFIRM=on to see whether this can make the test fail"
+            }
+            SetBy::Checker => "use `Checker::confirm` to see whether this can make the test fail",
+        });
+        fences.into_iter().chain(confirm)
+    }
 }
 
 impl Target {
@@ -96,19 +159,18 @@ impl Target {
     }
 }
 
-/// Shows the findings of one check.
+/// Renders the findings of one check.
 pub struct Reporter<'a> {
-    /// For which machine was checked.
+    /// The machine for which the program was checked.
     pub target: Target,
-    /// What threads, variables and places are called.
+    /// The names of threads, variables and locations.
     pub names: &'a dyn Naming,
     /// The program's source files.
     pub sources: &'a dyn Sources,
-    /// How many columns a line should have at most. Sentences are left for the terminal to wrap.
+    /// The width of a line, in columns. The terminal wraps sentences.
     pub width: usize,
-    /// How to come by fences that rule out all cycles of the program, and not only the one that is shown, if there
-    /// is a way: to follow "there may be other cycles".
-    pub all_fences: Option<&'static str>,
+    /// Settings that tell the user more about a store-buffer violation.
+    pub further: FurtherChecks,
 }
 
 impl<'a> Reporter<'a> {
@@ -119,7 +181,7 @@ impl<'a> Reporter<'a> {
             names,
             sources,
             width: 100,
-            all_fences: None,
+            further: FurtherChecks::default(),
         }
     }
 
@@ -133,7 +195,7 @@ impl<'a> Reporter<'a> {
         summary_text::text(self, summary)
     }
 
-    /// The one line that says what is wrong, without colour.
+    /// The headline of a finding, without colour.
     pub fn headline(&self, finding: &CheckFinding) -> String {
         self.diagnosis(finding).headline
     }

@@ -1,75 +1,97 @@
-//! What a check can find: the input of the report.
+//! The failures that a check can find: the input of the report.
 
 use std::collections::BTreeSet;
 
 use fencepost_memory::{Access, ThreadId};
 use fencepost_monitor::{ExplainError, Finding, Violation};
 
+use super::Assumption;
 use crate::source::SourcePosition;
 
-/// One problem, and the execution that shows it.
+/// A failure, and the execution that shows it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CheckFinding {
-    /// What is wrong.
+    /// The failure.
     pub problem: Problem,
-    /// The execution, of all threads, up to its end or to the problem: sequentially consistent, unless there are
+    /// The execution up to its end or to the failure: sequentially consistent, unless there are
     /// `buffers`. Positions in the problem count from its first access.
     pub interleaving: Vec<Access>,
-    /// What waits in buffers, for an execution on the machine with store buffers.
+    /// The accesses that concern store buffers, for an execution on the machine with store buffers.
     pub buffers: Option<Buffers>,
-    /// The schedule, which only the explorer understands.
+    /// The schedule, which only the explorer can read.
     pub schedule: String,
-    /// The line of code, or the command, that runs this execution again. If this and the schedule are
-    /// empty, nothing does.
+    /// The line of code, or the command, that replays this execution. If this and the schedule are
+    /// empty, the failure cannot be replayed.
     pub replay: String,
-    /// Which execution it was, from 1.
+    /// The number of the execution, from 1.
     pub execution: u64,
-    /// What comes of a store-buffer violation, if that was asked for.
+    /// The consequence of a store-buffer violation, if the user asked for it.
     pub consequence: Option<Consequence>,
 }
 
-/// Which accesses of an execution have to do with store buffers, by their positions.
+/// The accesses of an execution that concern store buffers, by position.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Buffers {
-    /// Stores that go into a buffer.
+    /// Stores that enter a buffer.
     pub stores: BTreeSet<usize>,
-    /// Stores that were issued before, and reach memory now.
+    /// Commits: the moments at which earlier stores reach memory.
     pub commits: BTreeSet<usize>,
 }
 
-/// What comes of a store-buffer violation when the program is run on, on the machine with store buffers.
+/// The consequence of a store-buffer violation when the program continues on the machine with store
+/// buffers.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Consequence {
-    /// An execution is wrong.
+    /// An execution fails.
     Failure {
-        /// What is wrong, and the execution.
+        /// The failure, and the execution.
         finding: Box<CheckFinding>,
-        /// Whether the execution goes on from the witness.
+        /// Whether the execution continues from the witness.
         continues_witness: bool,
-        /// Whether the same goes wrong without store buffers.
+        /// Whether the program fails in the same way without store buffers.
         also_under_sc: bool,
     },
-    /// No execution that was run is wrong.
+    /// No explored execution fails.
     NoFailure {
-        /// How many were run.
+        /// The number of explored executions.
         executions: u64,
-        /// What is left.
+        /// The executions that were not explored.
         unexplored: Unexplored,
-        /// What that rests on, each to follow "assuming that".
-        assumptions: Vec<String>,
-        /// Why the program could not be run on from the witness, if so.
-        trouble: Option<String>,
+        /// The assumptions of this result.
+        assumptions: Vec<Assumption>,
+        /// Why the search did not get further.
+        obstacle: Option<Obstacle>,
     },
 }
 
-/// The executions with store buffers that were not run.
+/// Why the search for a consequence did not get further.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Obstacle {
+    /// An execution failed, but not when it was replayed.
+    NotReproduced,
+    /// The program could not be run further, because it is not deterministic or was used wrongly.
+    CannotContinue,
+    /// The program could not follow the witness to the violation.
+    CannotFollowWitness,
+    /// Another error, as a clause.
+    Error(String),
+}
+
+impl From<String> for Obstacle {
+    fn from(error: String) -> Self {
+        Obstacle::Error(error)
+    }
+}
+
+/// The executions with store buffers that were not explored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unexplored {
     /// None.
     Nothing,
     /// Some.
     Remaining,
-    /// Some, in which stores wait where the library does not let them wait.
+    /// Those in which a store stays in the buffer where the library drains it.
     Unsupported,
 }
 
@@ -91,8 +113,8 @@ impl Consequence {
     }
 }
 
-/// What is wrong. All but [`StoreBuffer`](Problem::StoreBuffer) are errors of the program
-/// without any store buffer.
+/// A failure. All but [`StoreBuffer`](Problem::StoreBuffer) are errors of the program under
+/// sequential consistency too.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(clippy::large_enum_variant)] // There are few of them.
 #[non_exhaustive]
@@ -106,97 +128,178 @@ pub enum Problem {
     },
     /// A thread panicked.
     Panic {
-        /// Who.
+        /// The thread that panicked.
         thread: ThreadId,
         /// The message of the panic.
         message: String,
-        /// Where.
+        /// The location of the panic.
         location: Option<SourcePosition>,
     },
-    /// Threads are left that wait, and none can go on.
+    /// All remaining threads are blocked.
     Deadlock {
-        /// The threads that wait.
+        /// The blocked threads.
         waits: Vec<Wait>,
     },
-    /// Threads spin, and nobody is left who could end that.
+    /// All remaining threads spin, or wait for threads that do.
     Livelock {
-        /// The threads that spin; or that wait for those who do.
+        /// The remaining threads.
         waits: Vec<Wait>,
     },
     /// Two accesses to the same plain memory, one of which writes, are not ordered.
     Race {
-        /// What is accessed.
-        cell: String,
+        /// The memory that is accessed.
+        cell: RacedCell,
         /// The access that came first in this execution.
         first: RaceAccess,
-        /// The other.
+        /// The other access.
         second: RaceAccess,
     },
-    /// Something was still there at the end that should have been freed or ended.
+    /// An object was not dropped by the end of the execution.
     Leak {
-        /// What: `` the `Arc` `node` ``.
-        what: String,
-        /// Where it was made.
+        /// The type of the object: `Arc`.
+        kind: String,
+        /// The name of the object, if it has one.
+        name: Option<String>,
+        /// Where the object was created.
         location: Option<SourcePosition>,
     },
     /// A thread needs more stack than it has.
     StackOverflow {
-        /// Who.
+        /// The thread whose stack overflowed.
         thread: ThreadId,
-        /// Where it was last seen.
+        /// The location of its last checked operation.
         location: Option<SourcePosition>,
     },
     /// An execution did not end within the limit.
     StepLimit {
         /// The limit.
         steps: u64,
-        /// Who was running.
+        /// The thread whose step exceeds the limit.
         thread: ThreadId,
-        /// Where.
+        /// The location of that step.
         location: Option<SourcePosition>,
     },
-    /// The same schedule led to something else than before.
+    /// The same schedule led to another operation than before.
     NonDeterminism {
-        /// What the thread did before.
-        expected: String,
-        /// What it did now.
-        found: String,
-        /// Who.
+        /// The step, from 1.
+        step: usize,
+        /// The operation in an earlier execution.
+        expected: PlannedOperation,
+        /// The operation in this execution.
+        found: PlannedOperation,
+        /// The thread that behaved differently.
         thread: ThreadId,
-        /// Where.
+        /// The location of the operation.
         location: Option<SourcePosition>,
+    },
+    /// The schedule to replay is not one of the program.
+    InfeasibleSchedule {
+        /// The step that cannot be taken, from 1.
+        step: usize,
+        /// Why it cannot be taken.
+        mismatch: ScheduleMismatch,
     },
     /// The library was used in a way that it does not support.
     BadUse {
-        /// What was done, and what to do instead.
+        /// What is wrong, and what to do instead.
         message: String,
-        /// Where.
+        /// The location of the unsupported use.
         location: Option<SourcePosition>,
     },
+}
+
+/// An operation that a thread is about to perform.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PlannedOperation {
+    /// An access to the object with this name.
+    Access(String),
+    /// A join of this thread.
+    Join(ThreadId),
+    /// A spin hint.
+    SpinHint,
+    /// A fence.
+    Fence,
+    /// None: the thread has finished.
+    Finished,
+    /// None: the thread was not spawned.
+    NotSpawned,
+}
+
+/// Why a step of a schedule cannot be taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ScheduleMismatch {
+    /// The thread cannot continue.
+    Blocked {
+        /// The thread.
+        thread: ThreadId,
+        /// Whether threads were kept waiting in spin loops, which they are not with a spin bound.
+        has_waited: bool,
+    },
+    /// There is no buffered store with this number.
+    NoSuchCommit(u32),
+    /// There is no thread with this number; with store buffers it may be a commit.
+    NoSuchThread(u32),
 }
 
 /// A thread that waits or spins.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wait {
-    /// Who.
+    /// The thread.
     pub thread: ThreadId,
-    /// For what, to follow "waits for" or "spins on": `` mutex `a`, held by T2 ``. If it spins, it may be
-    /// empty.
-    pub what: String,
-    /// Whether it spins. Where nobody does, all wait.
+    /// What the thread waits for, or spins on.
+    pub awaited: Awaited,
+    /// Whether the thread spins.
     pub spins: bool,
-    /// Where.
+    /// The location of the wait.
     pub location: Option<SourcePosition>,
+}
+
+/// What a thread waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Awaited {
+    /// An `unpark`.
+    Unpark,
+    /// A notification of the condition variable with this name.
+    Notification(String),
+    /// Another thread that wakes it.
+    Wakeup,
+    /// More threads at a barrier.
+    Barrier {
+        /// The name of the barrier.
+        name: String,
+        /// The number of threads that have arrived, if it is known.
+        arrived: Option<u64>,
+    },
+    /// Queued writers of an `RwLock`, which may block readers: `writers that wait for lock`.
+    QueuedWriters(String),
+    /// The object with this name: `a`, or ``mutex `a`, held by T2``.
+    Object(String),
+    /// The end of a thread.
+    ThreadEnd(ThreadId),
+    /// A change of a value that the thread reads in a loop.
+    Change,
+    /// Its next turn: nothing blocks the thread.
+    Turn,
+}
+
+/// The memory of a data race.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RacedCell {
+    /// A cell with a name.
+    Named(String),
+    /// A cell that was created here.
+    CreatedAt(SourcePosition),
 }
 
 /// One side of a data race.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RaceAccess {
-    /// Who.
+    /// The thread that accesses the cell.
     pub thread: ThreadId,
-    /// Whether it writes.
+    /// Whether the access writes.
     pub writes: bool,
-    /// Where.
+    /// The location of the access.
     pub location: Option<SourcePosition>,
 }
 
@@ -213,7 +316,7 @@ impl Problem {
             Problem::StackOverflow { .. } => "stack-overflow",
             Problem::StepLimit { .. } => "step-limit",
             Problem::NonDeterminism { .. } => "non-determinism",
-            Problem::BadUse { .. } => "bad-use",
+            Problem::InfeasibleSchedule { .. } | Problem::BadUse { .. } => "bad-use",
         }
     }
 }

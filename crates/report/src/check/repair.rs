@@ -1,17 +1,17 @@
-//! The repair of a store-buffer violation in words.
+//! The fix of a store-buffer violation as text.
 
 use std::fmt::Write;
 
 use fencepost_monitor::{FenceGap, PlacedEvent, Repair, StrongerOrdering};
 
+use super::FurtherChecks;
 use super::story::access;
 use super::words::{Words, list};
 use crate::names::Naming;
 use crate::source::SourcePosition;
 
-/// The repair as a sentence and further lines. It is for one cycle; `all_fences` says how to get the
-/// fences that rule out all of them.
-pub(super) fn repair_text(repair: &Repair, words: &Words<'_>, all_fences: Option<&str>) -> String {
+/// The fix as lines of advice. It is for one cycle; `further` says how to learn more.
+pub(super) fn repair_text(repair: &Repair, words: &Words<'_>, further: FurtherChecks) -> String {
     let file = common_file(repair, words);
     let mut places: Vec<(String, Vec<String>)> = Vec::new();
     for gap in &repair.gaps {
@@ -27,7 +27,7 @@ pub(super) fn repair_text(repair: &Repair, words: &Words<'_>, all_fences: Option
         .map_or(String::new(), |file| format!(" of {file}"));
     let mut text = match places.as_slice() {
         [(place, threads)] => format!(
-            "`fence(Ordering::SeqCst)` {place}{of_file} ({}) rules this cycle out",
+            "insert `fence(Ordering::SeqCst)` {place}{of_file} ({}) to rule out this cycle",
             list(threads)
         ),
         places => {
@@ -36,16 +36,16 @@ pub(super) fn repair_text(repair: &Repair, words: &Words<'_>, all_fences: Option
                 .map(|(place, threads)| format!("\n  {place} ({})", list(threads)));
             let lines: String = lines.collect();
             format!(
-                "`fence(Ordering::SeqCst)` in each of these places{of_file} rules this cycle out:{lines}"
+                "insert `fence(Ordering::SeqCst)` in each of these places{of_file} to rule out this cycle:{lines}"
             )
         }
     };
     if let Some(ordering) = repair.stronger_ordering {
         text += &ordering_text(repair, ordering, file.is_some(), words);
     }
-    text += "\ncheck again after the change: there may be other cycles";
-    if let Some(how) = all_fences {
-        let _ = write!(text, "\n{how}");
+    text += "\nthen check again: there may be other cycles";
+    for line in further.lines() {
+        let _ = write!(text, "\n{line}");
     }
     text
 }
@@ -90,14 +90,14 @@ fn ordering_text(
         false => "at".to_string(),
     };
     format!(
-        "\nso does `Ordering::{}` for the {noun}{} {at} {}",
+        "\nor use `Ordering::{}` for the {noun}{} {at} {}",
         name,
         plural(writes.len()),
         list(&places)
     )
 }
 
-/// The file in which all gaps are, if it is one file.
+/// The file that contains all gaps, if there is one.
 fn common_file(repair: &Repair, words: &Words<'_>) -> Option<String> {
     let ends = repair.gaps.iter().flat_map(|gap| [&gap.after, &gap.before]);
     let mut files = ends.map(|end| position(end, words).map(|position| position.file));
@@ -107,8 +107,7 @@ fn common_file(repair: &Repair, words: &Words<'_>) -> Option<String> {
         .then_some(first)
 }
 
-/// Where a gap is. If it is in the file that all gaps are in, the file is left out, and " of" it can
-/// follow.
+/// The location of a gap. If all gaps are in one file, the file is omitted, and " of" it can follow.
 fn gap_text(gap: &FenceGap, is_in_file: bool, words: &Words<'_>) -> String {
     let lines = position(&gap.after, words).zip(position(&gap.before, words));
     match lines.filter(|_| is_in_file) {
@@ -121,7 +120,7 @@ fn gap_text(gap: &FenceGap, is_in_file: bool, words: &Words<'_>) -> String {
         Some((after, before)) if after.line < before.line => {
             format!("between lines {} and {}", after.line, before.line)
         }
-        // The next round of a loop, or another function.
+        // The next iteration of a loop, or another function.
         Some((after, before)) => {
             format!("after line {} and before line {}", after.line, before.line)
         }
@@ -144,7 +143,7 @@ fn position(placed: &PlacedEvent, words: &Words<'_>) -> Option<SourcePosition> {
     location.and_then(|location| words.position(location))
 }
 
-/// Where an event is: file and line, or else what it is.
+/// The file and line of an event, or else its operation.
 fn place(placed: &PlacedEvent, words: &Words<'_>) -> String {
     let access = &placed.event.access;
     match position(placed, words) {

@@ -1,10 +1,8 @@
-//! A store-buffer violation told along its cycle.
+//! The diagnosis of a store-buffer violation, along its cycle.
 //!
 //! Every event of the cycle gets a number and a sentence, under its source line. The headline
-//! names two accesses of one thread that take effect in the wrong order in the witness: not
-//! merely two whose order the model does not keep.
-
-use std::collections::HashMap;
+//! names two accesses of one thread that the witness reorders, not merely two whose order the model
+//! does not keep.
 
 use fencepost_memory::{Operation, OperationKind};
 use fencepost_monitor::{
@@ -17,7 +15,7 @@ use super::words::Words;
 use super::{Diagnosis, Row, Target};
 use crate::names::{Naming, action_verb};
 
-/// What is to be said about a violation.
+/// The diagnosis of a violation.
 pub(super) fn diagnosis(
     violation: &Violation,
     explained: &Result<Finding, ExplainError>,
@@ -30,7 +28,7 @@ pub(super) fn diagnosis(
     }
 }
 
-/// `load of`, `store to`: what an access is, before the name of its variable.
+/// `load of`, `store to`: an access, to precede the name of its variable.
 pub(super) fn noun(operation: Operation) -> String {
     let verb = action_verb(operation.kind());
     match operation.kind() {
@@ -64,7 +62,7 @@ fn mark(placed: &PlacedEvent, label: String, is_primary: bool, words: &Words<'_>
     }
 }
 
-/// The headline that is true of every violation.
+/// A headline that holds for every violation.
 fn general_headline(violation: &Violation, words: &Words<'_>, target: &Target) -> String {
     let (event, pending) = (&violation.event, &violation.pending);
     format!(
@@ -86,7 +84,7 @@ fn unexplained(
     let events = [&violation.pending, &violation.last, &violation.event];
     let sentences = [
         pending_sentence(&violation.pending, true, words),
-        "this comes after (1)".to_string(),
+        "this happens after (1)".to_string(),
         overtaking_sentence(&violation.event, words),
     ];
     let marks = events.iter().zip(sentences).enumerate();
@@ -99,9 +97,7 @@ fn unexplained(
         marks: marks.collect(),
         repair: None,
         help: None,
-        notes: vec![format!(
-            "no run of the machine is shown that does this: {error}"
-        )],
+        notes: vec![format!("there is no witness for this violation: {error}")],
         rows: rows(events.iter().map(|event| event.position)),
     }
 }
@@ -112,11 +108,11 @@ fn numbered(index: usize, event: &PlacedEvent, sentence: &str, words: &Words<'_>
 }
 
 fn rows(positions: impl Iterator<Item = u64>) -> Vec<Row> {
-    let signed = positions.enumerate().map(|(index, position)| Row {
+    let rows = positions.enumerate().map(|(index, position)| Row {
         position,
-        sign: format!("({})", index + 1),
+        label: format!("({})", index + 1),
     });
-    signed.collect()
+    rows.collect()
 }
 
 fn pending_sentence(pending: &PlacedEvent, can_wait: bool, words: &Words<'_>) -> String {
@@ -142,34 +138,22 @@ fn overtaking_sentence(event: &PlacedEvent, words: &Words<'_>) -> String {
     }
 }
 
-/// A finding and what its witness shows.
+/// A finding and the edges that its witness reorders.
 struct Story<'a> {
     finding: &'a Finding,
     words: &'a Words<'a>,
     target: &'a Target,
-    /// By index in the cycle: whether the event takes effect after the next one, against program
-    /// order.
-    is_swapped: Vec<bool>,
+    /// For each event of the cycle, whether the witness reorders it with the next one.
+    is_reordered: Vec<bool>,
 }
 
 impl<'a> Story<'a> {
     fn new(finding: &'a Finding, words: &'a Words<'a>, target: &'a Target) -> Self {
-        // The last step of an event is the one with which it takes effect.
-        let steps = finding.witness.steps.iter().enumerate();
-        let effect: HashMap<u64, usize> = steps
-            .map(|(index, step)| (step.event.position, index))
-            .collect();
-        let at = |event: &CycleEvent| effect.get(&event.event.position);
-        let next = finding.cycle.iter().cycle().skip(1);
-        let is_swapped = finding.cycle.iter().zip(next).map(|(from, to)| {
-            let is_relaxed = from.relation == Relation::ProgramOrder && !from.is_kept;
-            is_relaxed && at(from) > at(to)
-        });
         Story {
             finding,
             words,
             target,
-            is_swapped: is_swapped.collect(),
+            is_reordered: finding.reordered_edges(),
         }
     }
 
@@ -196,17 +180,21 @@ impl<'a> Story<'a> {
         (index + self.finding.cycle.len() - 1) % self.finding.cycle.len()
     }
 
-    /// Whether the headline is about the event: it names the first two that are swapped, or else
+    fn first_reordered(&self) -> Option<usize> {
+        self.is_reordered.iter().position(|&it| it)
+    }
+
+    /// Whether the headline is about the event: it names the first two that are reordered, or else
     /// the two ends of the cycle.
     fn is_primary(&self, index: usize) -> bool {
-        match self.is_swapped.iter().position(|&is_swapped| is_swapped) {
+        match self.first_reordered() {
             Some(first) => index == first || self.previous(index) == first,
             None => index == 0 || index + 1 == self.finding.cycle.len(),
         }
     }
 
     fn headline(&self) -> String {
-        let Some(first) = self.is_swapped.iter().position(|&is_swapped| is_swapped) else {
+        let Some(first) = self.first_reordered() else {
             return general_headline(&self.finding.violation, self.words, self.target);
         };
         let cycle = &self.finding.cycle;
@@ -225,7 +213,7 @@ impl<'a> Story<'a> {
         let event = &cycle[index].event;
         let words = self.words;
         if index == 0 {
-            return pending_sentence(event, self.is_swapped[0], words);
+            return pending_sentence(event, self.is_reordered[0], words);
         }
         if index + 1 == cycle.len() {
             return overtaking_sentence(event, words);
@@ -238,7 +226,7 @@ impl<'a> Story<'a> {
             true => "writes",
             false => "reads",
         };
-        let waits = match self.is_swapped[index] {
+        let waits = match self.is_reordered[index] {
             true => format!(
                 ", but can wait in {}'s store buffer",
                 words.thread(event.thread())
@@ -246,7 +234,7 @@ impl<'a> Story<'a> {
             false => String::new(),
         };
         let sentence = match before.relation {
-            Relation::ProgramOrder if self.is_swapped[index - 1] => {
+            Relation::ProgramOrder if self.is_reordered[index - 1] => {
                 format!(
                     "while this {verb} already {does} {variable}{}",
                     self.value(event)
@@ -277,7 +265,7 @@ impl<'a> Story<'a> {
     }
 }
 
-/// Why two neighbours of a cycle are in this order, in words.
+/// Why two neighbours of a cycle are ordered.
 pub(super) fn reason(
     from: &CycleEvent,
     to: &CycleEvent,

@@ -1,52 +1,115 @@
-//! What a check came to: the input of the summary.
+//! The result of a check: the input of the summary.
 
 use std::time::Duration;
 
 use crate::source::SourcePosition;
 
-/// What a check came to. Its outcome is not stored: it follows from what was found and what was
-/// left out.
+/// The result of a check. The outcome is not stored: it follows from the failures and the gaps.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CheckSummary {
-    /// The executions that were run.
+    /// Executions that were explored.
     pub executions: u64,
-    /// The steps of all of them.
+    /// Steps of all executions. A common prefix counts once.
     pub steps: u64,
-    /// The executions that were begun and abandoned, because others cover them or a bound forbids
+    /// Executions that were started and abandoned, because others cover them or a bound excludes
     /// them.
     pub abandoned: u64,
-    /// All problems, with repetitions.
+    /// All failures, with repetitions.
     pub problems: u64,
-    /// The distinct problems.
+    /// Distinct failures.
     pub distinct: u64,
-    /// Whether there may be more distinct ones, which were not told apart.
+    /// Whether `distinct` is only a lower bound.
     pub distinct_is_lower_bound: bool,
-    /// Why some executions were not run. Empty if all were.
+    /// Why some executions were not explored. Empty if all were.
     pub gaps: Vec<Gap>,
-    /// If every execution with at most so many preemptions was run: how many.
+    /// The preemption bound within which every execution was explored, if there is one.
     pub covered_preemptions: Option<u32>,
-    /// The loops that were taken to do nothing but wait: where they say that they spin.
+    /// Spin loops that are assumed to only wait: the locations of their spin hints.
     pub waiting_loops: Vec<SourcePosition>,
-    /// If these were let go round in some executions, to try whether they do nothing else: how often each was at least, where it was most often.
+    /// If these loops were run in sampled executions to test the assumption: the smallest number of
+    /// rounds over all loops, where each loop counts its longest run.
     pub tried_rounds: Option<u32>,
-    /// The waits that were taken not to return without a notification again and again.
+    /// Waits that are assumed not to wake up spuriously again and again.
     pub repeated_waits: Vec<SourcePosition>,
-    /// Whether the executions were run on the machine with store buffers, and not under sequential consistency.
+    /// Whether the program was executed with store buffers, and not under sequential consistency.
     pub store_buffers: bool,
-    /// What else the result rests on, to follow "assuming that".
-    pub assumptions: Vec<String>,
-    /// What else to know, whatever the outcome.
-    pub notes: Vec<String>,
+    /// Further assumptions, which follow from the settings.
+    pub assumptions: Vec<Assumption>,
+    /// Remarks that do not depend on the outcome.
+    pub notes: Vec<Note>,
+}
+
+/// An assumption on which a result rests.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Assumption {
+    /// Every store reaches memory at once, because the monitor is off.
+    ImmediateStores,
+    /// No `Arc` leaks, because the leak check is off.
+    NoLeaks,
+    /// No wait wakes up spuriously, because the setting is off.
+    NoSpuriousWakeups,
+    /// Spin loops only wait; the report does not list them.
+    SpinLoopsOnlyWait,
+    /// The program has a fence that is not in its source.
+    InsertedFence {
+        /// The ordering of the fence.
+        fence: FenceOrdering,
+        /// The operation after the fence.
+        before: SourcePosition,
+    },
+}
+
+/// The ordering of a fence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FenceOrdering {
+    /// `Ordering::Release`.
+    Release,
+    /// `Ordering::SeqCst`.
+    SeqCst,
+}
+
+impl FenceOrdering {
+    /// The variant of `Ordering`: `SeqCst`.
+    pub fn name(self) -> &'static str {
+        match self {
+            FenceOrdering::Release => "Release",
+            FenceOrdering::SeqCst => "SeqCst",
+        }
+    }
+
+    /// The fence as code: `fence(Ordering::SeqCst)`.
+    pub fn code(self) -> &'static str {
+        match self {
+            FenceOrdering::Release => "fence(Ordering::Release)",
+            FenceOrdering::SeqCst => "fence(Ordering::SeqCst)",
+        }
+    }
+}
+
+/// A remark on a check.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Note {
+    /// No operation was executed at the location before which a fence was to be inserted.
+    UnusedFence(SourcePosition),
+    /// The program used no thread and no object of Fencepost.
+    NothingChecked,
+    /// The program spawned threads, but none of them used an object of Fencepost.
+    NothingShared,
+    /// The failure was found in sampled executions in which spin loops run for up to so many
+    /// rounds, not in the search in which they only wait.
+    FoundInRounds(u32),
 }
 
 /// How a check ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// All executions were run, and nothing is wrong.
+    /// Every execution was explored, and none fails.
     Verified,
-    /// Nothing wrong was found, but not all executions were run.
+    /// No failure was found, but some executions were not explored.
     Incomplete,
-    /// Something is wrong.
+    /// A failure was found.
     Found,
 }
 
@@ -61,35 +124,35 @@ impl Outcome {
     }
 }
 
-/// Why some executions were not run.
+/// Why some executions were not explored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Gap {
-    /// Only executions with at most so many preemptions were run.
+    /// Executions with more preemptions than this were excluded.
     PreemptionBound(u32),
-    /// The budget of executions was used up.
+    /// The limit on executions was reached.
     ExecutionBudget(u64),
-    /// The same, of a check that went on from a checkpoint: of the executions since then.
+    /// The limit on executions since the checkpoint was reached.
     FurtherExecutions(u64),
-    /// The budget of time was used up.
+    /// The time limit was reached.
     TimeBudget(Duration),
-    /// Waiting loops were left after so many rounds.
+    /// Spin loops were left after so many rounds.
     SpinBound(u32),
-    /// The budget of memory, in bytes, was used up.
+    /// The memory limit, in bytes, was reached.
     MemoryBudget(u64),
-    /// Executions were chosen at random.
+    /// Executions were sampled at random.
     Random {
         /// The seed.
         seed: u64,
     },
-    /// Only one execution was run again.
+    /// A single execution was replayed.
     Replay,
-    /// The user stopped the check.
+    /// The user interrupted the check.
     Interrupted,
-    /// The check was to stop at the first problem.
+    /// The check stopped at the first failure.
     StoppedAtProblem,
-    /// Anything else: a sentence.
-    Other(String),
+    /// An operation of the library drained stores that may stay in the buffer on the machine.
+    EarlyDrain,
 }
 
 impl CheckSummary {

@@ -1,185 +1,201 @@
-//! A summary as text: what was shown, and what was not.
+//! A summary as text: the outcome, what was explored, what was left out, and the assumptions.
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use fencepost_memory::Buffering;
 
-use super::words::{short_list, tidy};
-use super::{CheckSummary, Gap, Outcome, Reporter, Target};
+use super::words::short_list;
+use super::{Assumption, CheckSummary, Gap, Note, Outcome, Reporter, Target};
 use crate::source::SourcePosition;
 use crate::style::{ERROR, SUCCESS, Styled, WARNING};
 use crate::text::{counted, grouped};
 
-/// So many loops are named.
+/// The largest number of loops that are named.
 const MOST_LOOPS: usize = 6;
 
-/// The summary.
+/// The text of a summary.
 pub(super) fn text(reporter: &Reporter<'_>, summary: &CheckSummary) -> String {
-    let target = &reporter.target;
-    let mut text = match summary.outcome() {
-        Outcome::Verified => verified(summary, target),
-        Outcome::Incomplete => incomplete(summary, target),
-        Outcome::Found => found(summary, target),
+    let mut lines = Lines::new(headline(summary, &reporter.target));
+    let explored = match summary.outcome() {
+        Outcome::Verified => explored(summary, " (one per equivalence class)"),
+        Outcome::Incomplete | Outcome::Found => explored(summary, ""),
     };
-    if summary.outcome() != Outcome::Found {
-        for assumption in assumptions(summary) {
-            let _ = writeln!(text, "  assuming that {assumption}");
+    lines.push("explored", &explored);
+    match summary.outcome() {
+        Outcome::Verified if has_store_buffers(&reporter.target) && !summary.store_buffers => {
+            lines.push("robust", "store buffers add no behaviour");
+        }
+        _ => {}
+    }
+    for gap in &summary.gaps {
+        match is_stop(gap) {
+            true => lines.push_sentence(&gap_sentence(gap)),
+            false => lines.push("left out", &gap_sentence(gap)),
         }
     }
-    for note in &summary.notes {
-        let _ = writeln!(text, "  note: {}", tidy(note, 400));
+    if summary.outcome() == Outcome::Incomplete {
+        if let Some(shown) = shown_sentence(summary, &reporter.target) {
+            lines.push("shown", &shown);
+        }
     }
-    text
+    if summary.outcome() != Outcome::Found {
+        for assumption in assumptions(summary) {
+            lines.push("assumes", &assumption);
+        }
+    }
+    for note in notes(summary) {
+        lines.push("note", &note);
+    }
+    lines.0
+}
+
+/// The lines of a summary, with aligned labels.
+struct Lines(String);
+
+impl Lines {
+    fn new(headline: String) -> Self {
+        Lines(headline + "\n")
+    }
+
+    fn push(&mut self, label: &str, text: &str) {
+        let label = format!("{label}:");
+        let _ = writeln!(self.0, "  {label:<9} {text}");
+    }
+
+    fn push_sentence(&mut self, text: &str) {
+        let _ = writeln!(self.0, "  {text}");
+    }
 }
 
 fn has_store_buffers(target: &Target) -> bool {
     target.model.buffering() != Buffering::None
 }
 
-/// `183 executions, 2,044 steps`.
-fn amount(summary: &CheckSummary) -> String {
-    let executions = counted(summary.executions, "execution");
-    let steps = counted(summary.steps, "step");
-    match summary.abandoned {
-        0 => format!("{executions}, {steps}"),
-        1 => format!("{executions}, {steps}; 1 more was begun and abandoned"),
-        abandoned => format!(
-            "{executions}, {steps}; {} more were begun and abandoned",
-            grouped(abandoned)
+/// The verdict, in one line.
+fn headline(summary: &CheckSummary, target: &Target) -> String {
+    let title = &target.title;
+    match summary.outcome() {
+        Outcome::Verified => format!("{} for {title}", Styled(SUCCESS, "verified")),
+        Outcome::Incomplete => format!(
+            "{} for {title}: no failure found, but some executions were not explored",
+            Styled(WARNING, "incomplete")
         ),
-    }
-}
-
-fn verified(summary: &CheckSummary, target: &Target) -> String {
-    let shown = match has_store_buffers(target) {
-        true if summary.store_buffers => {
-            "no execution is wrong, those included that only store buffers allow"
+        Outcome::Found => {
+            let at_least = match summary.distinct_is_lower_bound {
+                true => "at least ",
+                false => "",
+            };
+            let occurrences = match summary.problems == summary.distinct {
+                true => String::new(),
+                false => format!(" ({})", counted(summary.problems, "occurrence")),
+            };
+            format!(
+                "{} for {title}: {at_least}{}{occurrences}",
+                Styled(ERROR, "failed"),
+                counted(summary.distinct, "distinct failure"),
+            )
         }
-        true => "no execution is wrong, and store buffers add no others",
-        false => "no execution is wrong",
+    }
+}
+
+/// `183 executions, 2,044 steps`. `which` follows the number of executions.
+fn explored(summary: &CheckSummary, which: &str) -> String {
+    let executions = counted(summary.executions, "execution");
+    let machine = match summary.store_buffers {
+        true => " with store buffers",
+        false => "",
     };
-    format!(
-        "{} for {}: {shown}\n  run: all executions that differ in more than the order of independent \
-         steps ({})\n",
-        Styled(SUCCESS, "verified"),
-        target.title,
-        amount(summary),
-    )
-}
-
-fn incomplete(summary: &CheckSummary, target: &Target) -> String {
-    let mut text = format!(
-        "{} for {}: nothing wrong was found, but not everything was run\n",
-        Styled(WARNING, "incomplete"),
-        target.title
-    );
-    let _ = writeln!(text, "  run: {}", amount(summary));
-    for gap in &summary.gaps {
-        let _ = writeln!(text, "  left out: {}", gap_sentence(gap));
-    }
-    if let Some(shown) = shown_sentence(summary, target) {
-        let _ = writeln!(text, "  shown: {shown}");
-    }
-    text
-}
-
-fn found(summary: &CheckSummary, target: &Target) -> String {
-    let repeated = match summary.problems == summary.distinct {
-        true => String::new(),
-        false => format!(", seen {}", counted(summary.problems, "time")),
+    let steps = counted(summary.steps, "step");
+    let abandoned = match summary.abandoned {
+        0 => String::new(),
+        abandoned => format!("; {} more abandoned early", grouped(abandoned)),
     };
-    let mut text = format!(
-        "{} for {}: {}{}{repeated}\n  run: {}\n",
-        Styled(ERROR, "failed"),
-        target.title,
-        if summary.distinct_is_lower_bound {
-            "at least "
-        } else {
-            ""
-        },
-        counted(summary.distinct, "distinct problem"),
-        amount(summary)
-    );
-    for gap in &summary.gaps {
-        let _ = writeln!(text, "  left out: {}", gap_sentence(gap));
-    }
-    text
+    format!("{executions}{machine}{which}, {steps}{abandoned}")
 }
 
-/// What an incomplete check has shown, exactly; if nothing was run, that is nothing.
+/// The claim that an incomplete check proves; none if no execution was explored.
 pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> Option<String> {
     if summary.executions == 0 {
         return None;
     }
-    if summary.store_buffers {
-        let executions = match summary.covered_preemptions {
-            Some(bound) => format!(
-                "no execution with at most {}",
-                counted(bound.into(), "preemption")
-            ),
-            None => "none of the executions that were run".to_string(),
-        };
-        return Some(format!(
-            "{executions}, on the machine with store buffers, is wrong; this says nothing of others"
-        ));
-    }
+    let kind = match summary.store_buffers {
+        true => "execution",
+        false => "SC execution",
+    };
     let executions = match summary.covered_preemptions {
         Some(bound) => format!(
-            "no SC execution with at most {}",
+            "no {kind} with at most {}",
             counted(bound.into(), "preemption")
         ),
-        None => "none of the SC executions that were run".to_string(),
+        None => format!("no explored {kind}"),
     };
-    let (wrong, borderline) = match has_store_buffers(target) {
-        true => (
-            "wrong or borderline",
-            "; borderline: store buffers could take it out of SC",
-        ),
-        false => ("wrong", ""),
+    let fails = match has_store_buffers(target) && !summary.store_buffers {
+        true => "fails or is borderline (store buffers could take it out of SC)",
+        false => "fails",
     };
     Some(format!(
-        "{executions} is {wrong} (SC: sequentially consistent{borderline}); this says nothing of others"
+        "{executions} {fails}; this covers no other execution"
     ))
 }
 
-/// Why executions are missing.
+/// Whether a gap is the reason for which the search stopped: its sentence needs no label.
+fn is_stop(gap: &Gap) -> bool {
+    matches!(
+        gap,
+        Gap::ExecutionBudget(_)
+            | Gap::FurtherExecutions(_)
+            | Gap::TimeBudget(_)
+            | Gap::MemoryBudget(_)
+            | Gap::Interrupted
+            | Gap::StoppedAtProblem
+    )
+}
+
+/// The executions that are missing, and the setting that decides it.
 pub(crate) fn gap_sentence(gap: &Gap) -> String {
     match gap {
         Gap::PreemptionBound(bound) => format!(
-            "executions with more than {} (the bound)",
+            "executions with more than {} (raise `preemption_bound` to explore more)",
             counted((*bound).into(), "preemption")
         ),
         Gap::ExecutionBudget(budget) => format!(
-            "what comes after {} (the budget)",
+            "stopped after {} (raise `max_executions` to explore more)",
             counted(*budget, "execution")
         ),
         Gap::FurtherExecutions(budget) => format!(
-            "what comes after {} (the budget)",
+            "stopped after {} (raise `max_executions` to explore more)",
             counted(*budget, "more execution")
         ),
-        Gap::TimeBudget(budget) => {
-            format!("what comes after {} (the budget)", duration(*budget))
-        }
+        Gap::TimeBudget(budget) => format!(
+            "stopped after {} (raise `max_time` to explore more)",
+            duration(*budget)
+        ),
         Gap::SpinBound(bound) => format!(
-            "executions in which a loop waits for more than {} (the spin bound)",
+            "executions in which a loop spins for more than {} (raise `spin_bound` to explore more)",
             counted((*bound).into(), "round")
         ),
         Gap::Random { seed } => {
-            format!("whatever chance did not choose (random executions, seed {seed})")
+            format!("executions that were not sampled (random executions, seed {seed})")
         }
         Gap::MemoryBudget(bytes) => {
             format!(
-                "what needs more than {} MiB of memory (the budget)",
+                "stopped at the memory limit of {} MiB",
                 grouped(bytes >> 20)
             )
         }
-        Gap::Replay => "everything but the execution that was replayed".to_string(),
-        Gap::Interrupted => "what comes after the interruption".to_string(),
-        Gap::StoppedAtProblem => "what comes after the first problem".to_string(),
-        Gap::Other(sentence) => tidy(sentence, 200),
+        Gap::Replay => "every execution except the replayed one".to_string(),
+        Gap::Interrupted => "stopped by an interrupt".to_string(),
+        Gap::StoppedAtProblem => {
+            "stopped at the first failure (use `continue_after_failure` to find more)".to_string()
+        }
+        Gap::EarlyDrain => format!("executions in which {EARLY_DRAIN}"),
     }
 }
+
+/// The stores that Fencepost drains before the machine has to.
+pub(super) const EARLY_DRAIN: &str = "a store stays in the buffer during an operation on an `Arc`, a lock or a channel that drains \
+     it in Fencepost";
 
 /// The name of a gap for scripts.
 pub(crate) fn gap_name(gap: &Gap) -> &'static str {
@@ -193,51 +209,99 @@ pub(crate) fn gap_name(gap: &Gap) -> &'static str {
         Gap::Replay => "replay",
         Gap::Interrupted => "interrupted",
         Gap::StoppedAtProblem => "stopped-at-problem",
-        Gap::Other(_) => "other",
+        Gap::EarlyDrain => "other",
     }
 }
 
-/// What the result rests on, each to follow "assuming that".
+/// The assumptions of a result, each a clause.
 pub(crate) fn assumptions(summary: &CheckSummary) -> Vec<String> {
     let mut all = Vec::new();
-    if let Some(loops) = places(&summary.waiting_loops) {
-        let (these, they, went) = match summary.waiting_loops.len() {
-            1 => ("the loop", "it", "it went round"),
-            _ => ("the loops", "they", "each of them went round at least"),
-        };
-        let verbs = match summary.waiting_loops.len() {
-            1 => {
-                "only waits: that it goes round until something changes, counts no rounds and does not give up"
-            }
-            _ => {
-                "only wait: that they go round until something changes, count no rounds and do not give up"
-            }
-        };
-        let look = match summary.tried_rounds {
-            Some(rounds) => format!(
-                "please look: {went} {} in some execution, which is no proof; `spin_bound` runs all executions, up to a \
-                 bound",
-                counted(u64::from(rounds), "time")
-            ),
-            None => format!(
-                "please look: what {they} would do after more rounds was not run; `spin_bound` runs it, up to a bound"
-            ),
-        };
-        all.push(format!("{these} at {loops} {verbs} ({look})"));
-    }
-    if let Some(waits) = places(&summary.repeated_waits) {
-        let (noun, verb) = match summary.repeated_waits.len() {
-            1 => ("the wait", "does"),
-            _ => ("the waits", "do"),
-        };
-        all.push(format!(
-            "{noun} at {waits} {verb} not return without a notification again if nothing was changed since, \
-             nor more than twice in a row"
-        ));
-    }
+    all.extend(loop_assumption(summary));
+    all.extend(wait_assumption(summary));
     all.push(COMPILER_ASSUMPTION.to_string());
-    all.extend(summary.assumptions.iter().map(|a| tidy(a, 400)));
+    all.extend(summary.assumptions.iter().map(assumption));
     all
+}
+
+fn loop_assumption(summary: &CheckSummary) -> Option<String> {
+    let loops = places(&summary.waiting_loops)?;
+    let is_one = summary.waiting_loops.len() == 1;
+    let claim = match is_one {
+        true => format!("the loop at {loops} only waits: it counts no rounds and never gives up"),
+        false => format!("the loops at {loops} only wait: they count no rounds and never give up"),
+    };
+    let evidence = match (summary.tried_rounds, is_one) {
+        (Some(rounds), true) => format!(
+            "it waited for {} in a sampled execution, which is no proof",
+            counted(u64::from(rounds), "round")
+        ),
+        (Some(rounds), false) => format!(
+            "each waited for at least {} in a sampled execution, which is no proof",
+            counted(u64::from(rounds), "round")
+        ),
+        (None, _) => "further rounds were not tried".to_string(),
+    };
+    Some(format!(
+        "{claim} ({evidence}; set `spin_bound` to explore all rounds up to a bound)"
+    ))
+}
+
+fn wait_assumption(summary: &CheckSummary) -> Option<String> {
+    let waits = places(&summary.repeated_waits)?;
+    let (noun, verb) = match summary.repeated_waits.len() {
+        1 => ("the wait", "wakes"),
+        _ => ("the waits", "wake"),
+    };
+    Some(format!(
+        "{noun} at {waits} {verb} up spuriously again only after a change, and at most twice in a row"
+    ))
+}
+
+/// An assumption that a setting makes, as a clause.
+pub(super) fn assumption(assumption: &Assumption) -> String {
+    match assumption {
+        Assumption::ImmediateStores => {
+            "every store reaches memory at once (`monitor(false)`)".to_string()
+        }
+        Assumption::NoLeaks => "no `Arc` leaks (`leak_check(false)`)".to_string(),
+        Assumption::NoSpuriousWakeups => {
+            "no `Condvar` wait or `park` wakes up spuriously (`spurious_wakeups(false)`)"
+                .to_string()
+        }
+        Assumption::SpinLoopsOnlyWait => {
+            "spin loops only wait (`store_buffers` lists them)".to_string()
+        }
+        Assumption::InsertedFence { fence, before } => format!(
+            "`{}` is inserted before {before} (`insert_fence`)",
+            fence.code()
+        ),
+    }
+}
+
+/// The notes of a summary, each a sentence.
+pub(crate) fn notes(summary: &CheckSummary) -> Vec<String> {
+    summary.notes.iter().map(note).collect()
+}
+
+fn note(note: &Note) -> String {
+    match note {
+        Note::UnusedFence(before) => {
+            format!("no operation was executed at {before}: the fence inserted there has no effect")
+        }
+        Note::NothingChecked => "the program used no thread, atomic or lock of Fencepost: does it \
+             use those of `std`? (if a `cfg` decides, is it set?)"
+            .to_string(),
+        Note::NothingShared => {
+            "no thread used a type of Fencepost: does the program use the atomics \
+             and locks of `std`?"
+                .to_string()
+        }
+        Note::FoundInRounds(rounds) => format!(
+            "the exhaustive search, in which spin loops only wait, found no failure; this one is \
+             from sampled executions in which they spin for up to {} rounds",
+            grouped(u64::from(*rounds))
+        ),
+    }
 }
 
 /// `src/a.rs:1 and src/b.rs:2`, if there are any.
@@ -248,9 +312,8 @@ fn places(positions: &[SourcePosition]) -> Option<String> {
     (!places.is_empty()).then(|| short_list(&places, MOST_LOOPS))
 }
 
-/// What every result rests on.
-const COMPILER_ASSUMPTION: &str =
-    "the compiler keeps Relaxed accesses in program order, which Rust does not promise";
+/// The assumption of every result.
+const COMPILER_ASSUMPTION: &str = "the compiler does not reorder Relaxed accesses";
 
 /// `90 s`, `1.5 s`, `50 ms`.
 fn duration(duration: Duration) -> String {
@@ -276,15 +339,5 @@ mod tests {
         ] {
             assert_eq!(duration(Duration::from_millis(milliseconds)), shown);
         }
-    }
-
-    #[test]
-    fn one_is_singular() {
-        let abandoned = |abandoned| CheckSummary {
-            abandoned,
-            ..CheckSummary::default()
-        };
-        assert!(amount(&abandoned(1)).ends_with("; 1 more was begun and abandoned"));
-        assert!(amount(&abandoned(2)).ends_with("; 2 more were begun and abandoned"));
     }
 }

@@ -1,8 +1,9 @@
-//! Names made fit for a line of text, and operations in the words of someone who writes Rust.
+//! Names that fit into a line of text, and short phrases of the report.
 
 use fencepost_memory::{Access, Address, LocationId, ThreadId};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::{Awaited, PlannedOperation, RacedCell};
 use crate::names::Naming;
 use crate::source::SourcePosition;
 
@@ -105,6 +106,61 @@ fn prefix_of_width(chars: impl Iterator<Item = char>, widest: usize) -> usize {
             width <= widest
         })
         .count()
+}
+
+/// What a thread waits for, to follow "waits for".
+pub(crate) fn awaited(what: &Awaited, names: &dyn Naming) -> String {
+    match what {
+        Awaited::Unpark => "an `unpark`".to_owned(),
+        Awaited::Notification(condvar) => format!("a notification of `{condvar}`"),
+        Awaited::Wakeup => "a thread that wakes it".to_owned(),
+        Awaited::Barrier { name, arrived } => {
+            let arrived = match arrived {
+                Some(1) => " (1 has arrived)".to_owned(),
+                Some(count) => format!(" ({count} have arrived)"),
+                None => String::new(),
+            };
+            format!("more threads at `{name}`{arrived}")
+        }
+        Awaited::QueuedWriters(writers) => format!("the {writers}, which may block readers"),
+        Awaited::Object(object) => match object.contains('`') {
+            true => object.clone(),
+            false => format!("`{object}`"),
+        },
+        Awaited::ThreadEnd(thread) => format!("the end of {}", names.thread(*thread)),
+        Awaited::Change => "a change of what it reads".to_owned(),
+        Awaited::Turn => "its turn".to_owned(),
+    }
+}
+
+/// An operation that a thread is about to perform.
+pub(crate) fn planned(operation: &PlannedOperation, names: &dyn Naming) -> String {
+    match operation {
+        PlannedOperation::Access(object) => format!("an operation on `{object}`"),
+        PlannedOperation::Join(thread) => format!("a join of {}", names.thread(*thread)),
+        PlannedOperation::SpinHint => "a spin hint".to_owned(),
+        PlannedOperation::Fence => "a fence".to_owned(),
+        PlannedOperation::Finished => "the thread has finished".to_owned(),
+        PlannedOperation::NotSpawned => "the thread does not exist".to_owned(),
+    }
+}
+
+/// An object that was not dropped: ``the `Arc` `node` ``.
+pub(crate) fn leaked(kind: &str, name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("the `{kind}` `{name}`"),
+        None => format!("an `{kind}`"),
+    }
+}
+
+/// The memory of a data race: `` `LOG` ``.
+pub(crate) fn raced_cell(cell: &RacedCell) -> String {
+    match cell {
+        RacedCell::Named(name) => format!("`{name}`"),
+        RacedCell::CreatedAt(position) => {
+            format!("the cell created at {}:{}", position.file, position.line)
+        }
+    }
 }
 
 /// `a`, `a and b`, `a, b and c`.

@@ -15,7 +15,7 @@ use super::fences::FencesObject;
 use super::{EventObject, pso_locked};
 use crate::check::{
     CheckFinding, CheckSummary, Consequence, Gap, Mark, Outcome, Reporter, assumptions,
-    consequence_sentence, gap_name, gap_sentence, shown_sentence,
+    consequence_sentence, gap_name, gap_sentence, notes, shown_sentence,
 };
 use crate::names::Naming;
 use crate::selection::around;
@@ -280,7 +280,7 @@ impl GapObject {
             | Gap::MemoryBudget(budget) => Some(*budget),
             Gap::TimeBudget(budget) => Some(budget.as_millis().try_into().unwrap_or(u64::MAX)),
             Gap::Random { seed } => Some(*seed),
-            Gap::Replay | Gap::Interrupted | Gap::StoppedAtProblem | Gap::Other(_) => None,
+            Gap::Replay | Gap::Interrupted | Gap::StoppedAtProblem | Gap::EarlyDrain => None,
         };
         GapObject {
             reason: gap_name(gap),
@@ -328,7 +328,7 @@ pub struct SummaryObject {
     pub shown: Option<String>,
     /// The loops that were taken to do nothing but wait.
     pub waiting_loops: Vec<PlaceObject>,
-    /// What the result rests on, each to follow "assuming that".
+    /// The assumptions of the result, each a clause.
     pub assumptions: Vec<String>,
     /// What else to know; absent if there is nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -369,7 +369,7 @@ impl SummaryObject {
                 .map(PlaceObject::new)
                 .collect(),
             assumptions: assumptions(summary),
-            notes: summary.notes.clone(),
+            notes: notes(summary),
             fences: None,
             version: env!("CARGO_PKG_VERSION"),
         }

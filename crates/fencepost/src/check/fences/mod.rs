@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 
 use fencepost_explore::{Failure, Limit, MonitoredModel, OptimisticLoad, shows_violation};
 use fencepost_memory::{Access, Operation};
+use fencepost_report::check::{FenceAdvice, FurtherChecks, SetBy};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::checker::{Checker, Strategy};
@@ -31,7 +32,6 @@ use hitting::{Choice, Item, cheapest};
 #[cfg(test)]
 mod tests;
 
-pub(super) use shown::NOT_KNOWN;
 pub use shown::{FenceAlternative, FenceInference, FenceSet, InferredFence};
 
 /// How strong a fence is.
@@ -356,29 +356,25 @@ impl Search {
     }
 }
 
-/// How to come by fences that rule out all violations, and not only one that is shown, if this checker has a way.
-pub(super) fn are_told(checker: &Checker) -> Option<&'static str> {
-    match checker.strategy {
-        Strategy::Exhaustive | Strategy::Bounded if checker.replayed.is_none() => {
-            Some(match checker.infer_fences {
-                true => "what rules out all of them is at the end of the report",
-                false if !checker.reads_environment && checker.confirm => {
-                    "`Checker::infer_fences` looks for fences that rule out all of them"
-                }
-                false if !checker.reads_environment => {
-                    "`Checker::infer_fences` looks for fences that rule out all of them, and `Checker::confirm` for what \
-                     comes of it"
-                }
-                false if checker.confirm => {
-                    "check with `FENCEPOST_INFER_FENCES=on` for fences that rule out all of them"
-                }
-                false => {
-                    "check with `FENCEPOST_INFER_FENCES=on` for fences that rule out all of them, and with \
-                     `FENCEPOST_CONFIRM=on` for what comes of it"
-                }
-            })
-        }
-        _ => None,
+/// The settings that tell the user more about a violation.
+pub(super) fn further_checks(checker: &Checker) -> FurtherChecks {
+    let is_sampled = !matches!(checker.strategy, Strategy::Exhaustive | Strategy::Bounded);
+    if is_sampled || checker.replayed.is_some() {
+        return FurtherChecks::default();
+    }
+    if checker.infer_fences {
+        return FurtherChecks {
+            all_fences: FenceAdvice::InReport,
+            confirm: None,
+        };
+    }
+    let by = match checker.reads_environment {
+        true => SetBy::Environment,
+        false => SetBy::Checker,
+    };
+    FurtherChecks {
+        all_fences: FenceAdvice::Infer(by),
+        confirm: (!checker.confirm).then_some(by),
     }
 }
 

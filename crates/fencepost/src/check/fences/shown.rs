@@ -1,12 +1,15 @@
-//! What was found out about fences, for the caller and for people.
+//! The result of fence inference: typed, as text and as JSON.
 
 use std::fmt;
 
 use fencepost_report::SourcePosition;
+use fencepost_report::check::FenceOrdering;
+use fencepost_report::check::fences::{
+    FENCES_UNKNOWN, FenceReplacement, NeededFence, needed_fences, no_fence_needed,
+};
 use fencepost_report::json::check::PlaceObject;
 use fencepost_report::json::fences::{FENCES_SCHEMA, FenceObject, FencesObject, InsteadObject};
 use fencepost_report::json::line;
-use fencepost_report::text::counted;
 
 use super::FenceStrength;
 use crate::check::naming::{SourceFiles, source_position};
@@ -16,11 +19,11 @@ use fencepost_runtime::names::SourceLocation;
 /// Which fences a program needs to be store-buffer safe.
 #[derive(Clone, Debug)]
 pub enum FenceInference {
-    /// None: nothing that store buffers could do was found. If the outcome is incomplete, more may be needed.
+    /// No store-buffer violation was found. If the outcome is incomplete, fences may be needed nevertheless.
     NotNeeded(Outcome),
-    /// These.
+    /// The program needs these fences.
     Needed(FenceSet),
-    /// Not known: the program is wrong in other ways, which come first.
+    /// Unknown, because the program fails in other ways. Fix these first.
     Unknown(Outcome),
 }
 
@@ -32,7 +35,7 @@ pub struct FenceSet {
     checks: u64,
 }
 
-/// Where a fence is missing: before an operation of the program.
+/// A missing fence, which belongs before an operation of the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InferredFence {
     position: SourcePosition,
@@ -41,7 +44,7 @@ pub struct InferredFence {
     is_inside: bool,
 }
 
-/// What would do instead of a fence.
+/// A stronger ordering that replaces a fence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FenceAlternative {
@@ -76,26 +79,42 @@ impl InferredFence {
         &self.position
     }
 
-    /// How strong it has to be.
+    /// The strength that the fence needs.
     pub fn strength(&self) -> FenceStrength {
         self.strength
     }
 
-    /// What would do instead, with the other fences as they are.
+    /// A stronger ordering that replaces this fence, if the other fences stay.
     pub fn alternative(&self) -> Option<&FenceAlternative> {
         self.instead.as_ref()
     }
 
-    /// Whether a macro or a function is called at this place that does several operations, and the fence belongs
-    /// before each of them, inside of it.
+    /// Whether the position is a call of a macro or function with several operations, and the fence belongs
+    /// before each of them, inside the call.
     pub fn is_inside_call(&self) -> bool {
         self.is_inside
     }
 
-    fn fence(&self) -> &'static str {
+    fn ordering(&self) -> FenceOrdering {
         match self.strength {
-            FenceStrength::Release => "fence(Ordering::Release)",
-            FenceStrength::SeqCst => "fence(Ordering::SeqCst)",
+            FenceStrength::Release => FenceOrdering::Release,
+            FenceStrength::SeqCst => FenceOrdering::SeqCst,
+        }
+    }
+
+    /// The fence as reports show it.
+    fn needed(&self, sources: &SourceFiles) -> NeededFence {
+        let SourcePosition { file, line, .. } = &self.position;
+        let alternative = self.instead.as_ref().map(|instead| match instead {
+            FenceAlternative::ReleaseWrite => FenceReplacement::ReleaseWrite,
+            FenceAlternative::SeqCstStore(store) => FenceReplacement::SeqCstStore(store.clone()),
+        });
+        NeededFence {
+            fence: self.ordering(),
+            before: self.position.clone(),
+            source_line: sources.line(file, *line),
+            is_inside_call: self.is_inside,
+            alternative,
         }
     }
 
@@ -115,7 +134,7 @@ impl InferredFence {
         FenceObject {
             before: PlaceObject::new(&self.position),
             inside: self.is_inside,
-            fence: self.fence(),
+            fence: self.ordering().code(),
             instead,
         }
     }
@@ -130,17 +149,17 @@ impl FenceSet {
         }
     }
 
-    /// Where they belong, in the order of the source.
+    /// The fences, in source order.
     pub fn fences(&self) -> &[InferredFence] {
         &self.places
     }
 
-    /// What the program comes to with them: verified, or incomplete if not all executions were run.
+    /// The outcome with the fences: verified, or incomplete if not all executions were explored.
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
     }
 
-    /// How often the program was checked to find them.
+    /// The number of checks that the inference needed.
     pub fn checks(&self) -> u64 {
         self.checks
     }
@@ -155,7 +174,7 @@ impl FenceInference {
         }
     }
 
-    /// It as a JSON object, in one line.
+    /// The result as a JSON object, in one line.
     pub fn json(&self) -> String {
         line(&self.object()).trim_end().to_owned()
     }
@@ -177,23 +196,13 @@ impl FenceInference {
     }
 }
 
-/// What is said of [`FenceInference::Unknown`].
-pub(in crate::check) const NOT_KNOWN: &str =
-    "which fences are needed is not known, because something else is wrong";
-
 impl fmt::Display for FenceInference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FenceInference::NotNeeded(outcome) if outcome.is_verified() => {
-                write!(f, "no fence is needed\n{outcome}")
-            }
             FenceInference::NotNeeded(outcome) => {
-                write!(
-                    f,
-                    "no fence is needed in the executions that were run\n{outcome}"
-                )
+                write!(f, "{}\n{outcome}", no_fence_needed(outcome.is_verified()))
             }
-            FenceInference::Unknown(outcome) => write!(f, "{NOT_KNOWN}\n{outcome}"),
+            FenceInference::Unknown(outcome) => write!(f, "{FENCES_UNKNOWN}\n{outcome}"),
             FenceInference::Needed(set) => set.fmt(f),
         }
     }
@@ -202,43 +211,9 @@ impl fmt::Display for FenceInference {
 impl fmt::Display for FenceSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sources = SourceFiles::default();
-        let count = counted(self.places.len() as u64, "fence");
-        let (verb, them) = match self.places.len() {
-            1 => ("makes", "it"),
-            _ => ("make", "them"),
-        };
-        let what = match self.outcome.is_verified() {
-            true => format!("{verb} the program store-buffer safe"),
-            false => format!("{verb} all executions that were run store-buffer safe"),
-        };
-        writeln!(f, "{count} {what}, and no smaller set does:")?;
-        for fence in &self.places {
-            let SourcePosition { file, line, column } = &fence.position;
-            let before = match fence.is_inside {
-                true => "before each operation inside of what is called at",
-                false => "before",
-            };
-            writeln!(f, "  {} {before} {file}:{line}:{column}", fence.fence())?;
-            if let Some(text) = sources.line(file, *line) {
-                writeln!(f, "    {}", text.trim())?;
-            }
-            match &fence.instead {
-                None if self.outcome.is_verified() => {
-                    writeln!(f, "    no SeqCst store would do instead")?;
-                }
-                None => {}
-                Some(FenceAlternative::ReleaseWrite) => {
-                    writeln!(f, "    or Ordering::Release for this write instead")?;
-                }
-                Some(FenceAlternative::SeqCstStore(store)) => {
-                    let SourcePosition { file, line, column } = store;
-                    writeln!(
-                        f,
-                        "    or Ordering::SeqCst for the store at {file}:{line}:{column} instead"
-                    )?;
-                }
-            }
-        }
-        write!(f, "with {them}: {}", self.outcome)
+        let fences = self.places.iter().map(|fence| fence.needed(&sources));
+        let fences: Vec<NeededFence> = fences.collect();
+        f.write_str(&needed_fences(&fences, self.outcome.is_verified()))?;
+        write!(f, "{}", self.outcome)
     }
 }

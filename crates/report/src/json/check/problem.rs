@@ -5,7 +5,9 @@ use fencepost_monitor::{ExplainError, Finding, Repair, StrongerOrdering, Violati
 use serde::Serialize;
 
 use super::{AccessObject, PlaceObject};
-use crate::check::{Problem, RaceAccess, Wait};
+use crate::check::{
+    Problem, RaceAccess, RacedCell, Wait, awaited, leaked, mismatch_sentence, planned, raced_cell,
+};
 use crate::json::{CycleObject, WitnessObject};
 use crate::names::Naming;
 
@@ -155,12 +157,19 @@ impl ProblemObject {
                 first,
                 second,
             } => ProblemObject::Race {
-                cell: cell.clone(),
+                cell: match cell {
+                    RacedCell::Named(name) => name.clone(),
+                    RacedCell::CreatedAt(_) => raced_cell(cell),
+                },
                 first: race_object(first, names),
                 second: race_object(second, names),
             },
-            Problem::Leak { what, location } => ProblemObject::Leak {
-                what: what.clone(),
+            Problem::Leak {
+                kind,
+                name,
+                location,
+            } => ProblemObject::Leak {
+                what: leaked(kind, name.as_deref()),
                 source: PlaceObject::of(location),
             },
             Problem::StackOverflow { thread, location } => ProblemObject::StackOverflow {
@@ -177,15 +186,20 @@ impl ProblemObject {
                 source: PlaceObject::of(location),
             },
             Problem::NonDeterminism {
+                step: _,
                 expected,
                 found,
                 thread,
                 location,
             } => ProblemObject::NonDeterminism {
-                expected: expected.clone(),
-                found: found.clone(),
+                expected: planned(expected, names),
+                found: planned(found, names),
                 thread: name(thread),
                 source: PlaceObject::of(location),
+            },
+            Problem::InfeasibleSchedule { step, mismatch } => ProblemObject::BadUse {
+                message: mismatch_sentence(*step, mismatch, names),
+                source: None,
             },
             Problem::BadUse { message, location } => ProblemObject::BadUse {
                 message: message.clone(),
@@ -218,10 +232,7 @@ impl ProblemObject {
 fn wait_objects(waits: &[Wait], names: &dyn Naming) -> Vec<WaitObject> {
     let objects = waits.iter().map(|wait| WaitObject {
         thread: names.thread(wait.thread),
-        what: match wait.spins && wait.what.is_empty() {
-            true => "a change of what it reads".into(),
-            false => wait.what.clone(),
-        },
+        what: awaited(&wait.awaited, names),
         spins: wait.spins,
         source: PlaceObject::of(&wait.location),
     });
