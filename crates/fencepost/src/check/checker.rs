@@ -1,5 +1,6 @@
 //! The settings of a check.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::panic::Location;
@@ -77,6 +78,8 @@ pub struct Checker {
     pub(super) infer_fences: bool,
     /// Fences that the program is checked with and does not have, because the user wants to try them.
     pub(super) tried: Vec<(Place, Insertion)>,
+    /// Texts of source files, by the name that the compiler has for the file.
+    pub(super) sources: Arc<BTreeMap<String, String>>,
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) checkpoint_every: Duration,
 }
@@ -109,13 +112,13 @@ impl Checker {
             name: None,
             infer_fences: false,
             tried: Vec::new(),
+            sources: Arc::default(),
             checkpoint: None,
             checkpoint_every: Duration::from_secs(60),
         }
     }
 
-    /// Without the environment variables: for a command that has options.
-    #[doc(hidden)]
+    /// Ignores all environment variables: for a command that has options of its own.
     pub fn without_environment(mut self) -> Self {
         self.reads_environment = false;
         self
@@ -318,6 +321,13 @@ impl Checker {
     /// nearest of these. 256 KiB unless said otherwise.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.setup.stack_size = bytes.clamp(*STACK_SIZES.start(), *STACK_SIZES.end());
+        self
+    }
+
+    /// Shows this text in reports for a source file of the program, instead of reading the file: for programs that
+    /// run where their sources are not. `file` is what `file!()` returns in it.
+    pub fn source(mut self, file: impl Into<String>, text: impl Into<String>) -> Self {
+        Arc::make_mut(&mut self.sources).insert(file.into(), text.into());
         self
     }
 

@@ -8,9 +8,10 @@ use fencepost_report::SourcePosition;
 use fencepost_report::check::{Assumption, CheckSummary, FenceOrdering, Gap, Note};
 use fencepost_runtime::{Insertion, Registry};
 
+use super::details::Details;
 use super::fences;
 use super::naming::source_position;
-use super::outcome::{Details, Finding, Outcome};
+use super::outcome::{Finding, Outcome};
 use super::problems::gap;
 use super::session::{Counterexample, Report, Session, explorer_settings, machine};
 use super::showing::Showing;
@@ -51,7 +52,8 @@ impl Session {
             borderline: report.borderline,
             findings,
             summary,
-            fences: None,
+            elapsed: report.elapsed,
+            fence_inference: None,
         };
         if details.faults > 0 {
             Outcome::ProgramError(details)

@@ -11,6 +11,7 @@ mod checkpoint;
 mod concluding;
 mod confirming;
 mod consequence;
+mod details;
 mod environment;
 pub mod fences;
 mod naming;
@@ -27,10 +28,9 @@ mod variables;
 mod watchdog;
 
 pub use checker::{Checker, Strategy};
+pub use details::{Assumption, Details, Limit};
 pub use fences::{FenceAlternative, FenceInference, FenceSet, FenceStrength, InferredFence};
-#[doc(hidden)]
-pub use naming::provide_source;
-pub use outcome::{Consequence, Details, Finding, Outcome};
+pub use outcome::{Consequence, Finding, Outcome};
 
 /// Checks a program: runs the closure in every order of its operations that matters, and decides
 /// whether it is correct on x86, store buffers included.

@@ -109,7 +109,7 @@ impl Session {
                 Outcome::ProgramError(_) => FenceInference::Unknown(outcome.clone()),
                 _ => fences::infer(&self),
             };
-            outcome.details_mut().fences = Some(Box::new(fences));
+            outcome.details_mut().fence_inference = Some(Box::new(fences));
         }
         outcome
     }

@@ -55,7 +55,7 @@ impl Showing {
             registry: Arc::clone(&session.registry),
             target: session.checker.setup.target,
             model,
-            sources: SourceFiles::default(),
+            sources: SourceFiles::new(&session.checker.sources),
             names: OnceLock::new(),
             further: FurtherChecks::default(),
             replaying: Replaying::of(session),

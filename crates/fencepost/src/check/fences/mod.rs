@@ -36,6 +36,7 @@ pub use shown::{FenceAlternative, FenceInference, FenceSet, InferredFence};
 
 /// How strong a fence is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
 pub enum FenceStrength {
     /// It keeps stores in order, and nothing else: `fence(Ordering::Release)`.
     Release,
