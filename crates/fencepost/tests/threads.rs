@@ -31,7 +31,7 @@ fn threads_without_end_reach_the_step_limit() {
         let said = format!("error: an execution did not end within {steps} steps");
         let text = outcome.to_string();
         assert!(text.starts_with(&said), "{text}");
-        assert!(text.contains("main was about to do this"), "{text}");
+        assert!(text.contains("main's next operation"), "{text}");
         assert!(text.contains("tests/threads.rs"), "{text}");
         assert!(outcome.json().contains("\"problem\":\"step-limit\""));
     }

@@ -24,7 +24,7 @@ fn complaint(example: &Example) -> &'static str {
         "store-buffering" => "neither thread has seen the other",
         "dekker" | "bakery" => "both were inside",
         "takequeue" => "each item is taken once",
-        "idle-consumer" => "deadlock: main and T1 wait for ever",
+        "idle-consumer" => "deadlock: main and T1 wait forever",
         _ => "panicked",
     }
 }

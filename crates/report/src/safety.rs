@@ -1,10 +1,10 @@
-//! Whether a litmus test is store-buffer safe, in words.
+//! Store-buffer safety of a litmus test as text.
 
 use fencepost_litmus::robust::{Place, Safety, Unfinished};
 use fencepost_litmus::test::Test;
 use fencepost_memory::MemoryModel;
 
-/// A line or two for a test under a model.
+/// The verdict for a test under a model, in one line; a violation with its two instructions.
 pub fn safety(test: &Test, model: &MemoryModel, safety: &Safety) -> String {
     let name = &test.name;
     let model = model.name();
@@ -14,7 +14,7 @@ pub fn safety(test: &Test, model: &MemoryModel, safety: &Safety) -> String {
             let overtaken = place(test, pending);
             let overtaking = place(test, event);
             format!(
-                "{name} {model}: NOT store-buffer safe\n  {overtaking}\n  can be performed before this is in memory, although it happens after it:\n  {overtaken}\n"
+                "{name} {model}: NOT store-buffer safe\n  {overtaking}\n  can take effect before this reaches memory, although it happens after it:\n  {overtaken}\n"
             )
         }
         Safety::Contradiction(_) => format!("{name} {model}: internal error\n"),
@@ -22,11 +22,11 @@ pub fn safety(test: &Test, model: &MemoryModel, safety: &Safety) -> String {
             let reason = match reason {
                 Unfinished::Budget => "a limit was reached",
                 Unfinished::TooLong => {
-                    "an execution has too many steps; loops that write are followed only so far"
+                    "an execution has too many steps (loops that write are unrolled only up to a bound)"
                 }
-                Unfinished::Fault(_) => "a thread does what it cannot do",
+                Unfinished::Fault(_) => "a thread performs an invalid operation",
             };
-            format!("{name} {model}: not known, {reason}\n")
+            format!("{name} {model}: unknown: {reason}\n")
         }
     }
 }

@@ -30,7 +30,7 @@ fn whole_reports() {
     let searched = Searched::text("fine.m", fine);
     assert_eq!(
         plain(&report(&searched.checked(), true, 100)),
-        "no error: all states were looked at
+        "no error: all states were explored
 
 vacuity: nothing is vacuous: every rule fired, every antecedent held, every assertion was reached
 
@@ -103,7 +103,7 @@ fn a_deadlock_says_what_to_do() {
         "{shown}"
     );
     assert!(
-        shown.contains("help: if the model may end there, --deadlock off"),
+        shown.contains("help: if the model may stop there, use --deadlock off"),
         "{shown}"
     );
 }
@@ -117,14 +117,14 @@ fn every_bound_says_what_to_do() {
         (Bound::Depth, "raise --max-depth"),
         (Bound::Memory, "--compact"),
         (Bound::Stopped, "interrupted"),
-        (Bound::Walks, "--check looks at all states"),
+        (Bound::Walks, "use --check to explore all states"),
         (Bound::Permutations, "--symmetry fast"),
     ] {
         searched.report.verdict = Verdict::Incomplete(bound);
         let text = plain(&report(&searched.checked(), true, 100));
         assert!(text.starts_with("incomplete: "), "{text}");
         assert!(text.contains(words), "{text}");
-        assert!(text.contains("until the search ended"), "{text}");
+        assert!(text.contains("before the search stopped"), "{text}");
     }
 }
 
@@ -159,7 +159,7 @@ fn what_never_happened_is_listed_with_its_line() {
     let section = text.split("\n\n").nth(1).expect("a section");
     assert_eq!(
         section,
-        "vacuity: 6 things never happened
+        "vacuity: 6 points never reached
   line 3: assertion `deep` was never reached
   line 3: antecedent in `deep` never held: `x = 3`
   line 4: rule `never` never fired
@@ -192,7 +192,7 @@ fn long_values_and_long_traces_are_cut() {
     let text = plain(&trace(&searched.model, way, 80));
     assert!(text.contains("… and 76 more of a"), "{text}");
     assert!(text.contains("more changes\n"), "{text}");
-    assert!(text.contains("… 100 steps are left out"), "{text}");
+    assert!(text.contains("… 100 steps omitted"), "{text}");
     assert!(
         text.contains("\n 20. up") && !text.contains("\n 21. up"),
         "{text}"

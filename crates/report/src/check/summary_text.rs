@@ -130,9 +130,13 @@ pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> Option<
         ),
         None => format!("no explored {kind}"),
     };
-    let fails = match has_store_buffers(target) && !summary.store_buffers {
-        true => "fails or is borderline (store buffers could take it out of SC)",
-        false => "fails",
+    let fails = match has_store_buffers(target) {
+        _ if summary.store_buffers => "fails",
+        true => {
+            "fails or is borderline (SC: sequentially consistent; borderline: store buffers could \
+             take it out of SC)"
+        }
+        false => "fails (SC: sequentially consistent)",
     };
     Some(format!(
         "{executions} {fails}; this covers no other execution"

@@ -1,4 +1,4 @@
-//! How often everything happened that is counted.
+//! Hit counts of all points of a model.
 
 use fencepost_protocol::model::points::PointKind;
 

@@ -1,9 +1,9 @@
-//! What a search of a Murphi model came to, for people.
+//! The report of a search of a Murphi model.
 //!
-//! [`Checked`] is what there is to say. Read in this order: `values` (values as text), `changes` (what a
-//! step changed), `instances` (rules with their parameters), `steps` (the way to an error), `verdict`
-//! (what failed, in the source), `never_seen` and `coverage` (what a search did not show, and how often the rest
-//! happened), `summary` (the numbers). [`chart`] draws the way to an error. JSON is in
+//! [`Checked`] is the input. Read in this order: `values` (values as text), `changes` (what a step changed),
+//! `instances` (rules with their parameters), `steps` (the counterexample), `verdict` (the failed property in
+//! the source), `never_seen` and `coverage` (vacuity and hit counts), `summary` (the numbers). [`chart`] draws
+//! the counterexample as a sequence chart. JSON is in
 //! [`json::protocol`](crate::json::protocol).
 
 pub mod changes;
@@ -27,23 +27,23 @@ pub use steps::trace;
 pub use summary::{bytes, summary};
 pub use verdict::{Failed, failed, headline, verdict};
 
-/// A model that was searched, and what came of it.
+/// A model and the result of its search.
 #[derive(Clone, Copy, Debug)]
 pub struct Checked<'a> {
     /// The model.
     pub model: &'a Model,
-    /// What the search says.
+    /// The result of the search.
     pub report: &'a SearchOutcome,
-    /// What the file is called.
+    /// The name of the file.
     pub file: &'a str,
-    /// How long it took.
+    /// The time of the search.
     pub seconds: f64,
-    /// The command that does it again.
+    /// The command that reproduces the result.
     pub replay: &'a str,
 }
 
 impl Checked<'_> {
-    /// Whether all states were looked at.
+    /// Whether all states were explored.
     pub fn is_complete(&self) -> bool {
         matches!(
             self.report.verdict,
@@ -52,8 +52,8 @@ impl Checked<'_> {
     }
 }
 
-/// The report as a person reads it: what is wrong and how it comes about, what was never seen, and the numbers.
-/// Without the trace, if that is shown elsewhere.
+/// The report as text: verdict, counterexample, vacuity and numbers. Without the counterexample, if it is
+/// written elsewhere.
 pub fn report(checked: &Checked<'_>, with_trace: bool, width: usize) -> String {
     let mut text = verdict(checked, width);
     if let (Some(way), true) = (&checked.report.trace, with_trace) {
@@ -65,7 +65,7 @@ pub fn report(checked: &Checked<'_>, with_trace: bool, width: usize) -> String {
     text.push('\n');
     text += &summary(checked);
     if checked.report.trace.is_some() {
-        text += &format!("\nTo see it again:\n  {}\n", checked.replay);
+        text += &format!("\nto reproduce:\n  {}\n", checked.replay);
     }
     text
 }

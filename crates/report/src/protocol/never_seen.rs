@@ -1,4 +1,4 @@
-//! What a search did not show, because it never happened.
+//! Vacuity: rules, antecedents and properties that the search never exercised.
 
 use std::fmt::Write;
 
@@ -12,10 +12,10 @@ use super::values::{printable, shortened};
 use crate::style::{HEADING, SUCCESS, Styled, WARNING};
 use crate::text::{counted, grouped};
 
-/// So many are listed; JSON has all.
+/// The largest number of points that are listed; JSON has all.
 const MOST_LISTED: usize = 20;
 
-/// Something that never happened.
+/// A point of the model that the search never exercised.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NeverSeen {
     /// `rule`, `antecedent`, `quantifier`, `assertion`, `invariant` or `cover`.
@@ -51,7 +51,7 @@ impl NeverSeen {
     }
 }
 
-/// All that never happened, in the order of the file.
+/// All points that were never exercised, in source order.
 pub fn never_seen(checked: &Checked<'_>) -> Vec<NeverSeen> {
     let model = checked.model;
     // What failed was seen, also a rule that did not fire to its end.
@@ -114,12 +114,12 @@ pub(super) fn on_one_line(text: &str) -> String {
     words.join(" ")
 }
 
-/// The same as text. It is never silent: that nothing is missing is worth knowing.
+/// The vacuity section of the report. It is always there: that nothing is vacuous is a result too.
 pub fn never_seen_text(checked: &Checked<'_>, width: usize) -> String {
     let found = never_seen(checked);
     let until = match checked.is_complete() {
         true => "",
-        false => " until the search ended",
+        false => " before the search stopped",
     };
     let heading = Styled(HEADING, "vacuity");
     if found.is_empty() {
@@ -128,8 +128,8 @@ pub fn never_seen_text(checked: &Checked<'_>, width: usize) -> String {
             "{heading}: {nothing}: every rule fired, every antecedent held, every assertion was reached\n"
         );
     }
-    let count = counted(found.len() as u64, "thing");
-    let never = Styled(WARNING, format!("{count} never happened"));
+    let count = counted(found.len() as u64, "point");
+    let never = Styled(WARNING, format!("{count} never reached"));
     let mut text = format!("{heading}: {never}{until}\n");
     let digits = { found.iter() }
         .map(|each| each.line.to_string().len())
@@ -146,7 +146,7 @@ pub fn never_seen_text(checked: &Checked<'_>, width: usize) -> String {
     }
     if found.len() > MOST_LISTED {
         let more = grouped((found.len() - MOST_LISTED) as u64);
-        let _ = writeln!(text, "  … and {more} more; --json has all of them");
+        let _ = writeln!(text, "  … and {more} more (use --json for all of them)");
     }
     text
 }

@@ -1,4 +1,4 @@
-//! The way to an error as text: the start state, and then what each step changes.
+//! A counterexample as text: the start state, and then the changes of each step.
 
 use std::fmt::Write;
 
@@ -49,7 +49,7 @@ pub fn trace(model: &Model, trace: &Trace, width: usize) -> String {
             let left_out = grouped((count - MOST_STEPS) as u64);
             let _ = writeln!(
                 text,
-                "… {left_out} steps are left out; --trace json --output FILE has all of them"
+                "… {left_out} steps omitted (use --trace json --output FILE for all of them)"
             );
         }
         if is_shown {

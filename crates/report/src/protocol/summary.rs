@@ -7,7 +7,7 @@ use crate::columns::aligned;
 use crate::style::{HEADING, Styled};
 use crate::text::{counted, grouped};
 
-/// The numbers: states, rules fired, depth, workers, time and rate, memory, and what may have been missed.
+/// The numbers: states, rules fired, depth, workers, time and rate, memory, and the omission probability.
 pub fn summary(checked: &Checked<'_>) -> String {
     let report = checked.report;
     let mut rows = Vec::new();
@@ -18,17 +18,17 @@ pub fn summary(checked: &Checked<'_>) -> String {
     if let (Some(steps), Verdict::Incomplete(_)) = (report.covered, &report.verdict) {
         row(
             "covered",
-            format!("all ways of up to {}", counted(steps, "step")),
+            format!("all paths of up to {}", counted(steps, "step")),
         );
     }
-    // Where something is wrong, it is with or without.
+    // A counterexample is one without symmetry too.
     if let (Some(symmetry), Verdict::NoError | Verdict::Incomplete(_)) =
         (report.symmetry, &report.verdict)
     {
         let name = symmetry.name();
         row(
             "symmetry",
-            format!("{name}; that the model is symmetric was tested, not proved"),
+            format!("{name} (the symmetry of the model was tested, not proved)"),
         );
     }
     row("workers", report.workers.to_string());
@@ -61,7 +61,7 @@ fn time(states: u64, seconds: f64) -> String {
 }
 
 fn memory(count: u64, states: u64) -> String {
-    // What is there from the beginning would count for too much.
+    // The initial allocation would dominate.
     match states >= 10_000 {
         true => {
             let each = count as f64 / states as f64;
@@ -71,7 +71,7 @@ fn memory(count: u64, states: u64) -> String {
     }
 }
 
-/// A number of bytes for people: `12 MB`.
+/// A number of bytes with a unit: `12 MB`.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
     let mut value = count as f64;

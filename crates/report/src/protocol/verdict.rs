@@ -1,4 +1,4 @@
-//! What is known about a model, and the lines of it that an error is about.
+//! The verdict of a search, with the source lines of an error.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use fencepost_protocol::Span;
@@ -10,18 +10,18 @@ use super::instances::{in_parentheses, property_parameters};
 use crate::style::{SUCCESS, Styled, WARNING};
 use crate::text::grouped;
 
-/// What failed, for scripts.
+/// The property that failed, for scripts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failed {
     /// `invariant`, `assertion`, `error`, `deadlock`, `cover` or `fault`.
     pub kind: &'static str,
-    /// Its name, if it has one.
+    /// The name of the property, if it has one.
     pub name: Option<String>,
-    /// Where it is; a deadlock is nowhere.
+    /// Its source location; none for a deadlock.
     pub span: Option<Span>,
 }
 
-/// What failed, if something did.
+/// The property that failed, if there is one.
 pub fn failed(checked: &Checked<'_>) -> Option<Failed> {
     let model = checked.model;
     Some(match &checked.report.verdict {
@@ -59,7 +59,7 @@ pub fn failed(checked: &Checked<'_>) -> Option<Failed> {
     })
 }
 
-/// What is wrong in one line, or that nothing is.
+/// The verdict in one line.
 pub fn headline(checked: &Checked<'_>) -> String {
     let model = checked.model;
     match &checked.report.verdict {
@@ -69,7 +69,7 @@ pub fn headline(checked: &Checked<'_>) -> String {
             format!("invariant failed: {name}{parameters}")
         }
         Verdict::Fault { fault, .. } => match &fault.kind {
-            // The level of the message says that it is an error.
+            // The level of the message is `error` already.
             FaultKind::Error(message) => message.clone(),
             kind => kind.to_string(),
         },
@@ -80,12 +80,12 @@ pub fn headline(checked: &Checked<'_>) -> String {
     }
 }
 
-/// The verdict with the lines that it is about.
+/// The verdict with its source lines.
 pub fn verdict(checked: &Checked<'_>, width: usize) -> String {
     let model = checked.model;
     match &checked.report.verdict {
         Verdict::NoError => format!(
-            "{}: all states were looked at\n",
+            "{}: all states were explored\n",
             Styled(SUCCESS, "no error")
         ),
         Verdict::Incomplete(bound) => incomplete(checked, *bound),
@@ -123,12 +123,12 @@ pub fn verdict(checked: &Checked<'_>, width: usize) -> String {
             excerpt(checked, &marks, fault_help(&fault.kind), width)
         }
         Verdict::Deadlock => {
-            let help = "if the model may end there, --deadlock off looks for other errors";
+            let help = "if the model may stop there, use --deadlock off";
             excerpt(checked, &[], Some(help), width)
         }
         Verdict::CoverMissed(point) => {
             let span = model.points[point.0 as usize].span;
-            let label = "all states were looked at, and this was never true";
+            let label = "all states were explored, and this was never true";
             excerpt(checked, &[(span, label, true)], None, width)
         }
     }
@@ -147,7 +147,7 @@ fn fault_help(kind: &FaultKind) -> Option<&'static str> {
     }
 }
 
-/// An error and its lines in the model. The marks are places, what to say about them, and whether the error is there.
+/// An error with its source lines. A mark is a location, its label, and whether the error is there.
 fn excerpt(
     checked: &Checked<'_>,
     marks: &[(Span, &str, bool)],
@@ -182,41 +182,44 @@ fn excerpt(
 
 fn incomplete(checked: &Checked<'_>, bound: Bound) -> String {
     let states = match checked.report.states {
-        1 => "one state that was".to_owned(),
-        states => format!("{} states that were", grouped(states)),
+        1 => "one explored state".to_owned(),
+        states => format!("{} explored states", grouped(states)),
     };
     let (why, help) = match bound {
         Bound::States => (
-            "there are more states than --max-states allows",
-            "raise --max-states to look at more",
+            "the search stopped at --max-states",
+            "raise --max-states to explore more",
         ),
-        Bound::Time => ("--max-time was reached", "raise --max-time to look at more"),
+        Bound::Time => (
+            "the search stopped at --max-time",
+            "raise --max-time to explore more",
+        ),
         Bound::Depth => (
-            "states farther away than --max-depth were not looked at",
-            "raise --max-depth to look at more",
+            "states deeper than --max-depth were not explored",
+            "raise --max-depth to explore more",
         ),
         Bound::Memory => (
-            "there was no memory left for more states",
+            "the search ran out of memory",
             match checked.report.omission {
                 None => {
-                    "raise --max-memory, keep less of each state with --compact, or try smaller constants with --const"
+                    "raise --max-memory, store fewer bits per state with --compact, or use smaller constants with --const"
                 }
-                Some(_) => "raise --max-memory, or try smaller constants with --const",
+                Some(_) => "raise --max-memory, or use smaller constants with --const",
             },
         ),
         Bound::Stopped => (
             "the search was interrupted",
-            "start it again to look at all",
+            "run it again to explore all states",
         ),
         Bound::Walks => (
-            "random walks do not look at all states",
-            "--check looks at all states; another --seed, or more --walks, look at others",
+            "random walks do not cover all states",
+            "use --check to explore all states, or another --seed or more --walks to sample others",
         ),
         Bound::Permutations => (
-            "there are too many permutations of scalarsets to try them all",
+            "there are too many permutations of the scalarsets",
             "use --symmetry fast or --symmetry off",
         ),
     };
     let incomplete = Styled(WARNING, "incomplete");
-    format!("{incomplete}: {why}\nNo error in the {states} looked at.\n  = help: {help}\n")
+    format!("{incomplete}: {why}\nno error in {states}\n  = help: {help}\n")
 }
