@@ -31,11 +31,11 @@ fn exit_codes_say_what_was_found() {
     let code = |arguments: &[&str]| example(arguments).status.code();
     assert_eq!(code(&["takequeue"]), Some(1));
     assert_eq!(code(&["takequeue", "--fixed"]), Some(0));
-    assert_eq!(code(&["takequeue", "--fences"]), Some(1));
+    assert_eq!(code(&["takequeue", "--infer-fences"]), Some(1));
     assert_eq!(code(&["takequeue", "--store-buffers"]), Some(1));
     assert_eq!(code(&["takequeue", "--fixed", "--store-buffers"]), Some(0));
     assert_eq!(code(&["msn", "--max-executions", "5"]), Some(3));
-    assert_eq!(code(&["msn", "--fences", "--confirm"]), Some(2));
+    assert_eq!(code(&["msn", "--infer-fences", "--confirm"]), Some(2));
     assert_eq!(code(&["no-such-program"]), Some(2));
     assert_eq!(code(&["--fixed"]), Some(2));
 }

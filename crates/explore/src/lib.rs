@@ -23,6 +23,7 @@ pub use driver::{
 pub use execution::fault::{BlockedThread, Fault};
 pub use execution::findings::{Counterexample, Failure};
 pub use execution::monitor_feed::{MonitoredModel, shows_violation};
+pub use execution::run::{can_perform, join_finished};
 pub use program::{
     Condition, Effect, Intent, OptimisticLoad, Performed, Program, Stop, ThreadStatus, Touch,
     TouchKind,

@@ -8,11 +8,15 @@ use crate::model;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use fencepost_explore::{MonitoredModel, Report, Settings, Strategy, explore};
+use fencepost_explore::{
+    Fault, MonitoredModel, Report, Schedule, Settings, Strategy, Turn, explore,
+};
+use fencepost_memory::{Random, ThreadId};
 use model::class::{ClassKey, Log, Recording, Status, assert_same_classes};
+use model::exploring::{faults, recorded};
 use model::families;
 use model::language::Model;
-use model::oracle::{Limits, truth};
+use model::oracle::{Limits, random_prefix, truth, truth_after};
 use model::random::{Shape, random_program};
 use model::running::{AssertionFailed, ModelProgram};
 use rustc_hash::FxHashSet;
@@ -268,4 +272,74 @@ fn bounded_runs_every_class_within_the_bound() {
         }
     }
     assert!(cut > 0, "the bound never cut anything");
+}
+
+fn schedule(steps: &[(usize, usize)]) -> Schedule {
+    let turns = steps.iter().map(|&(thread, way)| Turn {
+        thread: ThreadId(thread as u32),
+        outcome: way as u32,
+    });
+    Schedule(turns.collect())
+}
+
+/// From a prefix: every class that has an execution which starts with it, and no other.
+#[test]
+fn a_prefix_is_continued_in_every_way() {
+    let first = number_from("FENCEPOST_SEED", 0);
+    let programs = number_from("FENCEPOST_PROGRAMS", 400);
+    let (mut compared, mut narrower) = (0, 0);
+    for shape in [
+        Shape::atomics(),
+        Shape::locks(),
+        Shape::counters(),
+        Shape::everything(),
+    ] {
+        for seed in first..first + programs {
+            let program = random_program(seed, &shape);
+            let Some(whole) = truth(&program.model, &SMALL) else {
+                continue;
+            };
+            let mut random = Random::new(seed);
+            let most = 1 + random.below(8) as usize;
+            let prefix = random_prefix(&program.model, &mut random, most);
+            let Some(truth) = truth_after(&program.model, &prefix, &SMALL) else {
+                continue;
+            };
+            compared += 1;
+            narrower += u64::from(truth.classes.len() < whole.classes.len());
+            let settings = Settings {
+                monitored_model: MonitoredModel::None,
+                continue_after_failure: true,
+                prefix: schedule(&prefix),
+                ..Settings::default()
+            };
+            let context = format!("from {}\n{program}", settings.prefix);
+            let (report, log) = recorded(&program.model, &settings);
+            assert_same_classes(log.classes.keys(), truth.classes.keys(), &context);
+            if !program.model.has_partners() {
+                assert_eq!(report.executions, truth.classes.len() as u64, "{context}");
+            }
+            assert!(report.is_complete(), "{context}");
+            for found in &report.findings {
+                let start = &found.schedule.0[..prefix.len()];
+                assert_eq!(start, settings.prefix.0, "{context}");
+            }
+        }
+    }
+    assert!(compared * 2 > programs && narrower * 2 > compared);
+}
+
+#[test]
+fn a_prefix_that_the_program_cannot_take_is_a_fault() {
+    let model = families::store_buffering(2, false);
+    let settings = Settings {
+        prefix: "0.7".parse().unwrap(),
+        ..Settings::default()
+    };
+    let (report, _) = recorded(&model, &settings);
+    let (step, thread) = (2, ThreadId(7));
+    assert_eq!(
+        faults(&report),
+        [Fault::InfeasibleSchedule { step, thread }]
+    );
 }

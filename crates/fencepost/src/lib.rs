@@ -27,10 +27,9 @@ pub mod __private {
     pub use crate::lazy::Lazy;
 }
 
-#[doc(hidden)]
-pub use check::provide_source;
 pub use check::{
-    Checker, Consequence, Details, FenceAlternative, FenceInference, FenceSet, FenceStrength,
-    Finding, InferredFence, Outcome, Strategy, check, replay,
+    Assumption, Checker, Consequence, Details, FenceAlternative, FenceInference, FenceSet,
+    FenceStrength, Finding, InferredFence, Limit, Outcome, Strategy, check, replay,
 };
+pub use fencepost_report::SourcePosition;
 pub use fencepost_runtime::Target;

@@ -29,7 +29,7 @@ const LOAD: u32 = 21;
 
 #[test]
 fn a_report_ends_with_the_fences_that_are_missing() {
-    let outcome = checker().fence_inference(true).run(program);
+    let outcome = checker().infer_fences(true).run(program);
     assert!(matches!(outcome, Outcome::NotStoreBufferSafe(_)));
     let set = outcome.inferred_fences().and_then(FenceInference::needed);
     let set = set.expect("fences are needed");
@@ -64,25 +64,20 @@ fn a_report_ends_with_the_fences_that_are_missing() {
 
 #[test]
 fn a_report_without_them_says_how_to_get_them() {
-    let how = "set FENCEPOST_FENCE_INFERENCE=on to infer fences that rule out all cycles";
+    let how = "set FENCEPOST_INFER_FENCES=on to infer fences that rule out all cycles";
     let outcome = checker().run(program);
     assert!(outcome.inferred_fences().is_none());
     assert!(outcome.to_string().contains(how), "{outcome}");
     assert!(!outcome.json().contains("fencepost-fences"));
     // Where it would be refused, nothing is said of it.
     let outcome = checker().strategy(Strategy::Random).run(program);
-    assert!(outcome.has_failed() && !outcome.to_string().contains("FENCEPOST_FENCE_INFERENCE"));
+    assert!(outcome.has_failed() && !outcome.to_string().contains("FENCEPOST_INFER_FENCES"));
 }
 
 #[test]
 fn samples_are_refused_at_once() {
     for strategy in [Strategy::Random, Strategy::Pct] {
-        let run = move || {
-            checker()
-                .strategy(strategy)
-                .fence_inference(true)
-                .run(|| ())
-        };
+        let run = move || checker().strategy(strategy).infer_fences(true).run(|| ());
         let panic = catch_unwind(run).unwrap_err();
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -92,11 +87,11 @@ fn samples_are_refused_at_once() {
 
 #[test]
 fn what_needs_no_fences_has_none_in_its_report() {
-    let outcome = checker().fence_inference(true).run(|| ());
+    let outcome = checker().infer_fences(true).run(|| ());
     assert!(outcome.is_verified() && outcome.inferred_fences().is_none());
-    let outcome = checker().fence_inference(true).run(program);
+    let outcome = checker().infer_fences(true).run(program);
     let schedule = outcome.findings()[0].schedule().to_owned();
-    let replayed = checker().fence_inference(true).replay(&schedule, program);
+    let replayed = checker().infer_fences(true).replay(&schedule, program);
     assert!(
         replayed.has_failed() && replayed.inferred_fences().is_none(),
         "{replayed}"
@@ -104,14 +99,14 @@ fn what_needs_no_fences_has_none_in_its_report() {
     let text = replayed.to_string();
     assert!(!text.contains("at the end of the report"), "{text}");
     let text = checker().replay(&schedule, program).to_string();
-    assert!(!text.contains("FENCEPOST_FENCE_INFERENCE"), "{text}");
+    assert!(!text.contains("FENCEPOST_INFER_FENCES"), "{text}");
 }
 
 /// Within a bound one knows no more than that.
 #[test]
 fn with_a_bound_the_proof_is_for_what_was_run() {
     let checker = checker().preemption_bound(0).strict_bound(true);
-    let outcome = checker.fence_inference(true).run(program);
+    let outcome = checker.infer_fences(true).run(program);
     let set = outcome.inferred_fences().and_then(FenceInference::needed);
     let set = set.expect("fences are needed");
     assert!(matches!(set.outcome(), Outcome::Incomplete(_)), "{set}");
@@ -139,7 +134,7 @@ fn an_error_comes_before_fences() {
         });
     }
     let unknown = "fences are not inferred, because the program fails without store buffers: fix that first\n";
-    let outcome = checker().fence_inference(true).run(wrong);
+    let outcome = checker().infer_fences(true).run(wrong);
     assert!(
         matches!(outcome, Outcome::NotStoreBufferSafe(_)),
         "{outcome}"
@@ -152,7 +147,7 @@ fn an_error_comes_before_fences() {
         "{outcome}"
     );
     let outcome = checker()
-        .fence_inference(true)
+        .infer_fences(true)
         .continue_after_failure(true)
         .run(wrong);
     assert!(matches!(outcome, Outcome::ProgramError(_)), "{outcome}");
@@ -217,17 +212,17 @@ fn fences_are_inferred_next_to_chosen_ones() {
             });
         });
     }
-    let fences = checker().infer_fences(two_places);
+    let fences = checker().run_fence_inference(two_places);
     let both = fences.needed().unwrap().fences();
     assert_eq!(both.len(), 2);
     let checker = checker().insert_fence(both[0].position(), FenceStrength::SeqCst);
-    let fences = checker.infer_fences(two_places);
+    let fences = checker.run_fence_inference(two_places);
     let set = fences.needed().expect("one is missing");
     assert!(set.outcome().is_verified(), "{set}");
     assert_eq!(set.fences().len(), 1, "{set}");
     assert_eq!(set.fences()[0].position(), both[1].position());
     let checker = checker.insert_fence(both[1].position(), FenceStrength::SeqCst);
-    let fences = checker.infer_fences(two_places);
+    let fences = checker.run_fence_inference(two_places);
     assert!(matches!(fences, FenceInference::NotNeeded(_)), "{fences}");
 }
 
@@ -287,7 +282,7 @@ fn looks_that_do_no_harm_need_no_fence() {
     };
     let outcome = Checker::new().run(program(true));
     assert!(outcome.is_verified(), "{outcome}");
-    let fences = Checker::new().infer_fences(program(false));
+    let fences = Checker::new().run_fence_inference(program(false));
     let FenceInference::Needed(set) = &fences else {
         panic!("{fences}");
     };

@@ -267,7 +267,7 @@ fn recursion_without_end_is_a_stack_overflow() {
 fn a_violation_that_does_not_happen_again_is_an_error() {
     for has_fences in [false, true] {
         let runs = std::sync::Arc::new(RealAtomicUsize::new(0));
-        let outcome = Checker::new().fence_inference(has_fences).run(move || {
+        let outcome = Checker::new().infer_fences(has_fences).run(move || {
             let is_first = runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
             let ordering = if is_first { Relaxed } else { SeqCst };
             let both = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
@@ -502,9 +502,9 @@ fn a_violation_after_a_loop_that_gives_up_is_found() {
     let again = again.replay(outcome.findings()[0].schedule(), program);
     assert!(matches!(again, Outcome::NotStoreBufferSafe(_)), "{again}");
     // The fences are those that rule it out there, too.
-    let with_fences = Checker::new().fence_inference(true).run(program);
+    let with_fences = Checker::new().infer_fences(true).run(program);
     let fences = with_fences.inferred_fences().expect("they were asked for");
-    for fences in [fences, &Checker::new().infer_fences(program)] {
+    for fences in [fences, &Checker::new().run_fence_inference(program)] {
         let FenceInference::Needed(set) = fences else {
             panic!("{fences}");
         };

@@ -335,7 +335,7 @@ fn fences_that_are_tried_drain_buffers() {
     }
     for target in [Target::X86, Target::Pso] {
         let checker = Checker::new().target(target);
-        let fences = checker.infer_fences(store_buffering);
+        let fences = checker.run_fence_inference(store_buffering);
         let fences = fences.needed().unwrap().fences().to_vec();
         let with_buffers = checker.store_buffers(true);
         let without = with_buffers.run(store_buffering);

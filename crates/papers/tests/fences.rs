@@ -26,7 +26,7 @@ fn check_with<'a>(
 
 fn infer(example: &Example, target: Target) -> FenceSet {
     let program = example.program;
-    let fences = checker(target).infer_fences(move || program(Version::Original));
+    let fences = checker(target).run_fence_inference(move || program(Version::Original));
     match fences {
         FenceInference::Needed(set) => set,
         other => panic!("{} for {target:?}: {other}", example.name),

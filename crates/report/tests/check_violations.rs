@@ -151,7 +151,7 @@ fn fences_for_all_cycles_are_pointed_to() {
     let with = plain(&reporter.finding(&finding));
     let hint = "there may be other cycles\n";
     let followed = format!(
-        "{hint}      set FENCEPOST_FENCE_INFERENCE=on to infer fences that rule out all cycles\n      \
+        "{hint}      set FENCEPOST_INFER_FENCES=on to infer fences that rule out all cycles\n      \
          set FENCEPOST_CONFIRM=on to see whether this can make the test fail\n"
     );
     assert_eq!(with, without.replacen(hint, &followed, 1));

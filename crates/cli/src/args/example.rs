@@ -7,7 +7,7 @@ pub(super) const HELP: &str = "\
 Examples:
   fencepost example
   fencepost example idle-consumer --confirm
-  fencepost example msn --target pso --fences
+  fencepost example msn --target pso --infer-fences
   fencepost example takequeue --fixed";
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,10 +38,10 @@ pub struct ExampleArguments {
 
     /// Print a smallest set of fences that rules all violations out, instead of a report
     #[arg(long, requires = "name", conflicts_with = "confirm")]
-    pub fences: bool,
+    pub infer_fences: bool,
 
     /// Run all executions with store buffers: only what goes wrong is a finding
-    #[arg(long, requires = "name", conflicts_with_all = ["confirm", "fences"])]
+    #[arg(long, requires = "name", conflicts_with_all = ["confirm", "infer_fences"])]
     pub store_buffers: bool,
 
     /// Stop after so many executions

@@ -32,11 +32,11 @@ pub fn run() -> Result<u8, Failure> {
 
 fn show_check(output: &mut impl Write) -> Result<(), Failure> {
     let (file, source) = dekker::SOURCE;
-    fencepost::provide_source(file, source);
     let check = |is_fenced| {
         let program = move || dekker::two_threads_count(is_fenced);
         Checker::new()
             .without_environment()
+            .source(file, source)
             .progress(false)
             .run(program)
     };

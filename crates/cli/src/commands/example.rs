@@ -79,7 +79,6 @@ fn show(
     is_quiet: bool,
     output: &mut impl Write,
 ) -> Result<u8, Failure> {
-    fencepost::provide_source(example.source_file, example.source_text);
     if arguments.source {
         write!(output, "{}", example.source_text)?;
         return Ok(exit::NO_VIOLATION);
@@ -94,6 +93,7 @@ fn show(
     };
     let mut checker = Checker::new()
         .without_environment()
+        .source(example.source_file, example.source_text)
         .target(target)
         .confirm(arguments.confirm)
         .store_buffers(arguments.store_buffers);
@@ -104,8 +104,8 @@ fn show(
         checker = checker.max_executions(executions);
     }
     let program = example.program;
-    if arguments.fences {
-        let fences = checker.infer_fences(move || program(version));
+    if arguments.infer_fences {
+        let fences = checker.run_fence_inference(move || program(version));
         return show_fences(&fences, arguments.json, output);
     }
     let outcome = checker.run(move || program(version));
@@ -115,8 +115,9 @@ fn show(
     }
     Ok(match outcome {
         Outcome::Verified(_) => exit::NO_VIOLATION,
-        Outcome::Incomplete(_) => exit::LIMIT,
         Outcome::ProgramError(_) | Outcome::NotStoreBufferSafe(_) => exit::VIOLATION,
+        // An incomplete check must not look like a proof.
+        _ => exit::LIMIT,
     })
 }
 
@@ -132,6 +133,6 @@ fn show_fences(
     Ok(match fences {
         FenceInference::NotNeeded(_) => exit::NO_VIOLATION,
         FenceInference::Needed(_) => exit::VIOLATION,
-        FenceInference::Unknown(_) => exit::LIMIT,
+        _ => exit::LIMIT,
     })
 }

@@ -859,6 +859,13 @@ fn report<E: Clone + PartialEq, R>(
         violations,
         ..
     } = results.findings;
+    let mut kept = kept;
+    for found in &mut kept {
+        found
+            .schedule
+            .0
+            .splice(0..0, settings.prefix.0.iter().copied());
+    }
     let mut waits: Vec<_> = results.waits.into_iter().collect();
     waits.sort();
     let mut rounds: Vec<_> = results.rounds.into_iter().collect();

@@ -18,6 +18,8 @@ impl<P: Program> Replayer<P> {
     pub(crate) fn new(mut run: Run<P>, findings: Findings<P::Error>) -> Self {
         // No other execution is planned.
         run.learned = None;
+        // Schedules of counterexamples start with the prefix.
+        run.prefix = Schedule::default();
         let schedule = Schedule::default();
         Replayer {
             search: Sampled::new(

@@ -65,6 +65,11 @@ pub struct Settings {
     pub strategy: Strategy,
     /// What to monitor for.
     pub monitored_model: MonitoredModel,
+    /// Every execution starts with these turns. They are not explored: no race with them is reversed, and steps and
+    /// bounds are counted from their end on. Joins are not turns, so a prefix has none. The schedules of
+    /// counterexamples start with the prefix; the schedule of [`Strategy::Replay`] follows it. An exploration with a
+    /// prefix has no checkpoints.
+    pub prefix: Schedule,
     /// Whether to go on after the first finding.
     pub continue_after_failure: bool,
     /// When spinning threads go on.
@@ -98,6 +103,7 @@ impl Default for Settings {
         Settings {
             strategy: Strategy::Exhaustive,
             monitored_model: MonitoredModel::Tso,
+            prefix: Schedule::default(),
             continue_after_failure: false,
             spin: SpinRule::UntilChange,
             livelock_after: LIVELOCK_AFTER,

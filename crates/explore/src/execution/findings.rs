@@ -73,14 +73,20 @@ impl<E: PartialEq> Counterexample<E> {
             Failure::Fault(fault) => fault.counts(),
         }
     }
+}
 
-    /// Whether the same is wrong, in perhaps another execution.
-    fn is_same(&self, other: &Self) -> bool {
-        match (&self.failure, &other.failure) {
-            (Failure::StoreBuffer(one), Failure::StoreBuffer(two)) => {
-                one.distinct_key() == two.distinct_key()
+impl<E: PartialEq> Failure<E> {
+    /// Whether two failures are the same: violations that have the same source locations, equal faults, and errors
+    /// of the program of which `are_same` says so.
+    pub fn is_same_as(&self, other: &Self, are_same: impl Fn(&E, &E) -> bool) -> bool {
+        match (self, other) {
+            (Failure::StoreBuffer(one), Failure::StoreBuffer(other)) => {
+                one.distinct_key() == other.distinct_key()
             }
-            (Failure::Fault(one), Failure::Fault(two)) => one == two,
+            (Failure::Fault(Fault::Program(one)), Failure::Fault(Fault::Program(other))) => {
+                are_same(one, other)
+            }
+            (Failure::Fault(one), Failure::Fault(other)) => one == other,
             _ => false,
         }
     }
@@ -139,7 +145,10 @@ impl<E: Clone + PartialEq> Findings<E> {
             std::mem::swap(&mut self.kept, &mut other.kept);
         }
         for found in other.kept {
-            let is_known = self.kept.iter().any(|known| known.is_same(&found));
+            let is_known = self
+                .kept
+                .iter()
+                .any(|known| known.failure.is_same_as(&found.failure, E::eq));
             let is_room = match &found.failure {
                 Failure::Fault(_) => self.has_room_for_fault(),
                 Failure::StoreBuffer(_) => self.kept.len() < self.capacity,

@@ -89,6 +89,8 @@ pub(crate) struct Run<P: Program> {
     spin: SpinRule,
     livelock_after: u32,
     max_steps: u64,
+    /// The turns that every execution starts with, and that are not explored.
+    pub(crate) prefix: Schedule,
     performed: Performed,
     /// What operations are taken to touch, if executions that were not run are planned.
     pub(crate) learned: Option<LearnedFootprints>,
@@ -120,6 +122,7 @@ impl<P: Program> Run<P> {
             spin: settings.spin,
             livelock_after: settings.livelock_after,
             max_steps: settings.max_steps,
+            prefix: settings.prefix.clone(),
             performed: Performed {
                 allows_inline_joins: true,
                 ..Performed::default()
@@ -141,6 +144,9 @@ impl<P: Program> Run<P> {
         self.performed.is_replayed = self.monitor.has_begun();
         self.is_running = true;
         self.program.start(&mut self.performed).map_err(fault_of)?;
+        if !self.prefix.0.is_empty() {
+            self.run_prefix()?;
+        }
         self.joining.clear();
         if !self.monitor.has_begun() {
             // The same in all executions.
@@ -165,6 +171,29 @@ impl<P: Program> Run<P> {
             self.repeat(position as u32)?;
         }
         self.performed.is_replayed = false;
+        Ok(())
+    }
+
+    /// Takes the turns of the prefix, as part of the start of the execution.
+    fn run_prefix(&mut self) -> Result<(), StopOf<P>> {
+        let (program, performed) = (&mut self.program, &mut self.performed);
+        join_finished(program, performed).map_err(fault_of)?;
+        for (position, &Turn { thread, outcome }) in self.prefix.0.iter().enumerate() {
+            let is_possible = match program.status(thread) {
+                ThreadStatus::Pending { intent, outcomes } => {
+                    outcome < outcomes && can_perform(program, &intent)
+                }
+                _ => false,
+            };
+            if !is_possible {
+                let step = position + 1;
+                return Err(Fault::InfeasibleSchedule { step, thread }.into());
+            }
+            let result = program.step(thread, outcome, performed);
+            result.map_err(fault_of)?;
+            join_finished(program, performed).map_err(fault_of)?;
+        }
+        performed.touches.clear();
         Ok(())
     }
 
@@ -678,6 +707,42 @@ impl<P: Program> Run<P> {
     /// The schedule so far.
     pub(crate) fn schedule(&self) -> Schedule {
         schedule_of(&self.log)
+    }
+}
+
+/// Lets threads join those that have finished, until none can. A join is not a step of an execution: every
+/// execution performs it as soon as it can. For callers that run a program themselves.
+///
+/// # Errors
+/// If the program does not continue after a join.
+pub fn join_finished<P: Program>(
+    program: &mut P,
+    performed: &mut Performed,
+) -> Result<(), Stop<P::Error, P::Restart>> {
+    loop {
+        let mut threads = (0..program.thread_bound() as u32).map(ThreadId);
+        let can_join = |&thread: &ThreadId| match program.status(thread) {
+            ThreadStatus::Pending {
+                intent: Intent::Join(other),
+                ..
+            } => program.status(other) == ThreadStatus::Finished,
+            _ => false,
+        };
+        match threads.find(can_join) {
+            Some(thread) => program.step(thread, 0, performed)?,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Whether an operation of a program can be performed now, as a step of an execution. A hint always can.
+pub fn can_perform<P: Program>(program: &P, intent: &Intent) -> bool {
+    match *intent {
+        Intent::Access { object, awaits, .. } => {
+            awaits.is_none_or(|condition| condition.holds(program.state(object)))
+        }
+        Intent::Join(_) => false,
+        Intent::Local | Intent::SpinHint => true,
     }
 }
 

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use fencepost_explore::program::TouchKind;
+use fencepost_memory::Random;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::class::{ClassKey, Status, Tracker};
@@ -436,19 +437,34 @@ struct Node {
 
 /// The truth about a model, or `None` if it is too large.
 pub fn truth(model: &Arc<Model>, limits: &Limits) -> Option<Truth> {
+    truth_after(model, &[], limits)
+}
+
+/// The truth about the executions that start with these steps: threads, each with the way in which its operation
+/// turns out.
+pub fn truth_after(
+    model: &Arc<Model>,
+    prefix: &[(usize, usize)],
+    limits: &Limits,
+) -> Option<Truth> {
     let threads = model.threads.len();
+    let mut tracker = Tracker::new(threads);
+    let mut beginning = Beginning::new(model);
+    for &(thread, way) in prefix {
+        tracker.add(thread, beginning.go(model, thread, way));
+    }
     let mut truth = Truth {
         classes: FxHashMap::default(),
         interleavings: 0,
         is_cut: false,
     };
     let first = Node {
-        beginning: Beginning::new(model),
+        beginning,
         preemptions: 0,
         interleavings: 1,
     };
     let mut layer: FxHashMap<(Tracker, Option<usize>), Node> = FxHashMap::default();
-    layer.insert((Tracker::new(threads), None), first);
+    layer.insert((tracker, None), first);
     let mut nodes = 1;
     while !layer.is_empty() {
         let mut longer: FxHashMap<(Tracker, Option<usize>), Node> = FxHashMap::default();
@@ -491,6 +507,27 @@ pub fn truth(model: &Arc<Model>, limits: &Limits) -> Option<Truth> {
         layer = longer;
     }
     Some(truth)
+}
+
+/// The first steps of a random execution, at most so many.
+pub fn random_prefix(model: &Model, random: &mut Random, most: usize) -> Vec<(usize, usize)> {
+    let mut beginning = Beginning::new(model);
+    let mut prefix = Vec::new();
+    while prefix.len() < most {
+        let threads = 0..model.threads.len();
+        let steps: Vec<(usize, usize)> = threads
+            .flat_map(|thread| {
+                (0..beginning.world.ways(model, thread)).map(move |way| (thread, way))
+            })
+            .collect();
+        if steps.is_empty() {
+            break;
+        }
+        let step = steps[random.below(steps.len() as u64) as usize];
+        beginning.go(model, step.0, step.1);
+        prefix.push(step);
+    }
+    prefix
 }
 
 /// Calls `visit` with the class of every interleaving and its number of preemptions, one by one.

@@ -1,5 +1,6 @@
 //! The settings of a check.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::panic::Location;
@@ -8,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencepost_explore as explore;
-use fencepost_explore::Schedule;
 
 use super::checkpoint::Identity;
 use super::environment;
 use super::fences::{self, FenceInference, FenceStrength};
 use super::outcome::Outcome;
-use super::running;
-use fencepost_runtime::{Insertion, Insertions, Place, STACK_SIZES, Setup, Stride, Target};
+use super::replaying::ReplaySchedule;
+use super::session::Session;
+use fencepost_runtime::{Insertion, Place, STACK_SIZES, Setup, Stride, Target};
 
 /// How many workers there can be.
 pub(super) const WORKERS: RangeInclusive<usize> = 1..=1024;
@@ -50,34 +51,7 @@ pub enum Strategy {
 /// # Environment variables
 /// Each setting can be overridden without a change of the code.
 ///
-/// | variable | value | method |
-/// | --- | --- | --- |
-/// | `FENCEPOST_TARGET` | `x86` or `pso` | [`target`](Self::target) |
-/// | `FENCEPOST_STRATEGY` | `exhaustive`, `bounded`, `random` or `pct` | [`strategy`](Self::strategy) |
-/// | `FENCEPOST_PREEMPTION_BOUND` | a number | [`preemption_bound`](Self::preemption_bound) |
-/// | `FENCEPOST_EXECUTIONS` | a number | [`executions`](Self::executions) |
-/// | `FENCEPOST_PCT_DEPTH` | a number | [`pct_depth`](Self::pct_depth) |
-/// | `FENCEPOST_SEED` | a number | [`seed`](Self::seed) |
-/// | `FENCEPOST_MAX_EXECUTIONS` | a number | [`max_executions`](Self::max_executions) |
-/// | `FENCEPOST_MAX_TIME` | seconds, or such as `250ms`, `30s`, `10m`, `2h` | [`max_time`](Self::max_time) |
-/// | `FENCEPOST_MAX_STEPS` | a number | [`max_steps`](Self::max_steps) |
-/// | `FENCEPOST_WORKERS` | a number, or `all` for all cores | [`workers`](Self::workers) |
-/// | `FENCEPOST_MONITOR` | `on` or `off` | [`monitor`](Self::monitor) |
-/// | `FENCEPOST_STORE_BUFFERS` | `on` or `off` | [`store_buffers`](Self::store_buffers) |
-/// | `FENCEPOST_CONFIRM` | `on` or `off` | [`confirm`](Self::confirm) |
-/// | `FENCEPOST_CONTINUE_AFTER_FAILURE` | `on` or `off` | [`continue_after_failure`](Self::continue_after_failure) |
-/// | `FENCEPOST_SPIN_BOUND` | a number | [`spin_bound`](Self::spin_bound) |
-/// | `FENCEPOST_SPURIOUS_WAKEUPS` | `on` or `off` | [`spurious_wakeups`](Self::spurious_wakeups) |
-/// | `FENCEPOST_STRICT_BOUND` | `on` or `off` | [`strict_bound`](Self::strict_bound) |
-/// | `FENCEPOST_LEAK_CHECK` | `on` or `off` | [`leak_check`](Self::leak_check) |
-/// | `FENCEPOST_SUMMARY` | `on` or `off` | [`summary`](Self::summary) |
-/// | `FENCEPOST_FENCE_INFERENCE` | `on` or `off` | [`fence_inference`](Self::fence_inference) |
-/// | `FENCEPOST_INSERT_FENCE` | places with commas between them, each perhaps with `=release` | [`insert_fence`](Self::insert_fence) |
-/// | `FENCEPOST_STACK_SIZE` | bytes | [`stack_size`](Self::stack_size) |
-/// | `FENCEPOST_PROGRESS` | `on` or `off` | [`progress`](Self::progress) |
-/// | `FENCEPOST_CHECKPOINT` | a file or a folder | [`checkpoint`](Self::checkpoint) |
-/// | `FENCEPOST_CHECKPOINT_EVERY` | as `FENCEPOST_MAX_TIME` | [`checkpoint_every`](Self::checkpoint_every) |
-/// | `FENCEPOST_REPLAY` | a schedule | [`replay`](Self::replay) |
+#[doc = include_str!("variables.md")]
 ///
 /// A value that cannot be read or is out of its range makes the check panic and say so, and so does any other variable
 /// that begins with `FENCEPOST_`. Methods take a number that is out of its range for the nearest one in it.
@@ -98,14 +72,14 @@ pub struct Checker {
     pub(super) summary: bool,
     pub(super) setup: Setup,
     pub(super) settings: explore::Settings,
-    pub(super) replayed: Option<Schedule>,
+    pub(super) replayed: Option<ReplaySchedule>,
     pub(super) name: Option<String>,
     /// Whether the report ends with the fences that are missing.
-    pub(super) fence_inference: bool,
-    /// Fences that the program is checked with and does not have: what the user wants to try, and what is tried
-    /// for whoever asks which are missing.
+    pub(super) infer_fences: bool,
+    /// Fences that the program is checked with and does not have, because the user wants to try them.
     pub(super) tried: Vec<(Place, Insertion)>,
-    pub(super) insertions: Arc<Insertions>,
+    /// Texts of source files, by the name that the compiler has for the file.
+    pub(super) sources: Arc<BTreeMap<String, String>>,
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) checkpoint_every: Duration,
 }
@@ -136,16 +110,15 @@ impl Checker {
             settings: explore::Settings::default(),
             replayed: None,
             name: None,
-            fence_inference: false,
+            infer_fences: false,
             tried: Vec::new(),
-            insertions: Arc::default(),
+            sources: Arc::default(),
             checkpoint: None,
             checkpoint_every: Duration::from_secs(60),
         }
     }
 
-    /// Without the environment variables: for a command that has options.
-    #[doc(hidden)]
+    /// Ignores all environment variables: for a command that has options of its own.
     pub fn without_environment(mut self) -> Self {
         self.reads_environment = false;
         self
@@ -292,11 +265,11 @@ impl Checker {
     }
 
     /// Whether the report of a program that is not store-buffer safe ends with the fences that are missing, as
-    /// [`infer_fences`](Self::infer_fences) finds them, and [`Outcome::inferred_fences`] has them. For that the program is checked a
+    /// [`run_fence_inference`](Self::run_fence_inference) finds them, and [`Outcome::inferred_fences`] has them. For that the program is checked a
     /// few times more, and not only up to the first finding. Not unless said otherwise. One execution that is replayed
     /// says nothing about all fences, and has none in its report; [`Strategy::Random`] and [`Strategy::Pct`] are refused.
-    pub fn fence_inference(mut self, is_on: bool) -> Self {
-        self.fence_inference = is_on;
+    pub fn infer_fences(mut self, is_on: bool) -> Self {
+        self.infer_fences = is_on;
         self
     }
 
@@ -323,7 +296,7 @@ impl Checker {
     /// }
     ///
     /// assert!(Checker::new().run(program).has_failed());
-    /// let fences = Checker::new().infer_fences(program);
+    /// let fences = Checker::new().run_fence_inference(program);
     /// let missing = &fences.needed().unwrap().fences()[0];
     /// let checker = Checker::new().insert_fence(missing.position(), FenceStrength::SeqCst);
     /// assert!(checker.run(program).is_verified());
@@ -348,6 +321,13 @@ impl Checker {
     /// nearest of these. 256 KiB unless said otherwise.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.setup.stack_size = bytes.clamp(*STACK_SIZES.start(), *STACK_SIZES.end());
+        self
+    }
+
+    /// Shows this text in reports for a source file of the program, instead of reading the file: for programs that
+    /// run where their sources are not. `file` is what `file!()` returns in it.
+    pub fn source(mut self, file: impl Into<String>, text: impl Into<String>) -> Self {
+        Arc::make_mut(&mut self.sources).insert(file.into(), text.into());
         self
     }
 
@@ -397,7 +377,7 @@ impl Checker {
     pub fn run(&self, program: impl Fn() + Send + Sync + 'static) -> Outcome {
         let checker = environment::apply(self.clone());
         let check = Identity::of(&program, Location::caller());
-        let outcome = running::run(&checker, Arc::new(program), check);
+        let outcome = Session::new(checker.clone(), Arc::new(program), check).check();
         checker.print_summary(&outcome, Location::caller());
         outcome
     }
@@ -416,7 +396,7 @@ impl Checker {
     pub fn check(&self, program: impl Fn() + Send + Sync + 'static) {
         let checker = environment::apply(self.clone());
         let check = Identity::of(&program, Location::caller());
-        let outcome = running::run(&checker, Arc::new(program), check);
+        let outcome = Session::new(checker.clone(), Arc::new(program), check).check();
         if !outcome.is_verified() {
             // The summary is part of it.
             outcome.panic_with_report();
@@ -437,7 +417,7 @@ impl Checker {
     /// use fencepost::sync::atomic::{AtomicBool, Ordering::Relaxed};
     /// use fencepost::{Checker, thread};
     ///
-    /// let fences = Checker::new().infer_fences(|| {
+    /// let fences = Checker::new().run_fence_inference(|| {
     ///     let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
     ///     let other = Arc::clone(&flags);
     ///     let thread = thread::spawn(move || {
@@ -456,11 +436,14 @@ impl Checker {
     /// # Panics
     /// As [`run`](Self::run), and if the strategy runs only a sample of the executions.
     #[track_caller]
-    pub fn infer_fences(&self, program: impl Fn() + Send + Sync + 'static) -> FenceInference {
+    pub fn run_fence_inference(
+        &self,
+        program: impl Fn() + Send + Sync + 'static,
+    ) -> FenceInference {
         let checker = environment::apply(self.clone());
         fences::refuse_samples(&checker);
         let check = Identity::of(&program, Location::caller());
-        fences::infer(&checker, Arc::new(program), check)
+        fences::infer(&Session::new(checker, Arc::new(program), check))
     }
 
     /// Runs one execution again: the one with this schedule.
@@ -469,7 +452,7 @@ impl Checker {
     /// If it is not a schedule.
     #[track_caller]
     pub fn replay(&self, schedule: &str, program: impl Fn() + Send + Sync + 'static) -> Outcome {
-        let parsed: Result<Schedule, _> = schedule.parse();
+        let parsed: Result<ReplaySchedule, _> = schedule.parse();
         let schedule = match parsed {
             Ok(schedule) => schedule,
             Err(error) => panic!("the schedule to replay cannot be read: {error}"),
@@ -478,7 +461,7 @@ impl Checker {
         checker.replayed = Some(schedule);
         checker.setup.keeps_first_values = true;
         let check = Identity::of(&program, Location::caller());
-        let outcome = running::run(&checker, Arc::new(program), check);
+        let outcome = Session::new(checker.clone(), Arc::new(program), check).check();
         checker.print_summary(&outcome, Location::caller());
         outcome
     }

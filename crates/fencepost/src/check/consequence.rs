@@ -9,66 +9,54 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use fencepost_explore::{
-    Counterexample, Failure, Fault, Intent, MonitoredModel, Performed, Program, Report, Schedule,
-    Settings, Strategy as Exploring, ThreadStatus, Turn, explore,
+    Failure, Fault, MonitoredModel, Performed, Program, Schedule, Settings, Strategy as Exploring,
+    ThreadStatus, Turn, can_perform, explore, join_finished,
 };
-use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
+use fencepost_memory::{Access, Operation, ThreadId};
 use fencepost_monitor::{Action, Finding as Explained};
 use fencepost_report::check::{Assumption, Consequence, Obstacle, Unexplored};
+use fencepost_runtime::{ProgramError, Runtime, Setup, Stride};
 use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
-use super::checkpoint::Identity;
 use super::problems::Translator;
-use super::running::{self, Explored, explore_from, is_same, machine, until_visible};
+use super::sameness::is_same_failure;
+use super::session::{Counterexample, Report, Session, machine};
 use super::showing::Showing;
-use fencepost_runtime::{Checked, ProgramError, Registry, Restart, Runtime, Setup, Stride};
 
 /// How many random samples are drawn.
 const SAMPLES: u64 = 16;
 /// An execution with more steps than this is given up. What is broken by store buffers often goes round for ever.
 const MOST_STEPS: u64 = 5000;
 
-/// What comes of a store-buffer violation.
-pub(super) fn of(
-    checker: &Checker,
-    program: &Checked,
-    check: Identity,
-    found: &Counterexample<ProgramError>,
-    registry: &Arc<Registry>,
-) -> Consequence {
+/// The consequence of a store-buffer violation that a session has found.
+pub(super) fn of(found_by: &Session, found: &Counterexample) -> Consequence {
     let checker = Checker {
         checkpoint: None,
         replayed: None,
-        ..checker.clone().store_buffers(true)
+        ..found_by.checker.clone().store_buffers(true)
     };
+    let mut session = found_by.with_checker(checker);
+    session.registry = Arc::clone(&found_by.registry);
     let search = Search {
-        checker: &checker,
-        program,
-        check,
-        registry,
-        setup: checker.setup,
+        session,
         executions: 0,
         has_waited: false,
     };
     search.consequence(found)
 }
 
-/// The search for an execution that is wrong.
-struct Search<'a> {
-    checker: &'a Checker,
-    program: &'a Checked,
-    check: Identity,
-    registry: &'a Arc<Registry>,
-    /// What has turned out to be visible.
-    setup: Setup,
+/// The search for an execution with store buffers that fails.
+struct Search {
+    /// Runs the program with store buffers.
+    session: Session,
     executions: u64,
-    /// Whether a loop was taken to wait only.
+    /// Whether a loop was assumed to wait only.
     has_waited: bool,
 }
 
-impl Search<'_> {
-    fn consequence(mut self, found: &Counterexample<ProgramError>) -> Consequence {
+impl Search {
+    fn consequence(mut self, found: &Counterexample) -> Consequence {
         let mut obstacle = None;
         for is_after_witness in [true, false] {
             for strategy in self.strategies() {
@@ -104,8 +92,8 @@ impl Search<'_> {
     /// long, so there are several of these.
     fn strategies(&self) -> Vec<Exploring> {
         let samples = (0..SAMPLES).map(|sample| Exploring::Random {
-            seed: self.checker.seed.wrapping_add(sample),
-            executions: self.checker.executions.div_ceil(SAMPLES),
+            seed: self.session.checker.seed.wrapping_add(sample),
+            executions: self.session.checker.executions.div_ceil(SAMPLES),
         });
         [Exploring::Exhaustive].into_iter().chain(samples).collect()
     }
@@ -118,15 +106,15 @@ impl Search<'_> {
         obstacle: Option<Obstacle>,
     ) -> Consequence {
         let rest = match are_all {
-            _ if self.registry.has_drained_too_much() => Unexplored::Unsupported,
+            _ if self.session.registry.has_drained_too_much() => Unexplored::Unsupported,
             true => Unexplored::Nothing,
             false => Unexplored::Remaining,
         };
         let mut assumptions = Vec::new();
-        if self.has_waited || !self.registry.waits().is_empty() {
+        if self.has_waited || !self.session.registry.waits().is_empty() {
             assumptions.push(Assumption::SpinLoopsOnlyWait);
         }
-        if !self.checker.setup.spurious_wakeups {
+        if !self.session.checker.setup.spurious_wakeups {
             assumptions.push(Assumption::NoSpuriousWakeups);
         }
         Consequence::NoFailure {
@@ -143,83 +131,56 @@ impl Search<'_> {
             strategy,
             monitored_model: MonitoredModel::None,
             continue_after_failure: false,
-            max_steps: self.checker.settings.max_steps.min(MOST_STEPS),
+            max_steps: self.session.checker.settings.max_steps.min(MOST_STEPS),
             workers: 1,
-            max_executions: Some(self.checker.executions),
-            ..self.checker.settings.clone()
+            max_executions: Some(self.session.checker.executions),
+            ..self.session.checker.settings.clone()
         }
     }
 
-    /// Runs the program from its beginning. The schedule of an execution that is wrong, and whether all were
-    /// run.
+    /// Runs the program from its beginning. The schedule of an execution that fails, and whether all were run.
     fn begin(&mut self, strategy: Exploring) -> Result<(Option<Schedule>, bool), Obstacle> {
-        let settings = self.settings(strategy);
-        let mut setup = self.setup;
-        let (report, _) = self.explore(&settings, &mut setup)?;
-        self.setup = setup;
+        self.session.settings = self.settings(strategy);
+        let report = self.session.explore()?;
         self.note(&report);
         wrong(&report)
     }
 
-    fn note(&mut self, report: &Report<ProgramError, Restart>) {
+    fn note(&mut self, report: &Report) {
         self.executions += report.executions;
         self.has_waited |= !report.waits.is_empty();
-    }
-
-    fn explore(&self, settings: &Settings, setup: &mut Setup) -> Result<Explored, String> {
-        let registry = Arc::clone(self.registry);
-        explore_from(
-            self.checker,
-            self.program,
-            self.check,
-            settings,
-            setup,
-            registry,
-        )
     }
 
     /// Runs the program on from the witness. As [`begin`](Self::begin).
     fn go_on(
         &mut self,
-        found: &Counterexample<ProgramError>,
+        found: &Counterexample,
         strategy: Exploring,
     ) -> Result<(Option<Schedule>, bool), Obstacle> {
         let explained = found.explain().ok_or(Obstacle::CannotFollowWitness)?;
         let explained = explained.map_err(|error| Obstacle::Error(error.to_string()))?;
         let settings = self.settings(strategy);
-        let mut setup = self.setup;
-        let mut beginning: Arc<[Turn]> = Arc::default();
-        let report = until_visible(&mut setup, |setup| {
-            let runtime = self.runtime(setup);
-            beginning = Follower::new(runtime, setup, found)
-                .follow(&explained)?
-                .into();
-            let make = || Continued {
-                runtime: self.runtime(setup),
-                beginning: Arc::clone(&beginning),
+        let report = self.session.explore_until_settled(|session| {
+            let follower = Follower::new(session.runtime(), session.setup, found);
+            let settings = Settings {
+                prefix: Schedule(follower.follow(&explained)?),
+                ..settings.clone()
             };
+            let make = || session.runtime();
             Ok(explore(make, &settings, &mut |_| ControlFlow::Continue(())))
         })?;
-        self.setup = setup;
         self.note(&report);
-        let (schedule, is_complete) = wrong(&report)?;
-        let whole = schedule.map(|end| Schedule(beginning.iter().chain(&end.0).copied().collect()));
-        Ok((whole, is_complete))
-    }
-
-    fn runtime(&self, setup: Setup) -> Runtime {
-        running::runtime(self.checker, self.program, setup, self.registry)
+        wrong(&report)
     }
 
     /// Runs an execution that is wrong again. None if it is not wrong then.
     fn harmful(&self, schedule: Schedule, is_after_witness: bool) -> Option<Consequence> {
-        let settings = self.settings(Exploring::Replay(schedule));
-        let (report, registry) = self.explore(&settings, &mut { self.setup }).ok()?;
+        let mut session = self.session.clone();
+        session.settings = self.settings(Exploring::Replay(schedule));
+        let report = session.explore().ok()?;
         let found = report.findings.iter().find(|found| is_wrong(found))?;
-        let model = machine(self.checker.setup.target).model();
-        let stride = registry.stride();
-        let showing = Showing::new(registry, self.checker.setup.target, model, stride);
-        let showing = showing.with_replay(running::replaying(self.checker));
+        let model = machine(session.checker.setup.target).model();
+        let showing = Showing::new(&session, model, session.registry.stride());
         let finding = Translator { showing: &showing }.finding(found);
         Some(Consequence::Failure {
             finding: Box::new(finding),
@@ -228,29 +189,24 @@ impl Search<'_> {
         })
     }
 
-    /// Whether the same goes wrong without store buffers, as far as the budget shows it.
-    fn is_without_too(&self, found: &Counterexample<ProgramError>) -> bool {
-        let mut setup = Setup {
-            store_buffers: None,
-            ..self.setup
-        };
-        let settings = self.settings(Exploring::Exhaustive);
-        let explored = self.explore(&settings, &mut setup);
-        explored.is_ok_and(|(report, _)| {
-            report
-                .findings
-                .iter()
-                .any(|other| is_same_harm(other, found))
-        })
+    /// Whether the same failure happens without store buffers, as far as the budget shows it.
+    fn is_without_too(&self, found: &Counterexample) -> bool {
+        let mut session = self.session.clone();
+        session.setup.store_buffers = None;
+        session.settings = self.settings(Exploring::Exhaustive);
+        let is_same = |other: &Counterexample| is_same_failure(&other.failure, &found.failure);
+        session
+            .explore()
+            .is_ok_and(|report| report.findings.iter().any(is_same))
     }
 }
 
 /// The schedule of an execution that is wrong, and whether all were run.
-fn wrong(report: &Report<ProgramError, Restart>) -> Result<(Option<Schedule>, bool), Obstacle> {
+fn wrong(report: &Report) -> Result<(Option<Schedule>, bool), Obstacle> {
     if let Some(found) = report.findings.iter().find(|found| is_wrong(found)) {
         return Ok((Some(found.schedule.clone()), false));
     }
-    let is_bad_use = |found: &Counterexample<ProgramError>| {
+    let is_bad_use = |found: &Counterexample| {
         matches!(
             &found.failure,
             Failure::Fault(Fault::Program(_) | Fault::NonDeterminism { .. })
@@ -263,7 +219,7 @@ fn wrong(report: &Report<ProgramError, Restart>) -> Result<(Option<Schedule>, bo
 }
 
 /// Whether an execution is wrong, and not only too long or run in a wrong way.
-fn is_wrong(found: &Counterexample<ProgramError>) -> bool {
+fn is_wrong(found: &Counterexample) -> bool {
     match &found.failure {
         Failure::Fault(Fault::Program(error)) => !matches!(
             error,
@@ -271,91 +227,6 @@ fn is_wrong(found: &Counterexample<ProgramError>) -> bool {
         ),
         Failure::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => true,
         _ => false,
-    }
-}
-
-/// Whether the same is wrong: a panic, for example, in the same place. Its message may have values in it.
-fn is_same_harm(one: &Counterexample<ProgramError>, other: &Counterexample<ProgramError>) -> bool {
-    let place = |found: &Counterexample<ProgramError>| match &found.failure {
-        Failure::Fault(Fault::Program(ProgramError::Panic { place, .. })) => place.clone(),
-        _ => None,
-    };
-    is_same(one, other) && place(one) == place(other)
-}
-
-/// Lets threads join those that have ended, as the explorer does: it is no step.
-fn join_ended(
-    runtime: &mut Runtime,
-    performed: &mut Performed,
-) -> Result<(), fencepost_runtime::Stop> {
-    loop {
-        let mut threads = (0..runtime.thread_bound() as u32).map(ThreadId);
-        let can_join = |&thread: &ThreadId| match runtime.status(thread) {
-            ThreadStatus::Pending {
-                intent: Intent::Join(other),
-                ..
-            } => runtime.status(other) == ThreadStatus::Finished,
-            _ => false,
-        };
-        match threads.find(can_join) {
-            Some(thread) => runtime.step(thread, 0, performed)?,
-            None => return Ok(()),
-        }
-    }
-}
-
-/// A program whose executions all begin in the same way, which is no part of what is explored.
-struct Continued {
-    runtime: Runtime,
-    beginning: Arc<[Turn]>,
-}
-
-impl Program for Continued {
-    type Error = ProgramError;
-    type Restart = Restart;
-
-    fn start(&mut self, performed: &mut Performed) -> Result<(), fencepost_runtime::Stop> {
-        self.runtime.start(performed)?;
-        join_ended(&mut self.runtime, performed)?;
-        for turn in self.beginning.iter() {
-            self.runtime.step(turn.thread, turn.outcome, performed)?;
-            join_ended(&mut self.runtime, performed)?;
-        }
-        performed.touches.clear();
-        Ok(())
-    }
-
-    fn is_fatal(&self, error: &ProgramError) -> bool {
-        self.runtime.is_fatal(error)
-    }
-
-    fn thread_bound(&self) -> usize {
-        self.runtime.thread_bound()
-    }
-
-    fn status(&self, thread: ThreadId) -> ThreadStatus {
-        self.runtime.status(thread)
-    }
-
-    fn state(&self, object: Address) -> u64 {
-        self.runtime.state(object)
-    }
-
-    fn location(&self, thread: ThreadId) -> Option<LocationId> {
-        self.runtime.location(thread)
-    }
-
-    fn step(
-        &mut self,
-        thread: ThreadId,
-        outcome: u32,
-        performed: &mut Performed,
-    ) -> Result<(), fencepost_runtime::Stop> {
-        self.runtime.step(thread, outcome, performed)
-    }
-
-    fn finish(&mut self, is_complete: bool) -> Result<(), fencepost_runtime::Stop> {
-        self.runtime.finish(is_complete)
     }
 }
 
@@ -388,7 +259,7 @@ struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    fn new(runtime: Runtime, setup: Setup, found: &'a Counterexample<ProgramError>) -> Self {
+    fn new(runtime: Runtime, setup: Setup, found: &'a Counterexample) -> Self {
         let mut made: FxHashMap<ThreadId, usize> = FxHashMap::default();
         let accesses = found.interleaving.iter().map(|access| {
             let made = made.entry(access.thread).or_default();
@@ -470,13 +341,7 @@ impl<'a> Follower<'a> {
         let ThreadStatus::Pending { intent, outcomes } = self.runtime.status(thread) else {
             return Err(Stop::Stuck);
         };
-        let can_go = match intent {
-            Intent::Access { object, awaits, .. } => {
-                awaits.is_none_or(|condition| condition.holds(self.runtime.state(object)))
-            }
-            Intent::Join(_) => false,
-            Intent::Local | Intent::SpinHint => true,
-        };
+        let can_go = can_perform(&self.runtime, &intent);
         let nth = self.steps.entry(thread).or_default();
         let known = self.outcomes.get(&thread).and_then(|all| all.get(*nth));
         let outcome = known.copied().unwrap_or(0);
@@ -494,7 +359,7 @@ impl<'a> Follower<'a> {
 
     /// Takes a note of what was done since the last time.
     fn join_and_count(&mut self, by: Option<ThreadId>) -> Result<(), Stop> {
-        join_ended(&mut self.runtime, &mut self.performed).map_err(|_| Stop::Wrong)?;
+        join_finished(&mut self.runtime, &mut self.performed).map_err(|_| Stop::Wrong)?;
         let mut store = None;
         for access in self.performed.accesses.drain(..) {
             if self.stride.committed(access.thread).is_some() {

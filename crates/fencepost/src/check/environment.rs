@@ -1,16 +1,11 @@
 //! Settings from the environment.
 
-use std::cell::RefCell;
 use std::ffi::OsString;
-use std::time::Duration;
 
-use fencepost_explore::Schedule;
+use super::checker::Checker;
+use super::variables::{PREFIX, VARIABLES};
 
-use super::checker::{Checker, Strategy, WORKERS};
-use super::fences;
-use fencepost_runtime::{STACK_SIZES, Stride, Target};
-
-/// Overrides settings by variables.
+/// Overrides settings by environment variables, unless the checker ignores them.
 #[track_caller]
 pub(super) fn apply(checker: Checker) -> Checker {
     if !checker.reads_environment {
@@ -33,60 +28,10 @@ pub(super) fn apply(checker: Checker) -> Checker {
     }
 }
 
-/// Fails the test with a message and nothing else: a backtrace would say nothing of a variable.
+/// Fails the test with a message and nothing else: a backtrace would say nothing about a variable.
 fn refuse(complaint: String) -> ! {
     eprintln!("error: {complaint}");
     std::panic::resume_unwind(Box::new(complaint))
-}
-
-/// What all our variables begin with.
-const PREFIX: &str = "FENCEPOST_";
-
-/// Variables of Fencepost's own tests and benchmarks.
-const OWN: [&str; 3] = ["FENCEPOST_BLESS", "FENCEPOST_EVENTS", "FENCEPOST_PROGRAMS"];
-const OWN_PREFIX: &str = "FENCEPOST_TEST_";
-
-/// A complaint about the first variable that looks like one of ours, and is not.
-fn unknown(known: &[&str], set: impl Iterator<Item = String>) -> Option<String> {
-    let is_known = |variable: &str| {
-        known.contains(&variable) || OWN.contains(&variable) || variable.starts_with(OWN_PREFIX)
-    };
-    let mut unknown: Vec<String> = set
-        .filter(|variable| variable.starts_with(PREFIX) && !is_known(variable))
-        .collect();
-    unknown.sort();
-    let variable = unknown.first()?;
-    let distance = |known: &&&str| edit_distance(&known[PREFIX.len()..], &variable[PREFIX.len()..]);
-    let nearest = known.iter().min_by_key(distance)?;
-    // Where no letter is right, there is nothing that it could have been meant for.
-    let has_something = distance(&nearest) < variable.len() - PREFIX.len();
-    Some(match has_something && distance(&nearest) <= MOST_EDITS {
-        true => format!(
-            "the environment variable {variable} is not known; did you mean {nearest}? Rename it or unset it"
-        ),
-        false => format!(
-            "the environment variable {variable} is not known; unset it, or choose from {}",
-            known.join(", ")
-        ),
-    })
-}
-
-/// Up to so many typing mistakes are taken for such.
-const MOST_EDITS: usize = 4;
-
-/// How many letters have to be added, removed or replaced to get from one to the other.
-fn edit_distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (index, letter) in from.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
-        for column in 1..row.len() {
-            let replaced = diagonal + usize::from(letter != to[column - 1]);
-            diagonal = row[column];
-            row[column] = replaced.min(diagonal + 1).min(row[column - 1] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 fn apply_from(
@@ -94,198 +39,54 @@ fn apply_from(
     get: &dyn Fn(&str) -> Option<String>,
     set: impl Iterator<Item = String>,
 ) -> Result<Checker, String> {
-    let known = RefCell::new(Vec::new());
-    let read = |variable: &'static str, expected: &str, set: &mut dyn FnMut(&str) -> Option<()>| {
-        known.borrow_mut().push(variable);
-        let Some(value) = get(variable) else {
-            return Ok(());
-        };
-        set(value.trim()).ok_or_else(|| {
-            format!(
-                "the environment variable {variable} is `{value}`, but must be {expected}; \
-                 change it or unset it"
-            )
-        })
-    };
-    let number = |least: u64, most: u64| format!("a whole number from {least} to {most}");
-    let (small, large) = (number(0, u32::MAX.into()), number(0, u64::MAX));
-    let (small, large) = (small.as_str(), large.as_str());
-    let switch = "`on` or `off`";
-    let c = &mut checker;
-    read("FENCEPOST_TARGET", "`x86` or `pso`", &mut |text| {
-        c.setup.target = match text.to_ascii_lowercase().as_str() {
-            "x86" | "tso" => Target::X86,
-            "pso" => Target::Pso,
-            _ => return None,
-        };
-        Some(())
-    })?;
-    read("FENCEPOST_PREEMPTION_BOUND", small, &mut |text| {
-        c.preemption_bound = text.parse().ok()?;
-        c.strategy = Strategy::Bounded;
-        Some(())
-    })?;
-    let strategies = "`exhaustive`, `bounded`, `random` or `pct`";
-    read("FENCEPOST_STRATEGY", strategies, &mut |text| {
-        c.strategy = match text.to_ascii_lowercase().as_str() {
-            "exhaustive" => Strategy::Exhaustive,
-            "bounded" => Strategy::Bounded,
-            "random" => Strategy::Random,
-            "pct" => Strategy::Pct,
-            _ => return None,
-        };
-        Some(())
-    })?;
-    read("FENCEPOST_EXECUTIONS", large, &mut |text| {
-        c.executions = text.parse().ok()?;
-        Some(())
-    })?;
-    let depth = number(1, u32::MAX.into());
-    read("FENCEPOST_PCT_DEPTH", &depth, &mut |text| {
-        c.pct_depth = text.parse().ok().filter(|&depth| depth > 0)?;
-        Some(())
-    })?;
-    read("FENCEPOST_SEED", large, &mut |text| {
-        c.seed = text.parse().ok()?;
-        Some(())
-    })?;
-    read("FENCEPOST_MAX_EXECUTIONS", large, &mut |text| {
-        c.settings.max_executions = Some(text.parse().ok()?);
-        Some(())
-    })?;
-    let time = "a time such as `250ms`, `30s`, `10m` or `2h`";
-    read("FENCEPOST_MAX_TIME", time, &mut |text| {
-        c.settings.max_time = Some(duration(text)?);
-        Some(())
-    })?;
-    read("FENCEPOST_MAX_STEPS", large, &mut |text| {
-        c.settings.max_steps = text.parse().ok()?;
-        Some(())
-    })?;
-    let workers = number(*WORKERS.start() as u64, *WORKERS.end() as u64) + ", or `all`";
-    read("FENCEPOST_WORKERS", &workers, &mut |text| {
-        c.settings.workers = match text {
-            "all" => {
-                let all = std::thread::available_parallelism().map_or(1, usize::from);
-                all.min(*WORKERS.end())
-            }
-            text => text
-                .parse()
-                .ok()
-                .filter(|number| WORKERS.contains(number))?,
-        };
-        Some(())
-    })?;
-    read("FENCEPOST_MONITOR", switch, &mut |text| {
-        c.monitor = is_on(text)?;
-        Some(())
-    })?;
-    read("FENCEPOST_STORE_BUFFERS", switch, &mut |text| {
-        c.setup.store_buffers = is_on(text)?.then_some(Stride::FIRST);
-        Some(())
-    })?;
-    read("FENCEPOST_CONFIRM", switch, &mut |text| {
-        c.confirm = is_on(text)?;
-        Some(())
-    })?;
-    read("FENCEPOST_CONTINUE_AFTER_FAILURE", switch, &mut |text| {
-        c.settings.continue_after_failure = is_on(text)?;
-        Some(())
-    })?;
-    read("FENCEPOST_SPIN_BOUND", small, &mut |text| {
-        c.settings.spin = fencepost_explore::SpinRule::Bound(text.parse().ok()?);
-        Some(())
-    })?;
-    read("FENCEPOST_SPURIOUS_WAKEUPS", switch, &mut |text| {
-        c.setup.spurious_wakeups = is_on(text)?;
-        Some(())
-    })?;
-    read("FENCEPOST_STRICT_BOUND", switch, &mut |text| {
-        c.strict_bound = is_on(text)?;
-        Some(())
-    })?;
-    read("FENCEPOST_LEAK_CHECK", switch, &mut |text| {
-        c.setup.leak_check = is_on(text)?;
-        Some(())
-    })?;
-    read("FENCEPOST_SUMMARY", switch, &mut |text| {
-        c.summary = is_on(text)?;
-        Some(())
-    })?;
-    read("FENCEPOST_FENCE_INFERENCE", switch, &mut |text| {
-        c.fence_inference = is_on(text)?;
-        Some(())
-    })?;
-    let places = "places such as `src/lock.rs:31:9` or `src/lock.rs:31`, with commas between them, each perhaps \
-                  followed by `=release`";
-    read("FENCEPOST_INSERT_FENCE", places, &mut |text| {
-        c.tried = fences::chosen(text)?;
-        Some(())
-    })?;
-    let bytes = number(*STACK_SIZES.start() as u64, *STACK_SIZES.end() as u64) + " (bytes)";
-    read("FENCEPOST_STACK_SIZE", &bytes, &mut |text| {
-        c.setup.stack_size = text
-            .parse()
-            .ok()
-            .filter(|size| STACK_SIZES.contains(size))?;
-        Some(())
-    })?;
-    read("FENCEPOST_PROGRESS", switch, &mut |text| {
-        c.progress = Some(is_on(text)?);
-        Some(())
-    })?;
-    read("FENCEPOST_CHECKPOINT", "a path", &mut |text| {
-        c.checkpoint = Some(Some(text).filter(|text| !text.is_empty())?.into());
-        Some(())
-    })?;
-    read("FENCEPOST_CHECKPOINT_EVERY", time, &mut |text| {
-        c.checkpoint_every = duration(text)?;
-        Some(())
-    })?;
-    let schedule = "a schedule such as `0x5.1.0`, as a report prints it";
-    let mut mistake = None;
-    let replayed = read("FENCEPOST_REPLAY", schedule, &mut |text| {
-        let parsed = text.parse::<Schedule>();
-        c.replayed = Some(parsed.map_err(|error| mistake = Some(error)).ok()?);
-        c.setup.keeps_first_values = true;
-        Some(())
-    });
-    replayed.map_err(|complaint| match &mistake {
-        Some(mistake) => format!("{complaint}: {mistake}"),
-        None => complaint,
-    })?;
-    match unknown(&known.borrow(), set) {
+    for variable in &VARIABLES {
+        if let Some(value) = get(&variable.name()) {
+            variable.apply(&mut checker, &value)?;
+        }
+    }
+    match unknown(set) {
         Some(complaint) => Err(complaint),
         None => Ok(checker),
     }
 }
 
-fn is_on(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_str() {
-        "on" | "1" | "true" | "yes" => Some(true),
-        "off" | "0" | "false" | "no" => Some(false),
-        _ => None,
-    }
-}
+/// Variables of Fencepost's own tests and benchmarks.
+const OWN: [&str; 3] = ["FENCEPOST_BLESS", "FENCEPOST_EVENTS", "FENCEPOST_PROGRAMS"];
+const OWN_PREFIX: &str = "FENCEPOST_TEST_";
 
-fn duration(text: &str) -> Option<Duration> {
-    let split = text.find(|c: char| c.is_ascii_alphabetic());
-    let (number, unit) = text.split_at(split.unwrap_or(text.len()));
-    let number: f64 = number.trim().parse().ok()?;
-    let seconds = match unit {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
+/// A complaint about the first variable that starts with [`PREFIX`] and does not exist.
+fn unknown(set: impl Iterator<Item = String>) -> Option<String> {
+    let known = VARIABLES.map(|variable| variable.name());
+    let is_known = |variable: &String| {
+        known.contains(variable)
+            || OWN.contains(&variable.as_str())
+            || variable.starts_with(OWN_PREFIX)
     };
-    Duration::try_from_secs_f64(number * seconds).ok()
+    let unknown = set.filter(|variable| variable.starts_with(PREFIX) && !is_known(variable));
+    let variable = unknown.min()?;
+    let suffixes = VARIABLES.map(|variable| variable.suffix());
+    let suffixes = suffixes.iter().map(String::as_str);
+    let nearest = fencepost_diagnostics::nearest(&variable[PREFIX.len()..], suffixes);
+    Some(match nearest {
+        Some(nearest) => format!(
+            "the environment variable {variable} is not known; did you mean {PREFIX}{nearest}? Rename it or unset it"
+        ),
+        None => format!(
+            "the environment variable {variable} is not known; unset it, or choose from {}",
+            known.join(", ")
+        ),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::fences::FenceStrength;
+    use std::time::Duration;
+
+    use fencepost_runtime::{Stride, Target};
+
     use super::*;
+    use crate::check::checker::Strategy;
+    use crate::check::fences::FenceStrength;
 
     fn with(variable: &str, value: &str) -> Result<Checker, String> {
         let get = |asked: &str| (asked == variable).then(|| value.to_owned());
@@ -335,7 +136,7 @@ mod tests {
                 c.checkpoint_every == Duration::from_secs(300)
             }),
             ("REPLAY", "0x2.1", |c| {
-                c.replayed.as_ref().is_some_and(|s| s.0.len() == 3)
+                c.replayed.as_ref().is_some_and(|s| s.schedule.0.len() == 3)
             }),
         ];
         for (name, value, is_set) in cases {
@@ -352,12 +153,8 @@ mod tests {
 
     #[test]
     fn fences_can_be_asked_for() {
-        assert!(
-            with("FENCEPOST_FENCE_INFERENCE", "1").is_ok_and(|checker| checker.fence_inference)
-        );
-        assert!(
-            with("FENCEPOST_FENCE_INFERENCE", "off").is_ok_and(|checker| !checker.fence_inference)
-        );
+        assert!(with("FENCEPOST_INFER_FENCES", "1").is_ok_and(|checker| checker.infer_fences));
+        assert!(with("FENCEPOST_INFER_FENCES", "off").is_ok_and(|checker| !checker.infer_fences));
     }
 
     #[test]
@@ -459,21 +256,5 @@ mod tests {
         ] {
             assert!(with(fine, "1").is_ok(), "{fine}");
         }
-    }
-
-    #[test]
-    fn distances_count_letters() {
-        assert_eq!(edit_distance("", "abc"), 3);
-        assert_eq!(edit_distance("SEED", "SEDE"), 2);
-        assert_eq!(edit_distance("MAX_TIME", "MAXTIME"), 1);
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
-    }
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(duration("1.5m"), Some(Duration::from_secs(90)));
-        assert_eq!(duration("2"), Some(Duration::from_secs(2)));
-        assert_eq!(duration("2 h"), Some(Duration::from_secs(7200)));
-        assert_eq!(duration("2 weeks"), None);
     }
 }

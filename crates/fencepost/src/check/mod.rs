@@ -8,23 +8,29 @@
 
 mod checker;
 mod checkpoint;
+mod concluding;
+mod confirming;
 mod consequence;
+mod details;
 mod environment;
 pub mod fences;
 mod naming;
 pub mod outcome;
 mod problems;
 mod progress;
+mod replaying;
+mod restarting;
 mod rounds;
-mod running;
+mod sameness;
+mod session;
 mod showing;
+mod variables;
 mod watchdog;
 
 pub use checker::{Checker, Strategy};
+pub use details::{Assumption, Details, Limit};
 pub use fences::{FenceAlternative, FenceInference, FenceSet, FenceStrength, InferredFence};
-#[doc(hidden)]
-pub use naming::provide_source;
-pub use outcome::{Consequence, Details, Finding, Outcome};
+pub use outcome::{Consequence, Finding, Outcome};
 
 /// Checks a program: runs the closure in every order of its operations that matters, and decides
 /// whether it is correct on x86, store buffers included.

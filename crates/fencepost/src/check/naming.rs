@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 use fencepost_report::check::{Action, BarrierOrigin};
@@ -204,30 +204,29 @@ pub(super) fn opened(opening: &str) -> &str {
     barrier.map_or(opening, str::trim_start)
 }
 
-/// Source files whose text was handed over.
-static PROVIDED: Mutex<BTreeMap<&str, &str>> = Mutex::new(BTreeMap::new());
-
-/// Hands over the text of a source file, for programs that run without access to their sources. `file` is the
-/// value of `file!()` in it.
-#[doc(hidden)]
-pub fn provide_source(file: &'static str, text: &'static str) {
-    let mut provided = PROVIDED.lock().unwrap_or_else(PoisonError::into_inner);
-    provided.insert(file, text);
-}
-
 /// Source files, read on demand. The compiler names files relative to the root of their workspace, and tests
 /// run in the root of their package: so the search starts in the current folder and goes upwards.
-#[derive(Default)]
-pub(super) struct SourceFiles(Mutex<BTreeMap<String, Option<String>>>);
+pub(super) struct SourceFiles {
+    /// Texts that are not read from files.
+    provided: Arc<BTreeMap<String, String>>,
+    read: Mutex<BTreeMap<String, Option<String>>>,
+}
 
 /// A file larger than this is no source code.
 const MOST_BYTES: u64 = 16 << 20;
 
 impl SourceFiles {
-    fn read(file: &str) -> Option<String> {
-        let provided = PROVIDED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&text) = provided.get(file) {
-            return Some(text.to_owned());
+    /// Source files, with the texts that a checker was given.
+    pub(super) fn new(provided: &Arc<BTreeMap<String, String>>) -> Self {
+        SourceFiles {
+            provided: Arc::clone(provided),
+            read: Mutex::default(),
+        }
+    }
+
+    fn read(&self, file: &str) -> Option<String> {
+        if let Some(text) = self.provided.get(file) {
+            return Some(text.clone());
         }
         let current = std::env::current_dir().ok()?;
         current.ancestors().find_map(|folder| {
@@ -249,10 +248,10 @@ impl SourceFiles {
 
 impl Sources for SourceFiles {
     fn text(&self, file: &str) -> Option<Cow<'_, str>> {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let text = files
             .entry(file.to_owned())
-            .or_insert_with(|| Self::read(file));
+            .or_insert_with(|| self.read(file));
         text.clone().map(Cow::Owned)
     }
 }

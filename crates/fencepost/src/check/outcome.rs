@@ -7,19 +7,20 @@ use std::sync::{Arc, OnceLock};
 use fencepost_explore::Counterexample;
 use fencepost_memory::Address;
 use fencepost_monitor::ExplainError;
-use fencepost_report::check::fences::FENCES_UNKNOWN;
-use fencepost_report::check::{self as report, CheckFinding, CheckSummary};
+use fencepost_report::check::{self as report, CheckFinding};
 use rustc_hash::FxHashMap;
 
+use super::details::Details;
 use super::fences::FenceInference;
 use super::problems::Translator;
-use super::showing::{Showing, ShownFinding, ShownSummary};
+use super::showing::{Showing, ShownFinding};
 use fencepost_runtime::ProgramError;
 
 /// The outcome of a check.
 ///
 /// `Display` prints the report.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Outcome {
     /// An execution of the program fails, even without store buffers: a failed assertion, a
     /// deadlock, a data race, a leak, …
@@ -31,39 +32,6 @@ pub enum Outcome {
     Verified(Details),
     /// No failure was found, but some executions were not explored. The details say why.
     Incomplete(Details),
-}
-
-/// The findings of a check, the number of executions, and the report.
-#[derive(Clone, Debug)]
-pub struct Details {
-    pub(super) findings: Vec<Finding>,
-    pub(super) summary: CheckSummary,
-    pub(super) faults: u64,
-    pub(super) violations: u64,
-    pub(super) distinct_violations: u64,
-    pub(super) borderline: u64,
-    pub(super) showing: Arc<Showing>,
-    pub(super) shown: OnceLock<ShownSummary>,
-    /// The missing fences, if the user asked for fence inference.
-    pub(super) fences: Option<Box<FenceInference>>,
-}
-
-impl Details {
-    fn shown(&self) -> &ShownSummary {
-        self.shown.get_or_init(|| {
-            let fences = self.fences.as_deref().map(FenceInference::object);
-            self.showing.summary(&self.summary, fences)
-        })
-    }
-
-    /// The end of the report, if the user asked for fence inference.
-    fn fences_text(&self) -> Option<String> {
-        match self.fences.as_deref()? {
-            // The report has shown the failure.
-            FenceInference::Unknown(_) if self.faults > 0 => Some(format!("{FENCES_UNKNOWN}\n")),
-            fences => Some(fences.to_string()),
-        }
-    }
 }
 
 /// A distinct failure: its first occurrence.
@@ -181,9 +149,9 @@ impl Outcome {
     }
 
     /// The fences that make the program store-buffer safe, if it is not and
-    /// [fence inference](crate::Checker::fence_inference) is on.
+    /// [fence inference](crate::Checker::infer_fences) is on.
     pub fn inferred_fences(&self) -> Option<&FenceInference> {
-        self.details().fences.as_deref()
+        self.details().inferred_fences()
     }
 
     /// Whether the program is correct on the target.
@@ -201,42 +169,42 @@ impl Outcome {
 
     /// The number of executions that ran to their end, or to a failure.
     pub fn executions(&self) -> u64 {
-        self.details().summary.executions
+        self.details().executions()
     }
 
     /// The number of executions that were abandoned, because other executions cover them.
     pub fn abandoned(&self) -> u64 {
-        self.details().summary.abandoned
+        self.details().abandoned()
     }
 
     /// The steps of all executions; a common prefix counts once.
     pub fn steps(&self) -> u64 {
-        self.details().summary.steps
+        self.details().steps()
     }
 
     /// The distinct failures, each with its first occurrence.
     pub fn findings(&self) -> &[Finding] {
-        &self.details().findings
+        self.details().findings()
     }
 
     /// The number of executions that failed under sequential consistency.
     pub fn errors(&self) -> u64 {
-        self.details().faults
+        self.details().errors()
     }
 
     /// The number of store-buffer violations in all executions.
     pub fn violations(&self) -> u64 {
-        self.details().violations
+        self.details().violations()
     }
 
     /// The number of store-buffer violations with different source locations.
     pub fn distinct_violations(&self) -> u64 {
-        self.details().distinct_violations
+        self.details().distinct_violations()
     }
 
     /// The number of executions with a store-buffer violation.
     pub fn borderline_executions(&self) -> u64 {
-        self.details().borderline
+        self.details().borderline_executions()
     }
 
     /// The report as text, with colours as ANSI escape codes.

@@ -51,15 +51,12 @@ impl Translator<'_> {
                 | Problem::BadUse { .. }
         );
         let schedule = if is_replayable {
-            found.schedule.to_string()
+            self.showing.replaying().schedule(found)
         } else {
             String::new()
         };
         let replay = match is_replayable {
-            true => format!(
-                "{}replay(\"{schedule}\", program)",
-                self.showing.replaying()
-            ),
+            true => self.showing.replaying().code(&schedule),
             false => String::new(),
         };
         let (interleaving, buffers) = self.interleaving(&found.interleaving);

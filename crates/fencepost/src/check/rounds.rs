@@ -4,19 +4,16 @@
 //! right unless the loop counts its rounds, and gives up. So before such a program is called correct, some executions are run in
 //! which its loops do go round, each up to a bound. They are executions like any other: what is wrong in one of them is wrong.
 
-use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fencepost_explore::{Counterexample, Failure, Fault, Report, SpinRule, Strategy as Exploring};
+use fencepost_explore::{Failure, Fault, SpinRule, Strategy as Exploring};
 use fencepost_report::check::Note;
+use fencepost_runtime::{ProgramError, Registry};
 use rustc_hash::FxHashMap;
 
-use super::checker::{Checker, Strategy};
-use super::checkpoint::Identity;
+use super::checker::Strategy;
 use super::outcome::Outcome;
-use super::running;
-use fencepost_runtime::{Checked, ProgramError, Registry, Restart};
+use super::session::{Counterexample, Report, Session};
 
 /// How often a loop goes round at most, where nothing has changed.
 const ROUNDS: u32 = 1000;
@@ -24,12 +21,11 @@ const ROUNDS: u32 = 1000;
 /// How many executions are run.
 const EXECUTIONS: u64 = 64;
 
-/// What a search has come to, and what comes of it if loops that it took to wait go round.
-pub(super) struct Searched<'a> {
-    /// Who finds it again.
-    pub(super) checker: Cow<'a, Checker>,
-    pub(super) report: Report<ProgramError, Restart>,
-    pub(super) registry: Arc<Registry>,
+/// A session that has explored its program, with the report.
+pub(super) struct Searched {
+    /// The session that finds it again: the one that unrolled waiting loops, if that one found it.
+    pub(super) session: Session,
+    pub(super) report: Report,
     rounds: Rounds,
 }
 
@@ -42,10 +38,10 @@ enum Rounds {
     Wrong,
 }
 
-impl Searched<'_> {
-    /// The outcome, with what it rests on.
+impl Searched {
+    /// The outcome of the check.
     pub(super) fn outcome(self) -> Outcome {
-        let mut outcome = running::outcome(&self.checker, self.report, self.registry);
+        let mut outcome = self.session.outcome(self.report);
         let summary = &mut outcome.details_mut().summary;
         match self.rounds {
             Rounds::Untried => {}
@@ -59,74 +55,64 @@ impl Searched<'_> {
     pub(super) fn is_wrong_in_rounds(&self) -> bool {
         matches!(self.rounds, Rounds::Wrong)
     }
+}
 
-    pub(super) fn into_owned(self) -> Searched<'static> {
-        Searched {
-            checker: Cow::Owned(self.checker.into_owned()),
-            ..self
+impl Session {
+    /// Explores the program. If nothing is found, it also unrolls the loops that were assumed to wait only.
+    #[track_caller]
+    pub(super) fn search(mut self) -> Searched {
+        let started = Instant::now();
+        let report = self.explore_in_own_thread();
+        let checker = &self.checker;
+        let waits = !report.waits.is_empty() && checker.settings.spin == SpinRule::UntilChange;
+        let is_strict = checker.strategy == Strategy::Bounded && checker.strict_bound;
+        let is_tried = waits
+            && !is_strict
+            && checker.replayed.is_none()
+            && report.findings.is_empty()
+            && !report.is_resumable;
+        let searched = Searched {
+            session: self,
+            report,
+            rounds: Rounds::Untried,
+        };
+        match is_tried {
+            true => searched.unroll(started),
+            false => searched,
         }
     }
 }
 
-/// Explores a program; and, if that finds nothing, lets loops that were taken to wait go round.
-#[track_caller]
-pub(super) fn search<'a>(checker: &'a Checker, program: &Checked, check: Identity) -> Searched<'a> {
-    let started = Instant::now();
-    let (report, registry) = running::explored(checker, program, check);
-    let mut searched = Searched {
-        checker: Cow::Borrowed(checker),
-        report,
-        registry,
-        rounds: Rounds::Untried,
-    };
-    let report = &searched.report;
-    let waits = !report.waits.is_empty() && checker.settings.spin == SpinRule::UntilChange;
-    let is_strict = checker.strategy == Strategy::Bounded && checker.strict_bound;
-    if waits
-        && !is_strict
-        && checker.replayed.is_none()
-        && report.findings.is_empty()
-        && !report.is_resumable
-    {
-        searched.go_round(checker, program, check, started);
-    }
-    searched
-}
-
-impl Searched<'_> {
+impl Searched {
+    /// Runs some executions in which the loops that were assumed to wait go round.
     #[track_caller]
-    fn go_round(
-        &mut self,
-        checker: &Checker,
-        program: &Checked,
-        check: Identity,
-        started: Instant,
-    ) {
-        let mut going_round = checker.clone();
-        going_round.checkpoint = None;
-        let settings = &mut going_round.settings;
+    fn unroll(self, started: Instant) -> Self {
+        let mut checker = self.session.checker.clone();
+        checker.checkpoint = None;
+        let settings = &mut checker.settings;
         settings.spin = SpinRule::Bound(ROUNDS);
         settings.continue_after_failure = true;
         settings.workers = 1;
-        // They are few, so that they are not counted; but they may be long.
-        settings.max_executions = None;
-        let is_left = |most: Duration| most.saturating_sub(started.elapsed());
-        settings.max_time = settings.max_time.map(is_left);
-        let strategy = Exploring::StickyRandom {
-            seed: checker.seed,
+        let mut session = self.session.with_checker(checker);
+        session.settings.strategy = Exploring::StickyRandom {
+            seed: session.checker.seed,
             executions: EXECUTIONS,
         };
-        let (mut report, registry) = running::explored_by(&going_round, strategy, program, check);
+        // They are few, so that they are not counted; but they may be long.
+        session.settings.max_executions = None;
+        let is_left = |most: Duration| most.saturating_sub(started.elapsed());
+        session.settings.max_time = session.settings.max_time.map(is_left);
+        let mut report = session.explore_in_own_thread();
         // That an execution has too many steps, for one, may come of the rounds.
         let is_wrong: Vec<bool> = report.findings.iter().map(is_wrong).collect();
         if !is_wrong.contains(&true) {
-            self.rounds = match self.least_rounds(&report, &registry) {
+            let rounds = match self.least_rounds(&report, &session.registry) {
                 0 => Rounds::Untried,
                 least => Rounds::Fine(least),
             };
-            return;
+            return Searched { rounds, ..self };
         }
-        registry.keep_first_values_of(&is_wrong);
+        session.registry.keep_first_values_of(&is_wrong);
         let mut are_wrong = is_wrong.iter();
         report
             .findings
@@ -134,30 +120,27 @@ impl Searched<'_> {
         let faults = report.findings.iter();
         let faults = faults.filter(|found| matches!(found.failure, Failure::Fault(_)));
         report.faults = faults.count() as u64;
-        going_round.settings.max_executions = checker.settings.max_executions;
-        going_round.settings.max_time = checker.settings.max_time;
-        *self = Searched {
-            checker: Cow::Owned(going_round),
+        Searched {
+            session,
             report,
-            registry,
             rounds: Rounds::Wrong,
-        };
+        }
     }
 
     /// How often each of the loops went round at least, in the execution in which it did most often.
-    fn least_rounds(&self, report: &Report<ProgramError, Restart>, registry: &Registry) -> u32 {
+    fn least_rounds(&self, report: &Report, registry: &Registry) -> u32 {
         let rounds = report.rounds.iter();
         let rounds: FxHashMap<_, _> = rounds
             .map(|&(id, rounds)| (id.map(|id| registry.location(id)), rounds))
             .collect();
         let loops = self.report.waits.iter();
-        let loops = loops.map(|id| id.map(|id| self.registry.location(id)));
+        let loops = loops.map(|id| id.map(|id| self.session.registry.location(id)));
         let rounds = loops.map(|place| rounds.get(&place).copied().unwrap_or(0));
         rounds.min().unwrap_or(0)
     }
 }
 
-fn is_wrong(found: &Counterexample<ProgramError>) -> bool {
+fn is_wrong(found: &Counterexample) -> bool {
     match &found.failure {
         Failure::StoreBuffer(_) => true,
         Failure::Fault(Fault::Program(error)) => !matches!(error, ProgramError::StepLimit { .. }),

@@ -13,6 +13,8 @@ use fencepost_report::json::line;
 use rustc_hash::FxHashMap;
 
 use super::naming::{CheckNames, SourceFiles};
+use super::replaying::Replaying;
+use super::session::Session;
 use fencepost_runtime::{Names, Registry, Stride, Target};
 
 /// The context in which findings and summaries are rendered.
@@ -25,7 +27,7 @@ pub(super) struct Showing {
     names: OnceLock<Names>,
     /// Settings that tell the user more about a violation.
     further: FurtherChecks,
-    replaying: String,
+    replaying: Replaying,
     /// Whether threads were kept waiting in spin loops.
     has_waits: bool,
 }
@@ -46,33 +48,23 @@ pub(super) struct ShownSummary {
 }
 
 impl Showing {
-    /// `stride` is how the commits of buffered stores are numbered, if stores are buffered.
-    pub(super) fn new(
-        registry: Arc<Registry>,
-        target: Target,
-        model: MemoryModel,
-        stride: Option<Stride>,
-    ) -> Self {
+    /// Shows what `session` finds. `stride` is how the commits of buffered stores are numbered, if stores are buffered.
+    pub(super) fn new(session: &Session, model: MemoryModel, stride: Option<Stride>) -> Self {
         Showing {
             stride,
-            registry,
-            target,
+            registry: Arc::clone(&session.registry),
+            target: session.checker.setup.target,
             model,
-            sources: SourceFiles::default(),
+            sources: SourceFiles::new(&session.checker.sources),
             names: OnceLock::new(),
             further: FurtherChecks::default(),
-            replaying: String::new(),
+            replaying: Replaying::of(session),
             has_waits: false,
         }
     }
 
-    /// The same, with the code that replays a schedule, up to `replay(…)`.
-    pub(super) fn with_replay(self, replaying: String) -> Self {
-        Showing { replaying, ..self }
-    }
-
-    /// The code that replays a schedule, up to `replay(…)`.
-    pub(super) fn replaying(&self) -> &str {
+    /// How a schedule is replayed.
+    pub(super) fn replaying(&self) -> &Replaying {
         &self.replaying
     }
 

@@ -119,9 +119,9 @@ impl ReproduceError {
 }
 
 fn checker(example: &Example) -> Checker {
-    fencepost::provide_source(example.source_file, example.source_text);
     Checker::new()
         .without_environment()
+        .source(example.source_file, example.source_text)
         .progress(false)
         .continue_after_failure(true)
 }

@@ -131,10 +131,10 @@ impl FurtherChecks {
                 Some("fences that rule out all cycles are at the end of the report")
             }
             FenceAdvice::Infer(SetBy::Environment) => {
-                Some("set FENCEPOST_FENCE_INFERENCE=on to infer fences that rule out all cycles")
+                Some("set FENCEPOST_INFER_FENCES=on to infer fences that rule out all cycles")
             }
             FenceAdvice::Infer(SetBy::Checker) => {
-                Some("use `Checker::fence_inference` to infer fences that rule out all cycles")
+                Some("use `Checker::infer_fences` to infer fences that rule out all cycles")
             }
         };
         let confirm = self.confirm.map(|by| match by {

@@ -316,6 +316,18 @@ impl Registry {
         is_new
     }
 
+    /// As [`note_visible_drop`](Self::note_visible_drop), for a place that the program may not have reached yet.
+    pub fn note_visible_drop_at(&self, place: &Place) {
+        let location = SourceLocation {
+            // A replayed schedule names few places, once.
+            file: String::leak(place.file.clone()),
+            line: place.line,
+            column: place.column,
+        };
+        let location = self.tables().source_location(location);
+        self.note_visible_drop(location);
+    }
+
     /// Where the `Arc`s were made whose references are dropped in an order that matters.
     pub fn visible_drops(&self) -> Vec<LocationId> {
         self.tables().visible_drops.iter().copied().collect()
@@ -363,7 +375,10 @@ impl Registry {
 
 impl Tables {
     fn location(&mut self, location: &'static Location<'static>) -> LocationId {
-        let location = SourceLocation::from(location);
+        self.source_location(SourceLocation::from(location))
+    }
+
+    fn source_location(&mut self, location: SourceLocation) -> LocationId {
         *self.location_keys.entry(location).or_insert_with(|| {
             self.locations.push(location);
             LocationId::from_index(self.locations.len() as u32 - 1)

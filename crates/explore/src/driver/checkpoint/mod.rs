@@ -188,6 +188,7 @@ fn settings_of(settings: &Settings) -> Vec<(&'static str, String)> {
         workers: _,
         memory: _,
         always_share_work: _,
+        prefix: _,
     } = settings;
     let switch = |is_on| if is_on { "on" } else { "off" }.to_owned();
     let spin_bound = match spin {
@@ -240,6 +241,7 @@ fn target_text(monitored_model: MonitoredModel) -> String {
 /// Whether there are checkpoints with these settings.
 pub(crate) fn are_supported(settings: &Settings) -> bool {
     match settings.strategy {
+        _ if !settings.prefix.0.is_empty() => false,
         Strategy::Exhaustive | Strategy::Random { .. } | Strategy::Pct { .. } => true,
         Strategy::Bounded { .. }
         | Strategy::BoundedOrExhaustive { .. }

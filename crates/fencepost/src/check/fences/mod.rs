@@ -14,7 +14,6 @@ mod hitting;
 mod shown;
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 
 use fencepost_explore::{Failure, Limit, MonitoredModel, OptimisticLoad, shows_violation};
 use fencepost_memory::{Access, Operation};
@@ -22,13 +21,12 @@ use fencepost_report::check::{FenceAdvice, FurtherChecks, SetBy};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::checker::{Checker, Strategy};
-use super::checkpoint::Identity;
 use super::naming::source_position;
 use super::outcome::Outcome;
-use super::rounds::{self, Searched};
-use super::running;
+use super::rounds::Searched;
+use super::session::Session;
 use fencepost_runtime::names::SourceLocation;
-use fencepost_runtime::{Checked, Insertion, Insertions, Place, Target};
+use fencepost_runtime::{Insertion, Insertions, Place, Target};
 use hitting::{Choice, Item, cheapest};
 
 #[cfg(test)]
@@ -38,6 +36,7 @@ pub use shown::{FenceAlternative, FenceInference, FenceSet, InferredFence};
 
 /// How strong a fence is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
 pub enum FenceStrength {
     /// It keeps stores in order, and nothing else: `fence(Ordering::Release)`.
     Release,
@@ -84,8 +83,8 @@ pub(super) fn chosen(text: &str) -> Option<Vec<(Place, Insertion)>> {
 }
 
 /// Looks for a smallest set of fences that makes the program safe.
-pub(super) fn infer(checker: &Checker, program: Checked, check: Identity) -> FenceInference {
-    let mut search = Search::new(checker, program, check);
+pub(super) fn infer(session: &Session) -> FenceInference {
+    let mut search = Search::new(session);
     let searched = search.check(Insertions::default());
     let is_learnt = search.learn(&searched);
     let first = searched.outcome();
@@ -117,9 +116,7 @@ pub(super) fn infer(checker: &Checker, program: Checked, check: Identity) -> Fen
 type Operated = (Access, SourceLocation, Option<OptimisticLoad>);
 
 struct Search {
-    checker: Checker,
-    program: Checked,
-    check: Identity,
+    session: Session,
     target: Target,
     monitored_model: MonitoredModel,
     /// Where fences can be, in the order in which they were met.
@@ -150,19 +147,18 @@ impl Candidate {
 }
 
 impl Search {
-    fn new(checker: &Checker, program: Checked, check: Identity) -> Self {
-        let mut checker = checker.clone();
+    fn new(session: &Session) -> Self {
+        let mut checker = session.checker.clone();
         checker.settings.continue_after_failure = true;
         checker.checkpoint = None;
         checker.replayed = None;
         checker.monitor = true;
-        checker.fence_inference = false;
+        checker.infer_fences = false;
+        let session = session.with_checker(checker);
         Search {
-            monitored_model: running::settings(&checker).monitored_model,
-            target: checker.setup.target,
-            checker,
-            program,
-            check,
+            monitored_model: session.settings.monitored_model,
+            target: session.setup.target,
+            session,
             places: Vec::new(),
             numbers: FxHashMap::default(),
             violations: Vec::new(),
@@ -172,11 +168,9 @@ impl Search {
         }
     }
 
-    fn check(&mut self, insertions: Insertions) -> Searched<'static> {
+    fn check(&mut self, insertions: Insertions) -> Searched {
         self.checks += 1;
-        self.checker.insertions = Arc::new(insertions);
-        let searched = rounds::search(&self.checker, &self.program, self.check);
-        let mut searched = searched.into_owned();
+        let mut searched = self.session.with_insertions(insertions).search();
         // What comes after such a loop is among what was run at random, or was not run.
         self.is_sample |= searched.is_wrong_in_rounds();
         if self.is_sample {
@@ -191,7 +185,7 @@ impl Search {
 
     /// Remembers the executions that are violations, and where fences could be in them. False if something
     /// else is wrong: what was found did not happen again, for one.
-    fn learn(&mut self, searched: &Searched<'_>) -> bool {
+    fn learn(&mut self, searched: &Searched) -> bool {
         for found in &searched.report.findings {
             if !matches!(found.failure, Failure::StoreBuffer(_)) {
                 return false;
@@ -199,7 +193,7 @@ impl Search {
             // What was inserted has no location.
             let of_program = found.interleaving.iter().enumerate();
             let of_program = of_program.filter_map(|(position, access)| {
-                let location = searched.registry.location(access.location?);
+                let location = searched.session.registry.location(access.location?);
                 let optimistic_load = found
                     .optimistic_loads
                     .iter()
@@ -239,7 +233,7 @@ impl Search {
         places
             .filter_map(|(place, strength)| Some((place.location, (*strength)?.into())))
             .collect::<Insertions>()
-            .with_chosen(&self.checker.tried)
+            .with_chosen(&self.session.checker.tried)
     }
 
     /// Whether an execution is a violation with these fences.
@@ -369,7 +363,7 @@ pub(super) fn further_checks(checker: &Checker) -> FurtherChecks {
     if is_sampled || checker.replayed.is_some() {
         return FurtherChecks::default();
     }
-    if checker.fence_inference {
+    if checker.infer_fences {
         return FurtherChecks {
             all_fences: FenceAdvice::InReport,
             confirm: None,

@@ -18,6 +18,7 @@ use fencepost_runtime::names::SourceLocation;
 
 /// Which fences a program needs to be store-buffer safe.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum FenceInference {
     /// No store-buffer violation was found. If the outcome is incomplete, fences may be needed nevertheless.
     NotNeeded(Outcome),
@@ -210,7 +211,7 @@ impl fmt::Display for FenceInference {
 
 impl fmt::Display for FenceSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sources = SourceFiles::default();
+        let sources = self.outcome.details().showing.sources();
         let fences = self.places.iter().map(|fence| fence.needed(&sources));
         let fences: Vec<NeededFence> = fences.collect();
         f.write_str(&needed_fences(&fences, self.outcome.is_verified()))?;

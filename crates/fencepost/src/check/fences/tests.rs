@@ -1,11 +1,13 @@
 //! Against every set of fences, on small random programs.
 
 use std::panic::Location;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use fencepost_report::SourcePosition;
 
 use super::*;
+use crate::check::checkpoint::Identity;
 use crate::sync::atomic::{AtomicU32, fence};
 use crate::thread;
 
@@ -110,7 +112,7 @@ fn search(target: Target, threads: &[Vec<Act>]) -> Search {
     let program = move || run(&threads);
     let check = Identity::of(&program, Location::caller());
     let checker = Checker::new().target(target).progress(false);
-    Search::new(&checker, Arc::new(program), check)
+    Search::new(&Session::new(checker, Arc::new(program), check))
 }
 
 type Cost = (usize, usize);
@@ -151,8 +153,7 @@ fn cheapest_of_all(target: Target, threads: &[Vec<Act>]) -> Cost {
 /// The number of fences, and of full ones; and whether it is proved and each is needed.
 fn inferred(target: Target, threads: &[Vec<Act>]) -> Cost {
     let mut search = search(target, threads);
-    let program = Arc::clone(&search.program);
-    let set = match infer(&search.checker, program, search.check) {
+    let set = match infer(&search.session) {
         FenceInference::NotNeeded(outcome) => {
             assert!(outcome.is_verified());
             return (0, 0);
@@ -262,7 +263,7 @@ fn store_buffering_needs_two() {
 fn other_orderings_are_named() {
     let text = |target, threads: &[Vec<Act>]| {
         let search = search(target, threads);
-        let fences = infer(&search.checker, Arc::clone(&search.program), search.check);
+        let fences = infer(&search.session);
         (fences.to_string(), fences.json())
     };
     let buffering = [vec![ACTS[0][0], ACTS[0][4]], vec![ACTS[1][1], ACTS[1][3]]];
@@ -292,7 +293,7 @@ fn a_fence_inside_of_a_macro_is_said_to_be_there() {
             $other.load(Relaxed)
         }};
     }
-    let fences = Checker::new().progress(false).infer_fences(|| {
+    let fences = Checker::new().progress(false).run_fence_inference(|| {
         let cells: [AtomicU32; 2] = [0, 0].map(AtomicU32::new);
         thread::scope(|scope| {
             scope.spawn(|| announce!(cells[0], cells[1]));
@@ -335,7 +336,7 @@ fn places_are_read_as_reports_write_them() {
 fn a_program_that_is_not_deterministic_is_given_up() {
     use std::sync::atomic::AtomicU32 as StdU32;
     static RUNS: StdU32 = StdU32::new(0);
-    let fences = Checker::new().progress(false).infer_fences(|| {
+    let fences = Checker::new().progress(false).run_fence_inference(|| {
         let is_safe = RUNS.fetch_add(1, Relaxed) % 4 > 1;
         let order = if is_safe { SeqCst } else { Relaxed };
         let cells: [AtomicU32; 2] = [0, 0].map(AtomicU32::new);

@@ -1,0 +1,109 @@
+//! Confirming findings: each one is replayed from its schedule before it is reported.
+
+use fencepost_explore::{AfterSchedule, Failure, Fault, Replayer};
+use fencepost_runtime::{ProgramError, Runtime};
+
+use super::sameness::is_same_kind;
+use super::session::{Counterexample, Report, Session};
+
+impl Session {
+    /// Replays each finding from its schedule alone. What does not happen again is reported as what it is: the
+    /// program is not deterministic.
+    pub(super) fn confirm(&self, report: &mut Report, mut replayer: Replayer<Runtime>) {
+        if self.is_replay() {
+            return self.registry.keep_first_values();
+        }
+        replayer.program_mut().keep_first_values();
+        let mut unconfirmed_violations = 0;
+        for found in &mut report.findings {
+            if !is_replayable(found) {
+                self.registry.keep_first_values();
+                continue;
+            }
+            let is_violation = matches!(found.failure, Failure::StoreBuffer(_));
+            // What comes after a violation at which the search ended has never been run, and need not be.
+            let after = match is_violation && !self.settings.continue_after_failure {
+                true => AfterSchedule::Stop,
+                false => AfterSchedule::RunToEnd,
+            };
+            let replayed = replayer.replay(&found.schedule, after);
+            self.registry.keep_first_values();
+            if !confirm_by(found, replayed) {
+                unconfirmed_violations += usize::from(is_violation);
+            }
+        }
+        recount(report, unconfirmed_violations);
+    }
+}
+
+/// Whether a replay of the schedule can show the failure again.
+fn is_replayable(found: &Counterexample) -> bool {
+    match &found.failure {
+        Failure::StoreBuffer(_) => true,
+        Failure::Fault(fault) => matches!(fault, Fault::Program(_) | Fault::Deadlock(_)),
+    }
+}
+
+/// Compares a finding with what its replay has shown, and corrects it. Whether the failure is still the same.
+fn confirm_by(found: &mut Counterexample, replayed: Vec<Counterexample>) -> bool {
+    let refused = replayed.iter().find(|other| is_refused(other));
+    let refused = refused.map(|other| other.failure.clone());
+    let same = replayed
+        .into_iter()
+        .find(|other| is_same_kind(&other.failure, &found.failure));
+    match (same, refused) {
+        // Its values belong together: those of the first may come from several executions.
+        (Some(same), _) => {
+            found.interleaving = same.interleaving;
+            found.optimistic_loads = same.optimistic_loads;
+            if let Failure::StoreBuffer(_) = same.failure {
+                found.failure = same.failure;
+            }
+            true
+        }
+        // What was kept from one execution to the next may be why they differ.
+        (None, Some(refused)) => {
+            found.failure = refused;
+            false
+        }
+        // What is refused is wrong, whether it happens again or not.
+        (None, None) if is_refused(found) => true,
+        (None, None) => {
+            found.failure = Failure::Fault(Fault::Program(ProgramError::BadUse {
+                message: format!(
+                    "the program is not deterministic: what was found did not happen again \
+                     when the same schedule was run again (it was: {})",
+                    described(&found.failure)
+                ),
+                place: None,
+            }));
+            false
+        }
+    }
+}
+
+/// Whether Fencepost refuses what the program does.
+fn is_refused(found: &Counterexample) -> bool {
+    matches!(
+        &found.failure,
+        Failure::Fault(Fault::Program(ProgramError::BadUse { .. }))
+    )
+}
+
+/// What was taken for violations are faults of the program.
+fn recount(report: &mut Report, unconfirmed_violations: usize) {
+    report.faults += unconfirmed_violations as u64;
+    report.distinct_violations -= unconfirmed_violations;
+    if report.distinct_violations == 0 {
+        (report.violations, report.borderline) = (0, 0);
+    }
+}
+
+fn described(failure: &Failure<ProgramError>) -> String {
+    match failure {
+        Failure::StoreBuffer(_) => "a store-buffer violation".to_owned(),
+        Failure::Fault(Fault::Program(error)) => error.to_string(),
+        Failure::Fault(Fault::Deadlock(_)) => "a deadlock".to_owned(),
+        Failure::Fault(_) => "an error".to_owned(),
+    }
+}

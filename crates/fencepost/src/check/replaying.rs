@@ -1,0 +1,372 @@
+//! Schedules as users see them, and the code that replays them.
+//!
+//! A schedule counts steps, and what is a step depends on the restarts of the check that recorded it: the end of a
+//! thread is one only if the program asks whether a thread has finished. So a schedule of a check that has restarted
+//! starts with a header that names what is a step there, and `/`:
+//!
+//! | word | the steps of the schedule include |
+//! | --- | --- |
+//! | `ends` | ends of threads |
+//! | `statics` | initialization of statics |
+//! | `writers` | announcements of writers that wait for an `RwLock` |
+//! | `drops=FILE:LINE:COLUMN` | drops of the `Arc`s created there |
+//! | `wideN` | commits of store buffers, numbered from `N` on |
+//!
+//! `ends,wide32/1x3.2x2` is an example. Most schedules have no header.
+//!
+//! Threads are numbered in the order in which the execution spawns them. The numbers of a check may be others, since
+//! an earlier execution may have spawned its threads in another order, and a replay knows nothing of that one.
+
+use std::fmt;
+use std::str::FromStr;
+
+use fencepost_explore::{Schedule, SpinRule, Turn};
+use fencepost_memory::{Access, ThreadId};
+use fencepost_report::SourcePosition;
+use fencepost_runtime::{Insertion, Place, Registry, Setup, Stride, Target};
+use rustc_hash::FxHashMap;
+
+use super::checker::Checker;
+use super::fences;
+use super::session::{Counterexample, Session};
+
+/// A schedule with the settings of the runtime that it needs.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct ReplaySchedule {
+    pub(super) header: Header,
+    pub(super) schedule: Schedule,
+}
+
+/// What is a step in a schedule, besides what always is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Header {
+    ends: bool,
+    statics: bool,
+    writers: bool,
+    /// Where the `Arc`s were created whose drops are steps.
+    drops: Vec<Place>,
+    /// How commits of store buffers are numbered, unless as [`Stride::FIRST`] has it.
+    stride: Option<Stride>,
+}
+
+const ENDS: &str = "ends";
+const STATICS: &str = "statics";
+const WRITERS: &str = "writers";
+const DROPS: &str = "drops=";
+const WIDE: &str = "wide";
+
+impl Header {
+    /// What the schedules of a session need.
+    fn of(session: &Session) -> Self {
+        let registry = &session.registry;
+        let setup = &session.setup;
+        let place = |location| {
+            let location = registry.location(location);
+            Place {
+                file: location.file().to_owned(),
+                line: location.line(),
+                column: location.column(),
+            }
+        };
+        let drops = registry.visible_drops().into_iter().map(place);
+        Header {
+            ends: setup.are_ends_visible,
+            statics: setup.are_statics_visible,
+            writers: setup.are_writers_announced,
+            drops: drops.collect(),
+            stride: setup.store_buffers.filter(|&s| s != Stride::FIRST),
+        }
+    }
+
+    /// Lets the runtime run the program as the schedule needs it.
+    pub(super) fn apply(&self, setup: &mut Setup, registry: &Registry) {
+        setup.are_ends_visible |= self.ends;
+        setup.are_statics_visible |= self.statics;
+        setup.are_writers_announced |= self.writers;
+        if setup.store_buffers.is_some() {
+            setup.store_buffers = self.stride.or(setup.store_buffers);
+        }
+        for place in &self.drops {
+            registry.note_visible_drop_at(place);
+        }
+    }
+
+    /// What contradicts the settings of a check, if something does.
+    pub(super) fn contradiction(&self, setup: &Setup) -> Option<String> {
+        let stride = self.stride.filter(|_| setup.store_buffers.is_none())?;
+        Some(format!(
+            "the schedule was recorded with store buffers (`{WIDE}{}`); replay it with `store_buffers(true)` or \
+             FENCEPOST_STORE_BUFFERS=on",
+            stride.width()
+        ))
+    }
+
+    fn add(&mut self, word: &str) -> Result<(), String> {
+        let switch = match word {
+            ENDS => Some(&mut self.ends),
+            STATICS => Some(&mut self.statics),
+            WRITERS => Some(&mut self.writers),
+            _ => None,
+        };
+        let is_repeated = if let Some(switch) = switch {
+            std::mem::replace(switch, true)
+        } else if let Some(place) = word.strip_prefix(DROPS) {
+            let place = fences::place(place).filter(|place| place.column > 0);
+            let place = place.ok_or_else(|| {
+                format!("`{word}` names no place: expected `{DROPS}FILE:LINE:COLUMN`")
+            })?;
+            let is_repeated = self.drops.contains(&place);
+            self.drops.push(place);
+            is_repeated
+        } else if let Some(width) = word.strip_prefix(WIDE) {
+            let stride = width.parse().ok().and_then(Stride::of_width);
+            let stride = stride.filter(|&stride| stride != Stride::FIRST);
+            let stride = stride.ok_or_else(|| {
+                let mut widths = Stride::ALL[1..].iter();
+                let widths = widths.by_ref().map(|s| format!("`{WIDE}{}`", s.width()));
+                let widths: Vec<String> = widths.collect();
+                format!("expected {}, found `{word}`", widths.join(", "))
+            })?;
+            self.stride.replace(stride).is_some()
+        } else {
+            let known = [ENDS, STATICS, WRITERS];
+            let meant = match fencepost_diagnostics::nearest(word, known) {
+                Some(meant) => format!("; did you mean `{meant}`?"),
+                None => String::new(),
+            };
+            return Err(format!(
+                "expected `{ENDS}`, `{STATICS}`, `{WRITERS}`, `{DROPS}…` or `{WIDE}…` before the `/`, \
+                 found `{}`{meant}",
+                word.chars().take(40).collect::<String>()
+            ));
+        };
+        match is_repeated {
+            true => Err(format!(
+                "`{word}` is repeated or contradicts an earlier word"
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let switches = [
+            (self.ends, ENDS),
+            (self.statics, STATICS),
+            (self.writers, WRITERS),
+        ];
+        let switches = switches.into_iter().filter(|(is_on, _)| *is_on);
+        let mut words: Vec<String> = switches.map(|(_, word)| word.to_owned()).collect();
+        let drops = self.drops.iter();
+        words.extend(
+            drops.map(|Place { file, line, column }| format!("{DROPS}{file}:{line}:{column}")),
+        );
+        words.extend(
+            self.stride
+                .map(|stride| format!("{WIDE}{}", stride.width())),
+        );
+        match words.is_empty() {
+            true => Ok(()),
+            false => write!(f, "{}/", words.join(",")),
+        }
+    }
+}
+
+impl fmt::Display for ReplaySchedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.header, self.schedule)
+    }
+}
+
+impl FromStr for ReplaySchedule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        // Paths of the header have slashes, the turns have none.
+        let (header_text, turns) = match text.rsplit_once('/') {
+            Some((header, turns)) => (Some(header), turns),
+            None => (None, text),
+        };
+        let mut header = Header::default();
+        for word in header_text.into_iter().flat_map(|words| words.split(',')) {
+            header.add(word)?;
+        }
+        let schedule = turns.parse::<Schedule>().map_err(|mut error| {
+            error.at += text.chars().count() - turns.chars().count();
+            error.to_string()
+        })?;
+        Ok(ReplaySchedule { header, schedule })
+    }
+}
+
+/// How the findings of a session are replayed.
+#[derive(Debug)]
+pub(super) struct Replaying {
+    header: Header,
+    /// How commits of store buffers are numbered, if stores are buffered.
+    stride: Option<Stride>,
+    /// The code up to `replay(…)`.
+    checker: String,
+}
+
+impl Replaying {
+    pub(super) fn of(session: &Session) -> Self {
+        Replaying {
+            header: Header::of(session),
+            stride: session.setup.store_buffers,
+            checker: checker_code(&session.checker),
+        }
+    }
+
+    /// The text of the schedule of a finding, with all that it needs.
+    pub(super) fn schedule(&self, found: &Counterexample) -> String {
+        let schedule = in_order_of_spawning(&found.schedule, &found.interleaving, self.stride);
+        format!("{}{schedule}", self.header)
+    }
+
+    /// The code that replays a schedule, given as [`schedule`](Self::schedule) writes it.
+    pub(super) fn code(&self, schedule: &str) -> String {
+        format!("{}replay({schedule:?}, program)", self.checker)
+    }
+}
+
+/// The schedule with threads numbered in the order in which they begin, which is the order in which they are spawned.
+fn in_order_of_spawning(
+    schedule: &Schedule,
+    interleaving: &[Access],
+    stride: Option<Stride>,
+) -> Schedule {
+    // A commit has the number of its thread and of its store in one.
+    let parts = |number: ThreadId| match stride.and_then(|stride| stride.committed(number)) {
+        Some((thread, store)) => (thread, Some(store)),
+        None => (number, None),
+    };
+    let mut numbers: FxHashMap<ThreadId, ThreadId> = FxHashMap::default();
+    for access in interleaving {
+        if let (thread, None) = parts(access.thread) {
+            let next = ThreadId(numbers.len() as u32);
+            numbers.entry(thread).or_insert(next);
+        }
+    }
+    let renumbered = schedule.0.iter().map(|turn| {
+        let (thread, store) = parts(turn.thread);
+        let thread = *numbers.get(&thread)?;
+        let thread = match (stride, store) {
+            (Some(stride), Some(store)) => stride.commit(thread, store),
+            _ => thread,
+        };
+        Some(Turn { thread, ..*turn })
+    });
+    match renumbered.collect() {
+        Some(turns) => Schedule(turns),
+        None => schedule.clone(),
+    }
+}
+
+/// The code of a checker that replays a schedule: with all settings that decide what the program does.
+fn checker_code(checker: &Checker) -> String {
+    let (setup, usual) = (&checker.setup, Checker::new());
+    let mut code = String::new();
+    let mut set = |is_set: bool, call: String| {
+        if is_set {
+            code.push_str(&call);
+        }
+    };
+    let is_pso = setup.target == Target::Pso;
+    set(is_pso, ".target(fencepost::Target::Pso)".to_owned());
+    set(
+        setup.store_buffers.is_some(),
+        ".store_buffers(true)".to_owned(),
+    );
+    if let SpinRule::Bound(rounds) = checker.settings.spin {
+        set(true, format!(".spin_bound({rounds})"));
+    }
+    let steps = checker.settings.max_steps;
+    set(
+        steps != usual.settings.max_steps,
+        format!(".max_steps({steps})"),
+    );
+    set(
+        !setup.spurious_wakeups,
+        ".spurious_wakeups(false)".to_owned(),
+    );
+    set(!setup.leak_check, ".leak_check(false)".to_owned());
+    let bytes = setup.stack_size;
+    set(
+        bytes != usual.setup.stack_size,
+        format!(".stack_size({bytes})"),
+    );
+    for (place, insertion) in &checker.tried {
+        let strength = match insertion {
+            Insertion::StoreBarrier => "Release",
+            _ => "SeqCst",
+        };
+        let place = SourcePosition::new(&place.file, place.line, place.column);
+        set(
+            true,
+            format!(".insert_fence(\"{place}\", fencepost::FenceStrength::{strength})"),
+        );
+    }
+    match code.is_empty() {
+        true => "fencepost::".to_owned(),
+        false => format!("fencepost::Checker::new(){code}."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_are_read_as_they_are_written() {
+        for text in [
+            "-",
+            "0x5.1.0x2.2:1",
+            "ends/1x3.2x2",
+            "statics,wide32/-",
+            "ends,statics,writers,drops=src/list.rs:3:14,drops=a/b.rs:1:2,wide512/[1x3.2]x4",
+        ] {
+            let read: ReplaySchedule = text.parse().unwrap();
+            assert_eq!(read.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_wrong_header_is_refused() {
+        let refused = |text: &str| text.parse::<ReplaySchedule>().unwrap_err();
+        let unknown =
+            "expected `ends`, `statics`, `writers`, `drops=…` or `wide…` before the `/`, found";
+        assert_eq!(
+            refused("end/1.2"),
+            format!("{unknown} `end`; did you mean `ends`?")
+        );
+        assert_eq!(refused("/1.2"), format!("{unknown} ``"));
+        assert_eq!(refused("coffee/1.2"), format!("{unknown} `coffee`"));
+        assert_eq!(
+            refused("wide33/1.2"),
+            "expected `wide32`, `wide512`, `wide8192`, found `wide33`"
+        );
+        assert_eq!(
+            refused("drops=list.rs:3/1.2"),
+            "`drops=list.rs:3` names no place: expected `drops=FILE:LINE:COLUMN`"
+        );
+        for repeated in ["ends,ends/1", "wide32,wide512/1"] {
+            assert!(refused(repeated).contains("repeated or contradicts"));
+        }
+        assert!(refused("ends/1.y").ends_with("(at character 8)"));
+    }
+
+    #[test]
+    fn a_header_with_store_buffers_needs_store_buffers() {
+        let read: ReplaySchedule = "wide32/1.2".parse().unwrap();
+        let without = Setup::default();
+        assert!(read.header.contradiction(&without).is_some());
+        let with = Setup {
+            store_buffers: Some(Stride::FIRST),
+            ..without
+        };
+        assert_eq!(read.header.contradiction(&with), None);
+    }
+}

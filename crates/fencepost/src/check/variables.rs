@@ -1,0 +1,499 @@
+//! The environment variables that override settings, as one table.
+//!
+//! `environment` applies the table. The table of variables in `docs/checking/settings.md` and the one in the
+//! documentation of [`Checker`] are generated from it: after a change, run the tests of this file with
+//! `FENCEPOST_BLESS=1`.
+
+use std::fmt;
+use std::time::Duration;
+
+use fencepost_explore::SpinRule;
+use fencepost_runtime::{STACK_SIZES, Stride, Target};
+
+use super::checker::{Checker, Strategy, WORKERS};
+use super::fences;
+
+/// What the names of all variables start with.
+pub(super) const PREFIX: &str = "FENCEPOST_";
+
+/// An environment variable that overrides a setting.
+pub(super) struct Variable {
+    /// The method of [`Checker`] with the same effect. The variable is named after it.
+    method: &'static str,
+    values: Values,
+    #[allow(
+        dead_code,
+        reason = "read by the tests that generate the documentation"
+    )]
+    /// The value of the setting if neither the method nor the variable sets it.
+    default: &'static str,
+    #[allow(
+        dead_code,
+        reason = "read by the tests that generate the documentation"
+    )]
+    /// One line for the table in the guide, in Markdown.
+    description: &'static str,
+    /// Sets the setting. If the value is refused, the error says more than that, or is empty.
+    set: fn(&mut Checker, &str) -> Result<(), String>,
+}
+
+/// The values that a variable accepts.
+enum Values {
+    /// `on` or `off`.
+    Switch,
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// A whole number in this range.
+    Number { least: u64, most: u64 },
+    /// A whole number in this range, and what may stand for it or follow.
+    NumberOr {
+        least: u64,
+        most: u64,
+        or: &'static str,
+    },
+    /// Anything else: what error messages call it, and what the guide does.
+    Other {
+        expected: &'static str,
+        #[allow(
+            dead_code,
+            reason = "read by the tests that generate the documentation"
+        )]
+        documented: &'static str,
+    },
+}
+
+/// As error messages have it, after "must be".
+impl fmt::Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Values::Switch => f.write_str("`on` or `off`"),
+            Values::Words(words) => match words {
+                [first @ .., last] => write!(f, "`{}` or `{last}`", first.join("`, `")),
+                [] => Ok(()),
+            },
+            Values::Number { least, most } => write!(f, "a whole number from {least} to {most}"),
+            Values::NumberOr { least, most, or } => {
+                write!(f, "a whole number from {least} to {most}{or}")
+            }
+            Values::Other { expected, .. } => f.write_str(expected),
+        }
+    }
+}
+
+const TIME: Values = Values::Other {
+    expected: "a time such as `250ms`, `30s`, `10m` or `2h`",
+    documented: "a time such as `250ms`, `30s`, `10m` or `2h`; seconds without a unit",
+};
+const SMALL: Values = Values::Number {
+    least: 0,
+    most: u32::MAX as u64,
+};
+const LARGE: Values = Values::Number {
+    least: 0,
+    most: u64::MAX,
+};
+
+/// All variables, in the order in which they are applied: `strategy` overrides what `preemption_bound` implies.
+pub(super) const VARIABLES: [Variable; 26] = [
+    Variable {
+        method: "target",
+        values: Values::Words(&["x86", "pso"]),
+        default: "`x86`",
+        description: "[the machine](what-verified-means.md#the-target)",
+        set: |checker, text| {
+            checker.setup.target = match text.to_ascii_lowercase().as_str() {
+                "x86" | "tso" => Target::X86,
+                "pso" => Target::Pso,
+                _ => return refused(),
+            };
+            Ok(())
+        },
+    },
+    Variable {
+        method: "preemption_bound",
+        values: SMALL,
+        default: "2",
+        description: "sets the strategy `bounded` too",
+        set: |checker, text| {
+            checker.preemption_bound = number(text)?;
+            checker.strategy = Strategy::Bounded;
+            Ok(())
+        },
+    },
+    Variable {
+        method: "strategy",
+        values: Values::Words(&["exhaustive", "bounded", "random", "pct"]),
+        default: "`exhaustive`",
+        description: "[which executions](#strategies)",
+        set: |checker, text| {
+            checker.strategy = match text.to_ascii_lowercase().as_str() {
+                "exhaustive" => Strategy::Exhaustive,
+                "bounded" => Strategy::Bounded,
+                "random" => Strategy::Random,
+                "pct" => Strategy::Pct,
+                _ => return refused(),
+            };
+            Ok(())
+        },
+    },
+    Variable {
+        method: "strict_bound",
+        values: Values::Switch,
+        default: "`off`",
+        description: "run and count nothing beyond the bound",
+        set: |checker, text| switch(text, &mut checker.strict_bound),
+    },
+    Variable {
+        method: "executions",
+        values: LARGE,
+        default: "10,000",
+        description: "how many, for `random`, `pct` and `confirm`",
+        set: |checker, text| number(text).map(|count| checker.executions = count),
+    },
+    Variable {
+        method: "pct_depth",
+        values: Values::Number {
+            least: 1,
+            most: u32::MAX as u64,
+        },
+        default: "3",
+        description: "for `pct`; at least 1",
+        set: |checker, text| {
+            let depth = number(text)?;
+            if depth == 0 {
+                return refused();
+            }
+            checker.pct_depth = depth;
+            Ok(())
+        },
+    },
+    Variable {
+        method: "seed",
+        values: LARGE,
+        default: "0",
+        description: "for `random` and `pct`",
+        set: |checker, text| number(text).map(|seed| checker.seed = seed),
+    },
+    Variable {
+        method: "max_executions",
+        values: LARGE,
+        default: "none",
+        description: "[budgets](#budgets)",
+        set: |checker, text| number(text).map(|most| checker.settings.max_executions = Some(most)),
+    },
+    Variable {
+        method: "max_time",
+        values: TIME,
+        default: "none",
+        description: "[budgets](#budgets)",
+        set: |checker, text| duration(text).map(|most| checker.settings.max_time = Some(most)),
+    },
+    Variable {
+        method: "max_steps",
+        values: LARGE,
+        default: "100,000",
+        description: "per execution; [one with more is reported](reading-a-report.md#too-many-steps)",
+        set: |checker, text| number(text).map(|most| checker.settings.max_steps = most),
+    },
+    Variable {
+        method: "workers",
+        values: Values::NumberOr {
+            least: *WORKERS.start() as u64,
+            most: *WORKERS.end() as u64,
+            or: ", or `all`",
+        },
+        default: "1",
+        description: "[threads that explore](#workers)",
+        set: |checker, text| {
+            checker.settings.workers = match text {
+                "all" => {
+                    let all = std::thread::available_parallelism().map_or(1, usize::from);
+                    all.min(*WORKERS.end())
+                }
+                text => {
+                    let workers = number(text)?;
+                    if !WORKERS.contains(&workers) {
+                        return refused();
+                    }
+                    workers
+                }
+            };
+            Ok(())
+        },
+    },
+    Variable {
+        method: "monitor",
+        values: Values::Switch,
+        default: "`on`",
+        description: "[store buffers](#without-the-monitor)",
+        set: |checker, text| switch(text, &mut checker.monitor),
+    },
+    Variable {
+        method: "confirm",
+        values: Values::Switch,
+        default: "`off`",
+        description: "[the consequence of a violation](consequences.md)",
+        set: |checker, text| switch(text, &mut checker.confirm),
+    },
+    Variable {
+        method: "store_buffers",
+        values: Values::Switch,
+        default: "`off`",
+        description: "[run the program with store buffers](consequences.md#programs-that-do-not-mind)",
+        set: |checker, text| {
+            let mut is_on = false;
+            switch(text, &mut is_on)?;
+            checker.setup.store_buffers = is_on.then_some(Stride::FIRST);
+            Ok(())
+        },
+    },
+    Variable {
+        method: "continue_after_failure",
+        values: Values::Switch,
+        default: "`off`",
+        description: "continue after the first finding, and count them",
+        set: |checker, text| switch(text, &mut checker.settings.continue_after_failure),
+    },
+    Variable {
+        method: "spin_bound",
+        values: SMALL,
+        default: "none",
+        description: "[loops that wait](what-verified-means.md#loops-that-wait)",
+        set: |checker, text| number(text).map(|most| checker.settings.spin = SpinRule::Bound(most)),
+    },
+    Variable {
+        method: "spurious_wakeups",
+        values: Values::Switch,
+        default: "`on`",
+        description: "[condition variables](what-verified-means.md#waiting-that-ends-by-itself)",
+        set: |checker, text| switch(text, &mut checker.setup.spurious_wakeups),
+    },
+    Variable {
+        method: "leak_check",
+        values: Values::Switch,
+        default: "`on`",
+        description: "[an `Arc` that was not dropped](reading-a-report.md#a-leak) is an error",
+        set: |checker, text| switch(text, &mut checker.setup.leak_check),
+    },
+    Variable {
+        method: "summary",
+        values: Values::Switch,
+        default: "`off`",
+        description: "[the summary of a check](#the-summary), on standard error",
+        set: |checker, text| switch(text, &mut checker.summary),
+    },
+    Variable {
+        method: "infer_fences",
+        values: Values::Switch,
+        default: "`off`",
+        description: "the report ends with [the fences that are missing](fences.md#in-reports)",
+        set: |checker, text| switch(text, &mut checker.infer_fences),
+    },
+    Variable {
+        method: "insert_fence",
+        values: Values::Other {
+            expected: "places such as `src/lock.rs:31:9` or `src/lock.rs:31`, with commas between them, each perhaps \
+                       followed by `=release`",
+            documented: "places such as `src/lock.rs:31:9`, with commas between them, each perhaps with `=release`",
+        },
+        default: "none",
+        description: "[a fence that the program does not have](fences.md#fences-of-your-own)",
+        set: |checker, text| {
+            checker.tried = fences::chosen(text).ok_or_else(String::new)?;
+            Ok(())
+        },
+    },
+    Variable {
+        method: "stack_size",
+        values: Values::NumberOr {
+            least: *STACK_SIZES.start() as u64,
+            most: *STACK_SIZES.end() as u64,
+            or: " (bytes)",
+        },
+        default: "256 KiB",
+        description: "per thread of the program; from 16 KiB to 1 GiB",
+        set: |checker, text| {
+            let bytes = number(text)?;
+            if !STACK_SIZES.contains(&bytes) {
+                return refused();
+            }
+            checker.setup.stack_size = bytes;
+            Ok(())
+        },
+    },
+    Variable {
+        method: "progress",
+        values: Values::Switch,
+        default: "`on`",
+        description: "a line on standard error if a check takes long, with an estimate of what is left (a lower bound until it is steady)",
+        set: |checker, text| {
+            let mut is_on = false;
+            switch(text, &mut is_on)?;
+            checker.progress = Some(is_on);
+            Ok(())
+        },
+    },
+    Variable {
+        method: "checkpoint",
+        values: Values::Other {
+            expected: "a path",
+            documented: "a file or a folder",
+        },
+        default: "none",
+        description: "[interrupt and resume](#checkpoints)",
+        set: |checker, text| {
+            if text.is_empty() {
+                return refused();
+            }
+            checker.checkpoint = Some(text.into());
+            Ok(())
+        },
+    },
+    Variable {
+        method: "checkpoint_every",
+        values: TIME,
+        default: "60 s",
+        description: "[how often](#checkpoints) a checkpoint is written",
+        set: |checker, text| duration(text).map(|time| checker.checkpoint_every = time),
+    },
+    Variable {
+        method: "replay",
+        values: Values::Other {
+            expected: "a schedule such as `0x5.1.0`, as a report prints it",
+            documented: "a schedule such as `0x5.1.0`",
+        },
+        default: "none",
+        description: "[one execution again](reading-a-report.md#replay)",
+        set: |checker, text| {
+            checker.replayed = Some(text.parse()?);
+            checker.setup.keeps_first_values = true;
+            Ok(())
+        },
+    },
+];
+
+impl Variable {
+    /// The name of the variable.
+    pub(super) fn name(&self) -> String {
+        format!("{PREFIX}{}", self.suffix())
+    }
+
+    /// The name of the variable, without [`PREFIX`].
+    pub(super) fn suffix(&self) -> String {
+        self.method.to_ascii_uppercase()
+    }
+
+    /// Sets the setting.
+    pub(super) fn apply(&self, checker: &mut Checker, value: &str) -> Result<(), String> {
+        (self.set)(checker, value.trim()).map_err(|why| {
+            let why = match why.is_empty() {
+                true => String::new(),
+                false => format!(": {why}"),
+            };
+            format!(
+                "the environment variable {} is `{value}`, but must be {}; change it or unset it{why}",
+                self.name(),
+                self.values
+            )
+        })
+    }
+}
+
+fn refused() -> Result<(), String> {
+    Err(String::new())
+}
+
+fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| String::new())
+}
+
+fn switch(text: &str, setting: &mut bool) -> Result<(), String> {
+    *setting = match text.to_ascii_lowercase().as_str() {
+        "on" | "1" | "true" | "yes" => true,
+        "off" | "0" | "false" | "no" => false,
+        _ => return refused(),
+    };
+    Ok(())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic());
+    let (count, unit) = text.split_at(split.unwrap_or(text.len()));
+    let count: f64 = number(count.trim())?;
+    let seconds = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(String::new()),
+    };
+    Duration::try_from_secs_f64(count * seconds).map_err(|_| String::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Values {
+        /// As documentation has it.
+        fn documented(&self) -> String {
+            match self {
+                Values::Number { least: 0, .. } => "a number".to_owned(),
+                Values::Number { least, .. } => format!("a number from {least} on"),
+                Values::Other { documented, .. } => (*documented).to_owned(),
+                _ => self.to_string(),
+            }
+        }
+    }
+
+    /// Replaces what is between the header of a table and the next empty line, or compares it.
+    fn assert_table(file: &str, header: &str, rows: &[String]) {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let start = text.find(header).expect("the table is there") + header.len();
+        let rest = &text[start..];
+        let end = start + rest.find("\n\n").map_or(rest.len(), |end| end + 1);
+        let rows = rows.concat();
+        if std::env::var_os("FENCEPOST_BLESS").is_some() {
+            let text = format!("{}{rows}{}", &text[..start], &text[end..]);
+            return std::fs::write(path, text).unwrap();
+        }
+        let differs = "the table differs from `VARIABLES`: run this test with FENCEPOST_BLESS=1";
+        assert_eq!(text[start..end], rows, "{file}: {differs}");
+    }
+
+    #[test]
+    fn the_guide_has_the_table() {
+        let rows = VARIABLES.map(|variable| {
+            let Variable {
+                method,
+                default,
+                description,
+                ..
+            } = variable;
+            let (name, values) = (variable.name(), variable.values.documented());
+            format!("| `{method}` | `{name}`: {values} | {default} | {description} |\n")
+        });
+        let header = "| method | variable | default | |\n| --- | --- | --- | --- |\n";
+        assert_table("../../docs/checking/settings.md", header, &rows);
+    }
+
+    #[test]
+    fn the_documentation_of_the_checker_has_the_table() {
+        let rows = VARIABLES.map(|variable| {
+            let (name, method) = (variable.name(), variable.method);
+            let values = variable.values.documented();
+            format!("| `{name}` | {values} | [`{method}`](Self::{method}) |\n")
+        });
+        let header = "| variable | value | method |\n| --- | --- | --- |\n";
+        assert_table("src/check/variables.md", header, &rows);
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(duration("2 h"), Ok(Duration::from_secs(7200)));
+        assert!(duration("2 weeks").is_err());
+    }
+}
