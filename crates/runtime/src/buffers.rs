@@ -387,7 +387,7 @@ impl Execution {
     /// What the running thread sees of a variable, if the variable does not know it.
     pub(crate) fn seen(&self, object: Address) -> Option<u64> {
         let is_stale = self.buffers.stale.get(object.index()) == Some(&true);
-        let own = self.buffers.forwarded(self.thread, object);
+        let own = self.buffers.forwarded(self.running.thread, object);
         own.or_else(|| is_stale.then(|| self.state(object)))
     }
 
@@ -440,7 +440,7 @@ impl Current {
 
     /// What is done to operations at a place.
     pub fn inserted(self, location: &'static Location<'static>) -> Inserted {
-        self.with(|execution| match execution.has_insertions {
+        self.with(|execution| match execution.recording.has_insertions {
             true => execution
                 .names
                 .registry()
@@ -462,7 +462,7 @@ impl Current {
     fn drain_buffer(self, drains: Drains<'_>, location: &'static Location<'static>) {
         let inserted = self.inserted(location).barrier();
         let last = self.with(|execution| {
-            let thread = execution.thread;
+            let thread = execution.running.thread;
             if inserted == Some(Operation::StoreBarrier) {
                 execution.buffers.bar(thread);
             }
@@ -487,7 +487,7 @@ impl Current {
         location: &'static Location<'static>,
     ) {
         self.with(|execution| {
-            let (thread, target) = (execution.thread, execution.setup.target);
+            let (thread, target) = (execution.running.thread, execution.setup.target);
             let Some(stride) = execution.buffers.stride else {
                 return;
             };
@@ -522,7 +522,7 @@ impl Current {
     /// know.
     pub fn take_alone(self, object: Address) -> Option<u64> {
         self.with(|execution| {
-            let thread = execution.thread;
+            let thread = execution.running.thread;
             let own = execution.buffers.forwarded(thread, object);
             let committed = execution.take_committed(object);
             if let Some(buffer) = execution.buffers.buffers.get_mut(thread.index()) {

@@ -36,9 +36,11 @@ impl CheckedCell {
         let (execution, index) = match Current::get() {
             None => (0, 0),
             Some(current) => current.with(|execution| {
-                let index = execution.races.make_cell(execution.thread, location);
+                let index = execution
+                    .races
+                    .make_cell(execution.running.thread, location);
                 if execution.phase == Phase::Silent {
-                    execution.own_things.add_cell(index);
+                    execution.statics.initializer.add_cell(index);
                 }
                 (execution.serial, index)
             }),
@@ -78,7 +80,7 @@ impl CheckedCell {
     #[inline]
     pub fn end(&self, how: CellUse, begun: Begun, location: &'static Location<'static>) {
         if let Some(current) = Current::get() {
-            if current.with(|execution| execution.steps) != begun.step {
+            if current.with(|execution| execution.recording.steps) != begun.step {
                 self.begin_in(current, how, location);
             }
         }
@@ -92,17 +94,17 @@ impl CheckedCell {
     ) -> Begun {
         if current.phase() == Phase::Silent
             && !current.is_alone()
-            && !current.with(|execution| execution.own_things.has_cell(self.index))
+            && !current.with(|execution| execution.statics.initializer.has_cell(self.index))
         {
             current.note_foreign_use();
         }
         let (race, dropped, step) = current.with(|execution| {
-            let step = execution.steps;
+            let step = execution.recording.steps;
             if execution.phase == Phase::Dissolving || execution.serial != self.execution {
                 return (None, None, step);
             }
-            let drop = execution.slots[execution.thread.index()].final_drop;
-            let (races, thread) = (&mut execution.races, execution.thread);
+            let drop = execution.slot().final_drop;
+            let (races, thread) = (&mut execution.races, execution.running.thread);
             let race = match how {
                 CellUse::Read => races.read_cell(thread, self.index, location),
                 CellUse::Write => races.write_cell(thread, self.index, location),

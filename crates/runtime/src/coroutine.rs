@@ -16,13 +16,13 @@ use fencepost_explore::{Effect, Intent};
 use fencepost_memory::{Operation, ThreadId};
 
 use super::error::{ProgramError, Restart};
-use super::execution::{Execution, Outcomes, STACK_SIZES, Slot, Status};
-use super::locals::Locals;
+use super::execution::Execution;
 use super::mapping::{Drains, Events};
 use super::names::MadeThread;
 use super::operation::{Current, Dissolved};
+use super::setup::STACK_SIZES;
 use super::step::Step;
-use super::waits::WaitMemory;
+use super::threads::{Outcomes, PendingOperation, SlotStatus, ThreadSlot};
 
 /// How a thread ended.
 pub(crate) enum End {
@@ -166,8 +166,8 @@ impl Current {
         self.note_foreign_use();
         let is_one_too_many = |execution: &mut Execution| {
             let most = execution.setup.max_steps;
-            let is_reached = execution.has_made_most_threads();
-            is_reached.then_some((most, execution.thread))
+            let is_reached = execution.is_at_thread_limit();
+            is_reached.then_some((most, execution.running.thread))
         };
         if let Some((steps, thread)) = self.with(is_one_too_many) {
             self.fail(ProgramError::StepLimit {
@@ -211,7 +211,7 @@ impl Current {
 
     #[inline]
     fn is_ending_in_panic(self) -> bool {
-        std::thread::panicking() && self.with(|execution| !execution.began_panicking)
+        std::thread::panicking() && self.with(|execution| !execution.teardown.began_panicking)
     }
 }
 
@@ -222,7 +222,7 @@ fn announce_spawn(
     made: &MadeThread,
     location: &'static Location<'static>,
 ) {
-    let parent = execution.thread;
+    let parent = execution.running.thread;
     execution.set_state(made.tokens.start, 1);
     if execution.races.are_watched() {
         execution.races.spawn(parent, made.thread);
@@ -259,41 +259,42 @@ pub(crate) fn add_thread(
     let stack_size = options.stack_size.unwrap_or(execution.setup.stack_size);
     let stack_size = stack_size.max(*STACK_SIZES.start());
     let thread = made.thread;
-    let has_stack = match execution.slots.get(thread.index()) {
-        // SAFETY: the thread is not there, so nobody uses its place.
-        Some(slot) => unsafe {
-            slot.stack_size == stack_size
-                && execution.coroutines.place(thread).as_ref().stack.is_some()
-        },
+    let has_stack = match execution.threads.slots.get(thread.index()) {
+        Some(slot) => {
+            assert_eq!(
+                slot.status,
+                SlotStatus::NotSpawned,
+                "{thread} exists already"
+            );
+            // SAFETY: the thread does not exist, so its coroutine slot is not in use.
+            let place = unsafe { execution.threads.coroutines.place(thread).as_ref() };
+            slot.stack.size == stack_size && place.stack.is_some()
+        }
         None => false,
     };
     // The first thread has no parent, and its children are as unheard of as it is.
-    let is_first = execution.present.is_empty();
-    let is_unheard = is_first || execution.slots[execution.thread.index()].is_unheard;
+    let is_first = execution.threads.spawned.is_empty();
+    let is_unheard = is_first || execution.slot().is_unheard;
     if !has_stack {
         find_stack(execution, made, stack_size)?;
     }
-    let slot = &mut execution.slots[thread.index()];
-    debug_assert_eq!(slot.status, Status::Absent, "{thread} is there twice");
-    slot.status = Status::Present;
-    slot.intent = Intent::Local;
-    slot.outcomes = Outcomes::One;
-    slot.location = made.location();
-    slot.spawned_at = made.location();
-    slot.maker = made.maker;
-    slot.tokens = made.tokens;
-    if slot.name.is_some() || options.name.is_some() {
-        slot.name.clone_from(&options.name);
+    let slot = &mut execution.threads.slots[thread.index()];
+    slot.status = SlotStatus::Live;
+    slot.pending = PendingOperation::first(made.location());
+    slot.identity.spawned_at = made.location();
+    slot.identity.maker = made.maker;
+    slot.identity.tokens = made.tokens;
+    if slot.identity.name.is_some() || options.name.is_some() {
+        slot.identity.name.clone_from(&options.name);
     }
     slot.is_unheard = is_unheard;
     slot.waits.reset();
     slot.reading.clear();
     slot.final_drop = None;
-    slot.own_arcs = 0;
     // The states of its tokens are 0: nobody has used them.
     execution.reset_maker(made.maker);
-    execution.present.push(thread);
-    execution.living += 1;
+    execution.threads.spawned.push(thread);
+    execution.threads.live += 1;
     Ok(())
 }
 
@@ -305,17 +306,17 @@ fn find_stack(
     stack_size: usize,
 ) -> std::io::Result<()> {
     let thread = made.thread;
-    let stack = execution.stacks.take(stack_size)?;
-    if execution.slots.len() <= thread.index() {
+    let stack = execution.threads.stacks.take(stack_size)?;
+    if execution.threads.slots.len() <= thread.index() {
         add_slots(execution, made);
     }
-    execution.coroutines.add_places(thread);
+    execution.threads.coroutines.add_places(thread);
     execution.give_stack_back(thread);
-    let slot = &mut execution.slots[thread.index()];
-    slot.stack_size = stack_size;
-    slot.stack_limit = stack.limit().get();
+    let slot = &mut execution.threads.slots[thread.index()];
+    slot.stack.size = stack_size;
+    slot.stack.limit = stack.limit().get();
     // SAFETY: the thread is not there, so nobody uses its place.
-    unsafe { execution.coroutines.place(thread).as_mut() }.stack = Some(stack);
+    unsafe { execution.threads.coroutines.place(thread).as_mut() }.stack = Some(stack);
     Ok(())
 }
 
@@ -324,7 +325,7 @@ impl Execution {
     #[inline]
     pub(crate) fn keep_stack(&mut self, thread: ThreadId) {
         // SAFETY: the thread is not running, so nobody uses its place.
-        let place = unsafe { self.coroutines.place(thread).as_mut() };
+        let place = unsafe { self.threads.coroutines.place(thread).as_mut() };
         let coroutine = place.coroutine.take();
         place.stack = coroutine.map(ThreadCoroutine::into_stack);
         if thread.index() >= THREADS_WITH_STACKS {
@@ -336,16 +337,16 @@ impl Execution {
     #[cold]
     fn give_stack_back(&mut self, thread: ThreadId) {
         // SAFETY: the thread is not running, so nobody uses its place.
-        let place = unsafe { self.coroutines.place(thread).as_mut() };
+        let place = unsafe { self.threads.coroutines.place(thread).as_mut() };
         if let Some(stack) = place.stack.take() {
-            let size = self.slots[thread.index()].stack_size;
-            self.stacks.give_back(size, stack);
+            let size = self.threads.slots[thread.index()].stack.size;
+            self.threads.stacks.give_back(size, stack);
         }
     }
 
     /// No thread will need its stack again.
     pub(crate) fn give_all_stacks_back(&mut self) {
-        for index in 0..self.coroutines.places.len() {
+        for index in 0..self.threads.coroutines.places.len() {
             self.give_stack_back(ThreadId(index as u32));
         }
     }
@@ -353,27 +354,9 @@ impl Execution {
 
 #[cold]
 fn add_slots(execution: &mut Execution, made: &MadeThread) {
-    let slot = || Slot {
-        status: Status::Absent,
-        intent: Intent::Local,
-        outcomes: Outcomes::One,
-        location: made.location(),
-        spawned_at: made.location(),
-        trap: None,
-        stack_limit: 0,
-        yielder: std::ptr::null(),
-        maker: made.maker,
-        tokens: made.tokens,
-        stack_size: 0,
-        name: None,
-        locals: Locals::default(),
-        waits: WaitMemory::default(),
-        is_unheard: true,
-        reading: Vec::new(),
-        final_drop: None,
-        own_arcs: 0,
-    };
-    execution.slots.resize_with(made.thread.index() + 1, slot);
+    let slot = || ThreadSlot::unused(made);
+    let slots = &mut execution.threads.slots;
+    slots.resize_with(made.thread.index() + 1, slot);
 }
 
 /// Puts a thread's body on its stack.
@@ -399,7 +382,7 @@ const LARGEST_ON_STACK: usize = 1024;
 #[inline]
 unsafe fn put_on_stack<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
     // SAFETY: the thread does not run yet, so nobody uses its place.
-    let place = unsafe { execution.coroutines.place(thread).as_mut() };
+    let place = unsafe { execution.threads.coroutines.place(thread).as_mut() };
     let stack = place.stack.take().expect("a thread is made with a stack");
     // SAFETY: the caller's promise. The coroutine ends, or is unwound, or is leaked with its
     // stack; it is used only on the OS thread that made it.
@@ -408,7 +391,7 @@ unsafe fn put_on_stack<F: FnOnce()>(execution: &mut Execution, thread: ThreadId,
             run_thread(yielder, body)
         })
     };
-    execution.slots[thread.index()].trap = Some(coroutine.trap_handler());
+    execution.threads.slots[thread.index()].stack.trap = Some(coroutine.trap_handler());
     place.coroutine = Some(coroutine);
 }
 
@@ -432,10 +415,10 @@ fn run_thread<F: FnOnce()>(yielder: &Yield, body: F) -> End {
 #[inline]
 fn begin(current: Current, yielder: &Yield) {
     current.with(|execution| {
-        let thread = execution.thread;
-        let slot = &mut execution.slots[thread.index()];
-        slot.yielder = yielder;
-        let (start, location) = (slot.tokens.start, slot.location);
+        let thread = execution.running.thread;
+        let slot = &mut execution.threads.slots[thread.index()];
+        slot.stack.yielder = yielder;
+        let (start, location) = (slot.identity.tokens.start, slot.pending.location);
         if thread != ThreadId(0) {
             let events = Events::only(Operation::LockedLoad(start));
             emit_of_spawn(execution, thread, location, events);
@@ -446,17 +429,17 @@ fn begin(current: Current, yielder: &Yield) {
 /// Nobody can wait for the first thread, so its end is no event.
 fn end(current: Current) {
     let is_done = current.with(|execution| {
-        let slot = &execution.slots[execution.thread.index()];
+        let slot = execution.slot();
         // Mostly the end is no step and waits for nothing.
         let is_step = execution.setup.are_ends_visible
             || execution.buffers.are_there()
             || slot.final_drop.is_some();
-        let end = slot.tokens.end;
-        if !is_step && execution.thread != ThreadId(0) {
+        let end = slot.identity.tokens.end;
+        if !is_step && execution.running.thread != ThreadId(0) {
             // Who joins it tells the monitor.
             execution.set_state(end, 1);
         }
-        !is_step || execution.thread == ThreadId(0)
+        !is_step || execution.running.thread == ThreadId(0)
     });
     if !is_done {
         end_in_step(current);
@@ -466,9 +449,13 @@ fn end(current: Current) {
 #[cold]
 fn end_in_step(current: Current) {
     let (object, location, is_visible) = current.with(|execution| {
-        let slot = &execution.slots[execution.thread.index()];
+        let slot = execution.slot();
         let is_visible = execution.setup.are_ends_visible;
-        (slot.tokens.end, slot.spawned_at, is_visible)
+        (
+            slot.identity.tokens.end,
+            slot.identity.spawned_at,
+            is_visible,
+        )
     });
     current.drain(Drains::Everything, location);
     if is_visible {

@@ -37,8 +37,7 @@ impl Current {
     /// are ordered.
     #[inline]
     pub fn depend_on_thread(self) {
-        let final_drop =
-            self.with(|execution| execution.slots[execution.thread.index()].final_drop);
+        let final_drop = self.with(|execution| execution.slot().final_drop);
         if let Some(drop) = final_drop {
             if !self.is_direct() {
                 self.complain_of_drop(drop);
@@ -65,13 +64,13 @@ impl Current {
     /// has accessed must therefore not be accessed later: see [`CheckedCell`](super::cells::CheckedCell).
     pub fn drop_last(self, counts: &Object, destructor: impl FnOnce()) {
         let (before, known) = self.with(|execution| {
-            let thread = execution.thread;
+            let thread = execution.running.thread;
             let known = execution.races.are_watched().then(|| {
                 let known = execution.races.known_by(thread);
                 execution.races.acquire(thread, counts.address());
                 known
             });
-            let slot = &mut execution.slots[thread.index()];
+            let slot = &mut execution.threads.slots[thread.index()];
             let drop = FinalDrop {
                 counts: counts.address(),
                 made_at: counts.made_at(),
@@ -80,8 +79,8 @@ impl Current {
         });
         destructor();
         self.with(|execution| {
-            let thread = execution.thread;
-            execution.slots[thread.index()].final_drop = before;
+            let thread = execution.running.thread;
+            execution.threads.slots[thread.index()].final_drop = before;
             if let Some(known) = known {
                 execution.races.restore(thread, known);
             }

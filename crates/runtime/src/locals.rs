@@ -35,7 +35,7 @@ impl Current {
     /// If the value has another type.
     pub fn local_value<T: 'static>(self, key: usize) -> Option<Result<*const T, Destroyed>> {
         self.with(|execution| {
-            let locals = &execution.slots[execution.thread.index()].locals;
+            let locals = &execution.slot().locals;
             let local = locals.values.iter().find(|local| local.key == key)?;
             let Some(value) = &local.value else {
                 return Some(Err(Destroyed));
@@ -50,7 +50,7 @@ impl Current {
         let value = Box::new(value);
         let address = std::ptr::from_ref(&*value);
         self.with(|execution| {
-            let locals = &mut execution.slots[execution.thread.index()].locals;
+            let locals = &mut execution.slot_mut().locals;
             locals.values.push(Local {
                 key,
                 value: Some(value),
@@ -63,7 +63,7 @@ impl Current {
     #[inline]
     pub(crate) fn drop_locals(self) {
         let has_some = self.with(|execution| {
-            let locals = &execution.slots[execution.thread.index()].locals;
+            let locals = &execution.slot().locals;
             !locals.is_empty()
         });
         // Mostly there is none.
@@ -76,7 +76,7 @@ impl Current {
     fn drop_all_locals(self) {
         let take_last = || {
             self.with(|execution| {
-                let locals = &mut execution.slots[execution.thread.index()].locals;
+                let locals = &mut execution.slot_mut().locals;
                 let last = locals.values.iter_mut().rev();
                 let last = last.filter_map(|local| local.value.take()).next();
                 if last.is_none() {

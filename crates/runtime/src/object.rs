@@ -139,9 +139,13 @@ impl Current {
     #[inline]
     pub fn handle_of(self, thread: ThreadId) -> (Option<Arc<str>>, Object) {
         self.with(|execution| {
-            let slot = &execution.slots[thread.index()];
-            let token = Object::of(execution, slot.tokens.park, slot.spawned_at);
-            (slot.name.clone(), token)
+            let slot = &execution.threads.slots[thread.index()];
+            let token = Object::of(
+                execution,
+                slot.identity.tokens.park,
+                slot.identity.spawned_at,
+            );
+            (slot.identity.name.clone(), token)
         })
     }
 }

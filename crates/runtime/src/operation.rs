@@ -14,6 +14,7 @@
 use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::Location;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,13 +22,13 @@ use fencepost_explore::Intent;
 use fencepost_memory::{Address, ThreadId};
 
 use super::coroutine::Yield;
+use super::current::{has_current_execution, lend};
 use super::error::Stop;
-use super::execution::{
-    Execution, Outcomes, Phase, Status, available_execution, has_current_execution, lend_current,
-};
+use super::execution::{Execution, Phase};
 use super::mapping::{Drains, Target};
 use super::names::Tokens;
 use super::step::Step;
+use super::threads::{Outcomes, PendingOperation};
 
 /// How many operations a thread may perform while it is unwound. Destructors that wait for other
 /// threads would wait for ever.
@@ -58,14 +59,13 @@ impl Current {
         not_send: PhantomData,
     };
 
-    /// Lends the execution to `f`, which is code of this crate and uses nothing but the execution: it calls
-    /// neither this function nor code of a front end. For that there is [`lend`](Self::lend).
+    /// Lends the execution to `f`. Whatever `f` calls cannot borrow the execution again: it panics.
     ///
     /// # Panics
-    /// If the execution is over, or is lent to code of a front end.
+    /// If the execution is over, or is lent already.
     #[inline]
     pub(crate) fn with<R>(self, f: impl FnOnce(&mut Execution) -> R) -> R {
-        match self.try_with(f) {
+        match lend(f) {
             Some(result) => result,
             None => not_available(),
         }
@@ -74,20 +74,7 @@ impl Current {
     /// As [`with`](Self::with), but none if the execution is not available.
     #[inline]
     pub(crate) fn try_with<R>(self, f: impl FnOnce(&mut Execution) -> R) -> Option<R> {
-        let mut execution = available_execution()?;
-        // SAFETY: the current execution is valid. Nobody has a reference to it: not its runtime, whose
-        // coroutine is running; not who lends it to a front end, since it is available; and no caller of
-        // this function, since no `f` comes here again.
-        Some(f(unsafe { execution.as_mut() }))
-    }
-
-    /// Lends the execution to `f`, which may call anything: what needs the execution too panics.
-    #[inline]
-    fn lend<R>(self, f: impl FnOnce(&mut Execution) -> R) -> R {
-        match lend_current(f) {
-            Some(result) => result,
-            None => not_available(),
-        }
+        lend(f)
     }
 
     /// Whether this is the execution with that serial number.
@@ -104,7 +91,7 @@ impl Current {
     /// The calling thread.
     #[inline]
     pub fn thread(self) -> ThreadId {
-        self.with(|execution| execution.thread)
+        self.with(|execution| execution.running.thread)
     }
 
     /// What the program is compiled for.
@@ -119,7 +106,7 @@ impl Current {
 
     /// The objects that belong to a thread.
     pub fn tokens(self, thread: ThreadId) -> Tokens {
-        self.with(|execution| execution.slots[thread.index()].tokens)
+        self.with(|execution| execution.threads.slots[thread.index()].identity.tokens)
     }
 
     /// Whether the end of a thread is a step of its own.
@@ -207,11 +194,14 @@ impl Current {
             return self.directly(location, perform);
         }
         let (yielder, final_drop, is_reading) = self.with(|execution| {
-            let slot = &mut execution.slots[execution.thread.index()];
-            slot.intent = intent;
-            slot.outcomes = outcomes;
-            slot.location = location;
-            (slot.yielder, slot.final_drop, !slot.reading.is_empty())
+            let slot = execution.slot_mut();
+            slot.pending = PendingOperation {
+                intent,
+                outcomes,
+                location,
+            };
+            let (final_drop, is_reading) = (slot.final_drop, !slot.reading.is_empty());
+            (execution.yielder(), final_drop, is_reading)
         });
         if is_reading && may_wait(intent) {
             self.note_wait_of_reader();
@@ -219,26 +209,33 @@ impl Current {
         if let Some(drop) = final_drop {
             self.complain_of_drop(drop);
         }
-        self.stop(yielder);
+        self.wait_for_turn(yielder);
         self.perform(location, perform)
     }
 
     /// Stops before what is no operation of the program: until the explorer lets the thread go on.
     pub(crate) fn stop_before(self, intent: Intent, location: &'static Location<'static>) {
         let yielder = self.with(|execution| {
-            let slot = &mut execution.slots[execution.thread.index()];
-            slot.intent = intent;
-            slot.outcomes = Outcomes::One;
-            slot.location = location;
-            slot.yielder
+            let slot = execution.slot_mut();
+            slot.pending = PendingOperation {
+                intent,
+                outcomes: Outcomes::One,
+                location,
+            };
+            execution.yielder()
         });
-        self.stop(yielder);
+        self.wait_for_turn(yielder);
     }
 
+    /// Suspends the calling coroutine until the explorer chooses its thread. If the execution is over by
+    /// then, unwinds the thread.
     #[inline]
-    fn stop(self, yielder: *const Yield) {
-        // SAFETY: the yielder lives at the base of the stack that this is running on.
-        unsafe { &*yielder }.suspend(());
+    fn wait_for_turn(self, yielder: Option<NonNull<Yield>>) {
+        let Some(yielder) = yielder else {
+            not_available();
+        };
+        // SAFETY: the callers got it from `Execution::yielder`, and the coroutine was not suspended since.
+        unsafe { suspend(yielder) };
         if self.phase() != Phase::Running {
             dissolve_thread();
         }
@@ -248,7 +245,7 @@ impl Current {
     /// another thread will do.
     #[inline]
     pub fn is_alone(self) -> bool {
-        self.with(|execution| execution.is_alone())
+        self.with(|execution| execution.threads.is_alone())
     }
 
     /// Joins a thread that has ended without stopping before, if that is possible. `perform` is what else a join is.
@@ -262,11 +259,11 @@ impl Current {
         if self.is_direct() {
             return false;
         }
-        self.lend(|execution| {
-            let joins = execution.joins_at_once(ended);
+        self.with(|execution| {
+            let joins = execution.can_join_inline(ended);
             if joins {
                 execution.performed_mut().joined.push(ended);
-                let thread = execution.thread;
+                let thread = execution.running.thread;
                 perform(&mut Step::in_place(execution, thread, location));
             }
             joins
@@ -280,12 +277,12 @@ impl Current {
 
     /// Keeps what belongs to a pointer that something was turned into.
     pub fn keep_for_pointer(self, address: usize, kept: Arc<dyn Any + Send + Sync>) {
-        self.with(|execution| execution.raw.insert(address, kept));
+        self.with(|execution| execution.objects.by_pointer.insert(address, kept));
     }
 
     /// What belongs to a pointer.
     pub fn kept_for_pointer(self, address: usize) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.with(|execution| execution.raw.get(&address).cloned())
+        self.with(|execution| execution.objects.by_pointer.get(&address).cloned())
     }
 
     /// An operation was performed at once (see [`Step::is_seen`]) that would have to wait for what
@@ -319,8 +316,8 @@ impl Current {
         location: &'static Location<'static>,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        self.lend(|execution| {
-            let thread = execution.thread;
+        self.with(|execution| {
+            let thread = execution.running.thread;
             perform(&mut Step::in_place(execution, thread, location))
         })
     }
@@ -335,7 +332,7 @@ impl Current {
     #[cold]
     fn is_panicking(self) -> bool {
         self.with(|execution| {
-            if !execution.began_panicking {
+            if !execution.teardown.began_panicking {
                 execution.phase = Phase::Dissolving;
             }
             execution.phase != Phase::Running
@@ -349,19 +346,15 @@ impl Current {
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         let is_stuck = self.with(|execution| {
-            execution.direct_operations += u32::from(execution.phase == Phase::Dissolving);
-            execution.direct_operations > DIRECT_OPERATIONS
+            execution.teardown.direct_operations += u32::from(execution.phase == Phase::Dissolving);
+            execution.teardown.direct_operations > DIRECT_OPERATIONS
         });
         if is_stuck {
             self.abandon();
         }
-        let seen = self.with(|execution| {
-            let seen = execution.performed;
-            execution.hide();
-            seen
-        });
+        let paused = self.with(|execution| execution.recording.pause());
         let result = self.perform(location, perform);
-        self.with(|execution| execution.performed = seen);
+        self.with(|execution| execution.recording.unpause(paused));
         result
     }
 
@@ -369,14 +362,13 @@ impl Current {
     /// is never resumed, and its stack is leaked. Returns only if no thread is running.
     pub fn abandon(self) {
         let yielder = self.with(|execution| {
-            execution.is_abandoned |= execution.is_in_coroutine;
-            let slot = &execution.slots[execution.thread.index()];
-            execution.is_in_coroutine.then_some(slot.yielder)
+            execution.running.is_abandoned |= execution.running.is_in_coroutine;
+            execution.yielder()
         });
         if let Some(yielder) = yielder {
             loop {
-                // SAFETY: as in `operation`.
-                unsafe { &*yielder }.suspend(());
+                // SAFETY: it came from `Execution::yielder`. The runtime does not resume the coroutine any more.
+                unsafe { suspend(yielder) };
             }
         }
     }
@@ -387,21 +379,31 @@ impl Current {
         let yielder = self.with(|execution| {
             let are_there = threads
                 .iter()
-                .any(|thread| execution.slots[thread.index()].status == Status::Present);
-            (are_there && execution.is_in_coroutine)
-                .then(|| execution.slots[execution.thread.index()].yielder)
+                .any(|&thread| execution.threads.is_live(thread));
+            execution.yielder().filter(|_| are_there)
         });
         if let Some(yielder) = yielder {
-            // SAFETY: as in `operation`.
-            unsafe { &*yielder }.suspend(());
+            // SAFETY: it came from `Execution::yielder`, and the coroutine was not suspended since.
+            unsafe { suspend(yielder) };
         }
     }
 
     /// Ends the execution with an error of the program. The calling thread is unwound.
     pub fn fail(self, stop: impl Into<Stop>) -> ! {
+        let stop = stop.into();
         self.with(|execution| execution.fail(stop));
         dissolve_thread()
     }
+}
+
+/// Suspends the calling coroutine until its runtime resumes it.
+///
+/// # Safety
+/// The yielder must come from [`Execution::yielder`], called by this coroutine since it was last resumed.
+#[inline]
+unsafe fn suspend(yielder: NonNull<Yield>) {
+    // SAFETY: it is that of the running coroutine, and lives at the base of the stack that this runs on.
+    unsafe { yielder.as_ref() }.suspend(());
 }
 
 #[cold]

@@ -29,7 +29,7 @@ mod linux {
     use libc::{c_int, c_void, siginfo_t, ucontext_t};
 
     use super::super::coroutine::End;
-    use super::super::execution::current_execution;
+    use super::super::current::interrupted_execution;
 
     static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
     static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
@@ -110,12 +110,16 @@ mod linux {
     /// allocate nor lock.
     fn tell_of_fault() {
         static IS_TOLD: AtomicBool = AtomicBool::new(false);
-        let Some(execution) = current_execution() else {
+        let Some(execution) = interrupted_execution() else {
             return;
         };
         // SAFETY: as in `end_thread`.
         let execution = unsafe { execution.as_ref() };
-        let Some(slot) = execution.slots.get(execution.thread.index()) else {
+        let Some(slot) = execution
+            .threads
+            .slots
+            .get(execution.running.thread.index())
+        else {
             return;
         };
         if IS_TOLD.swap(true, Ordering::Relaxed) {
@@ -123,16 +127,16 @@ mod linux {
         }
         let mut line = Line::default();
         // What does not fit is left out.
-        let _ = match (&slot.name, execution.thread.0) {
+        let _ = match (&slot.identity.name, execution.running.thread.0) {
             (Some(name), _) => write!(line, "\nfencepost: SIGSEGV in {name}"),
             (None, 0) => write!(line, "\nfencepost: SIGSEGV in main"),
             (None, number) => write!(line, "\nfencepost: SIGSEGV in T{number}"),
         };
-        let seen = match std::ptr::eq(slot.location, slot.spawned_at) {
+        let seen = match std::ptr::eq(slot.pending.location, slot.identity.spawned_at) {
             true => "which was made at",
             false => "after its step at",
         };
-        let at = slot.location;
+        let at = slot.pending.location;
         let _ = writeln!(
             line,
             ", {seen} {}:{}:{}: memory was probably used after it was freed, which Fencepost checks \
@@ -177,22 +181,26 @@ mod linux {
     /// # Safety
     /// Called from a signal handler, with the context that it was given.
     unsafe fn end_thread(address: usize, context: &mut ucontext_t) -> bool {
-        let Some(execution) = current_execution() else {
+        let Some(execution) = interrupted_execution() else {
             return false;
         };
         // SAFETY: the execution is alive while it is current. The fault interrupted a thread of
         // it, perhaps in the middle of a change; only fields that do not move are read.
         let execution = unsafe { execution.as_ref() };
-        if !execution.is_in_coroutine {
+        if !execution.running.is_in_coroutine {
             return false;
         }
-        let Some(slot) = execution.slots.get(execution.thread.index()) else {
+        let Some(slot) = execution
+            .threads
+            .slots
+            .get(execution.running.thread.index())
+        else {
             return false;
         };
-        let Some(trap) = &slot.trap else {
+        let Some(trap) = &slot.stack.trap else {
             return false;
         };
-        let guard = slot.stack_limit..slot.stack_limit + PAGE_SIZE.load(Ordering::Relaxed);
+        let guard = slot.stack.limit..slot.stack.limit + PAGE_SIZE.load(Ordering::Relaxed);
         if !guard.contains(&address) || !trap.stack_ptr_in_bounds(stack_pointer(context)) {
             return false;
         }

@@ -31,7 +31,7 @@ fn note_panic(current: Current, info: &PanicHookInfo<'_>, previous: &dyn Fn(&Pan
     let message = message_of(info.payload());
     if message == PANIC_IN_CLEANUP {
         let stop = current
-            .try_with(|execution| execution.stop.clone())
+            .try_with(|execution| execution.teardown.stop.clone())
             .flatten();
         eprintln!(
             "fencepost: a destructor panicked while the threads of an execution were unwound, so \
@@ -52,12 +52,13 @@ fn note_panic(current: Current, info: &PanicHookInfo<'_>, previous: &dyn Fn(&Pan
     }
     let place = info.location().map(Place::from);
     current.with(|execution| {
-        let thread = execution.thread;
-        execution.fail(ProgramError::Panic {
+        let thread = execution.running.thread;
+        let error = ProgramError::Panic {
             thread,
             message,
             place,
-        });
+        };
+        execution.fail(error.into());
     });
 }
 

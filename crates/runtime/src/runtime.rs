@@ -12,11 +12,15 @@ use fencepost_explore::{Performed, Program, ThreadStatus};
 use fencepost_memory::{Address, LocationId, ThreadId};
 
 use super::coroutine::{End, SpawnOptions, add_thread, give_body};
+use super::current::{Entered, has_current_execution};
 use super::error::{ProgramError, Restart, Stop};
-use super::execution::{Entered, Execution, Outcomes, Phase, Setup, Status, has_current_execution};
+use super::execution::{Execution, Phase};
 use super::names::{MadeThread, Registry};
 use super::operation::Current;
 use super::pulse::Pulse;
+use super::recording::{Attached, Recording};
+use super::setup::Setup;
+use super::threads::{Outcomes, SlotStatus};
 use super::{foreign, overflow, panics};
 
 /// What is checked.
@@ -70,23 +74,41 @@ impl Runtime {
         self.with(keep);
     }
 
-    /// Lends the execution to `f`, which runs no code of the program. Used while no coroutine is running.
+    /// Borrows the execution for `f`, which calls no method of the runtime.
     #[inline]
     fn with<R>(&self, f: impl FnOnce(&mut Execution) -> R) -> R {
-        // SAFETY: the execution is alive as long as the runtime. No coroutine runs, since those run inside of
-        // `resume`, which borrows the runtime mutably and has no reference to the execution meanwhile. None of
-        // the `f` in this module comes here again.
+        // SAFETY: the execution is alive as long as the runtime. Others have a reference to it only inside of
+        // `enter`, which borrows the runtime mutably, so this function is not called meanwhile. None of the
+        // closures of this module calls a method of the runtime, and no code of the program runs in them in
+        // which others could: those that drop values of the program have the runtime borrowed mutably.
         f(unsafe { &mut *self.execution.as_ptr() })
+    }
+
+    /// Runs code of the program, for which the execution is the current one.
+    #[inline(always)] // Each step is a call.
+    fn enter<R>(&mut self, code: impl FnOnce() -> R) -> R {
+        // SAFETY: the runtime owns the execution. References to it exist only in `with`, which cannot be
+        // called while the runtime is borrowed here.
+        let _entered = unsafe { Entered::new(self.execution) };
+        code()
+    }
+
+    /// Records what is performed while the result lives.
+    #[inline]
+    fn record_in<'record>(&mut self, performed: &'record mut Performed) -> Attached<'record> {
+        // SAFETY: the execution is alive.
+        let recording: *mut Recording = unsafe { &raw mut (*self.execution.as_ptr()).recording };
+        // SAFETY: the recording is alive as long as the runtime, and the callers drop the guard before they return.
+        // References to it exist only in `with`, and in code that `enter` runs.
+        unsafe { Attached::new(NonNull::new_unchecked(recording), performed) }
     }
 
     /// Runs `thread` to its next operation, then the threads that it has spawned to their first.
     fn run(&mut self, thread: Option<ThreadId>) -> Result<(), Stop> {
-        // SAFETY: the runtime owns the execution, and has no reference to it while threads run.
-        let entered = unsafe { Entered::new(self.execution) };
         let mut next = thread;
         loop {
             if let Some(thread) = next {
-                self.resume(thread, &entered);
+                self.resume(thread);
             }
             next = match self.adopt_newborn() {
                 None => break,
@@ -95,15 +117,14 @@ impl Runtime {
                 }
             };
         }
-        drop(entered);
         self.with(|execution| {
             // Whatever else went wrong may come of it: a panic of the thread, for example, that was
             // joined.
             if let Some(complaint) = foreign::complaint_about(execution.serial) {
                 execution.phase = Phase::Dissolving;
-                execution.stop = Some(complaint.into());
+                execution.teardown.stop = Some(complaint.into());
             }
-            match &execution.stop {
+            match &execution.teardown.stop {
                 // It stays where it is too, so that nothing that happens from here on replaces it.
                 Some(stop) => Err(stop.clone()),
                 None => Ok(()),
@@ -116,8 +137,8 @@ impl Runtime {
     fn adopt_newborn(&mut self) -> Option<ThreadId> {
         self.with(|execution| {
             // Mostly there is none.
-            let thread = *execution.present.get(execution.adopted)?;
-            execution.adopted += 1;
+            let thread = *execution.threads.spawned.get(execution.threads.started)?;
+            execution.threads.started += 1;
             if thread != self.main.thread {
                 execution.performed_mut().spawned.push(thread);
             }
@@ -127,12 +148,12 @@ impl Runtime {
 
     /// Runs a thread that is there until it stops.
     #[inline(always)] // It is a large part of `run`, and each step is one.
-    fn resume(&mut self, thread: ThreadId, entered: &Entered) {
+    fn resume(&mut self, thread: ThreadId) {
         let (mut place, since) = self.with(|execution| {
-            execution.thread = thread;
-            execution.is_in_coroutine = true;
-            let since = execution.slots[thread.index()].location;
-            (execution.coroutines.place(thread), since)
+            execution.running.thread = thread;
+            execution.running.is_in_coroutine = true;
+            let since = execution.threads.slots[thread.index()].pending.location;
+            (execution.threads.coroutines.place(thread), since)
         });
         self.turns += 1;
         self.pulse.begin(self.turns, thread, since);
@@ -142,12 +163,11 @@ impl Runtime {
             .coroutine
             .as_mut()
             .expect("a thread that is there has a coroutine");
-        let result = coroutine.resume(());
-        entered.reclaim();
+        let result = self.enter(|| coroutine.resume(()));
         self.pulse.end();
         let is_abandoned = self.with(|execution| {
-            execution.is_in_coroutine = false;
-            std::mem::take(&mut execution.is_abandoned)
+            execution.running.is_in_coroutine = false;
+            std::mem::take(&mut execution.running.is_abandoned)
         });
         match result {
             CoroutineResult::Yield(()) if !is_abandoned => {}
@@ -156,7 +176,7 @@ impl Runtime {
             CoroutineResult::Return(End::Overflowed) => self.overflow(thread),
             CoroutineResult::Return(End::Panicked(payload)) => {
                 let error = panic_error(thread, &*payload);
-                self.with(|execution| execution.fail(error));
+                self.with(|execution| execution.fail(error.into()));
                 self.end(thread);
             }
         }
@@ -166,7 +186,7 @@ impl Runtime {
     #[inline]
     fn end(&mut self, thread: ThreadId) {
         self.with(|execution| {
-            execution.set_ended(thread);
+            execution.threads.set_finished(thread);
             execution.keep_stack(thread);
         });
     }
@@ -176,8 +196,8 @@ impl Runtime {
     fn overflow(&mut self, thread: ThreadId) {
         self.leak(thread);
         self.with(|execution| {
-            let size = execution.slots[thread.index()].stack_size;
-            execution.fail(ProgramError::StackOverflow { thread, size });
+            let size = execution.threads.slots[thread.index()].stack.size;
+            execution.fail(ProgramError::StackOverflow { thread, size }.into());
         });
     }
 
@@ -185,41 +205,41 @@ impl Runtime {
     #[cold]
     fn leak(&mut self, thread: ThreadId) {
         self.with(|execution| {
-            execution.set_ended(thread);
+            execution.threads.set_finished(thread);
             // SAFETY: the thread is not running, so nobody else uses its place.
-            let place = unsafe { execution.coroutines.place(thread).as_mut() };
+            let place = unsafe { execution.threads.coroutines.place(thread).as_mut() };
             std::mem::forget(place.coroutine.take());
         });
     }
 
     /// Unwinds the threads that have not ended, the latest first: they may borrow from those
     /// that spawned them.
-    fn dissolve(&mut self, entered: &Entered) {
+    fn dissolve(&mut self) {
         let count = self.with(|execution| {
-            execution.adopted = execution.present.len();
-            match execution.living {
+            execution.threads.started = execution.threads.spawned.len();
+            match execution.threads.live {
                 0 => 0,
-                _ => execution.present.len(),
+                _ => execution.threads.spawned.len(),
             }
         });
         for position in (0..count).rev() {
             let thread = self.with(|execution| {
-                let thread = execution.present[position];
-                let is_there = execution.slots[thread.index()].status == Status::Present;
+                let thread = execution.threads.spawned[position];
+                let is_there = execution.threads.slots[thread.index()].status == SlotStatus::Live;
                 is_there.then_some(thread)
             });
             if let Some(thread) = thread {
-                self.dissolve_thread(thread, entered);
+                self.dissolve_thread(thread);
             }
         }
     }
 
     #[cold]
-    fn dissolve_thread(&mut self, thread: ThreadId, entered: &Entered) {
+    fn dissolve_thread(&mut self, thread: ThreadId) {
         let mut place = self.with(|execution| {
-            execution.thread = thread;
-            execution.direct_operations = 0;
-            execution.coroutines.place(thread)
+            execution.running.thread = thread;
+            execution.teardown.direct_operations = 0;
+            execution.threads.coroutines.place(thread)
         });
         // SAFETY: no thread is running, so nobody else uses the place.
         let Some(coroutine) = &mut unsafe { place.as_mut() }.coroutine else {
@@ -228,7 +248,8 @@ impl Runtime {
         };
         if !coroutine.started() {
             // Drops the function that it was to run.
-            let dropped = catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind()));
+            let force_unwind = AssertUnwindSafe(|| coroutine.force_unwind());
+            let dropped = self.enter(|| catch_unwind(force_unwind));
             match dropped {
                 Ok(()) => self.end(thread),
                 Err(_) => self.leak(thread),
@@ -236,9 +257,10 @@ impl Runtime {
             return;
         }
         for _ in 0..MAX_RESUMES {
-            self.resume(thread, entered);
-            let is_over =
-                |execution: &mut Execution| execution.slots[thread.index()].status == Status::Ended;
+            self.resume(thread);
+            let is_over = |execution: &mut Execution| {
+                execution.threads.slots[thread.index()].status == SlotStatus::Finished
+            };
             if self.with(is_over) {
                 return;
             }
@@ -249,17 +271,18 @@ impl Runtime {
     /// Drops what belongs to the execution and to none of its threads.
     fn clear(&mut self) -> Result<(), ProgramError> {
         let mut result = Ok(());
-        for position in 0..self.with(|execution| execution.present.len()) {
+        for position in 0..self.with(|execution| execution.threads.spawned.len()) {
             let locals = self.with(|execution| {
-                let thread = execution.present[position];
-                let locals = &mut execution.slots[thread.index()].locals;
+                let thread = execution.threads.spawned[position];
+                let locals = &mut execution.threads.slots[thread.index()].locals;
                 (!locals.is_empty()).then(|| std::mem::take(locals))
             });
             if let Some(locals) = locals {
-                result = result.and(catch_unwind(AssertUnwindSafe(|| drop(locals))));
+                let dropped = self.enter(|| catch_unwind(AssertUnwindSafe(|| drop(locals))));
+                result = result.and(dropped);
             }
         }
-        result = result.and(Current::ENTERED.drop_statics());
+        result = result.and(self.enter(|| Current::ENTERED.drop_statics()));
         result.map_err(|payload| panic_error(self.main.thread, &*payload))
     }
 
@@ -298,9 +321,9 @@ impl Program for Runtime {
         self.serial += 1;
         self.is_begun = true;
         let checked = self.checked.clone();
+        let _recording = self.record_in(performed);
         let begun = self.with(|execution| {
             execution.reset(self.serial);
-            execution.performed = NonNull::from(&mut *performed);
             add_thread(execution, &self.main, &SpawnOptions::default())?;
             // SAFETY: the body borrows nothing.
             unsafe { give_body(execution, self.main.thread, move || checked()) };
@@ -318,32 +341,43 @@ impl Program for Runtime {
     }
 
     fn thread_bound(&self) -> usize {
-        let bound =
-            |execution: &mut Execution| execution.slots.len().max(execution.buffers.bound());
+        let bound = |execution: &mut Execution| {
+            execution.threads.slots.len().max(execution.buffers.bound())
+        };
         self.with(bound)
     }
 
     fn status(&self, thread: ThreadId) -> ThreadStatus {
-        self.with(|execution| {
+        type Count = (fn(u64) -> u32, u64);
+        let (status, count) = self.with(|execution| -> (ThreadStatus, Option<Count>) {
             if execution.buffers.is_commit(thread) {
-                return execution.buffers.status(thread);
+                return (execution.buffers.status(thread), None);
             }
-            let Some(slot) = execution.slots.get(thread.index()) else {
-                return ThreadStatus::NotSpawned;
+            let Some(slot) = execution.threads.slots.get(thread.index()) else {
+                return (ThreadStatus::NotSpawned, None);
             };
-            match slot.status {
-                Status::Absent => ThreadStatus::NotSpawned,
-                Status::Ended => ThreadStatus::Finished,
-                Status::Present => ThreadStatus::Pending {
-                    intent: slot.intent,
-                    outcomes: match slot.outcomes {
-                        Outcomes::One => 1,
-                        Outcomes::Fixed(count) => count,
-                        Outcomes::Of(object, count) => count(execution.state(object)),
-                    },
-                },
+            let pending = |outcomes| ThreadStatus::Pending {
+                intent: slot.pending.intent,
+                outcomes,
+            };
+            match (slot.status, slot.pending.outcomes) {
+                (SlotStatus::NotSpawned, _) => (ThreadStatus::NotSpawned, None),
+                (SlotStatus::Finished, _) => (ThreadStatus::Finished, None),
+                (SlotStatus::Live, Outcomes::One) => (pending(1), None),
+                (SlotStatus::Live, Outcomes::Fixed(count)) => (pending(count), None),
+                (SlotStatus::Live, Outcomes::Of(object, count)) => {
+                    (pending(0), Some((count, execution.state(object))))
+                }
             }
-        })
+        });
+        // The function is the front end's, so nothing is borrowed while it runs.
+        match (status, count) {
+            (ThreadStatus::Pending { intent, .. }, Some((count, state))) => ThreadStatus::Pending {
+                intent,
+                outcomes: count(state),
+            },
+            (status, _) => status,
+        }
     }
 
     fn state(&self, object: Address) -> u64 {
@@ -356,9 +390,9 @@ impl Program for Runtime {
                 let location = execution.buffers.location(thread)?;
                 return Some(execution.names.location(location));
             }
-            let slot = execution.slots.get(thread.index())?;
-            let location = slot.location;
-            (slot.status == Status::Present).then(|| execution.names.location(location))
+            let slot = execution.threads.slots.get(thread.index())?;
+            let location = slot.pending.location;
+            (slot.status == SlotStatus::Live).then(|| execution.names.location(location))
         })
     }
 
@@ -372,11 +406,11 @@ impl Program for Runtime {
         outcome: u32,
         performed: &mut Performed,
     ) -> Result<(), Stop> {
+        let _recording = self.record_in(performed);
         let is_commit = self.with(|execution| {
-            execution.outcome = outcome;
-            execution.stepping = Some(thread);
-            execution.steps += 1;
-            execution.performed = NonNull::from(performed);
+            execution.running.outcome = outcome;
+            execution.running.stepping = Some(thread);
+            execution.recording.steps += 1;
             let is_commit = execution.buffers.is_commit(thread);
             if is_commit {
                 execution.step_commit(thread);
@@ -396,13 +430,10 @@ impl Program for Runtime {
         self.is_begun = false;
         self.with(|execution| {
             execution.phase = Phase::Dissolving;
-            execution.hide();
+            execution.recording.discard();
         });
-        // SAFETY: the runtime owns the execution, and has no reference to it while threads run.
-        let entered = unsafe { Entered::new(self.execution) };
-        self.dissolve(&entered);
+        self.dissolve();
         let cleared = self.clear();
-        drop(entered);
         match (is_complete, self.leaked()) {
             (false, _) => Ok(()),
             (true, None) => Ok(cleared?),

@@ -18,10 +18,11 @@ use fencepost_explore::Intent;
 use fencepost_memory::{Address, ThreadId};
 
 use super::error::{ProgramError, Restart};
-use super::execution::{Execution, Outcomes, Phase};
+use super::execution::{Execution, Phase};
 use super::names::MakerId;
 use super::once::{Begin, OnceFlag};
 use super::operation::Current;
+use super::threads::Outcomes;
 
 /// A static, as it is declared.
 #[derive(Clone, Copy)]
@@ -35,7 +36,7 @@ pub struct StaticDeclaration {
 }
 
 /// The value of a static in this execution.
-pub struct StaticValue {
+pub(crate) struct StaticValue {
     identity: usize,
     /// None while it is being initialised.
     value: Option<Box<dyn Any>>,
@@ -56,16 +57,25 @@ struct Steps {
     is_known_to_all: bool,
 }
 
-/// What an initialiser that is not seen has made so far.
+/// The statics of an execution.
 #[derive(Default)]
-pub(crate) struct OwnThings {
+pub(crate) struct Statics {
+    /// In the order in which they were first used.
+    pub(crate) values: Vec<StaticValue>,
+    /// What the static that is being initialized, unrecorded, has created.
+    pub(crate) initializer: InitializerObjects,
+}
+
+/// The objects and cells that unrecorded initializers have created so far.
+#[derive(Default)]
+pub(crate) struct InitializerObjects {
     objects: Vec<Address>,
     cells: Vec<u32>,
     /// Where those of the innermost initialiser begin.
     begin: (usize, usize),
 }
 
-impl OwnThings {
+impl InitializerObjects {
     pub(crate) fn clear(&mut self) {
         self.objects.clear();
         self.cells.clear();
@@ -101,7 +111,8 @@ impl OwnThings {
 
 impl Execution {
     fn static_entry(&mut self, identity: usize) -> Option<&mut StaticValue> {
-        self.statics.iter_mut().find(|e| e.identity == identity)
+        let mut values = self.statics.values.iter_mut();
+        values.find(|entry| entry.identity == identity)
     }
 
     /// The calling thread makes things as the static, which has made nothing yet. Returns who
@@ -113,8 +124,7 @@ impl Execution {
     }
 
     fn replace_maker(&mut self, maker: MakerId) -> MakerId {
-        let slot = &mut self.slots[self.thread.index()];
-        std::mem::replace(&mut slot.maker, maker)
+        std::mem::replace(&mut self.slot_mut().identity.maker, maker)
     }
 }
 
@@ -161,10 +171,13 @@ impl Current {
         self.with(|execution| {
             let entry = execution
                 .statics
+                .values
                 .iter()
                 .find(|entry| entry.identity == identity)?;
             if execution.races.are_watched() {
-                execution.races.learn(execution.thread, &entry.clock);
+                execution
+                    .races
+                    .learn(execution.running.thread, &entry.clock);
             }
             Some(entry.value.as_deref().map(std::ptr::from_ref))
         })
@@ -176,12 +189,12 @@ impl Current {
         initialise: impl FnOnce() -> T,
     ) -> *const dyn Any {
         // Who comes first would order what it did before with what others do after.
-        if self.with(|execution| execution.races.are_watched() && !execution.is_alone()) {
+        if self.with(|execution| execution.races.are_watched() && !execution.threads.is_alone()) {
             self.need_visible_statics();
         }
         let (phase, maker, own) = self.with(|execution| {
             if execution.static_entry(declared.identity).is_none() {
-                execution.statics.push(StaticValue {
+                execution.statics.values.push(StaticValue {
                     identity: declared.identity,
                     value: None,
                     clock: Vec::new(),
@@ -192,7 +205,7 @@ impl Current {
             if phase == Phase::Running {
                 execution.phase = Phase::Silent;
             }
-            let own = execution.own_things.enter();
+            let own = execution.statics.initializer.enter();
             (phase, execution.begin_static(declared), own)
         });
         // If it panics, the execution is over, and nothing is put back.
@@ -202,16 +215,19 @@ impl Current {
             if execution.phase == Phase::Silent {
                 execution.phase = phase;
             }
-            execution.own_things.leave(own);
+            execution.statics.initializer.leave(own);
             execution.replace_maker(maker);
             let entry = execution
                 .statics
+                .values
                 .iter_mut()
                 .find(|entry| entry.identity == declared.identity)
                 .expect("it was put there above");
             entry.value = Some(value);
             if execution.races.are_watched() {
-                execution.races.publish(execution.thread, &mut entry.clock);
+                execution
+                    .races
+                    .publish(execution.running.thread, &mut entry.clock);
             }
         });
         address
@@ -256,7 +272,7 @@ impl Current {
             progress.complete(self, location, || ());
         }
         self.with(|execution| {
-            let is_alone = execution.is_alone();
+            let is_alone = execution.threads.is_alone();
             let entry = execution.static_entry(identity);
             let entry = entry.expect("it was put there above");
             if made.is_some() {
@@ -285,7 +301,7 @@ impl Current {
             progress.object().set_name(declared.name);
             self.with(|execution| {
                 execution.replace_maker(maker);
-                execution.statics.push(StaticValue {
+                execution.statics.values.push(StaticValue {
                     identity: declared.identity,
                     value: None,
                     clock: Vec::new(),
@@ -324,7 +340,7 @@ impl Current {
         let is_own = self.with(|execution| match (intent, outcomes) {
             (Intent::Access { object, .. }, Outcomes::One) => {
                 // If nobody else is there, nobody can notice.
-                execution.is_alone() || execution.own_things.has_object(object)
+                execution.threads.is_alone() || execution.statics.initializer.has_object(object)
             }
             _ => false,
         });
@@ -343,7 +359,7 @@ impl Current {
     /// Drops the statics of the execution, the latest first. A panic of a destructor is returned.
     pub(crate) fn drop_statics(self) -> Result<(), Box<dyn Any + Send>> {
         let mut result = Ok(());
-        while let Some(entry) = self.with(|execution| execution.statics.pop()) {
+        while let Some(entry) = self.with(|execution| execution.statics.values.pop()) {
             let dropped = catch_unwind(AssertUnwindSafe(|| drop(entry)));
             result = result.and(dropped);
         }

@@ -8,10 +8,11 @@ use fencepost_explore::{OptimisticLoad, Touch, TouchKind};
 use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::buffers::Waited;
-use super::execution::{Execution, Joined, Phase, Status};
+use super::execution::{Execution, Phase};
 use super::mapping::{Events, Target};
 use super::names::Tokens;
 use super::races::Races;
+use super::recording::PendingJoin;
 
 /// The operation that is being performed.
 pub struct Step<'execution> {
@@ -44,7 +45,7 @@ impl<'execution> Step<'execution> {
     /// Which of the possible outcomes the explorer has chosen.
     #[inline]
     pub fn outcome(&self) -> u32 {
-        self.execution.outcome
+        self.execution.running.outcome
     }
 
     /// What the program is compiled for.
@@ -76,7 +77,7 @@ impl<'execution> Step<'execution> {
     /// The objects that belong to a thread.
     #[inline]
     pub fn tokens(&self, thread: ThreadId) -> Tokens {
-        self.execution.slots[thread.index()].tokens
+        self.execution.threads.slots[thread.index()].identity.tokens
     }
 
     /// The address of a part of an object that belongs to a thread. It is the same whoever asks for it
@@ -88,7 +89,7 @@ impl<'execution> Step<'execution> {
         kind: &'static str,
         made_at: &'static Location<'static>,
     ) -> Address {
-        let maker = self.execution.slots[thread.index()].maker;
+        let maker = self.execution.threads.slots[thread.index()].identity.maker;
         self.execution.names.part(maker, object, kind, made_at)
     }
 
@@ -101,9 +102,9 @@ impl<'execution> Step<'execution> {
         made_at: &'static Location<'static>,
         parts: &mut Vec<(ThreadId, Address)>,
     ) {
-        for position in 0..self.execution.present.len() {
-            let thread = self.execution.present[position];
-            let is_alive = self.execution.slots[thread.index()].status == Status::Present;
+        for position in 0..self.execution.threads.spawned.len() {
+            let thread = self.execution.threads.spawned[position];
+            let is_alive = self.execution.threads.is_live(thread);
             if is_alive && !parts.iter().any(|part| part.0 == thread) {
                 let part = self.part(object, thread, kind, made_at);
                 parts.push((thread, part));
@@ -145,7 +146,7 @@ impl<'execution> Step<'execution> {
     pub fn write(&mut self, object: Address, state: u64) -> u64 {
         let before = self.change(object, TouchKind::Write, state);
         if before != state {
-            self.execution.slots[self.thread.index()]
+            self.execution.threads.slots[self.thread.index()]
                 .waits
                 .note_change();
         }
@@ -163,7 +164,7 @@ impl<'execution> Step<'execution> {
     #[inline]
     pub fn write_lock(&mut self, object: Address, state: u64) {
         self.change(object, TouchKind::Write, state);
-        self.execution.slots[self.thread.index()]
+        self.execution.threads.slots[self.thread.index()]
             .waits
             .note_lock(object);
     }
@@ -171,14 +172,14 @@ impl<'execution> Step<'execution> {
     /// The thread holds the lock for reading, once more.
     #[inline]
     pub fn begin_reading(&mut self, lock: Address) {
-        let slot = &mut self.execution.slots[self.thread.index()];
+        let slot = &mut self.execution.threads.slots[self.thread.index()];
         slot.reading.push(lock);
     }
 
     /// The thread holds the lock for reading once less.
     #[inline]
     pub fn end_reading(&mut self, lock: Address) {
-        let reading = &mut self.execution.slots[self.thread.index()].reading;
+        let reading = &mut self.execution.threads.slots[self.thread.index()].reading;
         if let Some(at) = reading.iter().rposition(|&held| held == lock) {
             reading.swap_remove(at);
         }
@@ -208,8 +209,8 @@ impl<'execution> Step<'execution> {
             before,
             after,
         });
-        if self.execution.are_touches_noted {
-            self.execution.slots[self.thread.index()]
+        if self.execution.recording.are_touches_noted {
+            self.execution.threads.slots[self.thread.index()]
                 .waits
                 .note_touch(object);
         }
@@ -219,7 +220,7 @@ impl<'execution> Step<'execution> {
     /// stores.
     #[inline]
     pub fn emit(&mut self, events: Events, value: u64) {
-        if !self.execution.joined.is_empty() {
+        if !self.execution.recording.pending_joins.is_empty() {
             self.emit_joins(self.thread);
         }
         self.emit_only(events, value);
@@ -235,9 +236,9 @@ impl<'execution> Step<'execution> {
     /// knows of no other thread's doings.
     #[inline]
     pub(crate) fn is_unheard(&self) -> bool {
-        self.execution.joined.is_empty()
-            && !self.execution.has_insertions
-            && self.execution.slots[self.thread.index()].is_unheard
+        self.execution.recording.pending_joins.is_empty()
+            && !self.execution.recording.has_insertions
+            && self.execution.threads.slots[self.thread.index()].is_unheard
     }
 
     /// The operation is a join. It orders what the other thread has done before what this one does
@@ -252,7 +253,7 @@ impl<'execution> Step<'execution> {
             self.emit(self.target().draining(Operation::LockedLoad(end)), 1);
             return;
         }
-        self.execution.joined.push(Joined {
+        self.execution.recording.pending_joins.push(PendingJoin {
             by: self.thread,
             thread,
             location: self.location,
@@ -263,18 +264,18 @@ impl<'execution> Step<'execution> {
     #[cold]
     fn emit_joins(&mut self, by: ThreadId) {
         let mut at = 0;
-        while at < self.execution.joined.len() {
-            let joined = self.execution.joined[at];
+        while at < self.execution.recording.pending_joins.len() {
+            let joined = self.execution.recording.pending_joins[at];
             if joined.by != by {
                 at += 1;
                 continue;
             }
-            self.execution.joined.remove(at);
+            self.execution.recording.pending_joins.remove(at);
             // What it has joined itself comes first.
             self.emit_joins(joined.thread);
             at = 0;
-            let slot = &self.execution.slots[joined.thread.index()];
-            let (end, spawned_at) = (slot.tokens.end, slot.spawned_at);
+            let slot = &self.execution.threads.slots[joined.thread.index()];
+            let (end, spawned_at) = (slot.identity.tokens.end, slot.identity.spawned_at);
             let target = self.target();
             let store = target.draining(Operation::LockedStore(end));
             let execution = &mut *self.execution;
@@ -287,7 +288,7 @@ impl<'execution> Step<'execution> {
 
     #[inline]
     fn emit_only(&mut self, events: Events, value: u64) {
-        self.execution.slots[self.thread.index()].is_unheard = false;
+        self.execution.threads.slots[self.thread.index()].is_unheard = false;
         if !self.is_known() {
             self.tell(events, value);
         }
@@ -317,7 +318,7 @@ impl<'execution> Step<'execution> {
         if self.execution.buffers.are_there() {
             self.obey_buffer(events);
         }
-        if self.execution.has_insertions {
+        if self.execution.recording.has_insertions {
             return self.emit_with_insertions(events, value);
         }
         let mut tell_of = |operation: Operation| {

@@ -124,9 +124,7 @@ impl Current {
     pub fn note_change(self) {
         self.with(|execution| {
             if execution.phase == Phase::Running {
-                execution.slots[execution.thread.index()]
-                    .waits
-                    .note_change();
+                execution.slot_mut().waits.note_change();
             }
         });
     }
@@ -135,7 +133,7 @@ impl Current {
     /// take.
     pub fn note_lock(self, lock: Address) {
         self.with(|execution| {
-            let slot = &mut execution.slots[execution.thread.index()];
+            let slot = execution.slot_mut();
             slot.waits.note_lock(lock);
         });
     }
@@ -144,7 +142,7 @@ impl Current {
     /// does nothing else, as far as can be told; if so, the place is noted.
     pub fn only_waits(self, condvar: Address, location: &'static Location<'static>) -> bool {
         self.with(|execution| {
-            let waits = &mut execution.slots[execution.thread.index()].waits;
+            let waits = &mut execution.slot_mut().waits;
             let only_waits = waits.only_waits(condvar, location);
             if only_waits {
                 let location = execution.names.location(location);
@@ -157,7 +155,7 @@ impl Current {
     /// What the calling thread has touched since it last returned from a wait without being notified.
     pub fn touched_since_wait(self) -> Vec<Address> {
         self.with(|execution| {
-            let slot = &execution.slots[execution.thread.index()];
+            let slot = execution.slot();
             slot.waits.touched().to_vec()
         })
     }
@@ -173,12 +171,12 @@ impl Current {
             if execution.phase != Phase::Running {
                 return;
             }
-            let waits = &mut execution.slots[execution.thread.index()].waits;
+            let waits = &mut execution.slot_mut().waits;
             match was_notified {
                 true => waits.notified(),
                 false => waits.returned(condvar, location),
             }
-            execution.are_touches_noted |= !was_notified;
+            execution.recording.are_touches_noted |= !was_notified;
         });
     }
 }

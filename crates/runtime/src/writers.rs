@@ -66,7 +66,7 @@ impl Current {
     #[cold]
     pub(crate) fn note_wait_of_reader(self) {
         let held = self.with(|execution| {
-            let slot = &execution.slots[execution.thread.index()];
+            let slot = execution.slot();
             slot.reading.clone()
         });
         for lock in held {
