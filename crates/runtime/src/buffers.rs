@@ -428,7 +428,7 @@ impl Current {
     /// Whether stores wait in buffers.
     #[inline]
     pub fn has_store_buffers(self) -> bool {
-        self.with(|execution| execution.buffers.are_there())
+        self.read(|execution| execution.buffers.are_there())
     }
 
     /// Whether a store that the thread makes now is buffered. What a thread does while it is alone is done

@@ -80,7 +80,7 @@ impl CheckedCell {
     #[inline]
     pub fn end(&self, how: CellUse, begun: Begun, location: &'static Location<'static>) {
         if let Some(current) = Current::get() {
-            if current.with(|execution| execution.recording.steps) != begun.step {
+            if current.read(|execution| execution.recording.steps) != begun.step {
                 self.begin_in(current, how, location);
             }
         }
@@ -94,7 +94,7 @@ impl CheckedCell {
     ) -> Begun {
         if current.phase() == Phase::Silent
             && !current.is_alone()
-            && !current.with(|execution| execution.statics.initializer.has_cell(self.index))
+            && !current.read(|execution| execution.statics.initializer.has_cell(self.index))
         {
             current.note_foreign_use();
         }

@@ -202,16 +202,17 @@ impl Current {
     /// Gives a thread that was just made its body. It will run when the calling one stops.
     ///
     /// # Safety
-    /// What `body` borrows must stay valid until the thread has ended or was taken down.
+    /// [`make_thread`](Self::make_thread) must have returned the thread in this execution, and it must not have a
+    /// body yet. What `body` borrows must stay valid until the thread has finished or was torn down.
     #[inline]
     pub unsafe fn give_body<F: FnOnce()>(self, thread: ThreadId, body: F) {
-        // SAFETY: handed on to the caller.
+        // SAFETY: the caller's promise.
         self.with(|execution| unsafe { give_body(execution, thread, body) });
     }
 
     #[inline]
     fn is_ending_in_panic(self) -> bool {
-        std::thread::panicking() && self.with(|execution| !execution.teardown.began_panicking)
+        std::thread::panicking() && self.read(|execution| !execution.teardown.began_panicking)
     }
 }
 
@@ -362,15 +363,16 @@ fn add_slots(execution: &mut Execution, made: &MadeThread) {
 /// Puts a thread's body on its stack.
 ///
 /// # Safety
-/// What `body` borrows must stay valid until the thread has ended or was taken down.
+/// The thread must be live and have no body yet. What `body` borrows must stay valid until the thread has finished
+/// or was torn down.
 #[inline]
 pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
     if size_of::<F>() <= LARGEST_ON_STACK {
-        // SAFETY: handed on to the caller.
+        // SAFETY: the caller's promise.
         unsafe { put_on_stack(execution, thread, body) }
     } else {
         let body = Box::new(body);
-        // SAFETY: handed on to the caller.
+        // SAFETY: the caller's promise.
         unsafe { put_on_stack(execution, thread, body) }
     }
 }
@@ -378,7 +380,8 @@ pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: T
 /// A larger body is put elsewhere: it might not fit on the stack, and that is noticed only by a thread that runs.
 const LARGEST_ON_STACK: usize = 1024;
 
-/// As [`give_body`].
+/// # Safety
+/// As for [`give_body`].
 #[inline]
 unsafe fn put_on_stack<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
     // SAFETY: the thread does not run yet, so nobody uses its place.

@@ -9,7 +9,7 @@
 //! - The code of the program reaches the execution only through [`lend`], which marks it as lent while its
 //!   argument runs. A call inside of another one finds that there is no execution to lend.
 //!
-//! So the functions that borrow the execution may do anything: call back into this crate, panic (which
+//! So the functions that borrow the execution mutably may do anything: call back into this crate, panic (which
 //! runs the panic hook), or drop values of the program. The pointer is private to this module and
 //! thread-local, so that no other code and no other OS thread can use it.
 #![allow(unsafe_code)] // Coroutines and their runtime share the execution by pointer.
@@ -57,6 +57,24 @@ pub(crate) fn lend<R>(f: impl FnOnce(&mut Execution) -> R) -> Option<R> {
     // it is valid, and the runtime has no reference to it. The bit that was set above keeps every other call
     // of this function from making a second one.
     Some(f(unsafe { &mut *execution }))
+}
+
+/// Copies something out of the current execution. None if there is no execution, or if it is lent.
+///
+/// This is [`lend`] for the hot path: it does not mark the execution as lent. So `f` must only read fields, which
+/// neither panics nor borrows the execution again. Builds with debug assertions check that: they lend it.
+#[inline]
+pub(crate) fn read<R: Copy>(f: impl FnOnce(&Execution) -> R) -> Option<R> {
+    if cfg!(debug_assertions) {
+        return lend(|execution| f(execution));
+    }
+    let execution = CURRENT.get();
+    if execution.addr() & LENT != 0 {
+        return None;
+    }
+    // SAFETY: the pointer is valid, and nobody has a reference to the execution: see `lend`. `f` is a function of
+    // this crate that only reads fields, so nobody gets one while it runs.
+    Some(f(unsafe { &*execution }))
 }
 
 /// While it lives, the current execution is lent.

@@ -37,7 +37,7 @@ impl Current {
     /// are ordered.
     #[inline]
     pub fn depend_on_thread(self) {
-        let final_drop = self.with(|execution| execution.slot().final_drop);
+        let final_drop = self.read(|execution| execution.slot().final_drop);
         if let Some(drop) = final_drop {
             if !self.is_direct() {
                 self.complain_of_drop(drop);

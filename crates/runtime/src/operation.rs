@@ -22,7 +22,7 @@ use fencepost_explore::Intent;
 use fencepost_memory::{Address, ThreadId};
 
 use super::coroutine::Yield;
-use super::current::{has_current_execution, lend};
+use super::current::{has_current_execution, lend, read};
 use super::error::Stop;
 use super::execution::{Execution, Phase};
 use super::mapping::{Drains, Target};
@@ -71,6 +71,18 @@ impl Current {
         }
     }
 
+    /// Copies something out of the execution. `f` only reads fields: see [`read`].
+    ///
+    /// # Panics
+    /// If the execution is over, or is lent.
+    #[inline]
+    pub(crate) fn read<R: Copy>(self, f: impl FnOnce(&Execution) -> R) -> R {
+        match read(f) {
+            Some(result) => result,
+            None => not_available(),
+        }
+    }
+
     /// As [`with`](Self::with), but none if the execution is not available.
     #[inline]
     pub(crate) fn try_with<R>(self, f: impl FnOnce(&mut Execution) -> R) -> Option<R> {
@@ -80,23 +92,23 @@ impl Current {
     /// Whether this is the execution with that serial number.
     #[inline]
     pub(crate) fn is_of(self, execution: u64) -> bool {
-        self.with(|current| current.serial == execution)
+        self.read(|current| current.serial == execution)
     }
 
     #[inline]
     pub(crate) fn phase(self) -> Phase {
-        self.with(|execution| execution.phase)
+        self.read(|execution| execution.phase)
     }
 
     /// The calling thread.
     #[inline]
     pub fn thread(self) -> ThreadId {
-        self.with(|execution| execution.running.thread)
+        self.read(|execution| execution.running.thread)
     }
 
     /// What the program is compiled for.
     pub fn target(self) -> Target {
-        self.with(|execution| execution.setup.target)
+        self.read(|execution| execution.setup.target)
     }
 
     /// Whether the execution is over, and operations are performed at once and unseen.
@@ -111,12 +123,12 @@ impl Current {
 
     /// Whether the end of a thread is a step of its own.
     pub fn are_ends_visible(self) -> bool {
-        self.with(|execution| execution.setup.are_ends_visible)
+        self.read(|execution| execution.setup.are_ends_visible)
     }
 
     /// The state of an object, as invisible code may know it: to find out what to announce.
     pub fn peek(self, object: Address) -> u64 {
-        self.with(|execution| execution.state(object))
+        self.read(|execution| execution.state(object))
     }
 
     /// Changes the state of an object, unseen. Only for what no other thread can know of or wait
@@ -245,7 +257,7 @@ impl Current {
     /// another thread will do.
     #[inline]
     pub fn is_alone(self) -> bool {
-        self.with(|execution| execution.threads.is_alone())
+        self.read(|execution| execution.threads.is_alone())
     }
 
     /// Joins a thread that has ended without stopping before, if that is possible. `perform` is what else a join is.
@@ -272,7 +284,7 @@ impl Current {
 
     /// Whether waiting on a condition variable may end without a notification.
     pub fn has_spurious_wakeups(self) -> bool {
-        self.with(|execution| execution.setup.spurious_wakeups)
+        self.read(|execution| execution.setup.spurious_wakeups)
     }
 
     /// Keeps what belongs to a pointer that something was turned into.
@@ -373,16 +385,16 @@ impl Current {
         }
     }
 
-    /// Stops a panicking thread, which the caller has caught, until all of the threads have been
-    /// taken down: they borrow from its stack.
-    pub fn wait_for_dissolution_of(self, threads: &[ThreadId]) {
-        let yielder = self.with(|execution| {
-            let are_there = threads
-                .iter()
-                .any(|&thread| execution.threads.is_live(thread));
-            execution.yielder().filter(|_| are_there)
-        });
-        if let Some(yielder) = yielder {
+    /// Suspends the calling thread until the other threads have finished or were torn down. Threads that borrow
+    /// from the stack of the calling thread have to be waited for like this: after the execution is over, a join
+    /// returns at once.
+    pub fn wait_until_finished(self, threads: &[ThreadId]) {
+        let live_yielder = |execution: &mut Execution| {
+            let mut threads = threads.iter();
+            let is_live = threads.any(|&thread| execution.threads.is_live(thread));
+            execution.yielder().filter(|_| is_live)
+        };
+        while let Some(yielder) = self.with(live_yielder) {
             // SAFETY: it came from `Execution::yielder`, and the coroutine was not suspended since.
             unsafe { suspend(yielder) };
         }

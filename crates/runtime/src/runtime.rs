@@ -286,6 +286,20 @@ impl Runtime {
         result.map_err(|payload| panic_error(self.main.thread, &*payload))
     }
 
+    /// How many outcomes the next operation of a thread has in the present state.
+    #[cold]
+    fn count_outcomes(&self, thread: ThreadId) -> u32 {
+        let (count, state) =
+            self.with(
+                |execution| match execution.threads.slots[thread.index()].pending.outcomes {
+                    Outcomes::Of(object, count) => (count, execution.state(object)),
+                    Outcomes::One | Outcomes::Fixed(_) => (no_outcomes as fn(u64) -> u32, 0),
+                },
+            );
+        // The function is the front end's, so the execution is not borrowed while it runs.
+        count(state)
+    }
+
     fn leaked(&self) -> Option<ProgramError> {
         self.with(|execution| {
             let mut tracked = execution.tracked_drops.iter();
@@ -296,6 +310,10 @@ impl Runtime {
             })
         })
     }
+}
+
+fn no_outcomes(_: u64) -> u32 {
+    0
 }
 
 fn panic_error(thread: ThreadId, payload: &(dyn Any + Send)) -> ProgramError {
@@ -348,36 +366,32 @@ impl Program for Runtime {
     }
 
     fn status(&self, thread: ThreadId) -> ThreadStatus {
-        type Count = (fn(u64) -> u32, u64);
-        let (status, count) = self.with(|execution| -> (ThreadStatus, Option<Count>) {
+        let mut status = self.with(|execution| {
             if execution.buffers.is_commit(thread) {
-                return (execution.buffers.status(thread), None);
+                return execution.buffers.status(thread);
             }
             let Some(slot) = execution.threads.slots.get(thread.index()) else {
-                return (ThreadStatus::NotSpawned, None);
+                return ThreadStatus::NotSpawned;
             };
-            let pending = |outcomes| ThreadStatus::Pending {
-                intent: slot.pending.intent,
-                outcomes,
-            };
-            match (slot.status, slot.pending.outcomes) {
-                (SlotStatus::NotSpawned, _) => (ThreadStatus::NotSpawned, None),
-                (SlotStatus::Finished, _) => (ThreadStatus::Finished, None),
-                (SlotStatus::Live, Outcomes::One) => (pending(1), None),
-                (SlotStatus::Live, Outcomes::Fixed(count)) => (pending(count), None),
-                (SlotStatus::Live, Outcomes::Of(object, count)) => {
-                    (pending(0), Some((count, execution.state(object))))
-                }
+            match slot.status {
+                SlotStatus::NotSpawned => ThreadStatus::NotSpawned,
+                SlotStatus::Finished => ThreadStatus::Finished,
+                SlotStatus::Live => ThreadStatus::Pending {
+                    intent: slot.pending.intent,
+                    outcomes: match slot.pending.outcomes {
+                        Outcomes::One => 1,
+                        Outcomes::Fixed(count) => count,
+                        Outcomes::Of(..) => 0,
+                    },
+                },
             }
         });
-        // The function is the front end's, so nothing is borrowed while it runs.
-        match (status, count) {
-            (ThreadStatus::Pending { intent, .. }, Some((count, state))) => ThreadStatus::Pending {
-                intent,
-                outcomes: count(state),
-            },
-            (status, _) => status,
+        if let ThreadStatus::Pending { outcomes, .. } = &mut status {
+            if *outcomes == 0 {
+                *outcomes = self.count_outcomes(thread);
+            }
         }
+        status
     }
 
     fn state(&self, object: Address) -> u64 {

@@ -140,7 +140,7 @@ impl Current {
         initialise: impl FnOnce() -> T,
     ) -> &'static T {
         let (phase, is_visible) =
-            self.with(|execution| (execution.phase, execution.setup.are_statics_visible));
+            self.read(|execution| (execution.phase, execution.setup.are_statics_visible));
         let value = match self.find_static(declared.identity) {
             // Who was to initialise it may have been unwound.
             Some(None) | None if phase == Phase::Dissolving => {
@@ -189,7 +189,7 @@ impl Current {
         initialise: impl FnOnce() -> T,
     ) -> *const dyn Any {
         // Who comes first would order what it did before with what others do after.
-        if self.with(|execution| execution.races.are_watched() && !execution.threads.is_alone()) {
+        if self.read(|execution| execution.races.are_watched() && !execution.threads.is_alone()) {
             self.need_visible_statics();
         }
         let (phase, maker, own) = self.with(|execution| {

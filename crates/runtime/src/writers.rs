@@ -29,7 +29,7 @@ impl LockUse {
 impl Current {
     /// Whether readers know of writers that wait.
     pub fn are_writers_announced(self) -> bool {
-        self.with(|execution| execution.setup.are_writers_announced)
+        self.read(|execution| execution.setup.are_writers_announced)
     }
 
     /// A thread takes the lock for writing, and waits if it has to.

@@ -131,11 +131,11 @@ struct Owner<T> {
     owned: PhantomData<Shared<T>>,
 }
 
-// SAFETY: all threads of a check run on one OS thread, one at a time, and the result is put and
-// taken in one piece. The handle that has it may be sent to where `T` may be sent. If it is dropped by a thread of
-// the operating system that the check does not know, that is no data race either: see `drop`.
+// SAFETY: the result is put and taken by threads of one execution only (`Joinable::join` checks that), which run
+// on one OS thread, one at a time. Any OS thread may drop an owner, and with it the result, since `T` is `Send`:
+// `drop` orders the two drops.
 unsafe impl<T: Send> Send for Owner<T> {}
-// SAFETY: as above; nobody gets a reference to the result.
+// SAFETY: as above; there is no function that returns a reference to the result.
 unsafe impl<T: Send> Sync for Owner<T> {}
 
 impl<T> Owner<T> {
@@ -157,14 +157,14 @@ impl<T> Owner<T> {
 
     #[inline]
     fn shared(&self) -> &Shared<T> {
-        // SAFETY: it is there until both owners are gone, and what changes in it is in cells.
+        // SAFETY: the last of both owners frees it, and what changes in it is in cells.
         unsafe { self.shared.as_ref() }
     }
 
     #[inline]
     fn put(&self, result: T) {
-        // SAFETY: see `Sync`; no reference to the content is ever given away. The thread puts its result once, so
-        // that there was none before.
+        // SAFETY: see `Send`; there is never a reference to the content. The thread puts its result once, so there
+        // is none that is dropped here.
         unsafe { *self.shared().result.get() = Some(result) };
     }
 
@@ -185,8 +185,8 @@ impl<T> Drop for Owner<T> {
             owners.store(1, Ordering::Release);
             return;
         }
-        // SAFETY: it came from `place`, and the other owner is gone: it has stored that there is one left as the
-        // last thing that it did.
+        // SAFETY: it came from `place`. The other owner does not use it any more: its last access stored that one
+        // owner is left, and the load above acquired that.
         unsafe { free(self.shared) };
     }
 }
@@ -212,18 +212,18 @@ impl<T> Joinable<T> {
         let Some(current) = Current::get() else {
             panic!("a thread of a check is joined outside of the check, at {location}");
         };
-        if let Some(id) = self.id() {
-            if self.thread().current(location).is_some() {
-                join_thread(current, id, location);
-            }
+        // Only the execution of the thread takes the result: another one may be on another OS thread.
+        let is_of_current = self.thread().current(location).is_some();
+        if let (Some(id), true) = (self.id(), is_of_current) {
+            join_thread(current, id, location);
         }
-        match self.owner.take() {
+        match is_of_current.then(|| self.owner.take()).flatten() {
             Some(value) => Ok(value),
             None => {
-                // The execution is over and the thread was taken down. A destructor that waits
+                // The execution is over and the thread was torn down. A destructor that waits
                 // for it would not survive an `Err`.
                 current.abandon();
-                Err(Box::new("the thread was taken down"))
+                Err(Box::new("the thread was torn down"))
             }
         }
     }
@@ -289,7 +289,7 @@ fn has_ended(
 /// Spawns a thread of a check.
 ///
 /// # Safety
-/// What `function` borrows must stay valid until the thread has ended or was taken down.
+/// What `function` borrows must stay valid until the thread has finished or was torn down.
 #[inline(always)] // Otherwise the function, which may be large, is copied once more.
 pub(super) unsafe fn spawn_checked<F: FnOnce() -> T, T>(
     current: Current,
@@ -301,7 +301,8 @@ pub(super) unsafe fn spawn_checked<F: FnOnce() -> T, T>(
     let (of_thread, owner) = Owner::both(current, id);
     if let Some(thread) = id {
         let body = move || of_thread.put(function());
-        // SAFETY: handed on to the caller; what is shared is owned.
+        // SAFETY: `make_thread` has just returned the thread. The caller's promise is about what `function` borrows;
+        // `of_thread` is owned.
         unsafe { current.give_body(thread, body) };
     }
     Joinable { owner }

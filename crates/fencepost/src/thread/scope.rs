@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use fencepost_memory as memory;
 
@@ -76,16 +76,23 @@ where
     };
     let result = catch_unwind(AssertUnwindSafe(|| {
         let value = f(&scope);
-        while let Some(thread) = scope.next_to_join() {
+        while let Some(thread) = scope.first_unjoined() {
             join_thread(current, thread, location);
+            // `f` may have caught the panic that ended the execution. Then the join has not waited.
+            current.wait_until_finished(&[thread]);
+            scope.set_joined(thread);
         }
         value
     }));
     result.unwrap_or_else(|payload| {
         // The execution is over, but threads still borrow from this stack.
-        current.wait_for_dissolution_of(&scope.threads());
+        current.wait_until_finished(&scope.unjoined());
         resume_unwind(payload)
     })
+}
+
+fn lock(threads: &Mutex<Vec<memory::ThreadId>>) -> MutexGuard<'_, Vec<memory::ThreadId>> {
+    threads.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
@@ -104,23 +111,23 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             .expect("failed to spawn thread")
     }
 
-    fn next_to_join(&self) -> Option<memory::ThreadId> {
+    fn first_unjoined(&self) -> Option<memory::ThreadId> {
         match &self.inner {
             ScopeInner::Std(_) => None,
-            ScopeInner::Checked(threads) => {
-                let mut threads = threads.lock().unwrap_or_else(PoisonError::into_inner);
-                (!threads.is_empty()).then(|| threads.remove(0))
-            }
+            ScopeInner::Checked(threads) => lock(threads).first().copied(),
         }
     }
 
-    fn threads(&self) -> Vec<memory::ThreadId> {
+    fn unjoined(&self) -> Vec<memory::ThreadId> {
         match &self.inner {
             ScopeInner::Std(_) => Vec::new(),
-            ScopeInner::Checked(threads) => {
-                let threads = threads.lock().unwrap_or_else(PoisonError::into_inner);
-                threads.clone()
-            }
+            ScopeInner::Checked(threads) => lock(threads).clone(),
+        }
+    }
+
+    fn set_joined(&self, joined: memory::ThreadId) {
+        if let ScopeInner::Checked(threads) = &self.inner {
+            lock(threads).retain(|thread| *thread != joined);
         }
     }
 }
@@ -158,11 +165,11 @@ impl Builder {
                 ScopedInner::Std(handle, thread)
             }
             (ScopeInner::Checked(threads), Some(current)) => {
-                // SAFETY: the scope does not end before its threads: it joins them, or waits for
-                // them to be taken down.
+                // SAFETY: `scope_checked` does not return before the thread has finished or was torn down: it
+                // waits for every thread in `threads`, whether or not it panics. A handle takes its thread out of
+                // there only when it has the result, so that nothing is borrowed any more.
                 let joinable = unsafe { spawn_checked(current, self.into_options(), location, f) };
-                let mut unjoined = threads.lock().unwrap_or_else(PoisonError::into_inner);
-                unjoined.extend(joinable.id());
+                lock(threads).extend(joinable.id());
                 ScopedInner::Checked(joinable, threads)
             }
             (ScopeInner::Checked(_), None) => {
@@ -196,8 +203,7 @@ impl<T> ScopedJoinHandle<'_, T> {
             ScopedInner::Checked(joinable, unjoined) => {
                 let id = joinable.id();
                 let result = joinable.join(location);
-                let mut unjoined = unjoined.lock().unwrap_or_else(PoisonError::into_inner);
-                unjoined.retain(|thread| Some(*thread) != id);
+                lock(unjoined).retain(|thread| Some(*thread) != id);
                 result
             }
         }
