@@ -1,7 +1,7 @@
 //! Cells whose accesses are checked for data races.
 //!
 //! Shared data that is not atomic goes into an [`UnsafeCell`]. In a check, two accesses to it, one
-//! of them a write, that no synchronisation orders are a data race, and reported with both
+//! of them a write, that no synchronization orders are a data race, and reported with both
 //! places. Other threads do not see the accesses otherwise, and they cost no interleavings.
 #![allow(unsafe_code)] // It is an unsafe cell.
 
@@ -10,7 +10,7 @@ use std::panic::Location;
 
 pub use std::cell::{Cell, RefCell};
 
-use fencepost_runtime::cells::{Begun, CellUse, CheckedCell};
+use fencepost_runtime::cells::{CellAccessKind, CellAccessStart, CheckedCell};
 
 /// The core of interior mutability, as [`std::cell::UnsafeCell`], with accesses that have a
 /// beginning and an end.
@@ -47,7 +47,8 @@ impl<T> UnsafeCell<T> {
     /// Takes the value out, which counts as a write.
     #[track_caller]
     pub fn into_inner(self) -> T {
-        self.checked.begin(CellUse::Write, Location::caller());
+        self.checked
+            .begin(CellAccessKind::Write, Location::caller());
         self.value.into_inner()
     }
 }
@@ -59,7 +60,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     where
         F: FnOnce(*const T) -> R,
     {
-        let access = self.begin(CellUse::Read, Location::caller());
+        let access = self.begin(CellAccessKind::Read, Location::caller());
         let result = f(self.value.get());
         drop(access);
         result
@@ -71,7 +72,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     where
         F: FnOnce(*mut T) -> R,
     {
-        let access = self.begin(CellUse::Write, Location::caller());
+        let access = self.begin(CellAccessKind::Write, Location::caller());
         let result = f(self.value.get());
         drop(access);
         result
@@ -81,7 +82,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[track_caller]
     pub fn get(&self) -> ConstPtr<'_, T> {
         ConstPtr {
-            _access: self.begin(CellUse::Read, Location::caller()),
+            _access: self.begin(CellAccessKind::Read, Location::caller()),
             pointer: self.value.get(),
         }
     }
@@ -90,12 +91,12 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<'_, T> {
         MutPtr {
-            _access: self.begin(CellUse::Write, Location::caller()),
+            _access: self.begin(CellAccessKind::Write, Location::caller()),
             pointer: self.value.get(),
         }
     }
 
-    fn begin(&self, how: CellUse, location: &'static Location<'static>) -> CellAccess<'_> {
+    fn begin(&self, how: CellAccessKind, location: &'static Location<'static>) -> CellAccess<'_> {
         CellAccess {
             cell: &self.checked,
             how,
@@ -128,8 +129,8 @@ impl<T: ?Sized> fmt::Debug for UnsafeCell<T> {
 /// An access from its beginning to its end.
 struct CellAccess<'cell> {
     cell: &'cell CheckedCell,
-    how: CellUse,
-    begun: Begun,
+    how: CellAccessKind,
+    begun: CellAccessStart,
     location: &'static Location<'static>,
 }
 

@@ -11,13 +11,13 @@ use std::sync::OnceLock;
 
 use fencepost_runtime::{Current, StaticDeclaration};
 
-/// A static that is initialised when it is first used: in a check, in every execution. Made by
+/// A static that is initialized when it is first used: in a check, in every execution. Made by
 /// [`lazy_static!`](crate::lazy_static).
 ///
 /// Its value is dropped at the end of the execution, and no reference to it may be kept for longer.
 pub struct Lazy<T: 'static> {
     name: &'static str,
-    initialise: fn() -> T,
+    initialize: fn() -> T,
     location: &'static Location<'static>,
     outside: OnceLock<T>,
 }
@@ -25,10 +25,10 @@ pub struct Lazy<T: 'static> {
 impl<T: 'static> Lazy<T> {
     #[doc(hidden)]
     #[track_caller]
-    pub const fn new(name: &'static str, initialise: fn() -> T) -> Self {
+    pub const fn new(name: &'static str, initialize: fn() -> T) -> Self {
         Lazy {
             name,
-            initialise,
+            initialize,
             location: Location::caller(),
             outside: OnceLock::new(),
         }
@@ -37,7 +37,7 @@ impl<T: 'static> Lazy<T> {
     #[track_caller]
     fn get(&self) -> &T {
         match Current::get() {
-            None => self.outside.get_or_init(self.initialise),
+            None => self.outside.get_or_init(self.initialize),
             Some(current) => {
                 let declared = StaticDeclaration {
                     identity: std::ptr::from_ref(self) as usize,
@@ -47,7 +47,7 @@ impl<T: 'static> Lazy<T> {
                 // SAFETY: who keeps the reference until another execution has kept an object of
                 // an earlier execution, which is reported as bad use where it can be noticed, and
                 // which the type's documentation forbids.
-                unsafe { current.static_value(declared, Location::caller(), self.initialise) }
+                unsafe { current.static_value(declared, Location::caller(), self.initialize) }
             }
         }
     }
@@ -68,7 +68,7 @@ impl<T: 'static> fmt::Debug for Lazy<T> {
     }
 }
 
-/// Declares statics that are initialised when they are first used, and in a check in every
+/// Declares statics that are initialized when they are first used, and in a check in every
 /// execution afresh.
 ///
 /// ```
@@ -88,10 +88,10 @@ macro_rules! lazy_static {
     ($(#[$attribute:meta])* $vis:vis static ref $name:ident: $type:ty = $init:expr; $($rest:tt)*) => {
         $(#[$attribute])*
         $vis static $name: $crate::__private::Lazy<$type> = {
-            fn initialise() -> $type {
+            fn initialize() -> $type {
                 $init
             }
-            $crate::__private::Lazy::new(stringify!($name), initialise)
+            $crate::__private::Lazy::new(stringify!($name), initialize)
         };
         $crate::lazy_static!($($rest)*);
     };

@@ -24,13 +24,18 @@ use super::operation::Current;
 
 /// How many numbers the threads of the program have, when stores are buffered; those above are of commits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stride(u32);
+pub struct ThreadIdSpace(u32);
 
-impl Stride {
+impl ThreadIdSpace {
     /// Enough for most programs.
-    pub const FIRST: Stride = Stride(4);
+    pub const FIRST: ThreadIdSpace = ThreadIdSpace(4);
     /// All that there are, the smallest first.
-    pub const ALL: [Stride; 4] = [Stride::FIRST, Stride(32), Stride(512), Stride(8192)];
+    pub const ALL: [ThreadIdSpace; 4] = [
+        ThreadIdSpace::FIRST,
+        ThreadIdSpace(32),
+        ThreadIdSpace(512),
+        ThreadIdSpace(8192),
+    ];
 
     /// How many numbers it has.
     pub fn width(self) -> u32 {
@@ -38,13 +43,15 @@ impl Stride {
     }
 
     /// The one with so many numbers.
-    pub fn of_width(width: u32) -> Option<Stride> {
-        Stride::ALL.into_iter().find(|stride| stride.0 == width)
+    pub fn with_width(width: u32) -> Option<ThreadIdSpace> {
+        ThreadIdSpace::ALL.into_iter().find(|ids| ids.0 == width)
     }
 
     /// The next larger one.
-    pub fn next(self) -> Option<Stride> {
-        Stride::ALL.into_iter().find(|other| other.0 > self.0)
+    pub fn next(self) -> Option<ThreadIdSpace> {
+        ThreadIdSpace::ALL
+            .into_iter()
+            .find(|other| other.0 > self.0)
     }
 
     /// The number of the commit of a thread's store.
@@ -74,7 +81,7 @@ struct Store {
     is_void: bool,
     /// How many stores were issued before, by any thread.
     order: u64,
-    /// What who reads it synchronises with.
+    /// What who reads it synchronizes with.
     released: Vec<u32>,
 }
 
@@ -123,7 +130,7 @@ impl Buffer {
 /// The store buffers of an execution.
 #[derive(Debug)]
 pub(crate) struct StoreBuffers {
-    stride: Option<Stride>,
+    ids: Option<ThreadIdSpace>,
     buffers: Vec<Buffer>,
     issued: u64,
     /// By object: whether the variable does not know yet what was committed.
@@ -131,9 +138,9 @@ pub(crate) struct StoreBuffers {
 }
 
 impl StoreBuffers {
-    pub(crate) fn new(stride: Option<Stride>) -> Self {
+    pub(crate) fn new(ids: Option<ThreadIdSpace>) -> Self {
         StoreBuffers {
-            stride,
+            ids,
             buffers: Vec::new(),
             issued: 0,
             stale: Vec::new(),
@@ -142,8 +149,8 @@ impl StoreBuffers {
 
     /// Whether stores are buffered at all.
     #[inline]
-    pub(crate) fn are_there(&self) -> bool {
-        self.stride.is_some()
+    pub(crate) fn are_enabled(&self) -> bool {
+        self.ids.is_some()
     }
 
     /// Empties them, for a new execution.
@@ -160,7 +167,7 @@ impl StoreBuffers {
     }
 
     fn store_of(&self, number: ThreadId) -> Option<(ThreadId, &Store)> {
-        let (thread, store) = self.stride?.committed(number)?;
+        let (thread, store) = self.ids?.committed(number)?;
         let store = self
             .buffers
             .get(thread.index())?
@@ -172,7 +179,7 @@ impl StoreBuffers {
     /// Whether there is a number for the thread.
     #[inline]
     pub fn has_room_for(&self, thread: ThreadId) -> bool {
-        self.stride.is_none_or(|stride| thread.0 < stride.0)
+        self.ids.is_none_or(|ids| thread.0 < ids.0)
     }
 
     /// An operation has waited for everything and is no event of the machine yet.
@@ -184,16 +191,15 @@ impl StoreBuffers {
     /// Whether the number is one of commits.
     #[inline]
     pub(crate) fn is_commit(&self, number: ThreadId) -> bool {
-        self.stride
-            .is_some_and(|stride| stride.committed(number).is_some())
+        self.ids.is_some_and(|ids| ids.committed(number).is_some())
     }
 
     /// A number above that of every commit.
     #[inline]
     pub(crate) fn bound(&self) -> usize {
-        let Some(stride) = self.stride else { return 0 };
+        let Some(ids) = self.ids else { return 0 };
         let stores = self.buffers.iter().map(|buffer| buffer.stores.len()).max();
-        (stores.unwrap_or(0) + 1) * stride.0 as usize
+        (stores.unwrap_or(0) + 1) * ids.0 as usize
     }
 
     /// Where a commit stands.
@@ -205,8 +211,8 @@ impl StoreBuffers {
         if store.is_committed {
             return ThreadStatus::Finished;
         }
-        let intent = match (self.stride, store.after.get(store.known)) {
-            (Some(stride), Some(&before)) => Intent::Join(stride.commit(thread, before)),
+        let intent = match (self.ids, store.after.get(store.known)) {
+            (Some(ids), Some(&before)) => Intent::Join(ids.commit(thread, before)),
             _ => Intent::Access {
                 object: store.object,
                 effect: Effect::Write,
@@ -259,7 +265,7 @@ impl StoreBuffers {
 
     /// Takes a note of the last stores that a thread has to wait for. Returns them.
     fn drain(&mut self, thread: ThreadId, drains: Drains<'_>) -> Vec<ThreadId> {
-        let Some(stride) = self.stride else {
+        let Some(ids) = self.ids else {
             return Vec::new();
         };
         let buffer = self.buffer(thread);
@@ -288,7 +294,7 @@ impl StoreBuffers {
         buffer.has_drained = is_all && !last.is_empty();
         buffer.has_waited = !last.is_empty();
         last.into_iter()
-            .map(|store| stride.commit(thread, store))
+            .map(|store| ids.commit(thread, store))
             .collect()
     }
 
@@ -336,10 +342,10 @@ impl Execution {
     /// Takes a step of a commit.
     #[cold]
     pub(crate) fn step_commit(&mut self, number: ThreadId) {
-        let Some(stride) = self.buffers.stride else {
+        let Some(ids) = self.buffers.ids else {
             return;
         };
-        let Some((thread, store)) = stride.committed(number) else {
+        let Some((thread, store)) = ids.committed(number) else {
             return;
         };
         let store = &mut self.buffers.buffers[thread.index()].stores[store as usize];
@@ -356,7 +362,7 @@ impl Execution {
         self.set_state(object, after);
         if !is_void {
             self.set_stale(object, true);
-            if self.races.are_watched() {
+            if self.races.are_tracked() {
                 self.races.commit(thread, object, &released);
             }
         }
@@ -394,7 +400,7 @@ impl Execution {
     /// What a variable does not know yet: what was committed to it. It knows now.
     #[inline]
     pub(crate) fn take_committed(&mut self, object: Address) -> Option<u64> {
-        match self.buffers.are_there() {
+        match self.buffers.are_enabled() {
             true => self.take_from_buffers(object),
             false => None,
         }
@@ -428,7 +434,7 @@ impl Current {
     /// Whether stores wait in buffers.
     #[inline]
     pub fn has_store_buffers(self) -> bool {
-        self.read(|execution| execution.buffers.are_there())
+        self.read(|execution| execution.buffers.are_enabled())
     }
 
     /// Whether a store that the thread makes now is buffered. What a thread does while it is alone is done
@@ -478,7 +484,7 @@ impl Current {
         }
     }
 
-    /// Puts a store into the calling thread's buffer. `released` is what who reads it synchronises with.
+    /// Puts a store into the calling thread's buffer. `released` is what who reads it synchronizes with.
     pub fn buffer_store(
         self,
         object: Address,
@@ -488,10 +494,10 @@ impl Current {
     ) {
         self.with(|execution| {
             let (thread, target) = (execution.running.thread, execution.setup.target);
-            let Some(stride) = execution.buffers.stride else {
+            let Some(ids) = execution.buffers.ids else {
                 return;
             };
-            let released = match execution.races.are_watched() {
+            let released = match execution.races.are_tracked() {
                 true => execution.races.released_by_store(thread, is_releasing),
                 false => Vec::new(),
             };
@@ -513,14 +519,14 @@ impl Current {
             });
             buffer.newest.retain(|&(known, _)| known != object);
             buffer.newest.push((object, number));
-            let commit = stride.commit(thread, number);
+            let commit = ids.commit(thread, number);
             execution.performed_mut().spawned.push(commit);
         });
     }
 
     /// The calling thread has a variable alone: its stores to it are done. What it has then, if it does not
     /// know.
-    pub fn take_alone(self, object: Address) -> Option<u64> {
+    pub fn take_exclusive(self, object: Address) -> Option<u64> {
         self.with(|execution| {
             let thread = execution.running.thread;
             let own = execution.buffers.forwarded(thread, object);
@@ -543,12 +549,12 @@ mod tests {
 
     #[test]
     fn the_numbers_of_commits_are_those_of_no_threads() {
-        for stride in Stride::ALL {
+        for ids in ThreadIdSpace::ALL {
             for thread in [0, 1, 2, 3].map(ThreadId) {
-                assert_eq!(stride.committed(thread), None);
+                assert_eq!(ids.committed(thread), None);
                 for store in [0, 1, 2, 100] {
-                    let number = stride.commit(thread, store);
-                    assert_eq!(stride.committed(number), Some((thread, store)));
+                    let number = ids.commit(thread, store);
+                    assert_eq!(ids.committed(number), Some((thread, store)));
                 }
             }
         }

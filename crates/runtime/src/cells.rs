@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use super::error::{Place, ProgramError};
+use super::error::{OwnedLocation, ProgramError};
 use super::execution::Phase;
 use super::foreign;
 use super::operation::Current;
@@ -12,18 +12,18 @@ use super::operation::Current;
 pub struct CheckedCell {
     execution: u64,
     index: u32,
-    made_at: &'static Location<'static>,
+    created_at: &'static Location<'static>,
 }
 
 /// An access that has begun, by the step in which it did.
 #[derive(Clone, Copy, Debug)]
-pub struct Begun {
+pub struct CellAccessStart {
     step: u64,
 }
 
 /// How a cell is accessed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CellUse {
+pub enum CellAccessKind {
     /// It is read.
     Read,
     /// It is written.
@@ -38,8 +38,8 @@ impl CheckedCell {
             Some(current) => current.with(|execution| {
                 let index = execution
                     .races
-                    .make_cell(execution.running.thread, location);
-                if execution.phase == Phase::Silent {
+                    .create_cell(execution.running.thread, location);
+                if execution.phase == Phase::StaticInit {
                     execution.statics.initializer.add_cell(index);
                 }
                 (execution.serial, index)
@@ -48,7 +48,7 @@ impl CheckedCell {
         CheckedCell {
             execution,
             index,
-            made_at: location,
+            created_at: location,
         }
     }
 
@@ -63,14 +63,18 @@ impl CheckedCell {
 
     /// An access begins. A race is the end of the execution.
     #[inline]
-    pub fn begin(&self, how: CellUse, location: &'static Location<'static>) -> Begun {
+    pub fn begin(
+        &self,
+        how: CellAccessKind,
+        location: &'static Location<'static>,
+    ) -> CellAccessStart {
         match Current::get() {
             Some(current) => self.begin_in(current, how, location),
             None => {
                 if self.execution != 0 {
-                    foreign::used_by_unknown_thread(self.execution, self.made_at, location);
+                    foreign::report_foreign_use(self.execution, self.created_at, location);
                 }
-                Begun { step: 0 }
+                CellAccessStart { step: 0 }
             }
         }
     }
@@ -78,7 +82,12 @@ impl CheckedCell {
     /// An access ends. If the thread has stopped meanwhile, another may have come between, so that
     /// the end counts as an access too.
     #[inline]
-    pub fn end(&self, how: CellUse, begun: Begun, location: &'static Location<'static>) {
+    pub fn end(
+        &self,
+        how: CellAccessKind,
+        begun: CellAccessStart,
+        location: &'static Location<'static>,
+    ) {
         if let Some(current) = Current::get() {
             if current.read(|execution| execution.recording.steps) != begun.step {
                 self.begin_in(current, how, location);
@@ -89,27 +98,27 @@ impl CheckedCell {
     fn begin_in(
         &self,
         current: Current,
-        how: CellUse,
+        how: CellAccessKind,
         location: &'static Location<'static>,
-    ) -> Begun {
-        if current.phase() == Phase::Silent
+    ) -> CellAccessStart {
+        if current.phase() == Phase::StaticInit
             && !current.is_alone()
             && !current.read(|execution| execution.statics.initializer.has_cell(self.index))
         {
-            current.note_foreign_use();
+            current.note_shared_use();
         }
         let (race, dropped, step) = current.with(|execution| {
             let step = execution.recording.steps;
-            if execution.phase == Phase::Dissolving || execution.serial != self.execution {
+            if execution.phase == Phase::Teardown || execution.serial != self.execution {
                 return (None, None, step);
             }
             let drop = execution.slot().final_drop;
             let (races, thread) = (&mut execution.races, execution.running.thread);
             let race = match how {
-                CellUse::Read => races.read_cell(thread, self.index, location),
-                CellUse::Write => races.write_cell(thread, self.index, location),
+                CellAccessKind::Read => races.read_cell(thread, self.index, location),
+                CellAccessKind::Write => races.write_cell(thread, self.index, location),
             };
-            let is_write = how == CellUse::Write;
+            let is_write = how == CellAccessKind::Write;
             let dropped = races.access_in_drop(self.index, is_write, drop);
             (race, dropped, step)
         });
@@ -117,18 +126,18 @@ impl CheckedCell {
             current.fail(ProgramError::Race(race));
         }
         if let Some(drop) = dropped {
-            current.complain_of_drop(drop);
+            current.request_ordered_drops(drop);
         }
-        if !current.is_of(self.execution) && current.phase() != Phase::Dissolving {
-            current.fail(ProgramError::BadUse {
+        if !current.is_of(self.execution) && current.phase() != Phase::Teardown {
+            current.fail(ProgramError::Misuse {
                 message: format!(
                     "the cell made at {}, outside of this execution, is used inside of it: make it \
                      in the closure that is checked, or with fencepost::lazy_static!",
-                    Place::from(self.made_at)
+                    OwnedLocation::from(self.created_at)
                 ),
-                place: Some(location.into()),
+                location: Some(location.into()),
             });
         }
-        Begun { step }
+        CellAccessStart { step }
     }
 }

@@ -18,8 +18,8 @@ use fencepost_memory::{Operation, ThreadId};
 use super::error::{ProgramError, Restart};
 use super::execution::Execution;
 use super::mapping::{Drains, Events};
-use super::names::MadeThread;
-use super::operation::{Current, Dissolved};
+use super::names::SpawnedThread;
+use super::operation::{Current, Unwound};
 use super::setup::STACK_SIZES;
 use super::step::Step;
 use super::threads::{Outcomes, PendingOperation, SlotStatus, ThreadSlot};
@@ -29,7 +29,7 @@ pub(crate) enum End {
     /// Its function returned.
     Returned,
     /// It was unwound, because the execution is over.
-    Dissolved,
+    Unwound,
     /// It panicked.
     Panicked(Box<dyn Any + Send>),
     /// It used up its stack, whose contents are lost.
@@ -154,16 +154,16 @@ pub struct SpawnOptions {
 
 impl Current {
     /// Makes a thread, which is to be given a body before anything else happens. None if the execution is over.
-    pub fn make_thread(
+    pub fn create_thread(
         self,
         options: &SpawnOptions,
         location: &'static Location<'static>,
     ) -> Option<ThreadId> {
-        if self.is_dissolving() || self.is_ending_in_panic() {
+        if self.is_tearing_down() || self.is_ending_in_panic() {
             return None;
         }
-        self.depend_on_thread();
-        self.note_foreign_use();
+        self.note_thread_dependence();
+        self.note_shared_use();
         let is_one_too_many = |execution: &mut Execution| {
             let most = execution.setup.max_steps;
             let is_reached = execution.is_at_thread_limit();
@@ -173,12 +173,12 @@ impl Current {
             self.fail(ProgramError::StepLimit {
                 steps,
                 thread,
-                place: location.into(),
+                location: location.into(),
             });
         }
         self.drain(Drains::Everything, location);
         let made = self.with(|execution| {
-            let made = execution.make_thread(location);
+            let made = execution.create_thread(location);
             if let Some(name) = &options.name {
                 execution.names.name_thread(made.thread, name);
             }
@@ -191,10 +191,10 @@ impl Current {
         });
         match made {
             Ok(thread) => Some(thread),
-            Err(None) => self.fail(Restart::WiderStride),
-            Err(Some(error)) => self.fail(ProgramError::BadUse {
+            Err(None) => self.fail(Restart::WiderThreadIdSpace),
+            Err(Some(error)) => self.fail(ProgramError::Misuse {
                 message: format!("there is no stack for another thread: {error}"),
-                place: Some(location.into()),
+                location: Some(location.into()),
             }),
         }
     }
@@ -202,7 +202,7 @@ impl Current {
     /// Gives a thread that was just made its body. It will run when the calling one stops.
     ///
     /// # Safety
-    /// [`make_thread`](Self::make_thread) must have returned the thread in this execution, and it must not have a
+    /// [`create_thread`](Self::create_thread) must have returned the thread in this execution, and it must not have a
     /// body yet. What `body` borrows must stay valid until the thread has finished or was torn down.
     #[inline]
     pub unsafe fn give_body<F: FnOnce()>(self, thread: ThreadId, body: F) {
@@ -220,12 +220,12 @@ impl Current {
 #[inline]
 fn announce_spawn(
     execution: &mut Execution,
-    made: &MadeThread,
+    made: &SpawnedThread,
     location: &'static Location<'static>,
 ) {
     let parent = execution.running.thread;
     execution.set_state(made.tokens.start, 1);
-    if execution.races.are_watched() {
+    if execution.races.are_tracked() {
         execution.races.spawn(parent, made.thread);
     }
     let events = execution
@@ -244,8 +244,8 @@ fn emit_of_spawn(
     events: Events,
 ) {
     let mut step = Step::in_place(execution, thread, location);
-    match step.is_unheard() {
-        true => step.emit_inert(events, 1),
+    match step.is_unordered() {
+        true => step.emit_unordered(events, 1),
         false => step.emit(events, 1),
     }
 }
@@ -254,7 +254,7 @@ fn emit_of_spawn(
 #[inline]
 pub(crate) fn add_thread(
     execution: &mut Execution,
-    made: &MadeThread,
+    made: &SpawnedThread,
     options: &SpawnOptions,
 ) -> std::io::Result<()> {
     let stack_size = options.stack_size.unwrap_or(execution.setup.stack_size);
@@ -275,7 +275,7 @@ pub(crate) fn add_thread(
     };
     // The first thread has no parent, and its children are as unheard of as it is.
     let is_first = execution.threads.spawned.is_empty();
-    let is_unheard = is_first || execution.slot().is_unheard;
+    let is_unordered = is_first || execution.slot().is_unordered;
     if !has_stack {
         find_stack(execution, made, stack_size)?;
     }
@@ -283,17 +283,17 @@ pub(crate) fn add_thread(
     slot.status = SlotStatus::Live;
     slot.pending = PendingOperation::first(made.location());
     slot.identity.spawned_at = made.location();
-    slot.identity.maker = made.maker;
+    slot.identity.creator = made.creator;
     slot.identity.tokens = made.tokens;
     if slot.identity.name.is_some() || options.name.is_some() {
         slot.identity.name.clone_from(&options.name);
     }
-    slot.is_unheard = is_unheard;
+    slot.is_unordered = is_unordered;
     slot.waits.reset();
     slot.reading.clear();
     slot.final_drop = None;
     // The states of its tokens are 0: nobody has used them.
-    execution.reset_maker(made.maker);
+    execution.reset_creator(made.creator);
     execution.threads.spawned.push(thread);
     execution.threads.live += 1;
     Ok(())
@@ -303,7 +303,7 @@ pub(crate) fn add_thread(
 #[cold]
 fn find_stack(
     execution: &mut Execution,
-    made: &MadeThread,
+    made: &SpawnedThread,
     stack_size: usize,
 ) -> std::io::Result<()> {
     let thread = made.thread;
@@ -354,7 +354,7 @@ impl Execution {
 }
 
 #[cold]
-fn add_slots(execution: &mut Execution, made: &MadeThread) {
+fn add_slots(execution: &mut Execution, made: &SpawnedThread) {
     let slot = || ThreadSlot::unused(made);
     let slots = &mut execution.threads.slots;
     slots.resize_with(made.thread.index() + 1, slot);
@@ -409,7 +409,7 @@ fn run_thread<F: FnOnce()>(yielder: &Yield, body: F) -> End {
     }));
     match result {
         Ok(()) => End::Returned,
-        Err(payload) if payload.is::<Dissolved>() => End::Dissolved,
+        Err(payload) if payload.is::<Unwound>() => End::Unwound,
         Err(payload) => End::Panicked(payload),
     }
 }
@@ -435,7 +435,7 @@ fn end(current: Current) {
         let slot = execution.slot();
         // Mostly the end is no step and waits for nothing.
         let is_step = execution.setup.are_ends_visible
-            || execution.buffers.are_there()
+            || execution.buffers.are_enabled()
             || slot.final_drop.is_some();
         let end = slot.identity.tokens.end;
         if !is_step && execution.running.thread != ThreadId(0) {

@@ -14,7 +14,7 @@ pub(crate) struct FinalDrop {
     /// The counts of the `Arc`.
     pub(crate) counts: Address,
     /// Where it was made.
-    pub(crate) made_at: &'static Location<'static>,
+    pub(crate) created_at: &'static Location<'static>,
 }
 
 /// Something that has to be dropped before the end.
@@ -36,11 +36,11 @@ impl Current {
     /// the monitor or others of it. A destructor that does so has to be that of an `Arc` whose drops
     /// are ordered.
     #[inline]
-    pub fn depend_on_thread(self) {
+    pub fn note_thread_dependence(self) {
         let final_drop = self.read(|execution| execution.slot().final_drop);
         if let Some(drop) = final_drop {
             if !self.is_direct() {
-                self.complain_of_drop(drop);
+                self.request_ordered_drops(drop);
             }
         }
     }
@@ -48,9 +48,9 @@ impl Current {
     /// A destructor is about to do what others can notice, and the drop that called it was taken to
     /// be nothing that matters.
     #[cold]
-    pub(crate) fn complain_of_drop(self, drop: FinalDrop) -> ! {
+    pub(crate) fn request_ordered_drops(self, drop: FinalDrop) -> ! {
         self.with(|execution| {
-            let location = execution.names.location(drop.made_at);
+            let location = execution.names.location(drop.created_at);
             execution.names.registry().note_visible_drop(location);
         });
         self.fail(Restart::OrderedDrops)
@@ -65,7 +65,7 @@ impl Current {
     pub fn drop_last(self, counts: &Object, destructor: impl FnOnce()) {
         let (before, known) = self.with(|execution| {
             let thread = execution.running.thread;
-            let known = execution.races.are_watched().then(|| {
+            let known = execution.races.are_tracked().then(|| {
                 let known = execution.races.known_by(thread);
                 execution.races.acquire(thread, counts.address());
                 known
@@ -73,7 +73,7 @@ impl Current {
             let slot = &mut execution.threads.slots[thread.index()];
             let drop = FinalDrop {
                 counts: counts.address(),
-                made_at: counts.made_at(),
+                created_at: counts.created_at(),
             };
             (slot.final_drop.replace(drop), known)
         });
@@ -88,8 +88,8 @@ impl Current {
     }
 
     /// Whether drops of what is made there matter to other threads.
-    pub fn is_drop_visible(self, made_at: &'static Location<'static>) -> bool {
-        self.with(|execution| execution.names.is_drop_visible(made_at))
+    pub fn is_drop_visible(self, created_at: &'static Location<'static>) -> bool {
+        self.with(|execution| execution.names.is_drop_visible(created_at))
     }
 
     /// Something has to be dropped before the execution ends, or it was leaked.

@@ -5,9 +5,9 @@ use std::panic::Location;
 
 use fencepost_memory::ThreadId;
 
-/// A place in the source.
+/// A location in the source.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Place {
+pub struct OwnedLocation {
     /// The file, as the compiler was given it.
     pub file: String,
     /// The line, from 1.
@@ -16,9 +16,9 @@ pub struct Place {
     pub column: u32,
 }
 
-impl From<&Location<'_>> for Place {
+impl From<&Location<'_>> for OwnedLocation {
     fn from(location: &Location<'_>) -> Self {
-        Place {
+        OwnedLocation {
             file: location.file().to_owned(),
             line: location.line(),
             column: location.column(),
@@ -26,7 +26,7 @@ impl From<&Location<'_>> for Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for OwnedLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
     }
@@ -40,14 +40,14 @@ pub struct RaceAccess {
     /// Whether it wrote. The making of a cell is a write.
     pub is_write: bool,
     /// Where.
-    pub place: Place,
+    pub location: OwnedLocation,
 }
 
 /// Two accesses to a cell, at least one of them a write, that nothing orders.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Race {
     /// Where the cell was made.
-    pub cell: Place,
+    pub cell: OwnedLocation,
     /// The name that the user gave it.
     pub name: Option<String>,
     /// The access that was performed first.
@@ -67,7 +67,7 @@ pub enum ProgramError {
         /// What it said.
         message: String,
         /// Where. Unknown if the panic was resumed, or the panic hook was replaced.
-        place: Option<Place>,
+        location: Option<OwnedLocation>,
     },
     /// A data race on a cell.
     Race(Box<Race>),
@@ -76,7 +76,7 @@ pub enum ProgramError {
         /// What it is: `Arc`, for example.
         what: &'static str,
         /// Where it was made.
-        place: Place,
+        location: OwnedLocation,
     },
     /// A thread used up its stack.
     StackOverflow {
@@ -92,14 +92,14 @@ pub enum ProgramError {
         /// Who made them.
         thread: ThreadId,
         /// Where.
-        place: Place,
+        location: OwnedLocation,
     },
     /// The library was used as it cannot be.
-    BadUse {
+    Misuse {
         /// What is wrong, and what to do instead.
         message: String,
-        /// Where, if that is one place.
-        place: Option<Place>,
+        /// Where, if that is one location.
+        location: Option<OwnedLocation>,
     },
 }
 
@@ -121,8 +121,8 @@ pub enum Restart {
     /// ([`Setup::are_writers_announced`](super::Setup::are_writers_announced)).
     AnnouncedWriters,
     /// The program has more threads than there are ids for with store buffers: use a wider
-    /// [`Stride`](super::Stride).
-    WiderStride,
+    /// [`ThreadIdSpace`](super::ThreadIdSpace).
+    WiderThreadIdSpace,
 }
 
 /// Why the runtime does not continue an execution.
@@ -140,11 +140,11 @@ impl fmt::Display for ProgramError {
             ProgramError::Panic {
                 thread,
                 message,
-                place,
+                location,
             } => {
                 write!(f, "thread {thread} panicked")?;
-                if let Some(place) = place {
-                    write!(f, " at {place}")?;
+                if let Some(location) = location {
+                    write!(f, " at {location}")?;
                 }
                 write!(f, ": {message}")
             }
@@ -153,8 +153,8 @@ impl fmt::Display for ProgramError {
                 "data race on the cell made at {}: {} and {}, and nothing orders them",
                 race.cell, race.first, race.second
             ),
-            ProgramError::Leak { what, place } => {
-                write!(f, "the {what} made at {place} was never dropped")
+            ProgramError::Leak { what, location } => {
+                write!(f, "the {what} made at {location} was never dropped")
             }
             ProgramError::StackOverflow { thread, size } => {
                 write!(
@@ -166,15 +166,15 @@ impl fmt::Display for ProgramError {
             ProgramError::StepLimit {
                 steps,
                 thread,
-                place,
+                location,
             } => write!(
                 f,
-                "thread {thread} made more than {steps} threads, as many as there may be steps, at {place}"
+                "thread {thread} made more than {steps} threads, as many as there may be steps, at {location}"
             ),
-            ProgramError::BadUse { message, place } => {
+            ProgramError::Misuse { message, location } => {
                 f.write_str(message)?;
-                match place {
-                    Some(place) => write!(f, " (at {place})"),
+                match location {
+                    Some(location) => write!(f, " (at {location})"),
                     None => Ok(()),
                 }
             }
@@ -187,7 +187,7 @@ impl std::error::Error for ProgramError {}
 impl fmt::Display for RaceAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = if self.is_write { "writes" } else { "reads" };
-        write!(f, "{} {verb} at {}", self.thread, self.place)
+        write!(f, "{} {verb} at {}", self.thread, self.location)
     }
 }
 
@@ -195,8 +195,8 @@ impl fmt::Display for RaceAccess {
 mod tests {
     use super::*;
 
-    fn place(line: u32) -> Place {
-        Place {
+    fn location(line: u32) -> OwnedLocation {
+        OwnedLocation {
             file: "src/queue.rs".to_owned(),
             line,
             column: 5,
@@ -208,20 +208,20 @@ mod tests {
         let access = |thread, is_write, line| RaceAccess {
             thread: ThreadId(thread),
             is_write,
-            place: place(line),
+            location: location(line),
         };
         let messages = [
             (
                 ProgramError::Panic {
                     thread: ThreadId(1),
                     message: "assertion failed".to_owned(),
-                    place: Some(place(3)),
+                    location: Some(location(3)),
                 },
                 "thread T1 panicked at src/queue.rs:3:5: assertion failed",
             ),
             (
                 ProgramError::Race(Box::new(Race {
-                    cell: place(1),
+                    cell: location(1),
                     name: None,
                     first: access(1, true, 2),
                     second: access(2, false, 3),
@@ -232,7 +232,7 @@ mod tests {
             (
                 ProgramError::Leak {
                     what: "Arc",
-                    place: place(4),
+                    location: location(4),
                 },
                 "the Arc made at src/queue.rs:4:5 was never dropped",
             ),
@@ -244,9 +244,9 @@ mod tests {
                 "thread T2 used up its stack of 256 KiB",
             ),
             (
-                ProgramError::BadUse {
+                ProgramError::Misuse {
                     message: "a check is inside a check".to_owned(),
-                    place: Some(place(5)),
+                    location: Some(location(5)),
                 },
                 "a check is inside a check (at src/queue.rs:5:5)",
             ),

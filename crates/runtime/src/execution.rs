@@ -17,7 +17,7 @@ use super::buffers::StoreBuffers;
 use super::coroutine::Yield;
 use super::drops::TrackedDrop;
 use super::error::Stop;
-use super::names::{LocalNames, MadeThread, MakerId, Registry};
+use super::names::{CreatorId, LocalNames, Registry, SpawnedThread};
 use super::races::Races;
 use super::recording::Recording;
 use super::setup::Setup;
@@ -31,9 +31,9 @@ pub(crate) enum Phase {
     /// In steps that the explorer schedules.
     Running,
     /// At once and unrecorded: a static is being initialized.
-    Silent,
+    StaticInit,
     /// At once and unrecorded: the execution is over, and its threads are being unwound.
-    Dissolving,
+    Teardown,
 }
 
 /// The thread that runs, and the step that it takes.
@@ -89,32 +89,32 @@ impl Objects {
 
     /// Counts an object. Returns how many its creator had created before.
     #[inline]
-    fn count_object(&mut self, maker: MakerId) -> u32 {
-        let count = &mut self.created[maker.index()].objects;
+    fn count_object(&mut self, creator: CreatorId) -> u32 {
+        let count = &mut self.created[creator.index()].objects;
         *count += 1;
         *count - 1
     }
 
     /// Counts a thread. Returns how many its creator had spawned before.
     #[inline]
-    fn count_thread(&mut self, maker: MakerId) -> u32 {
-        let count = &mut self.created[maker.index()].threads;
+    fn count_thread(&mut self, creator: CreatorId) -> u32 {
+        let count = &mut self.created[creator.index()].threads;
         *count += 1;
         *count - 1
     }
 
     #[inline]
-    fn reset_maker(&mut self, maker: MakerId) {
-        match self.created.get_mut(maker.index()) {
+    fn reset_creator(&mut self, creator: CreatorId) {
+        match self.created.get_mut(creator.index()) {
             Some(counts) => *counts = CreationCounts::default(),
-            None => self.add_maker(maker),
+            None => self.add_creator(creator),
         }
     }
 
     #[cold]
-    fn add_maker(&mut self, maker: MakerId) {
+    fn add_creator(&mut self, creator: CreatorId) {
         self.created
-            .resize(maker.index() + 1, CreationCounts::default());
+            .resize(creator.index() + 1, CreationCounts::default());
     }
 }
 
@@ -154,13 +154,13 @@ pub(crate) struct Execution {
 
 impl Execution {
     pub(crate) fn new(setup: Setup, registry: Arc<Registry>) -> Self {
-        if let Some(stride) = setup.store_buffers {
-            registry.set_stride(stride);
+        if let Some(ids) = setup.store_buffers {
+            registry.set_thread_id_space(ids);
         }
         Execution {
             serial: 0,
             setup,
-            phase: Phase::Dissolving,
+            phase: Phase::Teardown,
             running: Running {
                 thread: ThreadId(0),
                 stepping: None,
@@ -188,7 +188,7 @@ impl Execution {
         self.phase = Phase::Running;
         self.running.stepping = None;
         self.threads.reset();
-        if self.buffers.are_there() {
+        if self.buffers.are_enabled() {
             self.buffers.reset();
         }
         // The counts of creators are reset when their threads are spawned.
@@ -229,21 +229,21 @@ impl Execution {
     }
 
     /// Creates an object for the running thread, or for the static that it initializes.
-    pub(crate) fn make_object(
+    pub(crate) fn create_object(
         &mut self,
         kind: &'static str,
         state: u64,
         location: &'static Location<'static>,
     ) -> Address {
-        if self.phase == Phase::Dissolving {
+        if self.phase == Phase::Teardown {
             // Only unrecorded operations will use it, so it needs no address of its own.
             return Address(0);
         }
-        let maker = self.maker();
-        let nth = self.objects.count_object(maker);
-        let object = self.names.object(maker, nth, kind, location);
+        let creator = self.creator();
+        let nth = self.objects.count_object(creator);
+        let object = self.names.object(creator, nth, kind, location);
         self.set_state(object, state);
-        if self.phase == Phase::Silent || self.setup.keeps_first_values {
+        if self.phase == Phase::StaticInit || self.setup.keeps_first_values {
             self.note_object(object, state);
         }
         object
@@ -251,7 +251,7 @@ impl Execution {
 
     #[cold]
     fn note_object(&mut self, object: Address, state: u64) {
-        if self.phase == Phase::Silent {
+        if self.phase == Phase::StaticInit {
             self.statics.initializer.add_object(object);
         }
         if self.setup.keeps_first_values {
@@ -261,10 +261,10 @@ impl Execution {
 
     /// The id and the objects of the next thread that the running thread spawns.
     #[inline]
-    pub(crate) fn make_thread(&mut self, location: &'static Location<'static>) -> MadeThread {
-        let maker = self.maker();
-        let nth = self.objects.count_thread(maker);
-        self.names.thread(maker, nth, location)
+    pub(crate) fn create_thread(&mut self, location: &'static Location<'static>) -> SpawnedThread {
+        let creator = self.creator();
+        let nth = self.objects.count_thread(creator);
+        self.names.thread(creator, nth, location)
     }
 
     /// Whether the program has spawned as many threads as an execution may have steps.
@@ -283,20 +283,20 @@ impl Execution {
             && self.threads.slots[ended.index()].status == SlotStatus::Finished
             && self.running.stepping == Some(self.running.thread)
             && !self.threads.has_unstarted()
-            && !self.buffers.are_there()
+            && !self.buffers.are_enabled()
             && self.performed_mut().allows_inline_joins
     }
 
     /// The creator of what the running thread creates: the thread, or the static that it initializes.
     #[inline]
-    pub(crate) fn maker(&self) -> MakerId {
-        self.slot().identity.maker
+    pub(crate) fn creator(&self) -> CreatorId {
+        self.slot().identity.creator
     }
 
     /// Marks a creator as having created nothing yet.
     #[inline]
-    pub(crate) fn reset_maker(&mut self, maker: MakerId) {
-        self.objects.reset_maker(maker);
+    pub(crate) fn reset_creator(&mut self, creator: CreatorId) {
+        self.objects.reset_creator(creator);
     }
 
     #[inline]
@@ -311,7 +311,7 @@ impl Execution {
 
     /// Ends the execution. Only the first reason is kept.
     pub(crate) fn fail(&mut self, stop: Stop) {
-        self.phase = Phase::Dissolving;
+        self.phase = Phase::Teardown;
         self.teardown.stop.get_or_insert(stop);
     }
 

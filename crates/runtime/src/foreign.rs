@@ -7,7 +7,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::error::{Place, ProgramError};
+use super::error::{OwnedLocation, ProgramError};
 
 static NOTES: Mutex<Notes> = Mutex::new(Notes {
     runtimes: Vec::new(),
@@ -32,12 +32,12 @@ fn notes() -> MutexGuard<'static, Notes> {
 }
 
 /// A runtime is going to run executions.
-pub(crate) fn expect_notes(runtime: u64) {
+pub(crate) fn register_runtime(runtime: u64) {
     notes().runtimes.push(runtime);
 }
 
 /// A runtime will run no more.
-pub(crate) fn forget_notes(runtime: u64) {
+pub(crate) fn deregister_runtime(runtime: u64) {
     let mut notes = notes();
     notes.runtimes.retain(|&other| other != runtime);
     notes.forget(|serial| serial >> EXECUTION_BITS == runtime);
@@ -51,9 +51,9 @@ impl Notes {
 }
 
 /// Complains about a use, on a thread outside of any check, of an object of an execution.
-pub(crate) fn used_by_unknown_thread(
+pub(crate) fn report_foreign_use(
     execution: u64,
-    made_at: &'static Location<'static>,
+    created_at: &'static Location<'static>,
     location: &'static Location<'static>,
 ) {
     if std::thread::panicking() {
@@ -62,14 +62,14 @@ pub(crate) fn used_by_unknown_thread(
     let message = format!(
         "the object made in a check, at {}, is used by a thread that the check does not know, at \
          {}: spawn threads with fencepost::thread, and use nothing of a check after it",
-        Place::from(made_at),
-        Place::from(location)
+        OwnedLocation::from(created_at),
+        OwnedLocation::from(location)
     );
     note(
         execution,
-        ProgramError::BadUse {
+        ProgramError::Misuse {
             message: message.clone(),
-            place: Some(location.into()),
+            location: Some(location.into()),
         },
     );
     panic!("{message}");
@@ -77,17 +77,17 @@ pub(crate) fn used_by_unknown_thread(
 
 /// Complains about the drop of a reference, on a thread outside of any check, to an object of an
 /// execution. A destructor does not panic.
-pub fn dropped_by_unknown_thread(execution: u64, made_at: &'static Location<'static>) {
+pub fn report_foreign_drop(execution: u64, created_at: &'static Location<'static>) {
     let message = format!(
         "the object made in a check, at {}, is dropped by a thread that the check does not know: spawn \
          threads with fencepost::thread, and keep nothing of a check after it",
-        Place::from(made_at)
+        OwnedLocation::from(created_at)
     );
     note(
         execution,
-        ProgramError::BadUse {
+        ProgramError::Misuse {
             message,
-            place: Some(made_at.into()),
+            location: Some(created_at.into()),
         },
     );
 }
@@ -103,7 +103,7 @@ fn note(execution: u64, error: ProgramError) {
 
 /// The complaint about an execution, if there is one.
 #[inline]
-pub(crate) fn complaint_about(execution: u64) -> Option<ProgramError> {
+pub(crate) fn misuse_of(execution: u64) -> Option<ProgramError> {
     if NOTE_COUNT.load(Ordering::Acquire) == 0 {
         return None;
     }

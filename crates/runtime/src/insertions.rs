@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fencepost_memory::{Access, Operation};
 use rustc_hash::FxHashMap;
 
-use super::error::Place;
+use super::error::OwnedLocation;
 use super::mapping::Target;
 use super::names::SourceLocation;
 
@@ -53,7 +53,7 @@ impl Inserted {
 /// What the user wants to be done at a place.
 #[derive(Clone, Debug)]
 struct Chosen {
-    place: Place,
+    place: OwnedLocation,
     insertion: Insertion,
     is_met: Arc<AtomicBool>,
 }
@@ -61,7 +61,7 @@ struct Chosen {
 impl Chosen {
     /// The end of a path is enough, and without a column it is the whole line.
     fn is_at(&self, location: SourceLocation) -> bool {
-        let Place { file, line, column } = &self.place;
+        let OwnedLocation { file, line, column } = &self.place;
         let folder = location.file().strip_suffix(file.as_str());
         let is_file = folder.is_some_and(|f| f.is_empty() || f.ends_with(['/', '\\']));
         is_file && *line == location.line() && (*column == 0 || *column == location.column())
@@ -88,7 +88,7 @@ impl Insertions {
     }
 
     /// The same, with what the user wants to be done. A place without a column is a whole line.
-    pub fn with_chosen(mut self, chosen: &[(Place, Insertion)]) -> Self {
+    pub fn with_requested(mut self, chosen: &[(OwnedLocation, Insertion)]) -> Self {
         let chosen = chosen.iter().map(|(place, insertion)| Chosen {
             place: place.clone(),
             insertion: *insertion,
@@ -99,11 +99,11 @@ impl Insertions {
     }
 
     /// Where the user wants something to be done, and no operation was.
-    pub fn not_met(&self) -> impl Iterator<Item = &Place> {
-        let not_met = |chosen: &&Chosen| !chosen.is_met.load(Ordering::Relaxed);
+    pub fn unmatched(&self) -> impl Iterator<Item = &OwnedLocation> {
+        let unmatched = |chosen: &&Chosen| !chosen.is_met.load(Ordering::Relaxed);
         self.chosen
             .iter()
-            .filter(not_met)
+            .filter(unmatched)
             .map(|chosen| &chosen.place)
     }
 

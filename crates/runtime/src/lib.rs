@@ -14,18 +14,18 @@
 //! 5. [`names`]: deterministic ids, and names for reports.
 //! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
 //! 7. `waits`, `drops` and `writers`: what is a step only if other threads can observe it.
-//! 8. [`pulse`], `panics`, `overflow`, `foreign` and [`error`]: watchdog, and what can go wrong.
+//! 8. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: watchdog, and what can go wrong.
 //! 9. `blocks`: memory that the next execution uses again.
 
 pub mod cells;
 pub mod error;
+pub mod heartbeat;
 pub mod locals;
 pub mod mapping;
 pub mod names;
 pub mod object;
 pub mod once;
 pub mod operation;
-pub mod pulse;
 pub mod races;
 pub mod runtime;
 pub mod step;
@@ -48,10 +48,10 @@ mod waits;
 mod writers;
 
 pub use blocks::free;
-pub use buffers::Stride;
+pub use buffers::ThreadIdSpace;
 pub use coroutine::SpawnOptions;
 pub use drops::DropTracker;
-pub use error::{Place, ProgramError, Race, RaceAccess, Restart, Stop};
+pub use error::{OwnedLocation, ProgramError, Race, RaceAccess, Restart, Stop};
 pub use insertions::{Inserted, Insertion, Insertions};
 pub use mapping::releases;
 pub use mapping::{Drains, Events, Target};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fencepost_memory::{Address, ThreadId};
 
-use super::error::{Place, ProgramError};
+use super::error::{OwnedLocation, ProgramError};
 use super::execution::{Execution, Phase};
 use super::foreign;
 use super::operation::Current;
@@ -16,11 +16,11 @@ pub struct Object {
     /// That of the execution that it was made in; 0 outside of a check.
     execution: u64,
     address: Address,
-    made_at: &'static Location<'static>,
+    created_at: &'static Location<'static>,
 }
 
 impl Object {
-    /// A new object of the running thread (or of the static that is being initialised), of a
+    /// A new object of the running thread (or of the static that is being initialized), of a
     /// type called `kind`. Outside of a check it is known to nobody.
     #[inline]
     pub fn new(kind: &'static str, state: u64, location: &'static Location<'static>) -> Self {
@@ -28,21 +28,21 @@ impl Object {
             None => Object {
                 execution: 0,
                 address: Address(u32::MAX),
-                made_at: location,
+                created_at: location,
             },
             Some(current) => current.with(|execution| {
-                let address = execution.make_object(kind, state, location);
+                let address = execution.create_object(kind, state, location);
                 Object::of(execution, address, location)
             }),
         }
     }
 
     #[inline]
-    fn of(execution: &Execution, address: Address, made_at: &'static Location<'static>) -> Self {
+    fn of(execution: &Execution, address: Address, created_at: &'static Location<'static>) -> Self {
         Object {
             execution: execution.serial,
             address,
-            made_at,
+            created_at,
         }
     }
 
@@ -53,8 +53,8 @@ impl Object {
     }
 
     /// Where it was made.
-    pub fn made_at(&self) -> &'static Location<'static> {
-        self.made_at
+    pub fn created_at(&self) -> &'static Location<'static> {
+        self.created_at
     }
 
     /// Whether the object is known to the execution that is running here. Unlike `current` it
@@ -86,11 +86,11 @@ impl Object {
         match Current::get() {
             Some(current) if current.is_of(self.execution) => Some(current),
             None if self.execution != 0 => {
-                foreign::dropped_by_unknown_thread(self.execution, self.made_at);
+                foreign::report_foreign_drop(self.execution, self.created_at);
                 None
             }
             Some(current) if self.execution != 0 && !current.is_direct() => {
-                self.complain(Some(current), self.made_at);
+                self.complain(Some(current), self.created_at);
                 None
             }
             _ => None,
@@ -100,34 +100,34 @@ impl Object {
     #[cold]
     fn complain(&self, current: Option<Current>, location: &'static Location<'static>) {
         let Some(current) = current else {
-            return foreign::used_by_unknown_thread(self.execution, self.made_at, location);
+            return foreign::report_foreign_use(self.execution, self.created_at, location);
         };
-        if current.phase() == Phase::Dissolving {
+        if current.phase() == Phase::Teardown {
             return;
         }
-        let made_at = Place::from(self.made_at);
+        let created_at = OwnedLocation::from(self.created_at);
         let message = if self.execution == 0 {
             format!(
-                "the object made at {made_at}, outside of the check, is used inside of it: make \
+                "the object made at {created_at}, outside of the check, is used inside of it: make \
                  it in the closure that is checked, or with fencepost::lazy_static!"
             )
         } else {
             format!(
-                "the object made at {made_at}, in an earlier execution, is used in this one: \
+                "the object made at {created_at}, in an earlier execution, is used in this one: \
                  nothing may outlive the closure that is checked; use fencepost::lazy_static! for \
                  statics"
             )
         };
-        current.fail(ProgramError::BadUse {
+        current.fail(ProgramError::Misuse {
             message,
-            place: Some(location.into()),
+            location: Some(location.into()),
         })
     }
 
     /// Gives the object a name for reports.
     pub fn set_name(&self, name: &str) {
         if let Some(current) = Current::get() {
-            if current.is_of(self.execution) && current.phase() != Phase::Dissolving {
+            if current.is_of(self.execution) && current.phase() != Phase::Teardown {
                 current.with(|execution| execution.names.name_object(self.address, name));
             }
         }

@@ -27,7 +27,7 @@ pub struct OnceFlag {
 pub enum Begin {
     /// The caller initialises, and says so with [`OnceFlag::complete`].
     Claimed,
-    /// Another thread has initialised it.
+    /// Another thread has initialized it.
     AlreadyDone,
 }
 
@@ -39,7 +39,7 @@ impl OnceFlag {
         }
     }
 
-    /// For the initialisation of a static.
+    /// For the initialization of a static.
     pub fn of_static(location: &'static Location<'static>) -> Self {
         OnceFlag::new("static", NEW, location)
     }

@@ -8,7 +8,7 @@
 //!
 //! When an execution is over before its threads have ended, they are unwound, and destructors may
 //! call such methods. The closure is then performed at once, and what it records is
-//! dropped. It must not rely on the condition that it awaited; see [`Step::is_seen`].
+//! dropped. It must not rely on the condition that it awaited; see [`Step::is_recorded`].
 #![allow(unsafe_code)] // Coroutines and their runtime share the execution by pointer.
 
 use std::any::Any;
@@ -35,7 +35,7 @@ use super::threads::{Outcomes, PendingOperation};
 const DIRECT_OPERATIONS: u32 = 10_000;
 
 /// What is thrown to unwind a thread of an execution that is over.
-pub(crate) struct Dissolved;
+pub(crate) struct Unwound;
 
 /// The execution that the calling thread belongs to.
 ///
@@ -112,8 +112,8 @@ impl Current {
     }
 
     /// Whether the execution is over, and operations are performed at once and unseen.
-    pub fn is_dissolving(self) -> bool {
-        self.phase() == Phase::Dissolving
+    pub fn is_tearing_down(self) -> bool {
+        self.phase() == Phase::Teardown
     }
 
     /// The objects that belong to a thread.
@@ -200,8 +200,8 @@ impl Current {
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         if self.is_direct() {
-            if self.phase() == Phase::Silent {
-                self.check_unseen(intent, outcomes);
+            if self.phase() == Phase::StaticInit {
+                self.check_unrecorded(intent, outcomes);
             }
             return self.directly(location, perform);
         }
@@ -219,7 +219,7 @@ impl Current {
             self.note_wait_of_reader();
         }
         if let Some(drop) = final_drop {
-            self.complain_of_drop(drop);
+            self.request_ordered_drops(drop);
         }
         self.wait_for_turn(yielder);
         self.perform(location, perform)
@@ -262,7 +262,7 @@ impl Current {
 
     /// Joins a thread that has ended without stopping before, if that is possible. `perform` is what else a join is.
     #[inline]
-    pub fn joins_at_once(
+    pub fn try_inline_join(
         self,
         ended: ThreadId,
         location: &'static Location<'static>,
@@ -288,21 +288,21 @@ impl Current {
     }
 
     /// Keeps what belongs to a pointer that something was turned into.
-    pub fn keep_for_pointer(self, address: usize, kept: Arc<dyn Any + Send + Sync>) {
+    pub fn associate_with_pointer(self, address: usize, kept: Arc<dyn Any + Send + Sync>) {
         self.with(|execution| execution.objects.by_pointer.insert(address, kept));
     }
 
     /// What belongs to a pointer.
-    pub fn kept_for_pointer(self, address: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+    pub fn associated_with_pointer(self, address: usize) -> Option<Arc<dyn Any + Send + Sync>> {
         self.with(|execution| execution.objects.by_pointer.get(&address).cloned())
     }
 
-    /// An operation was performed at once (see [`Step::is_seen`]) that would have to wait for what
+    /// An operation was performed at once (see [`Step::is_recorded`]) that would have to wait for what
     /// no one will do.
     #[cold]
     pub fn cannot_wait(self) -> ! {
-        if self.phase() == Phase::Silent {
-            self.need_visible_statics();
+        if self.phase() == Phase::StaticInit {
+            self.request_visible_statics();
         }
         self.abandon();
         panic!("a destructor waits, after the end of the check, for what will not happen");
@@ -318,7 +318,7 @@ impl Current {
         if self.is_direct() {
             return self.directly(location, perform);
         }
-        self.depend_on_thread();
+        self.note_thread_dependence();
         self.perform(location, perform)
     }
 
@@ -345,7 +345,7 @@ impl Current {
     fn is_panicking(self) -> bool {
         self.with(|execution| {
             if !execution.teardown.began_panicking {
-                execution.phase = Phase::Dissolving;
+                execution.phase = Phase::Teardown;
             }
             execution.phase != Phase::Running
         })
@@ -358,7 +358,7 @@ impl Current {
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         let is_stuck = self.with(|execution| {
-            execution.teardown.direct_operations += u32::from(execution.phase == Phase::Dissolving);
+            execution.teardown.direct_operations += u32::from(execution.phase == Phase::Teardown);
             execution.teardown.direct_operations > DIRECT_OPERATIONS
         });
         if is_stuck {
@@ -439,5 +439,5 @@ fn may_wait(intent: Intent) -> bool {
 /// Unwinds the calling thread, past the panic hook.
 #[cold]
 pub(crate) fn dissolve_thread() -> ! {
-    std::panic::resume_unwind(Box::new(Dissolved))
+    std::panic::resume_unwind(Box::new(Unwound))
 }

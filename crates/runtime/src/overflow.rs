@@ -57,7 +57,7 @@ mod linux {
         ALTERNATE_STACK.with(|_| ());
         PREVIOUS.get_or_init(|| {
             // SAFETY: `sysconf` has no preconditions. The handler has the signature that goes with
-            // SA_SIGINFO, and all parts of the structures that are read are initialised.
+            // SA_SIGINFO, and all parts of the structures that are read are initialized.
             unsafe {
                 let size = libc::sysconf(libc::_SC_PAGESIZE);
                 PAGE_SIZE.store(size.try_into().unwrap_or(4096), Ordering::Relaxed);

@@ -8,7 +8,7 @@ use std::any::Any;
 use std::panic::PanicHookInfo;
 use std::sync::Once;
 
-use super::error::{Place, ProgramError, Stop};
+use super::error::{OwnedLocation, ProgramError, Stop};
 use super::execution::Phase;
 use super::operation::Current;
 
@@ -47,16 +47,16 @@ fn note_panic(current: Current, info: &PanicHookInfo<'_>, previous: &dyn Fn(&Pan
     let Some(phase) = current.try_with(|execution| execution.phase) else {
         return previous(info);
     };
-    if phase == Phase::Dissolving {
+    if phase == Phase::Teardown {
         return;
     }
-    let place = info.location().map(Place::from);
+    let location = info.location().map(OwnedLocation::from);
     current.with(|execution| {
         let thread = execution.running.thread;
         let error = ProgramError::Panic {
             thread,
             message,
-            place,
+            location,
         };
         execution.fail(error.into());
     });

@@ -6,7 +6,7 @@
 //!
 //! Every thread has a clock of what happens before its next operation, one of what it would
 //! acquire by a fence (from relaxed loads), and one of what its last release fence covers. Every
-//! atomic has the clock that an acquire load of its present value synchronises with: that of the
+//! atomic has the clock that an acquire load of its present value synchronizes with: that of the
 //! release store which heads the release sequence, joined with those of the read-modify-writes that
 //! continue it. A relaxed store begins a new one, with what the last release fence covers.
 //! (C++20: a later store of the same thread does not continue a sequence.)
@@ -69,7 +69,7 @@ struct ThreadClocks {
     fenced: Clock,
 }
 
-/// What an acquire load of an object's present value synchronises with.
+/// What an acquire load of an object's present value synchronizes with.
 #[derive(Debug, Default)]
 struct ObjectClock {
     execution: u64,
@@ -87,7 +87,7 @@ struct CellAccess {
 /// The accesses to a cell that could still race: its last write, and each thread's last read since.
 #[derive(Debug)]
 struct CellHistory {
-    made_at: &'static Location<'static>,
+    created_at: &'static Location<'static>,
     name: Option<Box<str>>,
     write: CellAccess,
     reads: Vec<CellAccess>,
@@ -100,7 +100,7 @@ struct CellHistory {
 #[derive(Debug, Default)]
 pub struct Races {
     execution: u64,
-    are_watched: bool,
+    are_tracked: bool,
     threads: Vec<ThreadClocks>,
     objects: Vec<ObjectClock>,
     /// Histories beyond `cell_count` are of earlier executions, and kept for their memory.
@@ -126,14 +126,14 @@ impl Races {
     /// Forgets all, for a new execution.
     pub(crate) fn reset(&mut self, execution: u64) {
         self.execution = execution;
-        self.are_watched = false;
+        self.are_tracked = false;
         self.cell_count = 0;
     }
 
     /// Whether there are cells, so that the clocks move.
     #[inline]
-    pub fn are_watched(&self) -> bool {
-        self.are_watched
+    pub fn are_tracked(&self) -> bool {
+        self.are_tracked
     }
 
     fn clocks(&mut self, thread: ThreadId) -> &mut ThreadClocks {
@@ -201,7 +201,7 @@ impl Races {
         }
     }
 
-    /// A store is issued that will be in memory later: what who reads it then synchronises with.
+    /// A store is issued that will be in memory later: what who reads it then synchronizes with.
     pub fn released_by_store(&mut self, thread: ThreadId, is_releasing: bool) -> Vec<u32> {
         let clocks = self.clocks(thread);
         if !is_releasing {
@@ -300,12 +300,12 @@ impl Races {
     }
 
     /// A cell is made, which is a write to it. Returns its number.
-    pub(crate) fn make_cell(
+    pub(crate) fn create_cell(
         &mut self,
         thread: ThreadId,
         location: &'static Location<'static>,
     ) -> u32 {
-        self.are_watched = true;
+        self.are_tracked = true;
         let write = CellAccess {
             thread,
             time: self.clocks(thread).now.at(thread),
@@ -313,14 +313,14 @@ impl Races {
         };
         match self.cells.get_mut(self.cell_count) {
             Some(history) => {
-                history.made_at = location;
+                history.created_at = location;
                 history.name = None;
                 history.write = write;
                 history.reads.clear();
                 history.in_drop = None;
             }
             None => self.cells.push(CellHistory {
-                made_at: location,
+                created_at: location,
                 name: None,
                 write,
                 reads: Vec::new(),
@@ -424,10 +424,10 @@ fn race(history: &CellHistory, first: (CellAccess, bool), second: (CellAccess, b
     let access = |(access, is_write): (CellAccess, bool)| RaceAccess {
         thread: access.thread,
         is_write,
-        place: access.location.into(),
+        location: access.location.into(),
     };
     Box::new(Race {
-        cell: history.made_at.into(),
+        cell: history.created_at.into(),
         name: history.name.as_deref().map(str::to_owned),
         first: access(first),
         second: access(second),

@@ -15,9 +15,9 @@ use super::coroutine::{End, SpawnOptions, add_thread, give_body};
 use super::current::{Entered, has_current_execution};
 use super::error::{ProgramError, Restart, Stop};
 use super::execution::{Execution, Phase};
-use super::names::{MadeThread, Registry};
+use super::heartbeat::Heartbeat;
+use super::names::{Registry, SpawnedThread};
 use super::operation::Current;
-use super::pulse::Pulse;
 use super::recording::{Attached, Recording};
 use super::setup::Setup;
 use super::threads::{Outcomes, SlotStatus};
@@ -32,12 +32,12 @@ const MAX_RESUMES: u32 = 100;
 /// One worker of a check. It stays on the OS thread that made it.
 pub struct Runtime {
     checked: Checked,
-    main: MadeThread,
+    main: SpawnedThread,
     /// Made by `Box`, freed when the runtime is dropped. Coroutines use it while they run.
     execution: NonNull<Execution>,
     serial: u64,
     is_begun: bool,
-    pulse: Arc<Pulse>,
+    heartbeat: Arc<Heartbeat>,
     /// How often a thread was let run.
     turns: u64,
 }
@@ -49,7 +49,7 @@ impl Runtime {
         panics::install_hook();
         overflow::install_handler();
         let number = RUNTIMES.fetch_add(1, Ordering::Relaxed);
-        foreign::expect_notes(number);
+        foreign::register_runtime(number);
         let execution = Box::new(Execution::new(setup, registry));
         Runtime {
             checked,
@@ -58,14 +58,14 @@ impl Runtime {
             // 2^40 executions would take a worker more than a week.
             serial: number << foreign::EXECUTION_BITS,
             is_begun: false,
-            pulse: Arc::default(),
+            heartbeat: Arc::default(),
             turns: 0,
         }
     }
 
     /// Where others can see whether the worker is getting on.
-    pub fn pulse(&self) -> &Arc<Pulse> {
-        &self.pulse
+    pub fn heartbeat(&self) -> &Arc<Heartbeat> {
+        &self.heartbeat
     }
 
     /// From the next execution on, the registry is told with which values objects are made.
@@ -120,8 +120,8 @@ impl Runtime {
         self.with(|execution| {
             // Whatever else went wrong may come of it: a panic of the thread, for example, that was
             // joined.
-            if let Some(complaint) = foreign::complaint_about(execution.serial) {
-                execution.phase = Phase::Dissolving;
+            if let Some(complaint) = foreign::misuse_of(execution.serial) {
+                execution.phase = Phase::Teardown;
                 execution.teardown.stop = Some(complaint.into());
             }
             match &execution.teardown.stop {
@@ -156,7 +156,7 @@ impl Runtime {
             (execution.threads.coroutines.place(thread), since)
         });
         self.turns += 1;
-        self.pulse.begin(self.turns, thread, since);
+        self.heartbeat.begin(self.turns, thread, since);
         // SAFETY: the place stays where it is, and only this runtime uses it while there is a coroutine in it.
         let place = unsafe { place.as_mut() };
         let coroutine = place
@@ -164,7 +164,7 @@ impl Runtime {
             .as_mut()
             .expect("a thread that is there has a coroutine");
         let result = self.enter(|| coroutine.resume(()));
-        self.pulse.end();
+        self.heartbeat.end();
         let is_abandoned = self.with(|execution| {
             execution.running.is_in_coroutine = false;
             std::mem::take(&mut execution.running.is_abandoned)
@@ -172,7 +172,7 @@ impl Runtime {
         match result {
             CoroutineResult::Yield(()) if !is_abandoned => {}
             CoroutineResult::Yield(()) => self.leak(thread),
-            CoroutineResult::Return(End::Returned | End::Dissolved) => self.end(thread),
+            CoroutineResult::Return(End::Returned | End::Unwound) => self.end(thread),
             CoroutineResult::Return(End::Overflowed) => self.overflow(thread),
             CoroutineResult::Return(End::Panicked(payload)) => {
                 let error = panic_error(thread, &*payload);
@@ -286,41 +286,23 @@ impl Runtime {
         result.map_err(|payload| panic_error(self.main.thread, &*payload))
     }
 
-    /// How many outcomes the next operation of a thread has in the present state.
-    #[cold]
-    fn count_outcomes(&self, thread: ThreadId) -> u32 {
-        let (count, state) =
-            self.with(
-                |execution| match execution.threads.slots[thread.index()].pending.outcomes {
-                    Outcomes::Of(object, count) => (count, execution.state(object)),
-                    Outcomes::One | Outcomes::Fixed(_) => (no_outcomes as fn(u64) -> u32, 0),
-                },
-            );
-        // The function is the front end's, so the execution is not borrowed while it runs.
-        count(state)
-    }
-
     fn leaked(&self) -> Option<ProgramError> {
         self.with(|execution| {
             let mut tracked = execution.tracked_drops.iter();
             let tracked = tracked.find(|w| w.is_alive && execution.setup.leak_check)?;
             Some(ProgramError::Leak {
                 what: tracked.what,
-                place: tracked.location.into(),
+                location: tracked.location.into(),
             })
         })
     }
-}
-
-fn no_outcomes(_: u64) -> u32 {
-    0
 }
 
 fn panic_error(thread: ThreadId, payload: &(dyn Any + Send)) -> ProgramError {
     ProgramError::Panic {
         thread,
         message: panics::message_of(payload),
-        place: None,
+        location: None,
     }
 }
 
@@ -330,9 +312,9 @@ impl Program for Runtime {
 
     fn start(&mut self, performed: &mut Performed) -> Result<(), Stop> {
         if has_current_execution() {
-            return Err(Stop::Error(ProgramError::BadUse {
+            return Err(Stop::Error(ProgramError::Misuse {
                 message: "a check is run inside of a check".to_owned(),
-                place: None,
+                location: None,
             }));
         }
         self.finish(false)?;
@@ -347,15 +329,15 @@ impl Program for Runtime {
             unsafe { give_body(execution, self.main.thread, move || checked()) };
             Ok(())
         });
-        begun.map_err(|error: std::io::Error| ProgramError::BadUse {
+        begun.map_err(|error: std::io::Error| ProgramError::Misuse {
             message: format!("there is no stack for a thread: {error}"),
-            place: None,
+            location: None,
         })?;
         self.run(None)
     }
 
     fn is_fatal(&self, error: &ProgramError) -> bool {
-        matches!(error, ProgramError::BadUse { .. })
+        matches!(error, ProgramError::Misuse { .. })
     }
 
     fn thread_bound(&self) -> usize {
@@ -366,32 +348,26 @@ impl Program for Runtime {
     }
 
     fn status(&self, thread: ThreadId) -> ThreadStatus {
-        let mut status = self.with(|execution| {
-            if execution.buffers.is_commit(thread) {
-                return execution.buffers.status(thread);
-            }
-            let Some(slot) = execution.threads.slots.get(thread.index()) else {
-                return ThreadStatus::NotSpawned;
-            };
-            match slot.status {
-                SlotStatus::NotSpawned => ThreadStatus::NotSpawned,
-                SlotStatus::Finished => ThreadStatus::Finished,
-                SlotStatus::Live => ThreadStatus::Pending {
-                    intent: slot.pending.intent,
-                    outcomes: match slot.pending.outcomes {
-                        Outcomes::One => 1,
-                        Outcomes::Fixed(count) => count,
-                        Outcomes::Of(..) => 0,
-                    },
-                },
-            }
-        });
-        if let ThreadStatus::Pending { outcomes, .. } = &mut status {
-            if *outcomes == 0 {
-                *outcomes = self.count_outcomes(thread);
-            }
+        // SAFETY: as in `with`. The reference is not used any more when a function of the front end is called.
+        let execution = unsafe { self.execution.as_ref() };
+        if execution.buffers.is_commit(thread) {
+            return execution.buffers.status(thread);
         }
-        status
+        let Some(slot) = execution.threads.slots.get(thread.index()) else {
+            return ThreadStatus::NotSpawned;
+        };
+        match slot.status {
+            SlotStatus::NotSpawned => ThreadStatus::NotSpawned,
+            SlotStatus::Finished => ThreadStatus::Finished,
+            SlotStatus::Live => ThreadStatus::Pending {
+                intent: slot.pending.intent,
+                outcomes: match slot.pending.outcomes {
+                    Outcomes::One => 1,
+                    Outcomes::Fixed(count) => count,
+                    Outcomes::Of(object, count) => count(execution.state(object)),
+                },
+            },
+        }
     }
 
     fn state(&self, object: Address) -> u64 {
@@ -443,7 +419,7 @@ impl Program for Runtime {
         }
         self.is_begun = false;
         self.with(|execution| {
-            execution.phase = Phase::Dissolving;
+            execution.phase = Phase::Teardown;
             execution.recording.discard();
         });
         self.dissolve();
@@ -452,7 +428,7 @@ impl Program for Runtime {
             (false, _) => Ok(()),
             (true, None) => Ok(cleared?),
             (true, Some(leak)) => {
-                let complaint = foreign::complaint_about(self.serial);
+                let complaint = foreign::misuse_of(self.serial);
                 cleared?;
                 Err(complaint.unwrap_or(leak).into())
             }
@@ -464,7 +440,7 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         // An execution that was not finished is not asked for leaks.
         let _ = self.finish(false);
-        foreign::forget_notes(self.serial >> foreign::EXECUTION_BITS);
+        foreign::deregister_runtime(self.serial >> foreign::EXECUTION_BITS);
         self.with(Execution::give_all_stacks_back);
         // SAFETY: it came from a box in `new`, and no coroutine is left that could use it.
         drop(unsafe { Box::from_raw(self.execution.as_ptr()) });

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::buffers::Stride;
+use super::buffers::ThreadIdSpace;
 use super::mapping::Target;
 
 /// The stack sizes that a thread can have, in bytes.
@@ -31,7 +31,7 @@ pub struct Setup {
     pub leak_check: bool,
     /// The thread ids of the program if stores wait in store buffers, as on the target; none without
     /// store buffers.
-    pub store_buffers: Option<Stride>,
+    pub store_buffers: Option<ThreadIdSpace>,
     /// Whether the registry records the initial values of objects.
     pub keeps_first_values: bool,
     /// The most steps of an execution. The explorer counts them. Spawning a thread is not a step, so the

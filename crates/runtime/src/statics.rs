@@ -3,11 +3,11 @@
 //! The first thread that uses one initialises it. Its objects are made by the static and not by
 //! that thread, so that their numbers do not depend on who it was.
 //!
-//! Mostly an initialiser only makes new things, and then nobody can tell who ran it or when: it is
+//! Mostly an initializer only makes new things, and then nobody can tell who ran it or when: it is
 //! no step, and neither are its operations, which touch only what it has made. But one that
 //! touches something else, or asks who runs it, or that orders accesses to cells because of who came
 //! first, is seen by others. If there is such a one the check begins again with
-//! [`Setup::are_statics_visible`](super::Setup::are_statics_visible): statics are then initialised in
+//! [`Setup::are_statics_visible`](super::Setup::are_statics_visible): statics are then initialized in
 //! steps, as a [`OnceFlag`] is.
 #![allow(unsafe_code)] // Values live until the end of the execution, which no type says.
 
@@ -19,7 +19,7 @@ use fencepost_memory::{Address, ThreadId};
 
 use super::error::{ProgramError, Restart};
 use super::execution::{Execution, Phase};
-use super::names::MakerId;
+use super::names::CreatorId;
 use super::once::{Begin, OnceFlag};
 use super::operation::Current;
 use super::threads::Outcomes;
@@ -38,22 +38,22 @@ pub struct StaticDeclaration {
 /// The value of a static in this execution.
 pub(crate) struct StaticValue {
     identity: usize,
-    /// None while it is being initialised.
+    /// None while it is being initialized.
     value: Option<Box<dyn Any>>,
-    /// What its initialisation happened after, if the execution had cells.
+    /// What its initialization happened after, if the execution had cells.
     clock: Vec<u32>,
-    /// If it is initialised in steps.
+    /// If it is initialized in steps.
     steps: Option<Steps>,
 }
 
-/// What is known of a static that is initialised in steps.
+/// What is known of a static that is initialized in steps.
 struct Steps {
     progress: OnceFlag,
-    /// Who is initialising it.
-    initialiser: Option<ThreadId>,
-    /// Who knows that it is initialised, and need not look.
+    /// Who is initializing it.
+    initializer: Option<ThreadId>,
+    /// Who knows that it is initialized, and need not look.
     known_to: Vec<ThreadId>,
-    /// It was initialised before any other thread was made.
+    /// It was initialized before any other thread was made.
     is_known_to_all: bool,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Statics {
 pub(crate) struct InitializerObjects {
     objects: Vec<Address>,
     cells: Vec<u32>,
-    /// Where those of the innermost initialiser begin.
+    /// Where those of the innermost initializer begin.
     begin: (usize, usize),
 }
 
@@ -117,19 +117,19 @@ impl Execution {
 
     /// The calling thread makes things as the static, which has made nothing yet. Returns who
     /// made them so far.
-    fn begin_static(&mut self, declared: StaticDeclaration) -> MakerId {
-        let maker = self.names.static_maker(declared.identity, declared.name);
-        self.reset_maker(maker);
-        self.replace_maker(maker)
+    fn begin_static(&mut self, declared: StaticDeclaration) -> CreatorId {
+        let creator = self.names.static_creator(declared.identity, declared.name);
+        self.reset_creator(creator);
+        self.replace_creator(creator)
     }
 
-    fn replace_maker(&mut self, maker: MakerId) -> MakerId {
-        std::mem::replace(&mut self.slot_mut().identity.maker, maker)
+    fn replace_creator(&mut self, creator: CreatorId) -> CreatorId {
+        std::mem::replace(&mut self.slot_mut().identity.creator, creator)
     }
 }
 
 impl Current {
-    /// The value of the static, made by `initialise` if this is its first use.
+    /// The value of the static, made by `initialize` if this is its first use.
     ///
     /// # Safety
     /// The reference must not be used after the end of the execution.
@@ -137,20 +137,20 @@ impl Current {
         self,
         declared: StaticDeclaration,
         location: &'static Location<'static>,
-        initialise: impl FnOnce() -> T,
+        initialize: impl FnOnce() -> T,
     ) -> &'static T {
         let (phase, is_visible) =
             self.read(|execution| (execution.phase, execution.setup.are_statics_visible));
         let value = match self.find_static(declared.identity) {
-            // Who was to initialise it may have been unwound.
-            Some(None) | None if phase == Phase::Dissolving => {
-                self.initialise_unseen(declared, initialise)
+            // Who was to initialize it may have been unwound.
+            Some(None) | None if phase == Phase::Teardown => {
+                self.initialize_unrecorded(declared, initialize)
             }
-            Some(Some(value)) if phase == Phase::Dissolving => value,
-            _ if is_visible => self.static_in_steps(declared, location, initialise),
+            Some(Some(value)) if phase == Phase::Teardown => value,
+            _ if is_visible => self.static_in_steps(declared, location, initialize),
             Some(Some(value)) => value,
             Some(None) => self.uses_itself(declared),
-            None => self.initialise_unseen(declared, initialise),
+            None => self.initialize_unrecorded(declared, initialize),
         };
         // SAFETY: the value is boxed, is never replaced, and lives until the end of the execution.
         unsafe { &*value }
@@ -161,9 +161,9 @@ impl Current {
     #[cold]
     fn uses_itself(self, declared: StaticDeclaration) -> ! {
         let name = declared.name;
-        self.fail(ProgramError::BadUse {
-            message: format!("the initialiser of the static {name} uses the static itself"),
-            place: None,
+        self.fail(ProgramError::Misuse {
+            message: format!("the initializer of the static {name} uses the static itself"),
+            location: None,
         })
     }
 
@@ -174,7 +174,7 @@ impl Current {
                 .values
                 .iter()
                 .find(|entry| entry.identity == identity)?;
-            if execution.races.are_watched() {
+            if execution.races.are_tracked() {
                 execution
                     .races
                     .learn(execution.running.thread, &entry.clock);
@@ -183,16 +183,16 @@ impl Current {
         })
     }
 
-    fn initialise_unseen<T: 'static>(
+    fn initialize_unrecorded<T: 'static>(
         self,
         declared: StaticDeclaration,
-        initialise: impl FnOnce() -> T,
+        initialize: impl FnOnce() -> T,
     ) -> *const dyn Any {
         // Who comes first would order what it did before with what others do after.
-        if self.read(|execution| execution.races.are_watched() && !execution.threads.is_alone()) {
-            self.need_visible_statics();
+        if self.read(|execution| execution.races.are_tracked() && !execution.threads.is_alone()) {
+            self.request_visible_statics();
         }
-        let (phase, maker, own) = self.with(|execution| {
+        let (phase, creator, own) = self.with(|execution| {
             if execution.static_entry(declared.identity).is_none() {
                 execution.statics.values.push(StaticValue {
                     identity: declared.identity,
@@ -203,20 +203,20 @@ impl Current {
             }
             let phase = execution.phase;
             if phase == Phase::Running {
-                execution.phase = Phase::Silent;
+                execution.phase = Phase::StaticInit;
             }
             let own = execution.statics.initializer.enter();
             (phase, execution.begin_static(declared), own)
         });
         // If it panics, the execution is over, and nothing is put back.
-        let value: Box<dyn Any> = Box::new(initialise());
+        let value: Box<dyn Any> = Box::new(initialize());
         let address = std::ptr::from_ref(&*value);
         self.with(|execution| {
-            if execution.phase == Phase::Silent {
+            if execution.phase == Phase::StaticInit {
                 execution.phase = phase;
             }
             execution.statics.initializer.leave(own);
-            execution.replace_maker(maker);
+            execution.replace_creator(creator);
             let entry = execution
                 .statics
                 .values
@@ -224,7 +224,7 @@ impl Current {
                 .find(|entry| entry.identity == declared.identity)
                 .expect("it was put there above");
             entry.value = Some(value);
-            if execution.races.are_watched() {
+            if execution.races.are_tracked() {
                 execution
                     .races
                     .publish(execution.running.thread, &mut entry.clock);
@@ -233,12 +233,12 @@ impl Current {
         address
     }
 
-    /// The value of a static that is initialised in steps.
+    /// The value of a static that is initialized in steps.
     fn static_in_steps<T: 'static>(
         self,
         declared: StaticDeclaration,
         location: &'static Location<'static>,
-        initialise: impl FnOnce() -> T,
+        initialize: impl FnOnce() -> T,
     ) -> *const dyn Any {
         let progress = self.progress_of_static(declared);
         let thread = self.thread();
@@ -248,7 +248,7 @@ impl Current {
             let steps = entry.and_then(|entry| entry.steps.as_ref());
             steps.map_or((false, false), |steps| {
                 let is_known = steps.is_known_to_all || steps.known_to.contains(&thread);
-                (is_known, steps.initialiser == Some(thread))
+                (is_known, steps.initializer == Some(thread))
             })
         });
         if is_own {
@@ -256,18 +256,18 @@ impl Current {
         }
         let mut made = None;
         if !is_known && progress.begin(self, location) == Begin::Claimed {
-            let maker = self.with(|execution| {
+            let creator = self.with(|execution| {
                 if let Some(StaticValue {
                     steps: Some(steps), ..
                 }) = execution.static_entry(identity)
                 {
-                    steps.initialiser = Some(thread);
+                    steps.initializer = Some(thread);
                 }
-                let maker = execution.names.static_maker(identity, declared.name);
-                execution.replace_maker(maker)
+                let creator = execution.names.static_creator(identity, declared.name);
+                execution.replace_creator(creator)
             });
-            let value: Box<dyn Any> = Box::new(initialise());
-            self.with(|execution| execution.replace_maker(maker));
+            let value: Box<dyn Any> = Box::new(initialize());
+            self.with(|execution| execution.replace_creator(creator));
             made = Some(value);
             progress.complete(self, location, || ());
         }
@@ -280,13 +280,13 @@ impl Current {
             }
             if let Some(steps) = &mut entry.steps {
                 if !is_known {
-                    steps.initialiser = None;
+                    steps.initializer = None;
                     steps.known_to.push(thread);
                     steps.is_known_to_all |= is_alone;
                 }
             }
             let value = entry.value.as_deref();
-            std::ptr::from_ref(value.expect("it is initialised"))
+            std::ptr::from_ref(value.expect("it is initialized"))
         })
     }
 
@@ -296,18 +296,18 @@ impl Current {
             Some(steps.progress)
         });
         known.unwrap_or_else(|| {
-            let maker = self.with(|execution| execution.begin_static(declared));
+            let creator = self.with(|execution| execution.begin_static(declared));
             let progress = OnceFlag::of_static(declared.location);
             progress.object().set_name(declared.name);
             self.with(|execution| {
-                execution.replace_maker(maker);
+                execution.replace_creator(creator);
                 execution.statics.values.push(StaticValue {
                     identity: declared.identity,
                     value: None,
                     clock: Vec::new(),
                     steps: Some(Steps {
                         progress,
-                        initialiser: None,
+                        initializer: None,
                         known_to: Vec::new(),
                         is_known_to_all: false,
                     }),
@@ -317,26 +317,26 @@ impl Current {
         })
     }
 
-    /// An initialiser that is not seen is about to do what others can notice, or what tells it who
+    /// An initializer that is not seen is about to do what others can notice, or what tells it who
     /// runs it.
     #[inline]
-    pub(crate) fn note_foreign_use(self) {
-        if self.phase() == Phase::Silent {
-            self.need_visible_statics();
+    pub(crate) fn note_shared_use(self) {
+        if self.phase() == Phase::StaticInit {
+            self.request_visible_statics();
         }
     }
 
-    /// An initialiser that is not seen is about to learn which thread runs it.
+    /// An initializer that is not seen is about to learn which thread runs it.
     #[inline]
-    pub fn note_identity_use(self) {
-        if self.phase() == Phase::Silent && !self.is_alone() {
-            self.need_visible_statics();
+    pub fn note_thread_identity_use(self) {
+        if self.phase() == Phase::StaticInit && !self.is_alone() {
+            self.request_visible_statics();
         }
     }
 
-    /// An initialiser that is not seen is about to perform an operation.
+    /// An initializer that is not seen is about to perform an operation.
     #[cold]
-    pub(crate) fn check_unseen(self, intent: Intent, outcomes: Outcomes) {
+    pub(crate) fn check_unrecorded(self, intent: Intent, outcomes: Outcomes) {
         let is_own = self.with(|execution| match (intent, outcomes) {
             (Intent::Access { object, .. }, Outcomes::One) => {
                 // If nobody else is there, nobody can notice.
@@ -345,13 +345,13 @@ impl Current {
             _ => false,
         });
         if !is_own {
-            self.need_visible_statics();
+            self.request_visible_statics();
         }
     }
 
     #[cold]
-    pub(crate) fn need_visible_statics(self) {
-        if self.phase() != Phase::Dissolving {
+    pub(crate) fn request_visible_statics(self) {
+        if self.phase() != Phase::Teardown {
             self.fail(Restart::VisibleStatics);
         }
     }

@@ -55,10 +55,10 @@ impl<'execution> Step<'execution> {
     }
 
     /// Whether the operation is a step that the explorer asked for. If not, the execution is
-    /// over (or a static is being initialised): nothing is recorded, there is one outcome, and a
+    /// over (or a static is being initialized): nothing is recorded, there is one outcome, and a
     /// condition that was awaited need not hold.
     #[inline]
-    pub fn is_seen(&self) -> bool {
+    pub fn is_recorded(&self) -> bool {
         self.execution.phase == Phase::Running
     }
 
@@ -87,10 +87,12 @@ impl<'execution> Step<'execution> {
         object: Address,
         thread: ThreadId,
         kind: &'static str,
-        made_at: &'static Location<'static>,
+        created_at: &'static Location<'static>,
     ) -> Address {
-        let maker = self.execution.threads.slots[thread.index()].identity.maker;
-        self.execution.names.part(maker, object, kind, made_at)
+        let creator = self.execution.threads.slots[thread.index()]
+            .identity
+            .creator;
+        self.execution.names.part(creator, object, kind, created_at)
     }
 
     /// The [`part`](Self::part)s of all threads that have not ended, in addition to those that are
@@ -99,14 +101,14 @@ impl<'execution> Step<'execution> {
         &mut self,
         object: Address,
         kind: &'static str,
-        made_at: &'static Location<'static>,
+        created_at: &'static Location<'static>,
         parts: &mut Vec<(ThreadId, Address)>,
     ) {
         for position in 0..self.execution.threads.spawned.len() {
             let thread = self.execution.threads.spawned[position];
             let is_alive = self.execution.threads.is_live(thread);
             if is_alive && !parts.iter().any(|part| part.0 == thread) {
-                let part = self.part(object, thread, kind, made_at);
+                let part = self.part(object, thread, kind, created_at);
                 parts.push((thread, part));
             }
         }
@@ -124,7 +126,7 @@ impl<'execution> Step<'execution> {
     #[inline]
     pub fn forwarded(&self, object: Address) -> Option<u64> {
         let buffers = &self.execution.buffers;
-        match buffers.are_there() && self.is_seen() {
+        match buffers.are_enabled() && self.is_recorded() {
             true => buffers.forwarded(self.thread, object),
             false => None,
         }
@@ -137,7 +139,7 @@ impl<'execution> Step<'execution> {
     }
 
     /// Later stores of the thread do not overtake earlier ones.
-    pub fn bar_stores(&mut self) {
+    pub fn order_stores(&mut self) {
         self.execution.buffers.bar(self.thread);
     }
 
@@ -227,7 +229,12 @@ impl<'execution> Step<'execution> {
     }
 
     /// As [`emit`](Self::emit), for a load by which the operation only looks whether it is worth while to do more.
-    pub fn emit_glance(&mut self, object: Address, value: u64, optimistic_load: OptimisticLoad) {
+    pub fn emit_optimistic_load(
+        &mut self,
+        object: Address,
+        value: u64,
+        optimistic_load: OptimisticLoad,
+    ) {
         self.emit(self.target().load(object), value);
         self.execution.performed_mut().optimistic_load = Some(optimistic_load);
     }
@@ -235,17 +242,17 @@ impl<'execution> Step<'execution> {
     /// Whether the monitor has heard of nothing that the thread did, and is to hear of nothing with this event either: it
     /// knows of no other thread's doings.
     #[inline]
-    pub(crate) fn is_unheard(&self) -> bool {
+    pub(crate) fn is_unordered(&self) -> bool {
         self.execution.recording.pending_joins.is_empty()
             && !self.execution.recording.has_insertions
-            && self.execution.threads.slots[self.thread.index()].is_unheard
+            && self.execution.threads.slots[self.thread.index()].is_unordered
     }
 
     /// The operation is a join. It orders what the other thread has done before what this one does
     /// next, so the monitor hears of it when that happens: mostly there is nothing.
     #[inline]
     pub fn join(&mut self, thread: ThreadId) {
-        if self.execution.buffers.are_there() {
+        if self.execution.buffers.are_enabled() {
             self.execution.buffers.forget_drain(self.thread);
         }
         if self.execution.setup.are_ends_visible {
@@ -288,7 +295,7 @@ impl<'execution> Step<'execution> {
 
     #[inline]
     fn emit_only(&mut self, events: Events, value: u64) {
-        self.execution.threads.slots[self.thread.index()].is_unheard = false;
+        self.execution.threads.slots[self.thread.index()].is_unordered = false;
         if !self.is_known() {
             self.tell(events, value);
         }
@@ -298,13 +305,13 @@ impl<'execution> Step<'execution> {
     #[inline]
     fn is_known(&mut self) -> bool {
         // With store buffers the operation is also asked whether it has waited for what it must wait for.
-        self.execution.performed_mut().is_replayed && !self.execution.buffers.are_there()
+        self.execution.performed_mut().is_replayed && !self.execution.buffers.are_enabled()
     }
 
     /// Tells the monitor of an event by a thread of which it has heard nothing, and which orders nothing: the thread
     /// has done nothing yet, and nobody but the thread that it makes, or was made by, uses the object.
     #[inline]
-    pub(crate) fn emit_inert(&mut self, events: Events, value: u64) {
+    pub(crate) fn emit_unordered(&mut self, events: Events, value: u64) {
         if self.is_known() {
             return;
         }
@@ -315,7 +322,7 @@ impl<'execution> Step<'execution> {
     }
 
     fn tell(&mut self, events: Events, value: u64) {
-        if self.execution.buffers.are_there() {
+        if self.execution.buffers.are_enabled() {
             self.obey_buffer(events);
         }
         if self.execution.recording.has_insertions {
@@ -347,10 +354,10 @@ impl<'execution> Step<'execution> {
     fn obey_buffer(&mut self, events: Events) {
         let (thread, target) = (self.thread, self.target());
         match self.execution.buffers.check(thread, events, target) {
-            Waited::TooLittle if self.is_seen() => panic!(
+            Waited::TooLittle if self.is_recorded() => panic!(
                 "internal error: an operation did not wait for the store buffer; this is a bug in Fencepost"
             ),
-            Waited::TooMuch => self.execution.names.registry().note_drained_too_much(),
+            Waited::TooMuch => self.execution.names.registry().note_excess_drain(),
             _ => {}
         }
     }
@@ -370,7 +377,7 @@ impl<'execution> Step<'execution> {
     /// What the thread does from here on happens after what was released to the object.
     #[inline]
     pub fn acquire(&mut self, object: Address) {
-        if self.execution.races.are_watched() {
+        if self.execution.races.are_tracked() {
             self.execution.races.acquire(self.thread, object);
         }
     }
@@ -379,7 +386,7 @@ impl<'execution> Step<'execution> {
     /// before.
     #[inline]
     pub fn release(&mut self, object: Address) {
-        if self.execution.races.are_watched() {
+        if self.execution.races.are_tracked() {
             self.execution.races.release(self.thread, object);
         }
     }
@@ -387,7 +394,7 @@ impl<'execution> Step<'execution> {
     /// What the thread does from here on happens after all that the other thread did.
     #[inline]
     pub fn acquire_end_of(&mut self, ended: ThreadId) {
-        if self.execution.races.are_watched() {
+        if self.execution.races.are_tracked() {
             self.execution.races.join(self.thread, ended);
         }
     }
@@ -397,6 +404,6 @@ impl<'execution> Step<'execution> {
     #[inline]
     pub fn races(&mut self) -> Option<&mut Races> {
         let races = &mut self.execution.races;
-        races.are_watched().then_some(races)
+        races.are_tracked().then_some(races)
     }
 }

@@ -10,7 +10,7 @@ use fencepost_memory::{Address, ThreadId};
 use super::coroutine::{Coroutines, End, StackPool, Yield};
 use super::drops::FinalDrop;
 use super::locals::Locals;
-use super::names::{MadeThread, MakerId, Tokens};
+use super::names::{CreatorId, SpawnedThread, Tokens};
 use super::waits::WaitMemory;
 
 /// In how many ways an operation can turn out.
@@ -57,7 +57,7 @@ pub(crate) struct ThreadIdentity {
     pub(crate) spawned_at: &'static Location<'static>,
     /// The creator of the objects and threads that this thread creates: the thread itself, or the static
     /// that it initializes.
-    pub(crate) maker: MakerId,
+    pub(crate) creator: CreatorId,
     pub(crate) tokens: Tokens,
     pub(crate) name: Option<Arc<str>>,
 }
@@ -87,18 +87,18 @@ pub(crate) struct ThreadSlot {
     /// known to matter.
     pub(crate) final_drop: Option<FinalDrop>,
     /// Whether the monitor has received only unordered accesses from the thread.
-    pub(crate) is_unheard: bool,
+    pub(crate) is_unordered: bool,
 }
 
 impl ThreadSlot {
     /// An unused slot. The identity is overwritten when the thread is spawned.
-    pub(crate) fn unused(made: &MadeThread) -> Self {
+    pub(crate) fn unused(made: &SpawnedThread) -> Self {
         ThreadSlot {
             status: SlotStatus::NotSpawned,
             pending: PendingOperation::first(made.location()),
             identity: ThreadIdentity {
                 spawned_at: made.location(),
-                maker: made.maker,
+                creator: made.creator,
                 tokens: made.tokens,
                 name: None,
             },
@@ -112,7 +112,7 @@ impl ThreadSlot {
             waits: WaitMemory::default(),
             reading: Vec::new(),
             final_drop: None,
-            is_unheard: true,
+            is_unordered: true,
         }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) struct LockUse {
     /// There is a writer that waits if it has to.
     has_writers: bool,
     /// Such a writer could hold up a reader in a way that matters.
-    can_hold_up: bool,
+    can_block_readers: bool,
 }
 
 impl LockUse {
@@ -21,7 +21,7 @@ impl LockUse {
         LockUse {
             lock,
             has_writers: false,
-            can_hold_up: false,
+            can_block_readers: false,
         }
     }
 }
@@ -39,13 +39,13 @@ impl Current {
 
     /// A writer that waits could hold up a reader of the lock in a way that matters.
     #[cold]
-    pub fn note_held_up(self, lock: Address) {
-        self.note_lock_use(lock, |used| used.can_hold_up = true);
+    pub fn note_blocked_reader(self, lock: Address) {
+        self.note_lock_use(lock, |used| used.can_block_readers = true);
     }
 
     fn note_lock_use(self, lock: Address, note: impl FnOnce(&mut LockUse)) {
         let is_needed = self.with(|execution| {
-            if execution.setup.are_writers_announced || execution.phase == Phase::Dissolving {
+            if execution.setup.are_writers_announced || execution.phase == Phase::Teardown {
                 return false;
             }
             let uses = &mut execution.lock_uses;
@@ -55,7 +55,7 @@ impl Current {
                 uses.len() - 1
             });
             note(&mut uses[at]);
-            uses[at].has_writers && uses[at].can_hold_up
+            uses[at].has_writers && uses[at].can_block_readers
         });
         if is_needed {
             self.fail(Restart::AnnouncedWriters);
@@ -70,7 +70,7 @@ impl Current {
             slot.reading.clone()
         });
         for lock in held {
-            self.note_held_up(lock);
+            self.note_blocked_reader(lock);
         }
     }
 }

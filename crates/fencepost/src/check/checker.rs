@@ -15,7 +15,9 @@ use super::environment;
 use super::fences::{self, FenceInference, FenceStrength};
 use super::outcome::Outcome;
 use super::running;
-use fencepost_runtime::{Insertion, Insertions, Place, STACK_SIZES, Setup, Stride, Target};
+use fencepost_runtime::{
+    Insertion, Insertions, OwnedLocation, STACK_SIZES, Setup, Target, ThreadIdSpace,
+};
 
 /// How many workers there can be.
 pub(super) const WORKERS: RangeInclusive<usize> = 1..=1024;
@@ -104,7 +106,7 @@ pub struct Checker {
     pub(super) fence_inference: bool,
     /// Fences that the program is checked with and does not have: what the user wants to try, and what is tried
     /// for whoever asks which are missing.
-    pub(super) tried: Vec<(Place, Insertion)>,
+    pub(super) tried: Vec<(OwnedLocation, Insertion)>,
     pub(super) insertions: Arc<Insertions>,
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) checkpoint_every: Duration,
@@ -241,7 +243,7 @@ impl Checker {
     /// With [`preemption_bound`](Self::preemption_bound), a store that goes to memory while its thread could
     /// go on is a preemption too.
     pub fn store_buffers(mut self, are_there: bool) -> Self {
-        self.setup.store_buffers = are_there.then_some(Stride::FIRST);
+        self.setup.store_buffers = are_there.then_some(ThreadIdSpace::FIRST);
         self
     }
 

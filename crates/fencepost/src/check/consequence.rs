@@ -22,7 +22,7 @@ use super::checkpoint::Identity;
 use super::problems::Translator;
 use super::running::{self, Explored, explore_from, is_same, machine, until_visible};
 use super::showing::Showing;
-use fencepost_runtime::{Checked, ProgramError, Registry, Restart, Runtime, Setup, Stride};
+use fencepost_runtime::{Checked, ProgramError, Registry, Restart, Runtime, Setup, ThreadIdSpace};
 
 /// How many random samples are drawn.
 const SAMPLES: u64 = 16;
@@ -114,7 +114,7 @@ impl Search<'_> {
     /// Nothing bad was found, in all executions that the library runs or in some of them.
     fn none_found(&self, executions: u64, are_all: bool, trouble: Option<String>) -> Consequence {
         let rest = match are_all {
-            _ if self.registry.has_drained_too_much() => Unexplored::Unsupported,
+            _ if self.registry.has_excess_drain() => Unexplored::Unsupported,
             true => Unexplored::Nothing,
             false => Unexplored::Remaining,
         };
@@ -213,7 +213,7 @@ impl Search<'_> {
         let (report, registry) = self.explore(&settings, &mut { self.setup }).ok()?;
         let found = report.findings.iter().find(|found| is_wrong(found))?;
         let model = machine(self.checker.setup.target).model();
-        let stride = registry.stride();
+        let stride = registry.thread_id_space();
         let showing = Showing::new(registry, self.checker.setup.target, model, stride);
         let showing = showing.with_replay(running::replaying(self.checker));
         let finding = Translator { showing: &showing }.finding(found);
@@ -263,7 +263,7 @@ fn is_wrong(found: &Counterexample<ProgramError>) -> bool {
     match &found.failure {
         Failure::Fault(Fault::Program(error)) => !matches!(
             error,
-            ProgramError::BadUse { .. } | ProgramError::StepLimit { .. }
+            ProgramError::Misuse { .. } | ProgramError::StepLimit { .. }
         ),
         Failure::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => true,
         _ => false,
@@ -273,7 +273,7 @@ fn is_wrong(found: &Counterexample<ProgramError>) -> bool {
 /// Whether the same is wrong: a panic, for example, in the same place. Its message may have values in it.
 fn is_same_harm(one: &Counterexample<ProgramError>, other: &Counterexample<ProgramError>) -> bool {
     let place = |found: &Counterexample<ProgramError>| match &found.failure {
-        Failure::Fault(Fault::Program(ProgramError::Panic { place, .. })) => place.clone(),
+        Failure::Fault(Fault::Program(ProgramError::Panic { location, .. })) => location.clone(),
         _ => None,
     };
     is_same(one, other) && place(one) == place(other)
@@ -369,7 +369,7 @@ enum Stop {
 /// A program that follows the witness of a violation.
 struct Follower<'a> {
     runtime: Runtime,
-    stride: Stride,
+    stride: ThreadIdSpace,
     performed: Performed,
     interleaving: &'a [Access],
     accesses: Vec<AccessOf>,
@@ -397,7 +397,7 @@ impl<'a> Follower<'a> {
         }
         Follower {
             runtime,
-            stride: setup.store_buffers.unwrap_or(Stride::FIRST),
+            stride: setup.store_buffers.unwrap_or(ThreadIdSpace::FIRST),
             performed: Performed::default(),
             interleaving: &found.interleaving,
             accesses: accesses.collect(),

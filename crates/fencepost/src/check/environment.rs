@@ -8,7 +8,7 @@ use fencepost_explore::Schedule;
 
 use super::checker::{Checker, Strategy, WORKERS};
 use super::fences;
-use fencepost_runtime::{STACK_SIZES, Stride, Target};
+use fencepost_runtime::{STACK_SIZES, Target, ThreadIdSpace};
 
 /// Overrides settings by variables.
 #[track_caller]
@@ -181,7 +181,7 @@ fn apply_from(
         Some(())
     })?;
     read("FENCEPOST_STORE_BUFFERS", switch, &mut |text| {
-        c.setup.store_buffers = is_on(text)?.then_some(Stride::FIRST);
+        c.setup.store_buffers = is_on(text)?.then_some(ThreadIdSpace::FIRST);
         Some(())
     })?;
     read("FENCEPOST_CONFIRM", switch, &mut |text| {
@@ -314,7 +314,7 @@ mod tests {
             ("WORKERS", "2", |c| c.settings.workers == 2),
             ("MONITOR", "off", |c| !c.monitor),
             ("STORE_BUFFERS", "on", |c| {
-                c.setup.store_buffers == Some(Stride::FIRST)
+                c.setup.store_buffers == Some(ThreadIdSpace::FIRST)
             }),
             ("CONFIRM", "on", |c| c.confirm),
             ("CONTINUE_AFTER_FAILURE", "on", |c| {

@@ -25,7 +25,7 @@ use super::showing::Showing;
 use super::watchdog;
 use fencepost_runtime::{
     Checked, Current, Insertion, Insertions, ProgramError, Registry, Restart, Runtime, Setup,
-    Stride, Target,
+    Target, ThreadIdSpace,
 };
 
 /// The most often that a check is begun again because something turned out to be visible.
@@ -184,7 +184,7 @@ fn explore_program(
     check: Identity,
 ) -> Result<Explored, String> {
     let explore = |mut setup| {
-        let insertions = Insertions::clone(&checker.insertions).with_chosen(&checker.tried);
+        let insertions = Insertions::clone(&checker.insertions).with_requested(&checker.tried);
         let registry = Registry::new(check.location).with_insertions(Arc::new(insertions));
         let registry = Arc::new(registry);
         explore_from(checker, program, check, settings, &mut setup, registry)
@@ -196,7 +196,7 @@ fn explore_program(
     // A schedule does not say what turned out to be visible before it was found.
     let strides = match checker.setup.store_buffers {
         None => vec![None],
-        Some(_) => Stride::ALL.map(Some).to_vec(),
+        Some(_) => ThreadIdSpace::ALL.map(Some).to_vec(),
     };
     for store_buffers in strides {
         for visible in 0..8 {
@@ -300,7 +300,7 @@ pub(super) fn runtime(
     };
     let runtime = Runtime::new(Arc::clone(program), setup, Arc::clone(registry));
     if checker.progress != Some(false) {
-        watchdog::watch(runtime.pulse(), registry);
+        watchdog::watch(runtime.heartbeat(), registry);
     }
     runtime
 }
@@ -319,8 +319,8 @@ pub(super) fn until_visible(
             Some(Restart::VisibleEnds) => setup.are_ends_visible = true,
             Some(Restart::VisibleStatics) => setup.are_statics_visible = true,
             Some(Restart::AnnouncedWriters) => setup.are_writers_announced = true,
-            Some(Restart::WiderStride) => {
-                let wider = setup.store_buffers.and_then(Stride::next);
+            Some(Restart::WiderThreadIdSpace) => {
+                let wider = setup.store_buffers.and_then(ThreadIdSpace::next);
                 let too_many = "the program has too many threads to be run with store buffers";
                 setup.store_buffers = Some(wider.ok_or(too_many)?);
             }
@@ -362,7 +362,7 @@ fn confirm(
             let Failure::Fault(Fault::Program(error)) = &found.failure else {
                 return false;
             };
-            matches!(error, ProgramError::BadUse { .. })
+            matches!(error, ProgramError::Misuse { .. })
         };
         let refused = replayed.iter().find(|other| is_refused(other));
         let refused = refused.map(|other| other.failure.clone());
@@ -385,13 +385,13 @@ fn confirm(
             (None, None) if is_refused(found) => {}
             (None, None) => {
                 unconfirmed_violations += usize::from(is_violation);
-                found.failure = Failure::Fault(Fault::Program(ProgramError::BadUse {
+                found.failure = Failure::Fault(Fault::Program(ProgramError::Misuse {
                     message: format!(
                         "the program is not deterministic: what was found did not happen again \
                          when the same schedule was run again (it was: {})",
                         described(&found.failure)
                     ),
-                    place: None,
+                    location: None,
                 }));
             }
         }
@@ -443,7 +443,7 @@ pub(super) fn outcome(
         None => settings(checker).monitored_model.model(),
         Some(_) => machine(checker.setup.target).model(),
     };
-    let stride = checker.setup.store_buffers.and(registry.stride());
+    let stride = checker.setup.store_buffers.and(registry.thread_id_space());
     let showing = Showing::new(Arc::clone(&registry), checker.setup.target, model, stride);
     let showing = showing
         .with_replay(replaying(checker))
@@ -482,7 +482,7 @@ pub(super) fn outcome(
         gaps.retain(|gap| *gap != Gap::StoppedAtProblem);
         gaps.push(Gap::MemoryBudget(limit.limit as u64));
     }
-    if registry.has_drained_too_much() {
+    if registry.has_excess_drain() {
         gaps.push(Gap::Other(
             "executions in which stores wait longer: an operation on an `Arc`, a lock or a channel waited for \
              stores that may stay in the buffer on the machine"
@@ -579,8 +579,8 @@ fn notes(
     registry: &Registry,
     has_findings: bool,
 ) -> Vec<String> {
-    let not_met = registry.insertions().not_met();
-    let mut notes: Vec<String> = not_met
+    let unmatched = registry.insertions().unmatched();
+    let mut notes: Vec<String> = unmatched
         .map(|place| {
             let place = SourcePosition::new(&place.file, place.line, place.column);
             format!(

@@ -11,12 +11,12 @@ use fencepost_report::json::line;
 use rustc_hash::FxHashMap;
 
 use super::naming::{CheckNames, SourceFiles};
-use fencepost_runtime::{Names, Registry, Stride, Target};
+use fencepost_runtime::{Names, Registry, Target, ThreadIdSpace};
 
 /// What is needed to show a check.
 pub(super) struct Showing {
     registry: Arc<Registry>,
-    stride: Option<Stride>,
+    stride: Option<ThreadIdSpace>,
     target: Target,
     model: MemoryModel,
     sources: SourceFiles,
@@ -49,7 +49,7 @@ impl Showing {
         registry: Arc<Registry>,
         target: Target,
         model: MemoryModel,
-        stride: Option<Stride>,
+        stride: Option<ThreadIdSpace>,
     ) -> Self {
         Showing {
             stride,
@@ -95,7 +95,7 @@ impl Showing {
     }
 
     /// How the commits of buffered stores are numbered, if stores are buffered.
-    pub(super) fn stride(&self) -> Option<Stride> {
+    pub(super) fn stride(&self) -> Option<ThreadIdSpace> {
         self.stride
     }
 

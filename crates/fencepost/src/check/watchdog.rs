@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use fencepost_runtime::pulse::{Pulse, Turn};
+use fencepost_runtime::heartbeat::{Heartbeat, RunningThread};
 use fencepost_runtime::{Names, Registry};
 
 /// Between two looks.
@@ -22,10 +22,10 @@ fn patience() -> Duration {
 
 /// A worker that is looked after.
 struct Watched {
-    pulse: Weak<Pulse>,
+    heartbeat: Weak<Heartbeat>,
     registry: Arc<Registry>,
     /// The turn that was seen last, when it was seen first, and whether it was spoken of.
-    seen: Option<(Turn, Instant, bool)>,
+    seen: Option<(RunningThread, Instant, bool)>,
 }
 
 #[derive(Default)]
@@ -41,11 +41,11 @@ fn watching() -> MutexGuard<'static, Option<Watching>> {
 }
 
 /// Looks after a worker until it is gone.
-pub(super) fn watch(pulse: &Arc<Pulse>, registry: &Arc<Registry>) {
+pub(super) fn watch(heartbeat: &Arc<Heartbeat>, registry: &Arc<Registry>) {
     let mut guard = watching();
     let watching = guard.get_or_insert_default();
     watching.workers.push(Watched {
-        pulse: Arc::downgrade(pulse),
+        heartbeat: Arc::downgrade(heartbeat),
         registry: Arc::clone(registry),
         seen: None,
     });
@@ -73,10 +73,10 @@ fn look_after_all() {
 impl Watched {
     /// Whether the worker is still there.
     fn look(&mut self, now: Instant) -> bool {
-        let Some(pulse) = self.pulse.upgrade() else {
+        let Some(heartbeat) = self.heartbeat.upgrade() else {
             return false;
         };
-        let Some(turn) = pulse.turn() else {
+        let Some(turn) = heartbeat.turn() else {
             self.seen = None;
             return true;
         };
@@ -96,7 +96,7 @@ impl Watched {
     }
 }
 
-fn complaint(thread: &str, turn: Turn) -> String {
+fn complaint(thread: &str, turn: RunningThread) -> String {
     format!(
         "fencepost: no step for {} s: {thread} has been running since {} without coming to an operation that is \
          checked. Is there a loop without one, or a lock of `std` that another thread holds?\n",

@@ -375,7 +375,7 @@ impl Condvar {
 /// Whether the thread's wait ends spuriously, which is for the explorer to say.
 pub(crate) fn chooses_spurious(current: Current, location: &'static Location<'static>) -> bool {
     current.operation(Intent::Local, Outcomes::Fixed(2), location, |step| {
-        let is_spurious = !step.is_seen() || step.outcome() == 1;
+        let is_spurious = !step.is_recorded() || step.outcome() == 1;
         if is_spurious {
             step.emit(Events::only(Operation::Fence), 0);
         }

@@ -20,7 +20,7 @@ use super::once_lock::OnceLock;
 pub struct LazyLock<T, F = fn() -> T> {
     cell: OnceLock<T>,
     /// Taken by who makes the value.
-    initialise: std::sync::Mutex<Option<F>>,
+    initialize: std::sync::Mutex<Option<F>>,
 }
 
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
@@ -29,7 +29,7 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     pub fn new(f: F) -> Self {
         LazyLock {
             cell: OnceLock::new(),
-            initialise: std::sync::Mutex::new(Some(f)),
+            initialize: std::sync::Mutex::new(Some(f)),
         }
     }
 
@@ -48,12 +48,12 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     pub fn force(this: &Self) -> &T {
         this.cell.get_or_init(|| {
             let mut place = this
-                .initialise
+                .initialize
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            let initialise = place.take();
+            let initialize = place.take();
             drop(place);
-            make(initialise)
+            make(initialize)
         })
     }
 
@@ -64,10 +64,10 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     #[track_caller]
     pub fn force_mut(this: &mut Self) -> &mut T {
         if this.cell.get_mut().is_none() {
-            let place = this.initialise.get_mut();
-            let initialise = place.unwrap_or_else(PoisonError::into_inner).take();
+            let place = this.initialize.get_mut();
+            let initialize = place.unwrap_or_else(PoisonError::into_inner).take();
             // Nobody else can have written it.
-            let _ = this.cell.set(make(initialise));
+            let _ = this.cell.set(make(initialize));
         }
         this.cell.get_mut().expect("it was made")
     }
@@ -85,9 +85,9 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
 }
 
 #[track_caller]
-fn make<T, F: FnOnce() -> T>(initialise: Option<F>) -> T {
-    match initialise {
-        Some(initialise) => initialise(),
+fn make<T, F: FnOnce() -> T>(initialize: Option<F>) -> T {
+    match initialize {
+        Some(initialize) => initialize(),
         None => panic!("LazyLock instance has previously been poisoned"),
     }
 }

@@ -166,12 +166,12 @@ impl<T: ?Sized> RwLock<T> {
         let intent = self.intent(Effect::WriteIf(Condition::Differs(WRITTEN)), None);
         let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
             let state = step.state(self.known.object.address());
-            met_readers = step.is_seen() && state != FREE && state != WRITTEN;
+            met_readers = step.is_recorded() && state != FREE && state != WRITTEN;
             self.take_read(step, Taking::Trying)
         });
         if met_readers {
             // A writer that waits could have made it fail.
-            current.note_held_up(self.known.object.address());
+            current.note_blocked_reader(self.known.object.address());
         }
         inner
             .map(|inner| self.reader(inner, location))
@@ -325,7 +325,7 @@ impl<T: ?Sized> RwLock<T> {
                 None => OptimisticLoad::Retries,
             };
             let before = step.state(object);
-            step.emit_glance(object, before, optimistic_load);
+            step.emit_optimistic_load(object, before, optimistic_load);
         }
         match state {
             Some(state) => {
@@ -394,7 +394,7 @@ impl Known {
 
     /// A reader waits for the writers that wait, if that is told.
     fn await_writers(&self, current: Current, location: &'static Location<'static>) {
-        let Some(waiting) = self.waiting.filter(|_| !current.is_dissolving()) else {
+        let Some(waiting) = self.waiting.filter(|_| !current.is_tearing_down()) else {
             return;
         };
         let intent = Known::intent_on_waiting(waiting, Some(Condition::Equals(0)));
@@ -405,7 +405,7 @@ impl Known {
 
     /// Whether an attempt to read fails because a writer waits.
     fn is_held_up(&self, current: Current, location: &'static Location<'static>) -> bool {
-        if current.is_dissolving() {
+        if current.is_tearing_down() {
             return false;
         }
         let Some(waiting) = self.waiting else {
@@ -416,7 +416,7 @@ impl Known {
         let outcomes = Outcomes::Of(waiting.address(), either);
         let may_fail = current.plain_operation(intent, outcomes, location, |step| {
             step.read(waiting.address());
-            step.is_seen() && step.outcome() == 1
+            step.is_recorded() && step.outcome() == 1
         });
         if !may_fail {
             return false;
@@ -430,7 +430,7 @@ impl Known {
         };
         current.lock_operation(intent, Outcomes::One, location, |step| {
             let state = step.read(object);
-            step.emit_glance(object, state, OptimisticLoad::Retries);
+            step.emit_optimistic_load(object, state, OptimisticLoad::Retries);
             state != FREE
         })
     }

@@ -244,7 +244,7 @@ pub(super) fn join_thread(
     location: &'static Location<'static>,
 ) {
     // Who joins several threads mostly has to wait for the first of them only.
-    if !current.joins_at_once(thread, location, |step| perform_join(step, thread)) {
+    if !current.try_inline_join(thread, location, |step| perform_join(step, thread)) {
         wait_for_end(current, thread, location);
     }
 }
@@ -268,7 +268,7 @@ fn has_ended(
     thread: memory::ThreadId,
     location: &'static Location<'static>,
 ) -> bool {
-    if !current.are_ends_visible() && !current.is_dissolving() {
+    if !current.are_ends_visible() && !current.is_tearing_down() {
         current.fail(Restart::VisibleEnds);
     }
     let end = current.tokens(thread).end;
@@ -297,11 +297,11 @@ pub(super) unsafe fn spawn_checked<F: FnOnce() -> T, T>(
     location: &'static Location<'static>,
     function: F,
 ) -> Joinable<T> {
-    let id = current.make_thread(&options, location);
+    let id = current.create_thread(&options, location);
     let (of_thread, owner) = Owner::both(current, id);
     if let Some(thread) = id {
         let body = move || of_thread.put(function());
-        // SAFETY: `make_thread` has just returned the thread. The caller's promise is about what `function` borrows;
+        // SAFETY: `create_thread` has just returned the thread. The caller's promise is about what `function` borrows;
         // `of_thread` is owned.
         unsafe { current.give_body(thread, body) };
     }

@@ -13,7 +13,7 @@ use fencepost_runtime::locals::Destroyed;
 /// [`thread_local!`](crate::thread_local).
 pub struct LocalKey<T: 'static> {
     outside: &'static std::thread::LocalKey<T>,
-    initialise: fn() -> T,
+    initialize: fn() -> T,
 }
 
 /// The value of the calling thread was dropped already, as [`std::thread::AccessError`].
@@ -39,11 +39,11 @@ impl<T: 'static> LocalKey<T> {
     #[doc(hidden)]
     pub const fn new(
         outside: &'static std::thread::LocalKey<T>,
-        initialise: fn() -> T,
+        initialize: fn() -> T,
     ) -> LocalKey<T> {
         LocalKey {
             outside,
-            initialise,
+            initialize,
         }
     }
 
@@ -70,12 +70,12 @@ impl<T: 'static> LocalKey<T> {
         let Some(current) = Current::get() else {
             return self.outside.try_with(f).map_err(|_| AccessError);
         };
-        current.depend_on_thread();
-        current.note_identity_use();
+        current.note_thread_dependence();
+        current.note_thread_identity_use();
         let key = std::ptr::from_ref(self) as usize;
         let value = match current.local_value(key) {
             Some(found) => found.map_err(|Destroyed| AccessError)?,
-            None => current.initialize_local_value(key, (self.initialise)()),
+            None => current.initialize_local_value(key, (self.initialize)()),
         };
         // SAFETY: the value is boxed, and dropped only when the function of its thread has
         // returned or was unwound; `f` is called by that function.
@@ -187,13 +187,13 @@ macro_rules! thread_local {
     ($(#[$attribute:meta])* $vis:vis static $name:ident: $type:ty = $init:expr) => {
         $(#[$attribute])*
         $vis static $name: $crate::thread::LocalKey<$type> = {
-            fn initialise() -> $type {
+            fn initialize() -> $type {
                 $init
             }
             ::std::thread_local! {
-                static OUTSIDE: $type = initialise();
+                static OUTSIDE: $type = initialize();
             }
-            $crate::thread::LocalKey::new(&OUTSIDE, initialise)
+            $crate::thread::LocalKey::new(&OUTSIDE, initialize)
         };
     };
 }

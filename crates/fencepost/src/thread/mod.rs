@@ -35,8 +35,8 @@ pub fn current() -> Thread {
     match Current::get() {
         None => Thread::outside(std::thread::current()),
         Some(current) => {
-            current.depend_on_thread();
-            current.note_identity_use();
+            current.note_thread_dependence();
+            current.note_thread_identity_use();
             Thread::of(current, current.thread())
         }
     }

@@ -6,33 +6,33 @@ use std::sync::Arc;
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{MakerId, ObjectKey, Registry, ThreadKey, Tokens};
+use super::{CreatorId, ObjectKey, Registry, ThreadKey, Tokens};
 
-/// The `n`-th object of a maker, as it was made last time.
+/// The `n`-th object of a creator, as it was made last time.
 #[derive(Clone, Copy)]
-struct MadeObject {
+struct CreatedObject {
     location: &'static Location<'static>,
     kind: &'static str,
     address: Address,
 }
 
-/// A thread as its maker gets it.
+/// A thread as its creator gets it.
 #[derive(Clone, Copy, Debug)]
-pub struct MadeThread {
+pub struct SpawnedThread {
     /// Its number.
     pub thread: ThreadId,
-    /// It, as a maker.
-    pub maker: MakerId,
+    /// It, as a creator.
+    pub creator: CreatorId,
     /// Its objects.
     pub tokens: Tokens,
     location: &'static Location<'static>,
 }
 
-/// The numbers of one maker's things.
+/// The numbers of one creator's things.
 #[derive(Default)]
 struct Made {
-    objects: Vec<MadeObject>,
-    threads: Vec<MadeThread>,
+    objects: Vec<CreatedObject>,
+    threads: Vec<SpawnedThread>,
 }
 
 /// A power of two: direct-mapped by the address of the `Location`.
@@ -42,10 +42,10 @@ const RECENT_LOCATIONS: usize = 128;
 pub struct LocalNames {
     registry: Arc<Registry>,
     made: Vec<Made>,
-    /// Beyond `made`: a maker whose n-th thing is not always the same.
+    /// Beyond `made`: a creator whose n-th thing is not always the same.
     objects: FxHashMap<ObjectKey, Address>,
-    threads: FxHashMap<ThreadKey, MadeThread>,
-    statics: FxHashMap<usize, MakerId>,
+    threads: FxHashMap<ThreadKey, SpawnedThread>,
+    statics: FxHashMap<usize, CreatorId>,
     recent_locations: [Option<(&'static Location<'static>, LocationId)>; RECENT_LOCATIONS],
     locations: FxHashMap<usize, LocationId>,
     object_names: Vec<Option<Box<str>>>,
@@ -99,16 +99,16 @@ impl LocalNames {
         id
     }
 
-    /// The number of the `nth` object that `maker` makes, here and now.
+    /// The number of the `nth` object that `creator` makes, here and now.
     #[inline]
     pub fn object(
         &mut self,
-        maker: MakerId,
+        creator: CreatorId,
         nth: u32,
         kind: &'static str,
         location: &'static Location<'static>,
     ) -> Address {
-        let made = self.made.get(maker.index());
+        let made = self.made.get(creator.index());
         match made.and_then(|made| made.objects.get(nth as usize)) {
             // The same text may be there twice; then it is looked for, and found.
             Some(last)
@@ -116,20 +116,20 @@ impl LocalNames {
             {
                 last.address
             }
-            _ => self.object_slowly(maker, nth, kind, location),
+            _ => self.object_slowly(creator, nth, kind, location),
         }
     }
 
     #[cold]
     fn object_slowly(
         &mut self,
-        maker: MakerId,
+        creator: CreatorId,
         nth: u32,
         kind: &'static str,
         location: &'static Location<'static>,
     ) -> Address {
         let key = ObjectKey {
-            maker,
+            creator,
             nth,
             location: self.location(location),
             kind,
@@ -139,26 +139,26 @@ impl LocalNames {
             .objects
             .entry(key)
             .or_insert_with(|| registry.tables().object(key));
-        let made = MadeObject {
+        let made = CreatedObject {
             location,
             kind,
             address,
         };
-        put(&mut self.made_by(maker).objects, nth, made);
+        put(&mut self.made_by(creator).objects, nth, made);
         address
     }
 
-    /// The number of the part of an object that belongs to a maker, and was not made by it: it does
-    /// not count among what the maker makes. `kind` is that of parts only.
+    /// The number of the part of an object that belongs to a creator, and was not made by it: it does
+    /// not count among what the creator makes. `kind` is that of parts only.
     pub fn part(
         &mut self,
-        maker: MakerId,
+        creator: CreatorId,
         whole: Address,
         kind: &'static str,
         location: &'static Location<'static>,
     ) -> Address {
         let key = ObjectKey {
-            maker,
+            creator,
             nth: whole.0,
             location: self.location(location),
             kind,
@@ -170,30 +170,30 @@ impl LocalNames {
             .or_insert_with(|| registry.tables().object(key))
     }
 
-    /// The number of the `nth` thread that `maker` spawns, here and now.
+    /// The number of the `nth` thread that `creator` spawns, here and now.
     #[inline]
     pub fn thread(
         &mut self,
-        maker: MakerId,
+        creator: CreatorId,
         nth: u32,
         location: &'static Location<'static>,
-    ) -> MadeThread {
-        let made = self.made.get(maker.index());
+    ) -> SpawnedThread {
+        let made = self.made.get(creator.index());
         match made.and_then(|made| made.threads.get(nth as usize)) {
             Some(last) if std::ptr::eq(last.location, location) => *last,
-            _ => self.thread_slowly(maker, nth, location),
+            _ => self.thread_slowly(creator, nth, location),
         }
     }
 
     #[cold]
     fn thread_slowly(
         &mut self,
-        maker: MakerId,
+        creator: CreatorId,
         nth: u32,
         location: &'static Location<'static>,
-    ) -> MadeThread {
+    ) -> SpawnedThread {
         let key = ThreadKey {
-            maker,
+            creator,
             nth,
             location: self.location(location),
         };
@@ -202,36 +202,36 @@ impl LocalNames {
             let mut tables = registry.tables();
             let thread = tables.thread(key);
             let record = &tables.threads[thread.index()];
-            MadeThread {
+            SpawnedThread {
                 thread,
-                maker: record.maker,
+                creator: record.creator,
                 tokens: record.tokens,
                 location,
             }
         });
-        put(&mut self.made_by(maker).threads, nth, thread);
+        put(&mut self.made_by(creator).threads, nth, thread);
         thread
     }
 
     /// The first thread.
-    pub fn main_thread(&self) -> MadeThread {
+    pub fn main_thread(&self) -> SpawnedThread {
         let tables = self.registry.tables();
         let record = &tables.threads[0];
-        MadeThread {
+        SpawnedThread {
             thread: ThreadId(0),
-            maker: record.maker,
+            creator: record.creator,
             tokens: record.tokens,
             location: self.registry.check,
         }
     }
 
-    /// A static as a maker, by the address of its key.
-    pub fn static_maker(&mut self, identity: usize, name: &'static str) -> MakerId {
+    /// A static as a creator, by the address of its key.
+    pub fn static_creator(&mut self, identity: usize, name: &'static str) -> CreatorId {
         let registry = &self.registry;
         *self
             .statics
             .entry(identity)
-            .or_insert_with(|| registry.tables().static_maker(identity, name))
+            .or_insert_with(|| registry.tables().static_creator(identity, name))
     }
 
     /// Learns which drops matter to other threads.
@@ -266,15 +266,15 @@ impl LocalNames {
         }
     }
 
-    fn made_by(&mut self, maker: MakerId) -> &mut Made {
-        if self.made.len() <= maker.index() {
-            self.made.resize_with(maker.index() + 1, Made::default);
+    fn made_by(&mut self, creator: CreatorId) -> &mut Made {
+        if self.made.len() <= creator.index() {
+            self.made.resize_with(creator.index() + 1, Made::default);
         }
-        &mut self.made[maker.index()]
+        &mut self.made[creator.index()]
     }
 }
 
-impl MadeThread {
+impl SpawnedThread {
     /// Where it was spawned.
     pub fn location(&self) -> &'static Location<'static> {
         self.location
@@ -316,27 +316,36 @@ mod tests {
         let mut other = LocalNames::new(registry);
         let (place, elsewhere) = (here(), Location::caller());
 
-        let first = one.object(MakerId::MAIN, 0, "AtomicBool", place);
-        let second = one.object(MakerId::MAIN, 1, "AtomicBool", place);
+        let first = one.object(CreatorId::MAIN, 0, "AtomicBool", place);
+        let second = one.object(CreatorId::MAIN, 1, "AtomicBool", place);
         assert_ne!(first, second);
-        assert_eq!(other.object(MakerId::MAIN, 0, "AtomicBool", place), first);
-        assert_eq!(other.object(MakerId::MAIN, 1, "AtomicBool", place), second);
+        assert_eq!(other.object(CreatorId::MAIN, 0, "AtomicBool", place), first);
+        assert_eq!(
+            other.object(CreatorId::MAIN, 1, "AtomicBool", place),
+            second
+        );
 
-        let child = other.thread(MakerId::MAIN, 0, elsewhere);
-        assert_eq!(one.thread(MakerId::MAIN, 0, elsewhere).thread, child.thread);
-        let of_child = one.object(child.maker, 0, "AtomicBool", place);
+        let child = other.thread(CreatorId::MAIN, 0, elsewhere);
+        assert_eq!(
+            one.thread(CreatorId::MAIN, 0, elsewhere).thread,
+            child.thread
+        );
+        let of_child = one.object(child.creator, 0, "AtomicBool", place);
         assert_ne!(of_child, first);
-        assert_eq!(other.object(child.maker, 0, "AtomicBool", place), of_child);
+        assert_eq!(
+            other.object(child.creator, 0, "AtomicBool", place),
+            of_child
+        );
     }
 
     #[test]
     fn what_is_made_elsewhere_instead_has_another_number() {
         let mut names = LocalNames::new(Arc::new(Registry::new(here())));
         let (place, elsewhere) = (here(), Location::caller());
-        let first = names.object(MakerId::MAIN, 0, "AtomicBool", place);
-        let instead = names.object(MakerId::MAIN, 0, "AtomicBool", elsewhere);
-        let another_kind = names.object(MakerId::MAIN, 0, "AtomicU8", place);
+        let first = names.object(CreatorId::MAIN, 0, "AtomicBool", place);
+        let instead = names.object(CreatorId::MAIN, 0, "AtomicBool", elsewhere);
+        let another_kind = names.object(CreatorId::MAIN, 0, "AtomicU8", place);
         assert!(first != instead && instead != another_kind && first != another_kind);
-        assert_eq!(names.object(MakerId::MAIN, 0, "AtomicBool", place), first);
+        assert_eq!(names.object(CreatorId::MAIN, 0, "AtomicBool", place), first);
     }
 }

@@ -1,6 +1,6 @@
 //! Stable numbers, and names for people.
 //!
-//! A thread or an object is known by its *maker* (a thread or a static), by how many its maker
+//! A thread or an object is known by its *creator* (a thread or a static), by how many its creator
 //! had made before it, and by the place where it was made. That does not depend on the
 //! interleaving, so the number that it is given here means the same in every execution of a
 //! check, and on every worker.
@@ -16,7 +16,7 @@ mod saved;
 mod shown;
 
 pub use derive::derive_name;
-pub use local::{LocalNames, MadeThread};
+pub use local::{LocalNames, SpawnedThread};
 pub use saved::RegistryError;
 pub use shown::{Names, read_source_line};
 
@@ -28,28 +28,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use super::buffers::Stride;
-use super::error::Place;
+use super::buffers::ThreadIdSpace;
+use super::error::OwnedLocation;
 use super::insertions::Insertions;
 
 /// Something that makes threads and objects: a thread or a static.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct MakerId(u32);
+pub struct CreatorId(u32);
 
-impl MakerId {
+impl CreatorId {
     /// The first thread.
-    pub const MAIN: MakerId = MakerId(0);
+    pub const MAIN: CreatorId = CreatorId(0);
 
-    /// The maker's number as an index.
+    /// The creator's number as an index.
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What is known of a maker.
+/// What is known of a creator.
 #[derive(Clone, Debug)]
-pub enum Maker {
+pub enum Creator {
     /// A thread.
     Thread(ThreadId),
     /// A static, by its name.
@@ -90,15 +90,15 @@ pub const OPENING_OF: &str = "opening of";
 #[derive(Clone, Debug)]
 pub struct ThreadRecord {
     /// Who spawned it; nobody spawned the first.
-    pub parent: Option<MakerId>,
-    /// How many its maker had spawned before.
+    pub parent: Option<CreatorId>,
+    /// How many its creator had spawned before.
     pub nth: u32,
     /// Where it was spawned.
     pub location: LocationId,
     /// The name that its builder was given.
     pub name: Option<String>,
-    /// It, as a maker.
-    pub maker: MakerId,
+    /// It, as a creator.
+    pub creator: CreatorId,
     /// Its objects.
     pub tokens: Tokens,
 }
@@ -107,8 +107,8 @@ pub struct ThreadRecord {
 #[derive(Clone, Debug)]
 pub struct ObjectRecord {
     /// Who made it.
-    pub maker: MakerId,
-    /// How many its maker had made before.
+    pub creator: CreatorId,
+    /// How many its creator had made before.
     pub nth: u32,
     /// Where it was made.
     pub location: LocationId,
@@ -120,7 +120,7 @@ pub struct ObjectRecord {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct ObjectKey {
-    maker: MakerId,
+    creator: CreatorId,
     nth: u32,
     location: LocationId,
     kind: &'static str,
@@ -128,7 +128,7 @@ struct ObjectKey {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct ThreadKey {
-    maker: MakerId,
+    creator: CreatorId,
     nth: u32,
     location: LocationId,
 }
@@ -169,9 +169,9 @@ impl From<&'static Location<'static>> for SourceLocation {
     }
 }
 
-impl From<SourceLocation> for Place {
+impl From<SourceLocation> for OwnedLocation {
     fn from(location: SourceLocation) -> Self {
-        Place {
+        OwnedLocation {
             file: location.file.to_owned(),
             line: location.line,
             column: location.column,
@@ -191,21 +191,21 @@ pub struct Registry {
     insertions: Arc<Insertions>,
     /// How the commits of buffered stores are numbered, and whether an operation waited for more of them than
     /// on the machine.
-    buffering: Mutex<(Option<Stride>, bool)>,
+    buffering: Mutex<(Option<ThreadIdSpace>, bool)>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
-    pub(crate) makers: Vec<Maker>,
+    pub(crate) creators: Vec<Creator>,
     pub(crate) threads: Vec<ThreadRecord>,
     pub(crate) objects: Vec<ObjectRecord>,
     pub(crate) locations: Vec<SourceLocation>,
     thread_keys: FxHashMap<ThreadKey, ThreadId>,
     object_keys: FxHashMap<ObjectKey, Address>,
     location_keys: FxHashMap<SourceLocation, LocationId>,
-    static_keys: FxHashMap<usize, MakerId>,
+    static_keys: FxHashMap<usize, CreatorId>,
     /// Statics from another process, which have not been used in this one yet.
-    unused_statics: Vec<MakerId>,
+    unused_statics: Vec<CreatorId>,
     waits: BTreeSet<LocationId>,
     visible_drops: BTreeSet<LocationId>,
     /// With which values objects were made last, and those of the executions that are reported.
@@ -215,13 +215,13 @@ pub(crate) struct Tables {
 
 impl std::fmt::Debug for ObjectKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} of {:?}", self.kind, self.nth, self.maker)
+        write!(f, "{} {} of {:?}", self.kind, self.nth, self.creator)
     }
 }
 
 impl std::fmt::Debug for ThreadKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "thread {} of {:?}", self.nth, self.maker)
+        write!(f, "thread {} of {:?}", self.nth, self.creator)
     }
 }
 
@@ -241,26 +241,26 @@ impl Registry {
     }
 
     /// Stores are buffered, and their commits are numbered so.
-    pub(crate) fn set_stride(&self, stride: Stride) {
-        self.buffering().0 = Some(stride);
+    pub(crate) fn set_thread_id_space(&self, ids: ThreadIdSpace) {
+        self.buffering().0 = Some(ids);
     }
 
     /// How the commits of buffered stores are numbered, if stores are buffered.
-    pub fn stride(&self) -> Option<Stride> {
+    pub fn thread_id_space(&self) -> Option<ThreadIdSpace> {
         self.buffering().0
     }
 
     /// An operation waited for more stores than on the machine.
-    pub fn note_drained_too_much(&self) {
+    pub fn note_excess_drain(&self) {
         self.buffering().1 = true;
     }
 
     /// Whether an operation waited for more stores than on the machine, so that executions may be missing.
-    pub fn has_drained_too_much(&self) -> bool {
+    pub fn has_excess_drain(&self) -> bool {
         self.buffering().1
     }
 
-    fn buffering(&self) -> MutexGuard<'_, (Option<Stride>, bool)> {
+    fn buffering(&self) -> MutexGuard<'_, (Option<ThreadIdSpace>, bool)> {
         self.buffering
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -373,7 +373,7 @@ impl Tables {
     fn add_object(&mut self, key: ObjectKey) -> Address {
         let address = Address(self.objects.len() as u32);
         self.objects.push(ObjectRecord {
-            maker: key.maker,
+            creator: key.creator,
             nth: key.nth,
             location: key.location,
             kind: key.kind,
@@ -391,13 +391,18 @@ impl Tables {
         address
     }
 
-    fn add_thread(&mut self, parent: Option<MakerId>, nth: u32, location: LocationId) -> ThreadId {
+    fn add_thread(
+        &mut self,
+        parent: Option<CreatorId>,
+        nth: u32,
+        location: LocationId,
+    ) -> ThreadId {
         let thread = ThreadId(self.threads.len() as u32);
-        let maker = MakerId(self.makers.len() as u32);
-        self.makers.push(Maker::Thread(thread));
+        let creator = CreatorId(self.creators.len() as u32);
+        self.creators.push(Creator::Thread(thread));
         let mut token = |kind| {
             self.add_object(ObjectKey {
-                maker,
+                creator,
                 nth: 0,
                 location,
                 kind,
@@ -414,7 +419,7 @@ impl Tables {
             nth,
             location,
             name: None,
-            maker,
+            creator,
             tokens,
         });
         thread
@@ -424,24 +429,24 @@ impl Tables {
         if let Some(&thread) = self.thread_keys.get(&key) {
             return thread;
         }
-        let thread = self.add_thread(Some(key.maker), key.nth, key.location);
+        let thread = self.add_thread(Some(key.creator), key.nth, key.location);
         self.thread_keys.insert(key, thread);
         thread
     }
 
-    fn static_maker(&mut self, identity: usize, name: &'static str) -> MakerId {
-        let (makers, unused) = (&mut self.makers, &mut self.unused_statics);
+    fn static_creator(&mut self, identity: usize, name: &'static str) -> CreatorId {
+        let (creators, unused) = (&mut self.creators, &mut self.unused_statics);
         *self.static_keys.entry(identity).or_insert_with(|| {
             // Statics of one name could be mixed up here. Then the program does something else than
             // it did, which is noticed.
-            let is_it = |maker: &MakerId| {
-                matches!(makers[maker.index()], Maker::Static(known) if known == name)
+            let is_it = |creator: &CreatorId| {
+                matches!(creators[creator.index()], Creator::Static(known) if known == name)
             };
             if let Some(place) = unused.iter().position(is_it) {
                 return unused.remove(place);
             }
-            makers.push(Maker::Static(name));
-            MakerId(makers.len() as u32 - 1)
+            creators.push(Creator::Static(name));
+            CreatorId(creators.len() as u32 - 1)
         })
     }
 }

@@ -4,7 +4,7 @@ use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::{
-    BARRIER_OPENING, END_TOKEN, Maker, MakerId, OPENING_OF, ObjectRecord, PARK_TOKEN, Registry,
+    BARRIER_OPENING, Creator, CreatorId, END_TOKEN, OPENING_OF, ObjectRecord, PARK_TOKEN, Registry,
     START_TOKEN, SourceLocation, Tables, WAIT_TOKEN, WAITING_WRITERS, derive_name,
 };
 
@@ -18,7 +18,7 @@ pub struct Names {
     objects: Vec<String>,
     given: Vec<Option<String>>,
     kinds: Vec<&'static str>,
-    made_at: Vec<LocationId>,
+    created_at: Vec<LocationId>,
     threads: Vec<String>,
     locations: Vec<SourceLocation>,
 }
@@ -41,7 +41,7 @@ impl Names {
                 .map(|object| object.name.clone())
                 .collect(),
             kinds: tables.objects.iter().map(|object| object.kind).collect(),
-            made_at: tables
+            created_at: tables
                 .objects
                 .iter()
                 .map(|object| object.location)
@@ -66,8 +66,8 @@ impl Names {
     }
 
     /// Where an object was made.
-    pub fn made_at(&self, object: Address) -> Option<SourceLocation> {
-        self.location(*self.made_at.get(object.index())?)
+    pub fn created_at(&self, object: Address) -> Option<SourceLocation> {
+        self.location(*self.created_at.get(object.index())?)
     }
 
     /// What a thread is called.
@@ -128,7 +128,7 @@ fn thread_names(tables: &Tables) -> Vec<String> {
         })
         .collect();
     let order = ordered(wanted.len(), |index| {
-        path(tables, tables.threads[index].maker)
+        path(tables, tables.threads[index].creator)
     });
     number_the_same(wanted, &order)
 }
@@ -143,8 +143,8 @@ fn object_names(
         if let Some(name) = &object.name {
             return name.clone();
         }
-        if let (START_TOKEN | END_TOKEN | PARK_TOKEN | WAIT_TOKEN, Maker::Thread(thread)) =
-            (object.kind, &tables.makers[object.maker.index()])
+        if let (START_TOKEN | END_TOKEN | PARK_TOKEN | WAIT_TOKEN, Creator::Thread(thread)) =
+            (object.kind, &tables.creators[object.creator.index()])
         {
             return format!("{} of {}", object.kind, threads[thread.index()]);
         }
@@ -153,13 +153,13 @@ fn object_names(
             let line = source_line(location.file(), location.line())?;
             derive_name(&line, location.column())
         });
-        match (guess, &tables.makers[object.maker.index()]) {
+        match (guess, &tables.creators[object.creator.index()]) {
             (Some(name), _) => match part_of(object.kind) {
                 Some(part) => format!("{part} {name}"),
                 None => name.clone(),
             },
-            (None, Maker::Static(name)) => (*name).to_owned(),
-            (None, Maker::Thread(_)) => {
+            (None, Creator::Static(name)) => (*name).to_owned(),
+            (None, Creator::Thread(_)) => {
                 format!("{}@{}:{}", object.kind, location.file(), location.line())
             }
         }
@@ -167,7 +167,7 @@ fn object_names(
     let wanted = tables.objects.iter().map(&mut name).collect::<Vec<_>>();
     let order = ordered(wanted.len(), |index| {
         let object = &tables.objects[index];
-        let mut key = path(tables, object.maker);
+        let mut key = path(tables, object.creator);
         key.push((object.nth, object.location.index(), object.kind));
         key
     });
@@ -193,23 +193,23 @@ fn reference_name(
     let value = whole
         .strip_prefix(COUNT_OF)
         .map_or(&**whole, str::trim_start);
-    match &tables.makers[object.maker.index()] {
+    match &tables.creators[object.creator.index()] {
         // Those of all threads that come later.
         _ if reference.starts_with("later") => Some(format!("{reference}s to {value}")),
-        Maker::Thread(thread) => Some(format!(
+        Creator::Thread(thread) => Some(format!(
             "{}'s {reference} to {value}",
             threads[thread.index()]
         )),
-        Maker::Static(_) => None,
+        Creator::Static(_) => None,
     }
 }
 
-/// A sort key of a maker that does not depend on who was numbered first, except for statics and
+/// A sort key of a creator that does not depend on who was numbered first, except for statics and
 /// for things that are made at several places in turn.
-fn path(tables: &Tables, maker: MakerId) -> Vec<(u32, usize, &'static str)> {
-    match &tables.makers[maker.index()] {
-        Maker::Static(name) => vec![(u32::MAX, 0, name)],
-        Maker::Thread(thread) => {
+fn path(tables: &Tables, creator: CreatorId) -> Vec<(u32, usize, &'static str)> {
+    match &tables.creators[creator.index()] {
+        Creator::Static(name) => vec![(u32::MAX, 0, name)],
+        Creator::Thread(thread) => {
             let record = &tables.threads[thread.index()];
             let mut key = record
                 .parent
@@ -252,17 +252,17 @@ mod tests {
         let here = Location::caller();
         let registry = Arc::new(Registry::new(here));
         let mut local = LocalNames::new(registry.clone());
-        let given = local.object(MakerId::MAIN, 0, "AtomicBool", here);
+        let given = local.object(CreatorId::MAIN, 0, "AtomicBool", here);
         local.name_object(given, "flag");
         let next = Location::caller();
-        let derived = local.object(MakerId::MAIN, 1, "AtomicU8", next);
-        let again = local.object(MakerId::MAIN, 2, "AtomicU8", next);
-        let counts = local.object(MakerId::MAIN, 4, "Arc", next);
-        let reference = local.part(MakerId::MAIN, counts, "reference to an Arc", next);
-        let later = local.part(MakerId::MAIN, counts, "later reference to an Arc", next);
-        let child = local.thread(MakerId::MAIN, 0, here);
+        let derived = local.object(CreatorId::MAIN, 1, "AtomicU8", next);
+        let again = local.object(CreatorId::MAIN, 2, "AtomicU8", next);
+        let counts = local.object(CreatorId::MAIN, 4, "Arc", next);
+        let reference = local.part(CreatorId::MAIN, counts, "reference to an Arc", next);
+        let later = local.part(CreatorId::MAIN, counts, "later reference to an Arc", next);
+        let child = local.thread(CreatorId::MAIN, 0, here);
         local.name_thread(child.thread, "worker");
-        let counter = local.static_maker(1, "COUNTER");
+        let counter = local.static_creator(1, "COUNTER");
         let of_static = local.object(counter, 0, "AtomicU8", here);
 
         // What `next` points at, if the line were the one below.
@@ -279,14 +279,14 @@ mod tests {
         assert_eq!(names.object(given), "flag");
         assert_eq!(names.kind(given), Some("AtomicBool"));
         assert_eq!(
-            names.made_at(derived).map(SourceLocation::line),
+            names.created_at(derived).map(SourceLocation::line),
             Some(next.line())
         );
         assert_eq!(names.object(of_static), "COUNTER");
         assert_eq!(names.thread(ThreadId(0)), "main");
         assert_eq!(names.thread(child.thread), "worker");
         assert_eq!(names.object(child.tokens.end), "end of worker");
-        let placed = local.object(MakerId::MAIN, 3, "AtomicI8", here);
+        let placed = local.object(CreatorId::MAIN, 3, "AtomicI8", here);
         let names = Names::new(&registry, |_, _| None);
         assert_eq!(
             names.object(placed),

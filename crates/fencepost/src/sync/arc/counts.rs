@@ -166,7 +166,7 @@ impl Counts {
             perform(&mut Counting {
                 step,
                 object,
-                made_at: self.object.made_at(),
+                created_at: self.object.created_at(),
                 is_step,
                 count: &mut shared.count,
                 places: &mut shared.places,
@@ -211,7 +211,7 @@ impl Counts {
 
     /// There is one weak reference less.
     pub(super) fn remove_weak(&self, current: Current) {
-        let location = self.object.made_at();
+        let location = self.object.created_at();
         self.operation(current, Effect::Update, location, |counting| {
             counting.count.weak = counting.count.weak.saturating_sub(1);
             counting.record(TouchKind::Update);
@@ -221,11 +221,11 @@ impl Counts {
 
     /// There is one reference less. The last one takes the value with it.
     pub(super) fn remove(&self, current: Current, destructor: impl FnOnce()) {
-        let made_at = self.object.made_at();
-        let is_unnoticed = current.is_alone() || current.is_dissolving();
+        let created_at = self.object.created_at();
+        let is_unnoticed = current.is_alone() || current.is_tearing_down();
         let is_last = match self.are_drops_ordered {
-            true => self.remove_one(current, Effect::Write, made_at),
-            false => self.remove_one(current, Effect::Update, made_at),
+            true => self.remove_one(current, Effect::Write, created_at),
+            false => self.remove_one(current, Effect::Update, created_at),
         };
         match is_last && !self.are_drops_ordered && !is_unnoticed {
             true => current.drop_last(&self.object, destructor),
@@ -397,10 +397,10 @@ impl Counts {
 
     /// The value of a cyclic structure is there now. Only weak references could know.
     pub(super) fn come_alive(&self) {
-        let Some(current) = self.current(self.object.made_at()) else {
+        let Some(current) = self.current(self.object.created_at()) else {
             return;
         };
-        let location = self.object.made_at();
+        let location = self.object.created_at();
         self.operation(current, Effect::Write, location, |counting| {
             counting.count.strong = 1;
             counting.record(TouchKind::Write);
@@ -415,7 +415,7 @@ struct Counting<'a, 'execution> {
     count: &'a mut Count,
     places: &'a mut [Places; 2],
     object: Address,
-    made_at: &'static Location<'static>,
+    created_at: &'static Location<'static>,
     /// Whether others can notice it.
     is_step: bool,
 }
@@ -445,7 +445,7 @@ impl Counting<'_, '_> {
     }
 
     fn is_noticed(&self) -> bool {
-        self.is_step && self.step.is_seen()
+        self.is_step && self.step.is_recorded()
     }
 
     /// For the monitor: a locked operation of which nothing else is told, or not yet.
@@ -472,7 +472,7 @@ impl Counting<'_, '_> {
                     self.step.emit(events, value);
                 }
                 let kind = KINDS[word as usize][0];
-                let place = self.step.part(self.object, thread, kind, self.made_at);
+                let place = self.step.part(self.object, thread, kind, self.created_at);
                 places.of_threads.push((thread, place));
                 place
             }
@@ -488,13 +488,13 @@ impl Counting<'_, '_> {
             return;
         }
         let [kind, later] = KINDS[word as usize];
-        let (object, made_at) = (self.object, self.made_at);
+        let (object, created_at) = (self.object, self.created_at);
         let places = &mut self.places[word as usize];
         self.step
-            .parts_of_living(object, kind, made_at, &mut places.of_threads);
+            .parts_of_living(object, kind, created_at, &mut places.of_threads);
         let later = *places
             .of_later
-            .get_or_insert_with(|| self.step.part(object, ThreadId(0), later, made_at));
+            .get_or_insert_with(|| self.step.part(object, ThreadId(0), later, created_at));
         let thread = self.step.thread();
         let others = places.of_threads.iter().filter(|place| place.0 != thread);
         for place in others.map(|place| place.1).chain([later]) {

@@ -235,7 +235,7 @@ impl<T: ?Sized> Arc<T> {
     pub fn into_raw(this: Self) -> *const T {
         let (value, counts) = this.into_parts();
         let pointer = StdArc::into_raw(value);
-        keep_for_pointer(pointer, counts);
+        associate_with_pointer(pointer, counts);
         pointer
     }
 
@@ -248,7 +248,7 @@ impl<T: ?Sized> Arc<T> {
     pub unsafe fn from_raw(pointer: *const T) -> Self {
         // SAFETY: `into_raw` got it from the `into_raw` of `std`, and the caller has one reference.
         let value = unsafe { StdArc::from_raw(pointer) };
-        Arc::from_parts(value, kept_for_pointer(pointer))
+        Arc::from_parts(value, associated_with_pointer(pointer))
     }
 
     /// Adds a reference to those that a pointer stands for.
@@ -295,14 +295,14 @@ fn in_check_to_drop(counts: &Option<StdArc<Counts>>) -> Option<(&StdArc<Counts>,
     counts.current_in_drop().map(|current| (counts, current))
 }
 
-fn keep_for_pointer<T: ?Sized>(pointer: *const T, counts: Option<StdArc<Counts>>) {
+fn associate_with_pointer<T: ?Sized>(pointer: *const T, counts: Option<StdArc<Counts>>) {
     if let (Some(counts), Some(current)) = (counts, Current::get()) {
-        current.keep_for_pointer(pointer.addr(), counts);
+        current.associate_with_pointer(pointer.addr(), counts);
     }
 }
 
-fn kept_for_pointer<T: ?Sized>(pointer: *const T) -> Option<StdArc<Counts>> {
-    let kept = Current::get()?.kept_for_pointer(pointer.addr())?;
+fn associated_with_pointer<T: ?Sized>(pointer: *const T) -> Option<StdArc<Counts>> {
+    let kept = Current::get()?.associated_with_pointer(pointer.addr())?;
     kept.downcast().ok()
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc as StdArc;
 use std::sync::Weak as StdWeak;
 
 use super::counts::{Counts, Word};
-use super::{Arc, in_check, in_check_to_drop, keep_for_pointer, kept_for_pointer};
+use super::{Arc, associate_with_pointer, associated_with_pointer, in_check, in_check_to_drop};
 
 /// A reference that does not keep its value alive, as [`std::sync::Weak`].
 pub struct Weak<T: ?Sized> {
@@ -101,7 +101,7 @@ impl<T: ?Sized> Weak<T> {
     pub fn into_raw(self) -> *const T {
         let (value, counts) = self.into_parts();
         let pointer = value.into_raw();
-        keep_for_pointer(pointer, counts);
+        associate_with_pointer(pointer, counts);
         pointer
     }
 
@@ -115,7 +115,7 @@ impl<T: ?Sized> Weak<T> {
     pub unsafe fn from_raw(pointer: *const T) -> Self {
         // SAFETY: `into_raw` got it from the `into_raw` of `std`, and the caller has one reference.
         let value = unsafe { StdWeak::from_raw(pointer) };
-        Weak::from_parts(value, kept_for_pointer(pointer))
+        Weak::from_parts(value, associated_with_pointer(pointer))
     }
 }
 

@@ -102,10 +102,10 @@ impl<V: Variable> Atomic<V> {
     }
 
     /// Who calls has the variable alone: puts what it has into the variable, also what still waits.
-    pub(super) fn take_alone(&self) {
+    pub(super) fn take_exclusive(&self) {
         if let Some(current) = Current::get() {
             if current.has_store_buffers() && self.object.is_of_current() {
-                if let Some(state) = current.take_alone(self.object.address()) {
+                if let Some(state) = current.take_exclusive(self.object.address()) {
                     self.variable.set(V::from_state(state));
                 }
             }
@@ -237,7 +237,7 @@ impl<V: Variable> Atomic<V> {
             let events = step.target().store(object, ordering);
             step.emit(events, V::state(value));
             if events.barrier.is_some() {
-                step.bar_stores();
+                step.order_stores();
             }
         });
         current.buffer_store(object, V::state(value), releases(ordering), location);
@@ -338,7 +338,7 @@ macro_rules! common_operations {
 
             /// The value, for who has the variable alone.
             pub fn get_mut(&mut self) -> &mut $value {
-                self.atomic.take_alone();
+                self.atomic.take_exclusive();
                 self.atomic.variable.get_mut()
             }
 
@@ -349,7 +349,7 @@ macro_rules! common_operations {
 
             /// The value.
             pub fn into_inner(self) -> $value {
-                self.atomic.take_alone();
+                self.atomic.take_exclusive();
                 self.atomic.variable.into_inner()
             }
 

@@ -24,14 +24,14 @@ pub fn fence(order: Ordering) {
         "there is no such thing as a relaxed fence"
     );
     // It has an effect on the thread that runs it.
-    current.note_identity_use();
+    current.note_thread_identity_use();
     let target = current.target();
     current.drain(target.drained_by_fence(order), Location::caller());
     current.local(Location::caller(), |step| {
         let events = target.fence(order);
         step.emit(events, 0);
         if events.operation == Some(Operation::StoreBarrier) {
-            step.bar_stores();
+            step.order_stores();
         }
         let thread = step.thread();
         if let Some(races) = step.races() {

@@ -138,7 +138,7 @@ impl<T> Channel<T> {
                 let events = step.target().draining(Operation::LockedLoad(object));
                 step.emit(events, GONE);
             }
-            _ => step.emit_glance(object, GONE, optimistic_load),
+            _ => step.emit_optimistic_load(object, GONE, optimistic_load),
         }
         // If there are places, `std` loads without `Acquire`.
         if self.capacity.is_none_or(|capacity| capacity == 0) {
@@ -347,7 +347,7 @@ impl<T> Channel<T> {
     /// can know.
     fn place_of_drop(&self) -> Option<Address> {
         let current = Current::get().filter(|_| self.object.is_of_current())?;
-        if current.is_alone() || current.is_dissolving() {
+        if current.is_alone() || current.is_tearing_down() {
             return None;
         }
         let thread = current.thread();
@@ -356,7 +356,7 @@ impl<T> Channel<T> {
         if let Some(&(_, place)) = known {
             return Some(place);
         }
-        let place = Object::new("sender", 0, self.object.made_at()).address();
+        let place = Object::new("sender", 0, self.object.created_at()).address();
         contents.droppers.push((thread, place));
         Some(place)
     }
@@ -378,7 +378,7 @@ impl<T> Channel<T> {
             }
             contents.state(self.capacity)
         };
-        let location = self.object.made_at();
+        let location = self.object.created_at();
         match Current::get().filter(|_| self.object.is_of_current()) {
             None => self.contents().senders -= 1,
             Some(current) if current.is_alone() => current.local(location, |step| {
@@ -530,7 +530,7 @@ impl<T> Channel<T> {
             match Current::get().filter(|_| self.object.is_of_current()) {
                 None => remove(),
                 Some(current) => {
-                    let location = self.object.made_at();
+                    let location = self.object.created_at();
                     let intent = self.intent(Effect::WriteMultiple, None);
                     current.operation(intent, Outcomes::One, location, |step| {
                         let messages = remove();

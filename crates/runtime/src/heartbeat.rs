@@ -11,7 +11,7 @@ const THREAD_BITS: u32 = 20;
 
 /// What a worker says of the thread that it runs.
 #[derive(Debug, Default)]
-pub struct Pulse {
+pub struct Heartbeat {
     /// 0 while it runs none.
     turn: AtomicU64,
     since: AtomicPtr<Location<'static>>,
@@ -19,7 +19,7 @@ pub struct Pulse {
 
 /// A thread of the program that is running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Turn {
+pub struct RunningThread {
     /// Unlike that of any other turn of the worker.
     pub number: u64,
     /// Who.
@@ -28,7 +28,7 @@ pub struct Turn {
     pub since: &'static Location<'static>,
 }
 
-impl Pulse {
+impl Heartbeat {
     /// A thread is going to run. Turns are numbered from 1.
     #[inline]
     pub(crate) fn begin(&self, turn: u64, thread: ThreadId, since: &'static Location<'static>) {
@@ -45,13 +45,13 @@ impl Pulse {
     }
 
     /// The thread that is running. Whoever sees the same turn twice knows where it began.
-    pub fn turn(&self) -> Option<Turn> {
+    pub fn turn(&self) -> Option<RunningThread> {
         let turn = self.turn.load(Ordering::Acquire);
         let since = self.since.load(Ordering::Relaxed);
         if turn == 0 || since.is_null() {
             return None;
         }
-        Some(Turn {
+        Some(RunningThread {
             number: turn >> THREAD_BITS,
             thread: ThreadId((turn & ((1 << THREAD_BITS) - 1)) as u32),
             // SAFETY: it came from a reference that is valid for ever.
