@@ -1,4 +1,4 @@
-//! A cell as the execution knows it: whose accesses are checked for races.
+//! Cells whose accesses are checked for data races.
 
 use std::panic::Location;
 
@@ -7,7 +7,7 @@ use super::execution::Phase;
 use super::foreign;
 use super::operation::Current;
 
-/// A cell of an execution, or one that was made outside of any.
+/// A cell of an execution, or one that was created outside of any.
 #[derive(Debug)]
 pub struct CheckedCell {
     execution: u64,
@@ -15,7 +15,7 @@ pub struct CheckedCell {
     created_at: &'static Location<'static>,
 }
 
-/// An access that has begun, by the step in which it did.
+/// The step in which an access to a cell started.
 #[derive(Clone, Copy, Debug)]
 pub struct CellAccessStart {
     step: u64,
@@ -31,7 +31,7 @@ pub enum CellAccessKind {
 }
 
 impl CheckedCell {
-    /// A new cell, which is written by being made.
+    /// Creates a cell. This counts as a write.
     pub fn new(location: &'static Location<'static>) -> Self {
         let (execution, index) = match Current::get() {
             None => (0, 0),
@@ -61,7 +61,7 @@ impl CheckedCell {
         }
     }
 
-    /// An access begins. A race is the end of the execution.
+    /// Starts an access. A data race ends the execution.
     #[inline]
     pub fn begin(
         &self,
@@ -79,8 +79,8 @@ impl CheckedCell {
         }
     }
 
-    /// An access ends. If the thread has stopped meanwhile, another may have come between, so that
-    /// the end counts as an access too.
+    /// Ends an access. If the thread took a step meanwhile, other threads may have run, so the end
+    /// counts as an access too.
     #[inline]
     pub fn end(
         &self,
@@ -131,7 +131,7 @@ impl CheckedCell {
         if !current.is_of(self.execution) && current.phase() != Phase::Teardown {
             current.fail(ProgramError::Misuse {
                 message: format!(
-                    "the cell made at {}, outside of this execution, is used inside of it: make it \
+                    "the cell created at {}, outside of this execution, is used inside of it: create it \
                      in the closure that is checked, or with fencepost::lazy_static!",
                     OwnedLocation::from(self.created_at)
                 ),

@@ -1,8 +1,8 @@
-//! A thread of the program is a coroutine: how it is made, begins and ends.
+//! The coroutines that the threads of the program run on: how a thread is spawned, starts and ends.
 //!
-//! A spawned thread does not run before its parent stops; the runtime then runs it to
-//! its first operation. Spawning, beginning and ending are no steps; they go with the step in
-//! which they happen.
+//! A spawned thread does not run before its parent is suspended; the runtime then runs it to its
+//! first operation. Spawning, starting and ending a thread are not steps of their own. They belong
+//! to the step in which they happen.
 #![allow(unsafe_code)] // Scoped threads borrow from their parents' stacks.
 
 use std::any::Any;
@@ -28,74 +28,74 @@ use super::threads::{Outcomes, PendingOperation, SlotStatus, ThreadSlot};
 pub(crate) enum End {
     /// Its function returned.
     Returned,
-    /// It was unwound, because the execution is over.
+    /// The runtime unwound it, because the execution is over.
     Unwound,
     /// It panicked.
     Panicked(Box<dyn Any + Send>),
-    /// It used up its stack, whose contents are lost.
+    /// It overflowed its stack, whose contents are lost.
     Overflowed,
 }
 
 pub(crate) type Yield = Yielder<(), ()>;
 pub(crate) type ThreadCoroutine = Coroutine<(), (), End, DefaultStack>;
 
-/// Where the coroutine of a thread is while it has not ended; before and after, its stack, or nothing.
+/// The coroutine of a live thread; otherwise its stack, or nothing.
 #[derive(Default)]
 pub(crate) struct CoroutineSlot {
     pub(crate) coroutine: Option<ThreadCoroutine>,
-    /// Of the size that the thread's slot says.
+    /// Its size is in the thread's slot.
     stack: Option<DefaultStack>,
 }
 
-/// The coroutines of threads, by thread. Each has a place of its own, which is never moved: a thread that runs makes
-/// others, and its own coroutine is in use meanwhile.
+/// The coroutines, by thread. Each is in a slot that is never moved: a thread that runs spawns
+/// others, while its own coroutine is in use.
 #[derive(Default)]
 pub(crate) struct Coroutines {
-    /// Made by `Box`, freed when the table is dropped.
-    places: Vec<NonNull<CoroutineSlot>>,
+    /// Allocated by `Box`, freed when the table is dropped.
+    slots: Vec<NonNull<CoroutineSlot>>,
 }
 
 impl Coroutines {
-    /// The place of a thread that was there in this execution or in one before.
+    /// The slot of a thread of this execution or of an earlier one.
     #[inline]
-    pub(crate) fn place(&self, thread: ThreadId) -> NonNull<CoroutineSlot> {
-        self.places[thread.index()]
+    pub(crate) fn slot(&self, thread: ThreadId) -> NonNull<CoroutineSlot> {
+        self.slots[thread.index()]
     }
 
-    /// There is a place for the thread.
-    fn add_places(&mut self, thread: ThreadId) {
-        if self.places.len() <= thread.index() {
-            let place = || NonNull::from(Box::leak(Box::default()));
-            self.places.resize_with(thread.index() + 1, place);
+    /// Adds slots up to that of the thread.
+    fn add_slots(&mut self, thread: ThreadId) {
+        if self.slots.len() <= thread.index() {
+            let slot = || NonNull::from(Box::leak(Box::default()));
+            self.slots.resize_with(thread.index() + 1, slot);
         }
     }
 }
 
 impl Drop for Coroutines {
     fn drop(&mut self) {
-        for place in self.places.drain(..) {
-            // SAFETY: it came from a box in `add_places`, and no thread is running.
-            drop(unsafe { Box::from_raw(place.as_ptr()) });
+        for slot in self.slots.drain(..) {
+            // SAFETY: it came from a box in `add_slots`. The table is dropped with its execution,
+            // when no coroutine runs.
+            drop(unsafe { Box::from_raw(slot.as_ptr()) });
         }
     }
 }
 
-/// Threads with a number below keep their stacks, since the next execution has probably the same threads. The others
-/// may be many, and few of them there at a time: they share what they need.
+/// Threads with a smaller id keep their stacks, since the next execution has probably the same
+/// threads. There may be many others, and few of them at a time: they share stacks.
 const THREADS_WITH_STACKS: usize = 16;
 
-/// Stacks to use again: a fresh one costs a hundred times as much.
+/// Stacks for reuse: a new one costs a hundred times as much.
 #[derive(Default)]
 pub(crate) struct StackPool {
     free: Vec<(usize, DefaultStack)>,
 }
 
-/// Stacks of runtimes that are gone, for those that come. Small checks have few executions, and tests are many small
-/// checks.
+/// Stacks of runtimes that were dropped, for new ones. Small checks have few executions, and tests
+/// are many small checks.
 static SPARE: Mutex<Vec<(usize, DefaultStack)>> = Mutex::new(Vec::new());
 
-/// How many are kept when no check is running, and how large they may be: together they are 8 MiB, if they were
-/// used to the full.
+/// How many are kept when no check is running, and how large they may be: at most 8 MiB together.
 const MOST_SPARE: usize = 32;
 const LARGEST_SPARE: usize = 256 * 1024;
 
@@ -123,8 +123,8 @@ impl StackPool {
         if let Some(stack) = take_from(&mut self.free, size) {
             return Ok(stack);
         }
-        // The lock is given back before anything else happens: the thread that spawns may be at the end of its stack, and
-        // whoever uses that up never comes back.
+        // The lock is released before anything else happens: the spawning thread may be at the end
+        // of its stack, and a coroutine that overflows its stack never returns.
         let spare = take_from(&mut spare(), size);
         match spare {
             Some(stack) => Ok(stack),
@@ -143,17 +143,18 @@ fn take_from(free: &mut Vec<(usize, DefaultStack)>, size: usize) -> Option<Defau
     Some(free.swap_remove(index).1)
 }
 
-/// What a spawn may ask for.
+/// The settings of a new thread.
 #[derive(Clone, Debug, Default)]
 pub struct SpawnOptions {
     /// The thread's name.
     pub name: Option<Arc<str>>,
-    /// Its stack size, if not the usual one.
+    /// Its stack size in bytes, if not that of [`Setup`](super::Setup).
     pub stack_size: Option<usize>,
 }
 
 impl Current {
-    /// Makes a thread, which is to be given a body before anything else happens. None if the execution is over.
+    /// Creates a thread. The caller gives it a [body](Self::give_body) before it does anything
+    /// else. None if the execution is over.
     pub fn create_thread(
         self,
         options: &SpawnOptions,
@@ -177,33 +178,34 @@ impl Current {
             });
         }
         self.drain(Drains::Everything, location);
-        let made = self.with(|execution| {
-            let made = execution.create_thread(location);
+        let spawned = self.with(|execution| {
+            let spawned = execution.create_thread(location);
             if let Some(name) = &options.name {
-                execution.names.name_thread(made.thread, name);
+                execution.names.name_thread(spawned.thread, name);
             }
-            if !execution.buffers.has_room_for(made.thread) {
+            if !execution.buffers.has_room_for(spawned.thread) {
                 return Err(None::<std::io::Error>);
             }
-            announce_spawn(execution, &made, location);
-            add_thread(execution, &made, options).map_err(Some)?;
-            Ok(made.thread)
+            announce_spawn(execution, &spawned, location);
+            add_thread(execution, &spawned, options).map_err(Some)?;
+            Ok(spawned.thread)
         });
-        match made {
+        match spawned {
             Ok(thread) => Some(thread),
             Err(None) => self.fail(Restart::WiderThreadIdSpace),
             Err(Some(error)) => self.fail(ProgramError::Misuse {
-                message: format!("there is no stack for another thread: {error}"),
+                message: format!("cannot allocate a stack for another thread: {error}"),
                 location: Some(location.into()),
             }),
         }
     }
 
-    /// Gives a thread that was just made its body. It will run when the calling one stops.
+    /// Gives a new thread its body. It will run when the calling thread is suspended.
     ///
     /// # Safety
-    /// [`create_thread`](Self::create_thread) must have returned the thread in this execution, and it must not have a
-    /// body yet. What `body` borrows must stay valid until the thread has finished or was torn down.
+    /// [`create_thread`](Self::create_thread) must have returned the thread in this execution, and
+    /// it must not have a body yet. What `body` borrows must stay valid until the thread has
+    /// finished or was torn down.
     #[inline]
     pub unsafe fn give_body<F: FnOnce()>(self, thread: ThreadId, body: F) {
         // SAFETY: the caller's promise.
@@ -216,26 +218,27 @@ impl Current {
     }
 }
 
-/// The parent's part of a spawn.
+/// Records the parent's part of a spawn.
 #[inline]
 fn announce_spawn(
     execution: &mut Execution,
-    made: &SpawnedThread,
+    spawned: &SpawnedThread,
     location: &'static Location<'static>,
 ) {
     let parent = execution.running.thread;
-    execution.set_state(made.tokens.start, 1);
+    execution.set_state(spawned.tokens.start, 1);
     if execution.races.are_tracked() {
-        execution.races.spawn(parent, made.thread);
+        execution.races.spawn(parent, spawned.thread);
     }
     let events = execution
         .setup
         .target
-        .draining(Operation::LockedStore(made.tokens.start));
+        .draining(Operation::LockedStore(spawned.tokens.start));
     emit_of_spawn(execution, parent, location, events);
 }
 
-/// The child knows what its parent knows. If the monitor has heard of nothing that the parent did, that is nothing.
+/// Emits an event of a spawn. It orders what the parent did before the child. If the monitor has
+/// received only unordered accesses from the parent, it orders nothing.
 #[inline]
 fn emit_of_spawn(
     execution: &mut Execution,
@@ -250,16 +253,16 @@ fn emit_of_spawn(
     }
 }
 
-/// Puts a thread into its slot, and a stack into its place.
+/// Makes a thread live, and gives it a stack.
 #[inline]
 pub(crate) fn add_thread(
     execution: &mut Execution,
-    made: &SpawnedThread,
+    spawned: &SpawnedThread,
     options: &SpawnOptions,
 ) -> std::io::Result<()> {
     let stack_size = options.stack_size.unwrap_or(execution.setup.stack_size);
     let stack_size = stack_size.max(*STACK_SIZES.start());
-    let thread = made.thread;
+    let thread = spawned.thread;
     let has_stack = match execution.threads.slots.get(thread.index()) {
         Some(slot) => {
             assert_eq!(
@@ -268,23 +271,23 @@ pub(crate) fn add_thread(
                 "{thread} exists already"
             );
             // SAFETY: the thread does not exist, so its coroutine slot is not in use.
-            let place = unsafe { execution.threads.coroutines.place(thread).as_ref() };
-            slot.stack.size == stack_size && place.stack.is_some()
+            let coroutine = unsafe { execution.threads.coroutines.slot(thread).as_ref() };
+            slot.stack.size == stack_size && coroutine.stack.is_some()
         }
         None => false,
     };
-    // The first thread has no parent, and its children are as unheard of as it is.
+    // The first thread has no parent.
     let is_first = execution.threads.spawned.is_empty();
     let is_unordered = is_first || execution.slot().is_unordered;
     if !has_stack {
-        find_stack(execution, made, stack_size)?;
+        find_stack(execution, spawned, stack_size)?;
     }
     let slot = &mut execution.threads.slots[thread.index()];
     slot.status = SlotStatus::Live;
-    slot.pending = PendingOperation::first(made.location());
-    slot.identity.spawned_at = made.location();
-    slot.identity.creator = made.creator;
-    slot.identity.tokens = made.tokens;
+    slot.pending = PendingOperation::first(spawned.location());
+    slot.identity.spawned_at = spawned.location();
+    slot.identity.creator = spawned.creator;
+    slot.identity.tokens = spawned.tokens;
     if slot.identity.name.is_some() || options.name.is_some() {
         slot.identity.name.clone_from(&options.name);
     }
@@ -292,79 +295,80 @@ pub(crate) fn add_thread(
     slot.waits.reset();
     slot.reading.clear();
     slot.final_drop = None;
-    // The states of its tokens are 0: nobody has used them.
-    execution.reset_creator(made.creator);
+    // The states of its tokens are 0, since no thread has used them.
+    execution.reset_creator(spawned.creator);
     execution.threads.spawned.push(thread);
     execution.threads.live += 1;
     Ok(())
 }
 
-/// A thread was not there before, or has given its stack back, or needs one of another size.
+/// Finds a stack for a thread that is new, has returned its stack, or needs one of another size.
 #[cold]
 fn find_stack(
     execution: &mut Execution,
-    made: &SpawnedThread,
+    spawned: &SpawnedThread,
     stack_size: usize,
 ) -> std::io::Result<()> {
-    let thread = made.thread;
+    let thread = spawned.thread;
     let stack = execution.threads.stacks.take(stack_size)?;
     if execution.threads.slots.len() <= thread.index() {
-        add_slots(execution, made);
+        add_slots(execution, spawned);
     }
-    execution.threads.coroutines.add_places(thread);
+    execution.threads.coroutines.add_slots(thread);
     execution.give_stack_back(thread);
     let slot = &mut execution.threads.slots[thread.index()];
     slot.stack.size = stack_size;
     slot.stack.limit = stack.limit().get();
-    // SAFETY: the thread is not there, so nobody uses its place.
-    unsafe { execution.threads.coroutines.place(thread).as_mut() }.stack = Some(stack);
+    // SAFETY: the thread is not live (`add_thread` has checked it), so its coroutine slot is not in
+    // use.
+    unsafe { execution.threads.coroutines.slot(thread).as_mut() }.stack = Some(stack);
     Ok(())
 }
 
 impl Execution {
-    /// A thread has ended, or has been unwound: its stack is kept for the next execution.
+    /// Keeps the stack of a thread that is finished or was unwound for the next execution.
     #[inline]
     pub(crate) fn keep_stack(&mut self, thread: ThreadId) {
-        // SAFETY: the thread is not running, so nobody uses its place.
-        let place = unsafe { self.threads.coroutines.place(thread).as_mut() };
-        let coroutine = place.coroutine.take();
-        place.stack = coroutine.map(ThreadCoroutine::into_stack);
+        // SAFETY: only the runtime calls this, while no coroutine runs, so the slot is not in use.
+        let slot = unsafe { self.threads.coroutines.slot(thread).as_mut() };
+        let coroutine = slot.coroutine.take();
+        slot.stack = coroutine.map(ThreadCoroutine::into_stack);
         if thread.index() >= THREADS_WITH_STACKS {
             self.give_stack_back(thread);
         }
     }
 
-    /// The stack of a thread that is not there is for others to use.
+    /// Returns the stack of a thread that is not live to the pool.
     #[cold]
     fn give_stack_back(&mut self, thread: ThreadId) {
-        // SAFETY: the thread is not running, so nobody uses its place.
-        let place = unsafe { self.threads.coroutines.place(thread).as_mut() };
-        if let Some(stack) = place.stack.take() {
+        // SAFETY: the thread is not live, so its coroutine does not run and the slot is not in use.
+        let slot = unsafe { self.threads.coroutines.slot(thread).as_mut() };
+        if let Some(stack) = slot.stack.take() {
             let size = self.threads.slots[thread.index()].stack.size;
             self.threads.stacks.give_back(size, stack);
         }
     }
 
-    /// No thread will need its stack again.
+    /// Returns the stacks of all threads to the pool.
     pub(crate) fn give_all_stacks_back(&mut self) {
-        for index in 0..self.threads.coroutines.places.len() {
+        for index in 0..self.threads.coroutines.slots.len() {
             self.give_stack_back(ThreadId(index as u32));
         }
     }
 }
 
 #[cold]
-fn add_slots(execution: &mut Execution, made: &SpawnedThread) {
-    let slot = || ThreadSlot::unused(made);
+fn add_slots(execution: &mut Execution, spawned: &SpawnedThread) {
+    let slot = || ThreadSlot::unused(spawned);
     let slots = &mut execution.threads.slots;
-    slots.resize_with(made.thread.index() + 1, slot);
+    slots.resize_with(spawned.thread.index() + 1, slot);
 }
 
 /// Puts a thread's body on its stack.
 ///
 /// # Safety
-/// The thread must be live and have no body yet. What `body` borrows must stay valid until the thread has finished
-/// or was torn down.
+/// The thread must be live and have no body yet. What `body` borrows must stay valid until the
+/// thread has finished or was torn down.
 #[inline]
 pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
     if size_of::<F>() <= LARGEST_ON_STACK {
@@ -377,25 +381,27 @@ pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: T
     }
 }
 
-/// A larger body is put elsewhere: it might not fit on the stack, and that is noticed only by a thread that runs.
+/// A larger body is boxed: it might not fit on the stack, and an overflow is noticed only while a
+/// thread runs.
 const LARGEST_ON_STACK: usize = 1024;
 
 /// # Safety
 /// As for [`give_body`].
 #[inline]
 unsafe fn put_on_stack<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
-    // SAFETY: the thread does not run yet, so nobody uses its place.
-    let place = unsafe { execution.threads.coroutines.place(thread).as_mut() };
-    let stack = place.stack.take().expect("a thread is made with a stack");
-    // SAFETY: the caller's promise. The coroutine ends, or is unwound, or is leaked with its
-    // stack; it is used only on the OS thread that made it.
+    // SAFETY: the thread has no body yet, so its coroutine does not run and the slot is not in use.
+    let slot = unsafe { execution.threads.coroutines.slot(thread).as_mut() };
+    let stack = slot.stack.take().expect("a new thread has a stack");
+    // SAFETY: the caller promises that what `body` borrows is valid until the thread is finished or
+    // torn down. The coroutine returns, or is unwound, or is leaked with its stack. The runtime is
+    // not `Send`, so the coroutine is used only on this OS thread.
     let coroutine = unsafe {
         ThreadCoroutine::with_stack_unchecked(stack, move |yielder: &Yield, ()| {
             run_thread(yielder, body)
         })
     };
     execution.threads.slots[thread.index()].stack.trap = Some(coroutine.trap_handler());
-    place.coroutine = Some(coroutine);
+    slot.coroutine = Some(coroutine);
 }
 
 /// What runs on the thread's stack.
@@ -414,7 +420,7 @@ fn run_thread<F: FnOnce()>(yielder: &Yield, body: F) -> End {
     }
 }
 
-/// The child's part of a spawn.
+/// Records the child's part of a spawn.
 #[inline]
 fn begin(current: Current, yielder: &Yield) {
     current.with(|execution| {
@@ -429,17 +435,17 @@ fn begin(current: Current, yielder: &Yield) {
     });
 }
 
-/// Nobody can wait for the first thread, so its end is no event.
+/// Records the end of a thread. The first thread cannot be joined, so its end is not an event.
 fn end(current: Current) {
     let is_done = current.with(|execution| {
         let slot = execution.slot();
-        // Mostly the end is no step and waits for nothing.
+        // Mostly the end is not a step and waits for nothing.
         let is_step = execution.setup.are_ends_visible
             || execution.buffers.are_enabled()
             || slot.final_drop.is_some();
         let end = slot.identity.tokens.end;
         if !is_step && execution.running.thread != ThreadId(0) {
-            // Who joins it tells the monitor.
+            // The join tells the monitor.
             execution.set_state(end, 1);
         }
         !is_step || execution.running.thread == ThreadId(0)
@@ -474,7 +480,7 @@ fn end_in_step(current: Current) {
             step.emit(events, 1);
         });
     } else {
-        // Who joins it tells the monitor.
+        // The join tells the monitor.
         current.local(location, |step| step.set_state(object, 1));
     }
 }

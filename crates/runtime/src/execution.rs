@@ -1,7 +1,7 @@
 //! One execution of the program: its threads, the states of its objects, and what it has done.
 //!
-//! An execution belongs to a [`Runtime`](super::Runtime), which shares it with the coroutines of its
-//! threads; see `current`. The runtime reuses it, with its memory, for the next execution.
+//! An execution belongs to a [`Runtime`](super::Runtime), which shares it with the coroutines of
+//! its threads; see `current`. The runtime reuses it, with its memory, for the next execution.
 
 use std::any::Any;
 use std::panic::Location;
@@ -39,13 +39,16 @@ pub(crate) enum Phase {
 /// The thread that runs, and the step that it takes.
 pub(crate) struct Running {
     pub(crate) thread: ThreadId,
-    /// The thread that the explorer chose for this step. Threads that it spawns start in the same step.
+    /// The thread that the explorer chose for this step. Threads that it spawns start in the same
+    /// step.
     pub(crate) stepping: Option<ThreadId>,
     /// The outcome that the explorer chose for this step.
     pub(crate) outcome: u32,
-    /// Whether the coroutine of `thread` is running. If not, the runtime runs destructors on its behalf.
+    /// Whether the coroutine of `thread` is running. If not, the runtime runs destructors on its
+    /// behalf.
     pub(crate) is_in_coroutine: bool,
-    /// Whether `thread` must not be resumed again: see [`Current::abandon`](super::Current::abandon).
+    /// Whether `thread` must not be resumed again: see
+    /// [`Current::abandon`](super::Current::abandon).
     pub(crate) is_abandoned: bool,
 }
 
@@ -123,7 +126,8 @@ impl Objects {
 pub(crate) struct Teardown {
     /// The first reason to end the execution.
     pub(crate) stop: Option<Stop>,
-    /// Whether this OS thread was panicking before the execution, so that `panicking` says nothing about it.
+    /// Whether this OS thread was panicking before the execution, so that `panicking` says nothing
+    /// about it.
     pub(crate) began_panicking: bool,
     /// How many operations the unwound thread has performed.
     pub(crate) direct_operations: u32,
@@ -219,7 +223,8 @@ impl Execution {
         &mut self.threads.slots[self.running.thread.index()]
     }
 
-    /// What suspends the running coroutine. None if the runtime runs a destructor, on its own stack.
+    /// What suspends the running coroutine. None if the runtime runs a destructor, on its own
+    /// stack.
     #[inline]
     pub(crate) fn yielder(&self) -> Option<NonNull<Yield>> {
         match self.running.is_in_coroutine {
@@ -273,8 +278,9 @@ impl Execution {
         self.threads.spawned.len() as u64 > self.setup.max_steps
     }
 
-    /// Whether the running thread can join another one without being suspended: the explorer would resume it at
-    /// once, and what it does next happens after the join and before any thread that it spawns.
+    /// Whether the running thread can join another one without being suspended: the explorer would
+    /// resume it at once, and what it does next happens after the join and before any thread that
+    /// it spawns.
     #[inline]
     pub(crate) fn can_join_inline(&mut self, ended: ThreadId) -> bool {
         let slot = self.slot();
@@ -287,7 +293,8 @@ impl Execution {
             && self.performed_mut().allows_inline_joins
     }
 
-    /// The creator of what the running thread creates: the thread, or the static that it initializes.
+    /// The creator of what the running thread creates: the thread, or the static that it
+    /// initializes.
     #[inline]
     pub(crate) fn creator(&self) -> CreatorId {
         self.slot().identity.creator

@@ -19,7 +19,7 @@ impl Locals {
 
 struct Local {
     key: usize,
-    /// None after it was destroyed.
+    /// None after its destruction.
     value: Option<Box<dyn Any>>,
 }
 
@@ -28,8 +28,8 @@ struct Local {
 pub struct Destroyed;
 
 impl Current {
-    /// The calling thread's value for `key`, if it has been initialized. The value is alive until the
-    /// thread's function has returned or was unwound.
+    /// The calling thread's value for `key`, if it has been initialized. The value is alive until
+    /// the thread's function has returned or was unwound.
     ///
     /// # Panics
     /// If the value has another type.
@@ -40,7 +40,7 @@ impl Current {
             let Some(value) = &local.value else {
                 return Some(Err(Destroyed));
             };
-            let value: &T = value.downcast_ref().expect("a key is that of one value");
+            let value: &T = value.downcast_ref().expect("a key belongs to one value");
             Some(Ok(std::ptr::from_ref(value)))
         })
     }
@@ -82,7 +82,7 @@ impl Current {
                 last
             })
         };
-        // A destructor may be a whole program: nothing is lent while it runs.
+        // A destructor may run any code, so the execution is not borrowed meanwhile.
         while let Some(value) = take_last() {
             drop(value);
         }

@@ -1,9 +1,10 @@
-//! A thread that uses up its stack ends with an error instead of ending the process.
+//! Stack overflow: a thread that overflows its stack fails the execution instead of killing the
+//! process.
 //!
-//! Below every stack lies a page that cannot be touched. A fault there, while the stack's coroutine
-//! is running, makes the coroutine return; what was on its stack is lost without
-//! destructors, which is fine, since the execution is over. Every other fault goes to the handler
-//! that was there before ours, after a line that says which thread of the program it was.
+//! Below every stack is a guard page. A fault there, while the stack's coroutine is running, makes
+//! the coroutine return. Destructors do not run for what was on its stack; the execution is over
+//! anyway. Every other fault goes to the handler that was installed before ours, after a line that
+//! names the thread of the program.
 #![allow(unsafe_code)] // Signals.
 
 /// Installs the handler, once, and gives this OS thread a stack to run it on.
@@ -34,7 +35,7 @@ mod linux {
     static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
     static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
 
-    /// What the handler runs on, if the OS thread was not made by `std`.
+    /// The stack of the handler, if `std` did not create the OS thread.
     struct AlternateStack(#[allow(dead_code)] Vec<u8>);
 
     impl Drop for AlternateStack {
@@ -101,15 +102,15 @@ mod linux {
             end_thread(address, &mut *context.cast::<ucontext_t>())
         };
         if !is_handled {
-            tell_of_fault();
+            print_fault();
             pass_on(signal, info, context);
         }
     }
 
-    /// If a thread of a program was running, says which, and where it was last seen. It must neither
+    /// If a thread of a program was running, prints its name and its last step. It must neither
     /// allocate nor lock.
-    fn tell_of_fault() {
-        static IS_TOLD: AtomicBool = AtomicBool::new(false);
+    fn print_fault() {
+        static IS_PRINTED: AtomicBool = AtomicBool::new(false);
         let Some(execution) = interrupted_execution() else {
             return;
         };
@@ -122,7 +123,7 @@ mod linux {
         else {
             return;
         };
-        if IS_TOLD.swap(true, Ordering::Relaxed) {
+        if IS_PRINTED.swap(true, Ordering::Relaxed) {
             return;
         }
         let mut line = Line::default();
@@ -132,24 +133,24 @@ mod linux {
             (None, 0) => write!(line, "\nfencepost: SIGSEGV in main"),
             (None, number) => write!(line, "\nfencepost: SIGSEGV in T{number}"),
         };
-        let seen = match std::ptr::eq(slot.pending.location, slot.identity.spawned_at) {
-            true => "which was made at",
+        let last = match std::ptr::eq(slot.pending.location, slot.identity.spawned_at) {
+            true => "which was spawned at",
             false => "after its step at",
         };
         let at = slot.pending.location;
         let _ = writeln!(
             line,
-            ", {seen} {}:{}:{}: memory was probably used after it was freed, which Fencepost checks \
+            ", {last} {}:{}:{}: memory was probably used after it was freed, which Fencepost checks \
              for cells only",
             at.file(),
             at.line(),
             at.column()
         );
-        // SAFETY: the bytes are there.
+        // SAFETY: `length` bytes of the array were written.
         unsafe { libc::write(2, line.bytes.as_ptr().cast(), line.length) };
     }
 
-    /// A line of text that takes no memory.
+    /// A line of text that is not allocated.
     struct Line {
         bytes: [u8; 1024],
         length: usize,
@@ -167,9 +168,8 @@ mod linux {
     impl Write for Line {
         fn write_str(&mut self, text: &str) -> std::fmt::Result {
             let end = self.length + text.len();
-            let place = self.bytes.get_mut(self.length..end);
-            place
-                .ok_or(std::fmt::Error)?
+            let free = self.bytes.get_mut(self.length..end);
+            free.ok_or(std::fmt::Error)?
                 .copy_from_slice(text.as_bytes());
             self.length = end;
             Ok(())
@@ -184,8 +184,10 @@ mod linux {
         let Some(execution) = interrupted_execution() else {
             return false;
         };
-        // SAFETY: the execution is alive while it is current. The fault interrupted a thread of
-        // it, perhaps in the middle of a change; only fields that do not move are read.
+        // SAFETY: the execution is alive while it is current. The fault interrupted the program on
+        // this OS thread, perhaps while it changed the execution. Nothing that a change leaves
+        // half-written is read: the slot of the running thread was written before that thread was
+        // resumed, and slots are moved only by `Vec`, on the heap.
         let execution = unsafe { execution.as_ref() };
         if !execution.running.is_in_coroutine {
             return false;
@@ -213,7 +215,7 @@ mod linux {
         true
     }
 
-    /// To whoever handled faults before.
+    /// Calls the handler that was installed before ours.
     fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         let Some(previous) = PREVIOUS.get() else {
             return;

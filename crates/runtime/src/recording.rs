@@ -56,8 +56,8 @@ impl Recording {
     #[inline]
     pub(crate) fn performed_mut(&mut self) -> &mut Performed {
         match self.performed {
-            // SAFETY: `Attached::new` was given an exclusive reference, and takes the pointer back before that
-            // ends. Only this function dereferences it, and the result borrows `self`.
+            // SAFETY: `Attached::new` was given an exclusive reference, and takes the pointer back
+            // before that ends. Only this function dereferences it, and the result borrows `self`.
             Some(mut performed) => unsafe { performed.as_mut() },
             None => &mut self.discarded,
         }
@@ -89,8 +89,8 @@ pub(crate) struct Attached<'record> {
 
 impl<'record> Attached<'record> {
     /// # Safety
-    /// The recording must be valid while the guard lives. When the guard is created and when it is dropped, there
-    /// must be no other reference to the recording.
+    /// The recording must be valid while the guard lives. When the guard is created and when it is
+    /// dropped, there must be no other reference to the recording.
     #[inline]
     pub(crate) unsafe fn new(
         mut recording: NonNull<Recording>,

@@ -1,4 +1,4 @@
-//! A closure as a program that an explorer can run.
+//! The runtime: runs a closure as a [`Program`] of the explorer.
 #![allow(unsafe_code)] // Coroutines and their runtime share the execution by pointer.
 
 use std::any::Any;
@@ -23,27 +23,28 @@ use super::setup::Setup;
 use super::threads::{Outcomes, SlotStatus};
 use super::{foreign, overflow, panics};
 
-/// What is checked.
+/// The closure that is checked.
 pub type Checked = Arc<dyn Fn() + Send + Sync>;
 
-/// How often a thread is resumed that stops again and again while it is unwound.
+/// How often a thread is resumed that is suspended again and again while it is unwound.
 const MAX_RESUMES: u32 = 100;
 
-/// One worker of a check. It stays on the OS thread that made it.
+/// Runs the executions of one worker of a check. It is not `Send`: it stays on the OS thread that
+/// created it.
 pub struct Runtime {
     checked: Checked,
     main: SpawnedThread,
-    /// Made by `Box`, freed when the runtime is dropped. Coroutines use it while they run.
+    /// Allocated by `Box`, freed when the runtime is dropped. Coroutines use it while they run.
     execution: NonNull<Execution>,
     serial: u64,
     is_begun: bool,
     heartbeat: Arc<Heartbeat>,
-    /// How often a thread was let run.
+    /// How often a thread was resumed.
     turns: u64,
 }
 
 impl Runtime {
-    /// A worker of the check whose numbers are in `registry`.
+    /// Creates the runtime of a worker of the check to which `registry` belongs.
     pub fn new(checked: Checked, setup: Setup, registry: Arc<Registry>) -> Self {
         static RUNTIMES: AtomicU64 = AtomicU64::new(1);
         panics::install_hook();
@@ -63,12 +64,12 @@ impl Runtime {
         }
     }
 
-    /// Where others can see whether the worker is getting on.
+    /// Shows other OS threads whether the worker makes progress.
     pub fn heartbeat(&self) -> &Arc<Heartbeat> {
         &self.heartbeat
     }
 
-    /// From the next execution on, the registry is told with which values objects are made.
+    /// From the next execution on, the registry records the initial values of objects.
     pub fn keep_first_values(&mut self) {
         let keep = |execution: &mut Execution| execution.setup.keeps_first_values = true;
         self.with(keep);
@@ -77,18 +78,19 @@ impl Runtime {
     /// Borrows the execution for `f`, which calls no method of the runtime.
     #[inline]
     fn with<R>(&self, f: impl FnOnce(&mut Execution) -> R) -> R {
-        // SAFETY: the execution is alive as long as the runtime. Others have a reference to it only inside of
-        // `enter`, which borrows the runtime mutably, so this function is not called meanwhile. None of the
-        // closures of this module calls a method of the runtime, and no code of the program runs in them in
-        // which others could: those that drop values of the program have the runtime borrowed mutably.
+        // SAFETY: the execution is alive as long as the runtime. Others have a reference to it only
+        // inside of `enter`, which borrows the runtime mutably, so this function is not called
+        // meanwhile. None of the closures of this module calls a method of the runtime, and no code
+        // of the program runs in them in which others could: those that drop values of the program
+        // have the runtime borrowed mutably.
         f(unsafe { &mut *self.execution.as_ptr() })
     }
 
     /// Runs code of the program, for which the execution is the current one.
     #[inline(always)] // Each step is a call.
     fn enter<R>(&mut self, code: impl FnOnce() -> R) -> R {
-        // SAFETY: the runtime owns the execution. References to it exist only in `with`, which cannot be
-        // called while the runtime is borrowed here.
+        // SAFETY: the runtime owns the execution. References to it exist only in `with`, which
+        // cannot be called while the runtime is borrowed here.
         let _entered = unsafe { Entered::new(self.execution) };
         code()
     }
@@ -98,8 +100,8 @@ impl Runtime {
     fn record_in<'record>(&mut self, performed: &'record mut Performed) -> Attached<'record> {
         // SAFETY: the execution is alive.
         let recording: *mut Recording = unsafe { &raw mut (*self.execution.as_ptr()).recording };
-        // SAFETY: the recording is alive as long as the runtime, and the callers drop the guard before they return.
-        // References to it exist only in `with`, and in code that `enter` runs.
+        // SAFETY: the recording is alive as long as the runtime, and the callers drop the guard
+        // before they return. References to it exist only in `with`, and in code that `enter` runs.
         unsafe { Attached::new(NonNull::new_unchecked(recording), performed) }
     }
 
@@ -110,7 +112,7 @@ impl Runtime {
             if let Some(thread) = next {
                 self.resume(thread);
             }
-            next = match self.adopt_newborn() {
+            next = match self.start_next() {
                 None => break,
                 Some(child) => {
                     (self.with(|execution| execution.phase) == Phase::Running).then_some(child)
@@ -118,23 +120,23 @@ impl Runtime {
             };
         }
         self.with(|execution| {
-            // Whatever else went wrong may come of it: a panic of the thread, for example, that was
-            // joined.
+            // It may have caused whatever else went wrong, such as a panic of the thread that
+            // joined the other one.
             if let Some(complaint) = foreign::misuse_of(execution.serial) {
                 execution.phase = Phase::Teardown;
                 execution.teardown.stop = Some(complaint.into());
             }
             match &execution.teardown.stop {
-                // It stays where it is too, so that nothing that happens from here on replaces it.
+                // It also stays in the execution, so that later errors do not replace it.
                 Some(stop) => Err(stop.clone()),
                 None => Ok(()),
             }
         })
     }
 
-    /// Takes over the next thread that was spawned.
+    /// The next spawned thread that has not run yet. It counts as started now.
     #[inline]
-    fn adopt_newborn(&mut self) -> Option<ThreadId> {
+    fn start_next(&mut self) -> Option<ThreadId> {
         self.with(|execution| {
             // Mostly there is none.
             let thread = *execution.threads.spawned.get(execution.threads.started)?;
@@ -146,23 +148,24 @@ impl Runtime {
         })
     }
 
-    /// Runs a thread that is there until it stops.
+    /// Runs a live thread until it is suspended or finished.
     #[inline(always)] // It is a large part of `run`, and each step is one.
     fn resume(&mut self, thread: ThreadId) {
-        let (mut place, since) = self.with(|execution| {
+        let (mut slot, since) = self.with(|execution| {
             execution.running.thread = thread;
             execution.running.is_in_coroutine = true;
             let since = execution.threads.slots[thread.index()].pending.location;
-            (execution.threads.coroutines.place(thread), since)
+            (execution.threads.coroutines.slot(thread), since)
         });
         self.turns += 1;
         self.heartbeat.begin(self.turns, thread, since);
-        // SAFETY: the place stays where it is, and only this runtime uses it while there is a coroutine in it.
-        let place = unsafe { place.as_mut() };
-        let coroutine = place
+        // SAFETY: the slot is never moved. While the thread is live, only this function and the two
+        // below use it.
+        let slot = unsafe { slot.as_mut() };
+        let coroutine = slot
             .coroutine
             .as_mut()
-            .expect("a thread that is there has a coroutine");
+            .expect("a live thread has a coroutine");
         let result = self.enter(|| coroutine.resume(()));
         self.heartbeat.end();
         let is_abandoned = self.with(|execution| {
@@ -182,7 +185,7 @@ impl Runtime {
         }
     }
 
-    /// A thread has ended, or has been unwound.
+    /// Marks a thread as finished, and keeps its stack.
     #[inline]
     fn end(&mut self, thread: ThreadId) {
         self.with(|execution| {
@@ -191,7 +194,7 @@ impl Runtime {
         });
     }
 
-    /// A thread has used up its stack. What is left of it may still be referred to.
+    /// Records a stack overflow. Other threads may still borrow from the stack, so it is leaked.
     #[cold]
     fn overflow(&mut self, thread: ThreadId) {
         self.leak(thread);
@@ -201,20 +204,20 @@ impl Runtime {
         });
     }
 
-    /// A thread cannot be unwound. What it owns stays as it is, for ever.
+    /// Leaks a thread that cannot be unwound, with its stack and everything on it.
     #[cold]
     fn leak(&mut self, thread: ThreadId) {
         self.with(|execution| {
             execution.threads.set_finished(thread);
-            // SAFETY: the thread is not running, so nobody else uses its place.
-            let place = unsafe { execution.threads.coroutines.place(thread).as_mut() };
-            std::mem::forget(place.coroutine.take());
+            // SAFETY: no coroutine runs, so the slot is not in use.
+            let slot = unsafe { execution.threads.coroutines.slot(thread).as_mut() };
+            std::mem::forget(slot.coroutine.take());
         });
     }
 
-    /// Unwinds the threads that have not ended, the latest first: they may borrow from those
-    /// that spawned them.
-    fn dissolve(&mut self) {
+    /// Unwinds the live threads, the latest first: a thread may borrow from the stack of the one
+    /// that spawned it.
+    fn tear_down_threads(&mut self) {
         let count = self.with(|execution| {
             execution.threads.started = execution.threads.spawned.len();
             match execution.threads.live {
@@ -229,21 +232,21 @@ impl Runtime {
                 is_there.then_some(thread)
             });
             if let Some(thread) = thread {
-                self.dissolve_thread(thread);
+                self.tear_down_thread(thread);
             }
         }
     }
 
     #[cold]
-    fn dissolve_thread(&mut self, thread: ThreadId) {
-        let mut place = self.with(|execution| {
+    fn tear_down_thread(&mut self, thread: ThreadId) {
+        let mut slot = self.with(|execution| {
             execution.running.thread = thread;
             execution.teardown.direct_operations = 0;
-            execution.threads.coroutines.place(thread)
+            execution.threads.coroutines.slot(thread)
         });
-        // SAFETY: no thread is running, so nobody else uses the place.
-        let Some(coroutine) = &mut unsafe { place.as_mut() }.coroutine else {
-            // Who made it used up its stack before it gave the thread a body.
+        // SAFETY: no coroutine runs, so the slot is not in use.
+        let Some(coroutine) = &mut unsafe { slot.as_mut() }.coroutine else {
+            // Its parent overflowed its stack before it gave the thread a body.
             return self.leak(thread);
         };
         if !coroutine.started() {
@@ -268,7 +271,7 @@ impl Runtime {
         self.leak(thread);
     }
 
-    /// Drops what belongs to the execution and to none of its threads.
+    /// Drops the thread-local values and the statics that are left.
     fn clear(&mut self) -> Result<(), ProgramError> {
         let mut result = Ok(());
         for position in 0..self.with(|execution| execution.threads.spawned.len()) {
@@ -289,7 +292,7 @@ impl Runtime {
     fn leaked(&self) -> Option<ProgramError> {
         self.with(|execution| {
             let mut tracked = execution.tracked_drops.iter();
-            let tracked = tracked.find(|w| w.is_alive && execution.setup.leak_check)?;
+            let tracked = tracked.find(|value| value.is_alive && execution.setup.leak_check)?;
             Some(ProgramError::Leak {
                 what: tracked.what,
                 location: tracked.location.into(),
@@ -330,7 +333,7 @@ impl Program for Runtime {
             Ok(())
         });
         begun.map_err(|error: std::io::Error| ProgramError::Misuse {
-            message: format!("there is no stack for a thread: {error}"),
+            message: format!("cannot allocate a stack for the first thread: {error}"),
             location: None,
         })?;
         self.run(None)
@@ -348,7 +351,8 @@ impl Program for Runtime {
     }
 
     fn status(&self, thread: ThreadId) -> ThreadStatus {
-        // SAFETY: as in `with`. The reference is not used any more when a function of the front end is called.
+        // SAFETY: as in `with`. The reference is not used any more when a function of the front end
+        // is called.
         let execution = unsafe { self.execution.as_ref() };
         if execution.buffers.is_commit(thread) {
             return execution.buffers.status(thread);
@@ -422,7 +426,7 @@ impl Program for Runtime {
             execution.phase = Phase::Teardown;
             execution.recording.discard();
         });
-        self.dissolve();
+        self.tear_down_threads();
         let cleared = self.clear();
         match (is_complete, self.leaked()) {
             (false, _) => Ok(()),
@@ -438,7 +442,7 @@ impl Program for Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        // An execution that was not finished is not asked for leaks.
+        // An execution that was not completed is not checked for leaks.
         let _ = self.finish(false);
         foreign::deregister_runtime(self.serial >> foreign::EXECUTION_BITS);
         self.with(Execution::give_all_stacks_back);

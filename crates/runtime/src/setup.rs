@@ -15,8 +15,8 @@ pub struct Setup {
     pub target: Target,
     /// The stack size of a thread in bytes, unless its builder sets another one.
     pub stack_size: usize,
-    /// Whether the end of a thread is a step of its own. Only programs that ask whether a thread has
-    /// finished can observe the difference.
+    /// Whether the end of a thread is a step of its own. Only programs that ask whether a thread
+    /// has finished can observe the difference.
     pub are_ends_visible: bool,
     /// Whether a wait on a condition variable may return without a notification, and a park without
     /// its token.
@@ -24,18 +24,18 @@ pub struct Setup {
     /// Whether statics are initialized in steps. This matters only if an initializer does more than
     /// construct values.
     pub are_statics_visible: bool,
-    /// Whether a writer that waits for an `RwLock` blocks new readers. This matters only if a reader
-    /// blocks while it holds the lock, or does not wait for it.
+    /// Whether a writer that waits for an `RwLock` blocks new readers. This matters only if a
+    /// reader blocks while it holds the lock, or does not wait for it.
     pub are_writers_announced: bool,
     /// Whether a value that was not dropped by the end of the execution is an error.
     pub leak_check: bool,
-    /// The thread ids of the program if stores wait in store buffers, as on the target; none without
-    /// store buffers.
+    /// The thread ids of the program if stores wait in store buffers, as on the target; none
+    /// without store buffers.
     pub store_buffers: Option<ThreadIdSpace>,
     /// Whether the registry records the initial values of objects.
     pub keeps_first_values: bool,
-    /// The most steps of an execution. The explorer counts them. Spawning a thread is not a step, so the
-    /// runtime applies the same limit to the number of threads.
+    /// The most steps of an execution. The explorer counts them. Spawning a thread is not a step,
+    /// so the runtime applies the same limit to the number of threads.
     pub max_steps: u64,
 }
 

@@ -1,14 +1,14 @@
-//! Statics that every execution has afresh.
+//! Statics that each execution initializes anew.
 //!
-//! The first thread that uses one initialises it. Its objects are made by the static and not by
-//! that thread, so that their numbers do not depend on who it was.
+//! The first thread that uses a static initializes it. The static counts as the creator of its
+//! objects, so that their addresses do not depend on which thread that was.
 //!
-//! Mostly an initializer only makes new things, and then nobody can tell who ran it or when: it is
-//! no step, and neither are its operations, which touch only what it has made. But one that
-//! touches something else, or asks who runs it, or that orders accesses to cells because of who came
-//! first, is seen by others. If there is such a one the check begins again with
-//! [`Setup::are_statics_visible`](super::Setup::are_statics_visible): statics are then initialized in
-//! steps, as a [`OnceFlag`] is.
+//! Most initializers only construct values. Then no thread can observe which thread ran it, or
+//! when: it is not a step, and neither are its operations, which touch only objects that it has
+//! created. But other threads can observe an initializer that touches other objects, asks which
+//! thread runs it, or orders accesses to cells because its thread came first. If there is one, the
+//! check restarts with [`Setup::are_statics_visible`](super::Setup::are_statics_visible): statics
+//! are then initialized in steps, as a [`OnceFlag`] is.
 #![allow(unsafe_code)] // Values live until the end of the execution, which no type says.
 
 use std::any::Any;
@@ -27,33 +27,33 @@ use super::threads::Outcomes;
 /// A static, as it is declared.
 #[derive(Clone, Copy)]
 pub struct StaticDeclaration {
-    /// An address that is nobody else's.
+    /// Its address, which identifies it.
     pub identity: usize,
     /// The name of the static, for reports.
     pub name: &'static str,
-    /// Where it is declared.
+    /// The source location of the declaration.
     pub location: &'static Location<'static>,
 }
 
 /// The value of a static in this execution.
 pub(crate) struct StaticValue {
     identity: usize,
-    /// None while it is being initialized.
+    /// None during the initialization.
     value: Option<Box<dyn Any>>,
-    /// What its initialization happened after, if the execution had cells.
+    /// The clock of its initialization, if the execution had cells.
     clock: Vec<u32>,
-    /// If it is initialized in steps.
+    /// The progress of an initialization in steps.
     steps: Option<Steps>,
 }
 
-/// What is known of a static that is initialized in steps.
+/// The progress of a static that is initialized in steps.
 struct Steps {
     progress: OnceFlag,
-    /// Who is initializing it.
+    /// The thread that initializes it.
     initializer: Option<ThreadId>,
-    /// Who knows that it is initialized, and need not look.
+    /// The threads that have seen that it is initialized, and need not read the flag again.
     known_to: Vec<ThreadId>,
-    /// It was initialized before any other thread was made.
+    /// Whether it was initialized before any thread was spawned.
     is_known_to_all: bool,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Statics {
 pub(crate) struct InitializerObjects {
     objects: Vec<Address>,
     cells: Vec<u32>,
-    /// Where those of the innermost initializer begin.
+    /// The indices of the first object and cell of the innermost initializer.
     begin: (usize, usize),
 }
 
@@ -115,8 +115,7 @@ impl Execution {
         values.find(|entry| entry.identity == identity)
     }
 
-    /// The calling thread makes things as the static, which has made nothing yet. Returns who
-    /// made them so far.
+    /// Makes the static the creator of what the calling thread creates. Returns the creator before.
     fn begin_static(&mut self, declared: StaticDeclaration) -> CreatorId {
         let creator = self.names.static_creator(declared.identity, declared.name);
         self.reset_creator(creator);
@@ -129,10 +128,10 @@ impl Execution {
 }
 
 impl Current {
-    /// The value of the static, made by `initialize` if this is its first use.
+    /// The value of the static. Its first use in the execution calls `initialize`.
     ///
     /// # Safety
-    /// The reference must not be used after the end of the execution.
+    /// The caller must not use the reference after the end of the execution.
     pub unsafe fn static_value<T: 'static>(
         self,
         declared: StaticDeclaration,
@@ -142,7 +141,7 @@ impl Current {
         let (phase, is_visible) =
             self.read(|execution| (execution.phase, execution.setup.are_statics_visible));
         let value = match self.find_static(declared.identity) {
-            // Who was to initialize it may have been unwound.
+            // The thread that was initializing it may have been unwound.
             Some(None) | None if phase == Phase::Teardown => {
                 self.initialize_unrecorded(declared, initialize)
             }
@@ -152,10 +151,11 @@ impl Current {
             Some(None) => self.uses_itself(declared),
             None => self.initialize_unrecorded(declared, initialize),
         };
-        // SAFETY: the value is boxed, is never replaced, and lives until the end of the execution.
+        // SAFETY: the value is boxed, and is neither replaced nor dropped before the end of the
+        // execution. The caller promises not to use it after that.
         unsafe { &*value }
             .downcast_ref()
-            .expect("an identity is that of one static")
+            .expect("an identity belongs to one static")
     }
 
     #[cold]
@@ -188,7 +188,7 @@ impl Current {
         declared: StaticDeclaration,
         initialize: impl FnOnce() -> T,
     ) -> *const dyn Any {
-        // Who comes first would order what it did before with what others do after.
+        // The thread that comes first would order what it did before with what others do after.
         if self.read(|execution| execution.races.are_tracked() && !execution.threads.is_alone()) {
             self.request_visible_statics();
         }
@@ -208,7 +208,7 @@ impl Current {
             let own = execution.statics.initializer.enter();
             (phase, execution.begin_static(declared), own)
         });
-        // If it panics, the execution is over, and nothing is put back.
+        // If it panics, the execution is over, and nothing has to be restored.
         let value: Box<dyn Any> = Box::new(initialize());
         let address = std::ptr::from_ref(&*value);
         self.with(|execution| {
@@ -222,7 +222,7 @@ impl Current {
                 .values
                 .iter_mut()
                 .find(|entry| entry.identity == declared.identity)
-                .expect("it was put there above");
+                .expect("it was added above");
             entry.value = Some(value);
             if execution.races.are_tracked() {
                 execution
@@ -254,7 +254,7 @@ impl Current {
         if is_own {
             self.uses_itself(declared);
         }
-        let mut made = None;
+        let mut initialized = None;
         if !is_known && progress.begin(self, location) == Begin::Claimed {
             let creator = self.with(|execution| {
                 if let Some(StaticValue {
@@ -268,15 +268,15 @@ impl Current {
             });
             let value: Box<dyn Any> = Box::new(initialize());
             self.with(|execution| execution.replace_creator(creator));
-            made = Some(value);
+            initialized = Some(value);
             progress.complete(self, location, || ());
         }
         self.with(|execution| {
             let is_alone = execution.threads.is_alone();
             let entry = execution.static_entry(identity);
-            let entry = entry.expect("it was put there above");
-            if made.is_some() {
-                entry.value = made;
+            let entry = entry.expect("it was added above");
+            if initialized.is_some() {
+                entry.value = initialized;
             }
             if let Some(steps) = &mut entry.steps {
                 if !is_known {
@@ -317,8 +317,7 @@ impl Current {
         })
     }
 
-    /// An initializer that is not seen is about to do what others can notice, or what tells it who
-    /// runs it.
+    /// An unrecorded initializer is about to do something that other threads can observe.
     #[inline]
     pub(crate) fn note_shared_use(self) {
         if self.phase() == Phase::StaticInit {
@@ -326,7 +325,7 @@ impl Current {
         }
     }
 
-    /// An initializer that is not seen is about to learn which thread runs it.
+    /// An unrecorded initializer is about to learn which thread runs it.
     #[inline]
     pub fn note_thread_identity_use(self) {
         if self.phase() == Phase::StaticInit && !self.is_alone() {
@@ -334,12 +333,13 @@ impl Current {
         }
     }
 
-    /// An initializer that is not seen is about to perform an operation.
+    /// An unrecorded initializer is about to perform an operation: checks that other threads cannot
+    /// observe it.
     #[cold]
     pub(crate) fn check_unrecorded(self, intent: Intent, outcomes: Outcomes) {
         let is_own = self.with(|execution| match (intent, outcomes) {
             (Intent::Access { object, .. }, Outcomes::One) => {
-                // If nobody else is there, nobody can notice.
+                // Without other threads there is no observer.
                 execution.threads.is_alone() || execution.statics.initializer.has_object(object)
             }
             _ => false,
@@ -356,7 +356,8 @@ impl Current {
         }
     }
 
-    /// Drops the statics of the execution, the latest first. A panic of a destructor is returned.
+    /// Drops the statics of the execution, the latest first. Returns the first panic of a
+    /// destructor.
     pub(crate) fn drop_statics(self) -> Result<(), Box<dyn Any + Send>> {
         let mut result = Ok(());
         while let Some(entry) = self.with(|execution| execution.statics.values.pop()) {

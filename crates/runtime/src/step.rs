@@ -1,5 +1,5 @@
-//! What an operation records while it is performed: which objects it touches, which events of the machine
-//! it is, and what it happens after.
+//! What an operation records while it is performed: the objects that it touches, its memory events,
+//! and what it happens after.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Step<'execution> {
 }
 
 impl<'execution> Step<'execution> {
-    /// An operation of a thread, or what goes with a step without being one.
+    /// An operation of a thread.
     #[inline]
     pub(crate) fn in_place(
         execution: &'execution mut Execution,
@@ -36,27 +36,27 @@ impl<'execution> Step<'execution> {
         }
     }
 
-    /// Who performs the operation.
+    /// The thread that performs the operation.
     #[inline]
     pub fn thread(&self) -> ThreadId {
         self.thread
     }
 
-    /// Which of the possible outcomes the explorer has chosen.
+    /// The outcome that the explorer has chosen.
     #[inline]
     pub fn outcome(&self) -> u32 {
         self.execution.running.outcome
     }
 
-    /// What the program is compiled for.
+    /// The machine that the program is compiled for.
     #[inline]
     pub fn target(&self) -> Target {
         self.execution.setup.target
     }
 
-    /// Whether the operation is a step that the explorer asked for. If not, the execution is
-    /// over (or a static is being initialized): nothing is recorded, there is one outcome, and a
-    /// condition that was awaited need not hold.
+    /// Whether the operation is a step of the explorer. If not, the execution is over (or a static
+    /// is being initialized): what the operation records is discarded, it has one outcome, and a
+    /// condition that it awaited need not hold.
     #[inline]
     pub fn is_recorded(&self) -> bool {
         self.execution.phase == Phase::Running
@@ -68,7 +68,7 @@ impl<'execution> Step<'execution> {
         self.execution.state(object)
     }
 
-    /// Changes the state of an object that the step need not be known to touch.
+    /// Changes the state of an object without recording it.
     #[inline]
     pub fn set_state(&mut self, object: Address, state: u64) {
         self.execution.set_state(object, state);
@@ -80,8 +80,8 @@ impl<'execution> Step<'execution> {
         self.execution.threads.slots[thread.index()].identity.tokens
     }
 
-    /// The address of a part of an object that belongs to a thread. It is the same whoever asks for it
-    /// first; no operation is on it, but the monitor may be told of some.
+    /// The address of the part of an object that belongs to a thread. It does not depend on which
+    /// thread asks for it first. No operation touches it, but events may have it as their address.
     pub fn part(
         &mut self,
         object: Address,
@@ -95,8 +95,7 @@ impl<'execution> Step<'execution> {
         self.execution.names.part(creator, object, kind, created_at)
     }
 
-    /// The [`part`](Self::part)s of all threads that have not ended, in addition to those that are
-    /// there.
+    /// Adds the [`part`](Self::part)s of all live threads that `parts` does not have yet.
     pub fn parts_of_living(
         &mut self,
         object: Address,
@@ -114,7 +113,7 @@ impl<'execution> Step<'execution> {
         }
     }
 
-    /// Touches an object by reading it. Returns its state.
+    /// Reads an object. Returns its state.
     #[inline]
     pub fn read(&mut self, object: Address) -> u64 {
         let state = self.state(object);
@@ -122,7 +121,7 @@ impl<'execution> Step<'execution> {
         state
     }
 
-    /// What the thread has stored to a variable and is not in memory.
+    /// The value that a load forwards from the thread's store buffer.
     #[inline]
     pub fn forwarded(&self, object: Address) -> Option<u64> {
         let buffers = &self.execution.buffers;
@@ -132,18 +131,18 @@ impl<'execution> Step<'execution> {
         }
     }
 
-    /// What was committed to a variable that does not know it yet.
+    /// The committed value that a variable has not taken yet.
     #[inline]
     pub fn take_committed(&mut self, object: Address) -> Option<u64> {
         self.execution.take_committed(object)
     }
 
-    /// Later stores of the thread do not overtake earlier ones.
+    /// A store barrier: later stores of the thread do not overtake earlier ones.
     pub fn order_stores(&mut self) {
         self.execution.buffers.bar(self.thread);
     }
 
-    /// Touches an object by writing it. Returns its state before.
+    /// Writes an object. Returns its state before.
     #[inline]
     pub fn write(&mut self, object: Address, state: u64) -> u64 {
         let before = self.change(object, TouchKind::Write, state);
@@ -155,14 +154,14 @@ impl<'execution> Step<'execution> {
         before
     }
 
-    /// Touches an object by a write that is a part of waiting, and does not count as something that the
-    /// thread has done. Returns its state before.
+    /// Writes an object as a part of waiting, which does not count as progress of the thread.
+    /// Returns its state before.
     #[inline]
     pub fn write_in_wait(&mut self, object: Address, state: u64) -> u64 {
         self.change(object, TouchKind::Write, state)
     }
 
-    /// Touches a lock by taking or releasing it.
+    /// Writes the state of a lock that the thread takes or releases.
     #[inline]
     pub fn write_lock(&mut self, object: Address, state: u64) {
         self.change(object, TouchKind::Write, state);
@@ -171,14 +170,14 @@ impl<'execution> Step<'execution> {
             .note_lock(object);
     }
 
-    /// The thread holds the lock for reading, once more.
+    /// The thread holds the lock for reading, once more than before.
     #[inline]
     pub fn begin_reading(&mut self, lock: Address) {
         let slot = &mut self.execution.threads.slots[self.thread.index()];
         slot.reading.push(lock);
     }
 
-    /// The thread holds the lock for reading once less.
+    /// The thread holds the lock for reading, once less than before.
     #[inline]
     pub fn end_reading(&mut self, lock: Address) {
         let reading = &mut self.execution.threads.slots[self.thread.index()].reading;
@@ -187,8 +186,8 @@ impl<'execution> Step<'execution> {
         }
     }
 
-    /// Touches an object by a change that commutes with others. Returns its state before, which
-    /// the caller must not learn from.
+    /// Changes an object by an update that commutes with other updates. Returns its state before,
+    /// which must not influence the program.
     #[inline]
     pub fn update(&mut self, object: Address, state: u64) -> u64 {
         self.change(object, TouchKind::Update, state)
@@ -218,8 +217,7 @@ impl<'execution> Step<'execution> {
         }
     }
 
-    /// Tells the monitor what the operation is on the machine, and the value that it loads or
-    /// stores.
+    /// Emits the memory events of the operation, with the value that it loads or stores.
     #[inline]
     pub fn emit(&mut self, events: Events, value: u64) {
         if !self.execution.recording.pending_joins.is_empty() {
@@ -228,7 +226,8 @@ impl<'execution> Step<'execution> {
         self.emit_only(events, value);
     }
 
-    /// As [`emit`](Self::emit), for a load by which the operation only looks whether it is worth while to do more.
+    /// As [`emit`](Self::emit), for a load by which the operation only decides whether to attempt
+    /// more.
     pub fn emit_optimistic_load(
         &mut self,
         object: Address,
@@ -239,8 +238,8 @@ impl<'execution> Step<'execution> {
         self.execution.performed_mut().optimistic_load = Some(optimistic_load);
     }
 
-    /// Whether the monitor has heard of nothing that the thread did, and is to hear of nothing with this event either: it
-    /// knows of no other thread's doings.
+    /// Whether the monitor has received only unordered accesses from the thread, so that an event
+    /// of a spawn orders nothing.
     #[inline]
     pub(crate) fn is_unordered(&self) -> bool {
         self.execution.recording.pending_joins.is_empty()
@@ -248,8 +247,8 @@ impl<'execution> Step<'execution> {
             && self.execution.threads.slots[self.thread.index()].is_unordered
     }
 
-    /// The operation is a join. It orders what the other thread has done before what this one does
-    /// next, so the monitor hears of it when that happens: mostly there is nothing.
+    /// Records a join. It orders what the other thread has done before what this one does next, so
+    /// its events are emitted with the next event of this thread: mostly there is none.
     #[inline]
     pub fn join(&mut self, thread: ThreadId) {
         if self.execution.buffers.are_enabled() {
@@ -267,7 +266,7 @@ impl<'execution> Step<'execution> {
         });
     }
 
-    /// Tells the monitor of the threads that a thread has joined, and of their ends.
+    /// Emits the events of the pending joins of a thread, and of the ends of the joined threads.
     #[cold]
     fn emit_joins(&mut self, by: ThreadId) {
         let mut at = 0;
@@ -278,7 +277,7 @@ impl<'execution> Step<'execution> {
                 continue;
             }
             self.execution.recording.pending_joins.remove(at);
-            // What it has joined itself comes first.
+            // The joins of the joined thread come first.
             self.emit_joins(joined.thread);
             at = 0;
             let slot = &self.execution.threads.slots[joined.thread.index()];
@@ -296,47 +295,48 @@ impl<'execution> Step<'execution> {
     #[inline]
     fn emit_only(&mut self, events: Events, value: u64) {
         self.execution.threads.slots[self.thread.index()].is_unordered = false;
-        if !self.is_known() {
-            self.tell(events, value);
+        if !self.is_replayed() {
+            self.record_events(events, value);
         }
     }
 
-    /// Whether what the operation is on the machine is known already.
+    /// Whether the explorer replays the step and has its accesses already.
     #[inline]
-    fn is_known(&mut self) -> bool {
-        // With store buffers the operation is also asked whether it has waited for what it must wait for.
+    fn is_replayed(&mut self) -> bool {
+        // With store buffers, the events are also checked against what the operation has waited
+        // for.
         self.execution.performed_mut().is_replayed && !self.execution.buffers.are_enabled()
     }
 
-    /// Tells the monitor of an event by a thread of which it has heard nothing, and which orders nothing: the thread
-    /// has done nothing yet, and nobody but the thread that it makes, or was made by, uses the object.
+    /// Emits an event that orders nothing: the thread has done nothing before, and only the thread
+    /// that it spawns, or that spawned it, uses the object.
     #[inline]
     pub(crate) fn emit_unordered(&mut self, events: Events, value: u64) {
-        if self.is_known() {
+        if self.is_replayed() {
             return;
         }
         let before = self.execution.performed_mut().accesses.len();
-        self.tell(events, value);
+        self.record_events(events, value);
         let performed = self.execution.performed_mut();
         performed.unordered_accesses += performed.accesses.len() - before;
     }
 
-    fn tell(&mut self, events: Events, value: u64) {
+    fn record_events(&mut self, events: Events, value: u64) {
         if self.execution.buffers.are_enabled() {
-            self.obey_buffer(events);
+            self.check_buffer(events);
         }
         if self.execution.recording.has_insertions {
             return self.emit_with_insertions(events, value);
         }
-        let mut tell_of = |operation: Operation| {
+        let mut record = |operation: Operation| {
             let access = self.access(operation, value);
             self.execution.performed_mut().accesses.push(access);
         };
         if let Some(barrier) = events.barrier {
-            tell_of(barrier);
+            record(barrier);
         }
         if let Some(operation) = events.operation {
-            tell_of(operation);
+            record(operation);
         }
     }
 
@@ -351,7 +351,7 @@ impl<'execution> Step<'execution> {
     }
 
     #[cold]
-    fn obey_buffer(&mut self, events: Events) {
+    fn check_buffer(&mut self, events: Events) {
         let (thread, target) = (self.thread, self.target());
         match self.execution.buffers.check(thread, events, target) {
             Waited::TooLittle if self.is_recorded() => panic!(
@@ -369,12 +369,12 @@ impl<'execution> Step<'execution> {
         for operation in [events.barrier, events.operation].into_iter().flatten() {
             let access = self.access(operation, value);
             let performed = self.execution.performed_mut();
-            let tell = &mut |access| performed.accesses.push(access);
-            registry.insertions().apply(target, access, location, tell);
+            let emit = &mut |access| performed.accesses.push(access);
+            registry.insertions().apply(target, access, location, emit);
         }
     }
 
-    /// What the thread does from here on happens after what was released to the object.
+    /// What the thread does next happens after what was released to the object.
     #[inline]
     pub fn acquire(&mut self, object: Address) {
         if self.execution.races.are_tracked() {
@@ -382,7 +382,7 @@ impl<'execution> Step<'execution> {
         }
     }
 
-    /// What the thread has done so far is released to the object, with what was released
+    /// Releases what the thread has done so far to the object, in addition to what was released
     /// before.
     #[inline]
     pub fn release(&mut self, object: Address) {
@@ -391,7 +391,7 @@ impl<'execution> Step<'execution> {
         }
     }
 
-    /// What the thread does from here on happens after all that the other thread did.
+    /// What the thread does next happens after everything that the other thread did.
     #[inline]
     pub fn acquire_end_of(&mut self, ended: ThreadId) {
         if self.execution.races.are_tracked() {
@@ -399,8 +399,8 @@ impl<'execution> Step<'execution> {
         }
     }
 
-    /// The happens-before clocks, if the execution has cells: for what `acquire` and `release`
-    /// cannot say.
+    /// The happens-before clocks, if the execution has cells: for orders that `acquire` and
+    /// `release` cannot express.
     #[inline]
     pub fn races(&mut self) -> Option<&mut Races> {
         let races = &mut self.execution.races;

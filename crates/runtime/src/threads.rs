@@ -20,7 +20,8 @@ pub enum Outcomes {
     One,
     /// A fixed number.
     Fixed(u32),
-    /// A number that the function computes from the state of the object, whenever the explorer asks.
+    /// A number that the function computes from the state of the object, whenever the explorer
+    /// asks.
     Of(Address, fn(u64) -> u32),
 }
 
@@ -55,8 +56,8 @@ impl PendingOperation {
 /// What identifies a thread in the registry and in reports.
 pub(crate) struct ThreadIdentity {
     pub(crate) spawned_at: &'static Location<'static>,
-    /// The creator of the objects and threads that this thread creates: the thread itself, or the static
-    /// that it initializes.
+    /// The creator of the objects and threads that this thread creates: the thread itself, or the
+    /// static that it initializes.
     pub(crate) creator: CreatorId,
     pub(crate) tokens: Tokens,
     pub(crate) name: Option<Arc<str>>,
@@ -64,7 +65,8 @@ pub(crate) struct ThreadIdentity {
 
 /// The stack that the coroutine of a thread runs on.
 pub(crate) struct ThreadStack {
-    /// Suspends the coroutine. It points to the base of the stack, and is valid while the coroutine runs.
+    /// Suspends the coroutine. It points to the base of the stack, and is valid while the coroutine
+    /// runs.
     pub(crate) yielder: *const Yield,
     /// Makes the coroutine return when it overflows its stack.
     pub(crate) trap: Option<CoroutineTrapHandler<End>>,
@@ -83,8 +85,8 @@ pub(crate) struct ThreadSlot {
     pub(crate) waits: WaitMemory,
     /// The reader-writer locks that the thread holds for reading, one entry per guard.
     pub(crate) reading: Vec<Address>,
-    /// The drop of the last reference to an `Arc` that the thread is in, unless the order of drops is
-    /// known to matter.
+    /// The drop of the last reference to an `Arc` that the thread is in, unless the order of drops
+    /// is known to matter.
     pub(crate) final_drop: Option<FinalDrop>,
     /// Whether the monitor has received only unordered accesses from the thread.
     pub(crate) is_unordered: bool,

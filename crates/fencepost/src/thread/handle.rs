@@ -142,7 +142,7 @@ impl<T> Owner<T> {
     /// Both owners.
     #[inline]
     fn both(current: Current, id: Option<memory::ThreadId>) -> (Self, Self) {
-        let shared = current.place(Shared {
+        let shared = current.allocate(Shared {
             owners: AtomicU8::new(2),
             id,
             thread: Thread::of(current, id.unwrap_or(current.thread())),
@@ -185,7 +185,7 @@ impl<T> Drop for Owner<T> {
             owners.store(1, Ordering::Release);
             return;
         }
-        // SAFETY: it came from `place`. The other owner does not use it any more: its last access stored that one
+        // SAFETY: it came from `allocate`. The other owner does not use it any more: its last access stored that one
         // owner is left, and the load above acquired that.
         unsafe { free(self.shared) };
     }

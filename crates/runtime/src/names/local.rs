@@ -1,4 +1,4 @@
-//! What one worker remembers of the registry: the common path is an index lookup.
+//! A worker's cache of the registry: the common path is an index lookup.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{CreatorId, ObjectKey, Registry, ThreadKey, Tokens};
 
-/// The `n`-th object of a creator, as it was made last time.
+/// The `n`-th object of a creator, in the last execution.
 #[derive(Clone, Copy)]
 struct CreatedObject {
     location: &'static Location<'static>,
@@ -16,21 +16,21 @@ struct CreatedObject {
     address: Address,
 }
 
-/// A thread as its creator gets it.
+/// The id and the objects of a spawned thread.
 #[derive(Clone, Copy, Debug)]
 pub struct SpawnedThread {
-    /// Its number.
+    /// Its id.
     pub thread: ThreadId,
-    /// It, as a creator.
+    /// The thread as a creator.
     pub creator: CreatorId,
     /// Its objects.
     pub tokens: Tokens,
     location: &'static Location<'static>,
 }
 
-/// The numbers of one creator's things.
+/// The objects and threads of one creator.
 #[derive(Default)]
-struct Made {
+struct Created {
     objects: Vec<CreatedObject>,
     threads: Vec<SpawnedThread>,
 }
@@ -41,8 +41,8 @@ const RECENT_LOCATIONS: usize = 128;
 /// A worker's view of the [`Registry`].
 pub struct LocalNames {
     registry: Arc<Registry>,
-    made: Vec<Made>,
-    /// Beyond `made`: a creator whose n-th thing is not always the same.
+    created: Vec<Created>,
+    /// Beyond `created`: objects of creators whose n-th object differs between executions.
     objects: FxHashMap<ObjectKey, Address>,
     threads: FxHashMap<ThreadKey, SpawnedThread>,
     statics: FxHashMap<usize, CreatorId>,
@@ -54,11 +54,11 @@ pub struct LocalNames {
 }
 
 impl LocalNames {
-    /// A view of which nothing is known yet.
+    /// Creates an empty cache.
     pub fn new(registry: Arc<Registry>) -> Self {
         LocalNames {
             registry,
-            made: Vec::new(),
+            created: Vec::new(),
             objects: FxHashMap::default(),
             threads: FxHashMap::default(),
             statics: FxHashMap::default(),
@@ -70,12 +70,12 @@ impl LocalNames {
         }
     }
 
-    /// What the workers of the check share.
+    /// The registry that the workers of the check share.
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
-    /// The number of a location.
+    /// The id of a source location.
     #[inline]
     pub fn location(&mut self, location: &'static Location<'static>) -> LocationId {
         let address = std::ptr::from_ref(location) as usize;
@@ -99,7 +99,7 @@ impl LocalNames {
         id
     }
 
-    /// The number of the `nth` object that `creator` makes, here and now.
+    /// The address of the `nth` object of `creator`, which it creates at `location`.
     #[inline]
     pub fn object(
         &mut self,
@@ -108,9 +108,9 @@ impl LocalNames {
         kind: &'static str,
         location: &'static Location<'static>,
     ) -> Address {
-        let made = self.made.get(creator.index());
-        match made.and_then(|made| made.objects.get(nth as usize)) {
-            // The same text may be there twice; then it is looked for, and found.
+        let created = self.created.get(creator.index());
+        match created.and_then(|created| created.objects.get(nth as usize)) {
+            // If there are several copies of the same text, the slow path finds it.
             Some(last)
                 if std::ptr::eq(last.location, location) && std::ptr::eq(last.kind, kind) =>
             {
@@ -139,17 +139,17 @@ impl LocalNames {
             .objects
             .entry(key)
             .or_insert_with(|| registry.tables().object(key));
-        let made = CreatedObject {
+        let created = CreatedObject {
             location,
             kind,
             address,
         };
-        put(&mut self.made_by(creator).objects, nth, made);
+        put(&mut self.created_by(creator).objects, nth, created);
         address
     }
 
-    /// The number of the part of an object that belongs to a creator, and was not made by it: it does
-    /// not count among what the creator makes. `kind` is that of parts only.
+    /// The address of the part of an object that belongs to a creator. It does not count as an
+    /// object that the creator has created. Only parts may have this `kind`.
     pub fn part(
         &mut self,
         creator: CreatorId,
@@ -170,7 +170,7 @@ impl LocalNames {
             .or_insert_with(|| registry.tables().object(key))
     }
 
-    /// The number of the `nth` thread that `creator` spawns, here and now.
+    /// The `nth` thread of `creator`, which it spawns at `location`.
     #[inline]
     pub fn thread(
         &mut self,
@@ -178,8 +178,8 @@ impl LocalNames {
         nth: u32,
         location: &'static Location<'static>,
     ) -> SpawnedThread {
-        let made = self.made.get(creator.index());
-        match made.and_then(|made| made.threads.get(nth as usize)) {
+        let created = self.created.get(creator.index());
+        match created.and_then(|created| created.threads.get(nth as usize)) {
             Some(last) if std::ptr::eq(last.location, location) => *last,
             _ => self.thread_slowly(creator, nth, location),
         }
@@ -209,7 +209,7 @@ impl LocalNames {
                 location,
             }
         });
-        put(&mut self.made_by(creator).threads, nth, thread);
+        put(&mut self.created_by(creator).threads, nth, thread);
         thread
     }
 
@@ -242,7 +242,7 @@ impl LocalNames {
         }
     }
 
-    /// Whether the drops of an `Arc` that is made here matter to other threads.
+    /// Whether other threads can observe the drops of an `Arc` that is created here.
     #[inline]
     pub fn is_drop_visible(&mut self, location: &'static Location<'static>) -> bool {
         if self.visible_drops.is_empty() {
@@ -266,11 +266,12 @@ impl LocalNames {
         }
     }
 
-    fn made_by(&mut self, creator: CreatorId) -> &mut Made {
-        if self.made.len() <= creator.index() {
-            self.made.resize_with(creator.index() + 1, Made::default);
+    fn created_by(&mut self, creator: CreatorId) -> &mut Created {
+        if self.created.len() <= creator.index() {
+            self.created
+                .resize_with(creator.index() + 1, Created::default);
         }
-        &mut self.made[creator.index()]
+        &mut self.created[creator.index()]
     }
 }
 
@@ -281,7 +282,7 @@ impl SpawnedThread {
     }
 }
 
-/// Things are made in order, so the new one is among the old ones or right after them.
+/// Creators create in order, so the new one replaces an old one or is right after them.
 fn put<T>(list: &mut Vec<T>, nth: u32, item: T) {
     match list.get_mut(nth as usize) {
         Some(place) => *place = item,

@@ -1,14 +1,14 @@
-//! Stable numbers, and names for people.
+//! Deterministic ids, and names for reports.
 //!
-//! A thread or an object is known by its *creator* (a thread or a static), by how many its creator
-//! had made before it, and by the place where it was made. That does not depend on the
-//! interleaving, so the number that it is given here means the same in every execution of a
-//! check, and on every worker.
+//! A thread or object gets the same id in every execution that reaches it the same way, and on
+//! every worker: the id is derived from its *creator* (a thread or a static), the number of earlier
+//! creations of that creator, and the source location. It never depends on the global order of
+//! creation.
 //!
-//! [`Registry`] is the table of a check, shared by its workers. [`LocalNames`] is what a worker
-//! remembers of it, so that the lock is taken only for what is new. [`Names`] are for
-//! reports, and [`derive_name`] guesses them from the source. `saved` writes the registry down, for
-//! a check that goes on in another process.
+//! [`Registry`] is the table of a check, shared by its workers. [`LocalNames`] caches it for a
+//! worker, so that the lock is taken only for new entries. [`Names`] has the names for reports, and
+//! [`derive_name`] guesses them from the source. `saved` serializes the registry, for a check that
+//! is resumed in another process.
 
 mod derive;
 mod local;
@@ -32,7 +32,7 @@ use super::buffers::ThreadIdSpace;
 use super::error::OwnedLocation;
 use super::insertions::Insertions;
 
-/// Something that makes threads and objects: a thread or a static.
+/// The id of a creator of threads and objects: a thread or a static.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CreatorId(u32);
 
@@ -40,14 +40,14 @@ impl CreatorId {
     /// The first thread.
     pub const MAIN: CreatorId = CreatorId(0);
 
-    /// The creator's number as an index.
+    /// The id as an index.
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What is known of a creator.
+/// A creator of threads and objects.
 #[derive(Clone, Debug)]
 pub enum Creator {
     /// A thread.
@@ -59,13 +59,14 @@ pub enum Creator {
 /// The objects that every thread has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tokens {
-    /// Written when it is spawned, read when it begins.
+    /// Written when the thread is spawned, read when it starts.
     pub start: Address,
-    /// Written when it ends, read when it is joined.
+    /// Written when the thread ends, read when it is joined.
     pub end: Address,
-    /// Whether its next park returns at once.
+    /// Whether the thread's next park returns at once.
     pub park: Address,
-    /// Whether what it waits for has happened: it was notified, or its message was taken.
+    /// Whether the event that the thread waits for has happened: it was notified, or its message
+    /// was taken.
     pub wait: Address,
 }
 
@@ -78,7 +79,7 @@ pub const PARK_TOKEN: &str = "park token";
 /// The kind of [`Tokens::wait`].
 pub const WAIT_TOKEN: &str = "wait token";
 
-/// What counts the writers that wait for an `RwLock`.
+/// The kind of the object that counts the writers that wait for an `RwLock`.
 pub const WAITING_WRITERS: &str = "writers that wait for";
 
 /// The kind of the object of a barrier that says how often it has opened.
@@ -86,35 +87,35 @@ pub const BARRIER_OPENING: &str = "Barrier opening";
 /// What precedes the barrier's name in that of its [`BARRIER_OPENING`].
 pub const OPENING_OF: &str = "opening of";
 
-/// What is known of a thread.
+/// The record of a thread.
 #[derive(Clone, Debug)]
 pub struct ThreadRecord {
-    /// Who spawned it; nobody spawned the first.
+    /// The creator that spawned it; none for the first thread.
     pub parent: Option<CreatorId>,
-    /// How many its creator had spawned before.
+    /// How many threads its parent had spawned before.
     pub nth: u32,
     /// Where it was spawned.
     pub location: LocationId,
-    /// The name that its builder was given.
+    /// The name that the program gave its builder.
     pub name: Option<String>,
-    /// It, as a creator.
+    /// The thread as a creator.
     pub creator: CreatorId,
     /// Its objects.
     pub tokens: Tokens,
 }
 
-/// What is known of an object.
+/// The record of an object.
 #[derive(Clone, Debug)]
 pub struct ObjectRecord {
-    /// Who made it.
+    /// The creator of the object.
     pub creator: CreatorId,
-    /// How many its creator had made before.
+    /// How many objects its creator had created before.
     pub nth: u32,
-    /// Where it was made.
+    /// Where it was created.
     pub location: LocationId,
     /// Its type.
     pub kind: &'static str,
-    /// The name that the user gave it.
+    /// The name that the program gave it.
     pub name: Option<String>,
 }
 
@@ -133,8 +134,8 @@ struct ThreadKey {
     location: LocationId,
 }
 
-/// Where something is in the source: a [`Location`] without its memory address, since the compiler may
-/// keep the same place twice, and another process has it elsewhere.
+/// A source location: a [`Location`] that is compared by value, since the compiler may have several
+/// copies of the same location, and another process has them at other addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SourceLocation {
     file: &'static str,
@@ -179,18 +180,18 @@ impl From<SourceLocation> for OwnedLocation {
     }
 }
 
-/// The numbers of a check.
+/// The ids of a check: its threads, objects and source locations.
 #[derive(Debug)]
 pub struct Registry {
-    /// Where the check is.
+    /// The source location of the check.
     check: &'static Location<'static>,
     tables: Mutex<Tables>,
-    /// How many locations of visible drops there are, to be asked without the lock.
+    /// The number of `visible_drops`, to be read without the lock.
     visible_drop_count: AtomicUsize,
-    /// What the program is checked with that it does not have.
+    /// The fences that are inserted into the program.
     insertions: Arc<Insertions>,
-    /// How the commits of buffered stores are numbered, and whether an operation waited for more of them than
-    /// on the machine.
+    /// The ids of threads and commits if stores are buffered, and whether an operation has waited
+    /// for more stores than on the machine.
     buffering: Mutex<(Option<ThreadIdSpace>, bool)>,
 }
 
@@ -204,11 +205,12 @@ pub(crate) struct Tables {
     object_keys: FxHashMap<ObjectKey, Address>,
     location_keys: FxHashMap<SourceLocation, LocationId>,
     static_keys: FxHashMap<usize, CreatorId>,
-    /// Statics from another process, which have not been used in this one yet.
+    /// Statics of a resumed check that this process has not used yet.
     unused_statics: Vec<CreatorId>,
     waits: BTreeSet<LocationId>,
     visible_drops: BTreeSet<LocationId>,
-    /// With which values objects were made last, and those of the executions that are reported.
+    /// The initial values of the objects of the last execution, and those of the executions that
+    /// are reported.
     first_values: FxHashMap<Address, u64>,
     kept_first_values: Vec<FxHashMap<Address, u64>>,
 }
@@ -226,7 +228,7 @@ impl std::fmt::Debug for ThreadKey {
 }
 
 impl Registry {
-    /// The registry of a new check. It knows the first thread, which begins at `check`.
+    /// Creates the registry of a new check. It has the first thread, which starts at `check`.
     pub fn new(check: &'static Location<'static>) -> Self {
         let mut tables = Tables::default();
         let location = tables.location(check);
@@ -240,22 +242,23 @@ impl Registry {
         }
     }
 
-    /// Stores are buffered, and their commits are numbered so.
+    /// Sets the ids of threads and commits, for store buffers.
     pub(crate) fn set_thread_id_space(&self, ids: ThreadIdSpace) {
         self.buffering().0 = Some(ids);
     }
 
-    /// How the commits of buffered stores are numbered, if stores are buffered.
+    /// The ids of threads and commits, if stores are buffered.
     pub fn thread_id_space(&self) -> Option<ThreadIdSpace> {
         self.buffering().0
     }
 
-    /// An operation waited for more stores than on the machine.
+    /// Records that an operation waited for more stores than on the machine.
     pub fn note_excess_drain(&self) {
         self.buffering().1 = true;
     }
 
-    /// Whether an operation waited for more stores than on the machine, so that executions may be missing.
+    /// Whether an operation waited for more stores than on the machine, so that executions may be
+    /// missing.
     pub fn has_excess_drain(&self) -> bool {
         self.buffering().1
     }
@@ -266,12 +269,12 @@ impl Registry {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same, for a program that is checked with fences that it does not have.
+    /// The same registry, for a program with inserted fences.
     pub fn with_insertions(self, insertions: Arc<Insertions>) -> Self {
         Registry { insertions, ..self }
     }
 
-    /// What the program is checked with that it does not have.
+    /// The fences that are inserted into the program.
     pub fn insertions(&self) -> &Insertions {
         &self.insertions
     }
@@ -281,7 +284,7 @@ impl Registry {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the location is; nowhere if it is not of this check.
+    /// The source location with this id; `?:0:0` if it does not belong to this check.
     pub fn location(&self, location: LocationId) -> SourceLocation {
         let tables = self.tables();
         let known = tables.locations.get(location.index()).copied();
@@ -292,22 +295,22 @@ impl Registry {
         })
     }
 
-    /// A loop that waits on a condition variable here was taken to do nothing else.
+    /// Records that a loop that waits on a condition variable here was assumed to only wait.
     pub fn note_wait(&self, location: LocationId) {
         self.tables().waits.insert(location);
     }
 
-    /// Where loops that wait on a condition variable were taken to do nothing else.
+    /// Where loops that wait on a condition variable were assumed to only wait.
     pub fn waits(&self) -> Vec<LocationId> {
         self.tables().waits.iter().copied().collect()
     }
 
-    /// The last reference to an `Arc` that was made here ran a destructor that other threads can
-    /// notice, so that the order in which references are dropped matters. Whether that is news.
+    /// Records that other threads can observe the drop of the last reference to an `Arc` that was
+    /// created here, so that the order of the drops matters. Returns whether that is new.
     ///
-    /// The news is good only for executions that begin after it: a check that goes on with
-    /// [`Restart::OrderedDrops`](super::Restart::OrderedDrops) begins again
-    /// with this registry.
+    /// It takes effect in later executions: after
+    /// [`Restart::OrderedDrops`](super::Restart::OrderedDrops) a check starts over with this
+    /// registry.
     pub fn note_visible_drop(&self, location: LocationId) -> bool {
         let mut tables = self.tables();
         let is_new = tables.visible_drops.insert(location);
@@ -316,37 +319,37 @@ impl Registry {
         is_new
     }
 
-    /// Where the `Arc`s were made whose references are dropped in an order that matters.
+    /// Where the `Arc`s were created for which the order of drops matters.
     pub fn visible_drops(&self) -> Vec<LocationId> {
         self.tables().visible_drops.iter().copied().collect()
     }
 
-    /// An object is made with this value.
+    /// Records the initial value of an object.
     pub(crate) fn note_first_value(&self, object: Address, value: u64) {
         self.tables().first_values.insert(object, value);
     }
 
-    /// The values that were noted since the last time are those of the next finding.
+    /// Keeps the initial values that were recorded since the last call for the next finding.
     pub fn keep_first_values(&self) {
         let mut tables = self.tables();
         let values = std::mem::take(&mut tables.first_values);
         tables.kept_first_values.push(values);
     }
 
-    /// Keeps the values of these findings only, and they are the only findings then.
+    /// Drops the initial values of the findings that are not kept.
     pub fn keep_first_values_of(&self, findings: &[bool]) {
         let mut kept = findings.iter();
         let values = &mut self.tables().kept_first_values;
         values.retain(|_| kept.next().is_none_or(|is_kept| *is_kept));
     }
 
-    /// With which values the objects of a finding were made, where that is known.
+    /// The known initial values of the objects of a finding.
     pub fn first_values(&self, finding: usize) -> FxHashMap<Address, u64> {
         let kept = self.tables().kept_first_values.get(finding).cloned();
         kept.unwrap_or_default()
     }
 
-    /// How many threads the program has spawned so far, in all executions; the first one counts.
+    /// How many threads the program has had so far, in all executions, including the first one.
     pub fn thread_count(&self) -> usize {
         self.tables().threads.len()
     }
@@ -437,13 +440,13 @@ impl Tables {
     fn static_creator(&mut self, identity: usize, name: &'static str) -> CreatorId {
         let (creators, unused) = (&mut self.creators, &mut self.unused_statics);
         *self.static_keys.entry(identity).or_insert_with(|| {
-            // Statics of one name could be mixed up here. Then the program does something else than
-            // it did, which is noticed.
+            // Statics with the same name could be confused here. Then the program behaves
+            // differently than before the checkpoint, which is detected.
             let is_it = |creator: &CreatorId| {
                 matches!(creators[creator.index()], Creator::Static(known) if known == name)
             };
-            if let Some(place) = unused.iter().position(is_it) {
-                return unused.remove(place);
+            if let Some(index) = unused.iter().position(is_it) {
+                return unused.remove(index);
             }
             creators.push(Creator::Static(name));
             CreatorId(creators.len() as u32 - 1)

@@ -1,4 +1,4 @@
-//! Names for people.
+//! Names for reports.
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
@@ -8,11 +8,12 @@ use super::{
     START_TOKEN, SourceLocation, Tables, WAIT_TOKEN, WAITING_WRITERS, derive_name,
 };
 
-/// The names of a check's threads and objects, as far as they were known when this was made.
+/// The names of the threads and objects that a check has seen so far.
 ///
-/// An object is called what the user calls it (`named`), else what the line that makes it calls
-/// it, else `AtomicBool@src/queue.rs:12`. If several have one name, the second is `flag#2`. Which
-/// of them is the second does not depend on who was numbered first.
+/// The name of an object is the one that the program gave it (`named`), or else the one in the
+/// source line that creates it, or else `AtomicBool@src/queue.rs:12`. If several objects have the
+/// same name, the second is `flag#2`. Which of them is the second does not depend on the
+/// interleaving.
 #[derive(Clone, Debug)]
 pub struct Names {
     objects: Vec<String>,
@@ -24,7 +25,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The names, where `source_line` gives the text of a line (from 1) of a file, if it can.
+    /// Computes the names. `source_line` returns the text of a line (from 1) of a file, if it can.
     pub fn new(
         registry: &Registry,
         mut source_line: impl FnMut(&str, u32) -> Option<String>,
@@ -50,12 +51,12 @@ impl Names {
         }
     }
 
-    /// What an object is called.
+    /// The name of an object.
     pub fn object(&self, object: Address) -> &str {
         self.objects.get(object.index()).map_or("?", String::as_str)
     }
 
-    /// What the user called an object.
+    /// The name that the program gave an object.
     pub fn given(&self, object: Address) -> Option<&str> {
         self.given.get(object.index())?.as_deref()
     }
@@ -65,17 +66,17 @@ impl Names {
         self.kinds.get(object.index()).copied()
     }
 
-    /// Where an object was made.
+    /// Where an object was created.
     pub fn created_at(&self, object: Address) -> Option<SourceLocation> {
         self.location(*self.created_at.get(object.index())?)
     }
 
-    /// What a thread is called.
+    /// The name of a thread.
     pub fn thread(&self, thread: ThreadId) -> &str {
         self.threads.get(thread.index()).map_or("?", String::as_str)
     }
 
-    /// Where a location is.
+    /// The source location with this id.
     pub fn location(&self, location: LocationId) -> Option<SourceLocation> {
         self.locations.get(location.index()).copied()
     }
@@ -91,11 +92,10 @@ impl Names {
     }
 }
 
-/// What comes before the name of the value in that of its counts.
+/// The prefix of the name of an `Arc`'s counts: the name of the value follows.
 const COUNT_OF: &str = "count of";
 
-/// What belongs to an `Arc` is not called as the value that it points to, and what belongs to a lock not
-/// as the lock.
+/// The prefix of the name of an object that belongs to another one, such as the counts of an `Arc`.
 fn part_of(kind: &str) -> Option<&'static str> {
     match kind {
         "Arc" => Some(COUNT_OF),
@@ -180,7 +180,7 @@ fn object_names(
     names
 }
 
-/// What a thread has of an `Arc` is called after both.
+/// The name of the part of an `Arc` that belongs to a thread.
 fn reference_name(
     tables: &Tables,
     threads: &[String],
@@ -204,8 +204,8 @@ fn reference_name(
     }
 }
 
-/// A sort key of a creator that does not depend on who was numbered first, except for statics and
-/// for things that are made at several places in turn.
+/// A sort key of a creator that does not depend on the order of ids, except for statics and for
+/// objects that are created at several locations in turn.
 fn path(tables: &Tables, creator: CreatorId) -> Vec<(u32, usize, &'static str)> {
     match &tables.creators[creator.index()] {
         Creator::Static(name) => vec![(u32::MAX, 0, name)],
