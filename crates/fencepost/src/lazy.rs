@@ -1,8 +1,8 @@
-//! Statics that every execution has afresh.
+//! Statics that each execution initializes anew.
 //!
-//! An execution must not see what an earlier one has left behind, so a static that holds shared
-//! state is declared with [`lazy_static!`](crate::lazy_static).
-#![allow(unsafe_code)] // The value lives until the end of the execution, which no type says.
+//! An execution must not observe values of an earlier one, so a static with shared state is
+//! declared with [`lazy_static!`](crate::lazy_static).
+#![allow(unsafe_code)] // The value lives until the end of the execution, which no type expresses.
 
 use std::fmt;
 use std::ops::Deref;
@@ -11,10 +11,12 @@ use std::sync::OnceLock;
 
 use fencepost_runtime::{Current, StaticDeclaration};
 
-/// A static that is initialized when it is first used: in a check, in every execution. Made by
-/// [`lazy_static!`](crate::lazy_static).
+/// A static that is initialized on first use; in a check, in every execution.
+/// [`lazy_static!`](crate::lazy_static) declares it.
 ///
-/// Its value is dropped at the end of the execution, and no reference to it may be kept for longer.
+/// In a check, its value is dropped at the end of the execution. The program must not keep a
+/// reference for longer (in a `static` of `std`, for example): as with loom's statics, no type
+/// prevents that.
 pub struct Lazy<T: 'static> {
     name: &'static str,
     initialize: fn() -> T,
@@ -44,9 +46,10 @@ impl<T: 'static> Lazy<T> {
                     name: self.name,
                     location: self.location,
                 };
-                // SAFETY: who keeps the reference until another execution has kept an object of
-                // an earlier execution, which is reported as bad use where it can be noticed, and
-                // which the type's documentation forbids.
+                // SAFETY: the documentation of the type forbids references that outlive the
+                // execution. This is the one promise that is not enforced: `Deref` of a `static`
+                // has to return a reference, whose lifetime the program may choose up to `'static`.
+                // A use of an object of an earlier execution is reported as misuse.
                 unsafe { current.static_value(declared, Location::caller(), self.initialize) }
             }
         }
@@ -68,8 +71,7 @@ impl<T: 'static> fmt::Debug for Lazy<T> {
     }
 }
 
-/// Declares statics that are initialized when they are first used, and in a check in every
-/// execution afresh.
+/// Declares statics that are initialized on first use; in a check, in every execution anew.
 ///
 /// ```
 /// use fencepost::sync::atomic::{AtomicUsize, Ordering};
