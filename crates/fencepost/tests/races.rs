@@ -110,7 +110,7 @@ fn a_race_names_both_lines() {
     assert!(race.cell.file.ends_with("races.rs"));
     let message = ProgramError::Race(race).to_string();
     assert!(
-        message.starts_with("data race on the cell made at"),
+        message.starts_with("data race on the cell created at"),
         "{message}"
     );
 }

@@ -67,8 +67,8 @@ impl Registry {
         }
         for creator in &tables.creators {
             match creator {
-                Creator::Thread(_) => line(format_args!("creator thread")),
-                Creator::Static(name) => line(format_args!("creator static {}", escaped(name))),
+                Creator::Thread(_) => line(format_args!("maker thread")),
+                Creator::Static(name) => line(format_args!("maker static {}", escaped(name))),
             }
         }
         for thread in &tables.threads {
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
             self.advance();
         }
         let mut threads = Vec::new();
-        while let Some(mut fields) = self.next("creator") {
+        while let Some(mut fields) = self.next("maker") {
             let creator = CreatorId(tables.creators.len() as u32);
             tables.creators.push(match fields.field() {
                 "thread" => {
@@ -492,13 +492,13 @@ mod tests {
             twice.insert(number, lines[number]);
             let twice = Registry::from_text(registry.check, &twice.join("\n"));
             // A kind or a static that is there twice is no harm.
-            let is_harmless = ["kind", "creator static"].iter();
+            let is_harmless = ["kind", "maker static"].iter();
             let is_harmless = is_harmless
                 .clone()
                 .any(|word| lines[number].starts_with(word));
             assert!(twice.is_err() || is_harmless, "{}", lines[number]);
         }
-        for word in ["place", "creator", "thread", "object"] {
+        for word in ["place", "maker", "thread", "object"] {
             let wrong = text.replacen(word, "thing", 1);
             assert!(Registry::from_text(registry.check, &wrong).is_err());
         }
