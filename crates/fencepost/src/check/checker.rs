@@ -16,7 +16,7 @@ use super::fences::{self, FenceInference, FenceStrength};
 use super::outcome::Outcome;
 use super::replaying::ReplaySchedule;
 use super::session::Session;
-use fencepost_runtime::{Insertion, Place, STACK_SIZES, Setup, Stride, Target};
+use fencepost_runtime::{Insertion, OwnedLocation, STACK_SIZES, Setup, Target, ThreadIdSpace};
 
 /// How many workers there can be.
 pub(super) const WORKERS: RangeInclusive<usize> = 1..=1024;
@@ -77,7 +77,7 @@ pub struct Checker {
     /// Whether the report ends with the fences that are missing.
     pub(super) infer_fences: bool,
     /// Fences that the program is checked with and does not have, because the user wants to try them.
-    pub(super) tried: Vec<(Place, Insertion)>,
+    pub(super) tried: Vec<(OwnedLocation, Insertion)>,
     /// Texts of source files, by the name that the compiler has for the file.
     pub(super) sources: Arc<BTreeMap<String, String>>,
     pub(super) checkpoint: Option<PathBuf>,
@@ -214,7 +214,7 @@ impl Checker {
     /// With [`preemption_bound`](Self::preemption_bound), a store that goes to memory while its thread could
     /// go on is a preemption too.
     pub fn store_buffers(mut self, are_there: bool) -> Self {
-        self.setup.store_buffers = are_there.then_some(Stride::FIRST);
+        self.setup.store_buffers = are_there.then_some(ThreadIdSpace::FIRST);
         self
     }
 

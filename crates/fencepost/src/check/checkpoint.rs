@@ -17,7 +17,7 @@ use fencepost_report::text::grouped;
 
 use super::checker::{Checker, Strategy};
 use fencepost_runtime::names::RegistryError;
-use fencepost_runtime::{Registry, Setup, Stride, Target};
+use fencepost_runtime::{Registry, Setup, Target, ThreadIdSpace};
 
 /// What tells a check from others.
 #[derive(Clone, Copy)]
@@ -244,9 +244,9 @@ impl CheckpointFile {
         ] {
             text.push_str(&format!("{name} {}\n", on_or_off(is_on)));
         }
-        let stride = setup.store_buffers.map_or(0, Stride::width);
+        let stride = setup.store_buffers.map_or(0, ThreadIdSpace::width);
         text.push_str(&format!("stride {stride}\n"));
-        let drained = on_or_off(registry.has_drained_too_much());
+        let drained = on_or_off(registry.has_excess_drain());
         text.push_str(&format!("drained_too_much {drained}\n"));
         text.push_str(&registry.to_text());
         text
@@ -292,8 +292,9 @@ impl CheckpointFile {
             };
         }
         let stride = next("stride").and_then(|width| width.parse().ok());
-        let stride = stride.map(Stride::of_width);
-        let is_right = |stride: &Option<Stride>| stride.is_some() == setup.store_buffers.is_some();
+        let stride = stride.map(ThreadIdSpace::with_width);
+        let is_right =
+            |stride: &Option<ThreadIdSpace>| stride.is_some() == setup.store_buffers.is_some();
         let stride = stride.filter(is_right).ok_or_else(|| damaged("stride"))?;
         setup.store_buffers = stride;
         let drained_too_much = match next("drained_too_much") {
@@ -313,7 +314,7 @@ impl CheckpointFile {
                 }
             })?;
         if drained_too_much {
-            registry.note_drained_too_much();
+            registry.note_excess_drain();
         }
         match other {
             Some(which) => Err(format!("it is of another check {which}")),

@@ -1,6 +1,6 @@
 //! The registry as text, so that a check can go on in another process with the same numbers.
 //!
-//! A line for each thing, in the order of their numbers: `place`, `kind` (a type of objects), `maker`,
+//! A line for each thing, in the order of their numbers: `place`, `kind` (a type of objects), `creator`,
 //! `thread`, `object`; then the places of `repeated-wait`s and `visible-drop`s. Names that users gave come
 //! last, after `=`.
 
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use fencepost_memory::{Address, LocationId, ThreadId};
 
 use super::{
-    END_TOKEN, Maker, MakerId, ObjectKey, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN,
+    Creator, CreatorId, END_TOKEN, ObjectKey, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN,
     SourceLocation, Tables, ThreadKey, ThreadRecord, Tokens, WAIT_TOKEN,
 };
 
@@ -65,10 +65,10 @@ impl Registry {
                 line(format_args!("kind {}", escaped(object.kind)));
             }
         }
-        for maker in &tables.makers {
-            match maker {
-                Maker::Thread(_) => line(format_args!("maker thread")),
-                Maker::Static(name) => line(format_args!("maker static {}", escaped(name))),
+        for creator in &tables.creators {
+            match creator {
+                Creator::Thread(_) => line(format_args!("maker thread")),
+                Creator::Static(name) => line(format_args!("maker static {}", escaped(name))),
             }
         }
         for thread in &tables.threads {
@@ -85,7 +85,7 @@ impl Registry {
                     .map_or_else(|| "-".to_owned(), |p| p.0.to_string()),
                 thread.nth,
                 thread.location.index(),
-                thread.maker.0,
+                thread.creator.0,
                 start.0,
                 end.0,
                 park.0,
@@ -97,7 +97,7 @@ impl Registry {
             let kind = kinds.iter().position(|kind| *kind == object.kind);
             line(format_args!(
                 "object {} {} {} {}{}",
-                object.maker.0,
+                object.creator.0,
                 object.nth,
                 object.location.index(),
                 kind.unwrap_or_default(),
@@ -241,15 +241,15 @@ impl<'a> Reader<'a> {
         }
         let mut threads = Vec::new();
         while let Some(mut fields) = self.next("maker") {
-            let maker = MakerId(tables.makers.len() as u32);
-            tables.makers.push(match fields.field() {
+            let creator = CreatorId(tables.creators.len() as u32);
+            tables.creators.push(match fields.field() {
                 "thread" => {
-                    threads.push(maker);
-                    Maker::Thread(ThreadId(threads.len() as u32 - 1))
+                    threads.push(creator);
+                    Creator::Thread(ThreadId(threads.len() as u32 - 1))
                 }
                 "static" => {
-                    tables.unused_statics.push(maker);
-                    Maker::Static(forever(unescaped(fields.0)?))
+                    tables.unused_statics.push(creator);
+                    Creator::Static(forever(unescaped(fields.0)?))
                 }
                 _ => return None,
             });
@@ -270,18 +270,18 @@ impl<'a> Reader<'a> {
         self.next.is_none().then_some(())
     }
 
-    fn threads(&mut self, tables: &mut Tables, makers: &[MakerId]) -> Option<()> {
-        let mut depths = vec![0; tables.makers.len()];
-        for (number, &maker) in makers.iter().enumerate() {
+    fn threads(&mut self, tables: &mut Tables, creators: &[CreatorId]) -> Option<()> {
+        let mut depths = vec![0; tables.creators.len()];
+        for (number, &creator) in creators.iter().enumerate() {
             let mut fields = self.next("thread")?;
             let parent = match fields.field() {
                 "-" => None,
-                digits => Some(MakerId(plain(digits)?)),
+                digits => Some(CreatorId(plain(digits)?)),
             };
             let nth = fields.number()?;
             let location = fields.location(tables)?;
             let mut token = || fields.number().map(Address);
-            let is_right_maker = token()? == Address(maker.0);
+            let is_right_maker = token()? == Address(creator.0);
             let tokens = Tokens {
                 start: token()?,
                 end: token()?,
@@ -290,20 +290,20 @@ impl<'a> Reader<'a> {
             };
             let name = fields.given()?;
             // Only the first has no parent; the others come after theirs.
-            let is_in_order = parent.is_none_or(|parent| parent < maker);
+            let is_in_order = parent.is_none_or(|parent| parent < creator);
             if !is_right_maker || !is_in_order || parent.is_none() != (number == 0) {
                 return None;
             }
             let thread = ThreadId(number as u32);
             if let Some(parent) = parent {
-                depths[maker.index()] = depths[parent.index()] + 1;
+                depths[creator.index()] = depths[parent.index()] + 1;
                 let key = ThreadKey {
-                    maker: parent,
+                    creator: parent,
                     nth,
                     location,
                 };
                 let is_new = tables.thread_keys.insert(key, thread).is_none();
-                if !is_new || depths[maker.index()] > DEEPEST {
+                if !is_new || depths[creator.index()] > DEEPEST {
                     return None;
                 }
             }
@@ -312,7 +312,7 @@ impl<'a> Reader<'a> {
                 nth,
                 location,
                 name,
-                maker,
+                creator,
                 tokens,
             });
             self.advance();
@@ -322,15 +322,15 @@ impl<'a> Reader<'a> {
 
     fn objects(&mut self, tables: &mut Tables, kinds: &[&'static str]) -> Option<()> {
         while let Some(mut fields) = self.next("object") {
-            let maker = MakerId(fields.number()?);
+            let creator = CreatorId(fields.number()?);
             let nth = fields.number()?;
             let location = fields.location(tables)?;
             let kind: u32 = fields.number()?;
             let kind = *kinds.get(kind as usize)?;
             let name = fields.given()?;
-            tables.makers.get(maker.index())?;
+            tables.creators.get(creator.index())?;
             tables.objects.push(ObjectRecord {
-                maker,
+                creator,
                 nth,
                 location,
                 kind,
@@ -349,7 +349,7 @@ impl<'a> Reader<'a> {
             let tokens = [start, end, park, wait].into_iter();
             for (token, kind) in tokens.zip(TOKENS) {
                 let object = tables.objects.get(token.index())?;
-                if object.kind != kind || object.maker != thread.maker {
+                if object.kind != kind || object.creator != thread.creator {
                     return None;
                 }
                 is_token[token.index()] = true;
@@ -360,7 +360,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let key = ObjectKey {
-                maker: object.maker,
+                creator: object.creator,
                 nth: object.nth,
                 location: object.location,
                 kind: object.kind,
@@ -424,24 +424,24 @@ mod tests {
     fn make(registry: &Arc<Registry>, is_reversed: bool) -> Vec<u32> {
         let mut local = LocalNames::new(Arc::clone(registry));
         let (here, there) = (Location::caller(), Location::caller());
-        let child = local.thread(MakerId::MAIN, 0, here);
-        let grandchild = local.thread(child.maker, 0, there);
+        let child = local.thread(CreatorId::MAIN, 0, here);
+        let grandchild = local.thread(child.creator, 0, there);
         let mut made = vec![
             child.thread.0,
             grandchild.thread.0,
             grandchild.tokens.park.0,
         ];
         let identity = usize::from(is_reversed) + 77;
-        let counter = local.static_maker(identity, "COUNTER");
-        let makers = [MakerId::MAIN, child.maker, grandchild.maker, counter];
-        let mut objects = vec![0; makers.len() * 2];
-        let mut order: Vec<usize> = (0..makers.len()).collect();
+        let counter = local.static_creator(identity, "COUNTER");
+        let creators = [CreatorId::MAIN, child.creator, grandchild.creator, counter];
+        let mut objects = vec![0; creators.len() * 2];
+        let mut order: Vec<usize> = (0..creators.len()).collect();
         if is_reversed {
             order.reverse();
         }
         for number in order {
             for nth in 0..2 {
-                let object = local.object(makers[number], nth, "AtomicBool", here);
+                let object = local.object(creators[number], nth, "AtomicBool", here);
                 objects[number * 2 + nth as usize] = object.0;
             }
         }
@@ -471,7 +471,7 @@ mod tests {
         };
         assert_eq!(names(&again), names(&registry));
         let new = LocalNames::new(Arc::clone(&again)).object(
-            MakerId::MAIN,
+            CreatorId::MAIN,
             9,
             "AtomicU8",
             Location::caller(),
