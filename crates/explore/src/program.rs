@@ -47,7 +47,8 @@ impl Condition {
 pub enum Effect {
     /// It reads.
     Read,
-    /// It writes, whether or not it reads too. If it touches other objects as well, they are always the same.
+    /// It writes, whether or not it reads too. If it touches other objects as well, they are always
+    /// the same.
     Write,
     /// It writes if the condition holds, and then perhaps touches other objects too; else it only
     /// reads this one. A compare-exchange, a `try_lock`, a notification.
@@ -129,15 +130,17 @@ pub struct Touch {
     pub after: u64,
 }
 
-/// What comes of it if a plain load by which an operation looks at an object comes too early, and sees an earlier state.
+/// What comes of it if a plain load by which an operation looks at an object comes too early, and
+/// sees an earlier state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptimisticLoad {
-    /// Nothing: the operation then tries to change the object, waits for the thread's stores, and looks again.
+    /// Nothing: the operation then tries to change the object, waits for the thread's stores, and
+    /// looks again.
     Retries,
     /// If this holds of that state the operation gives up. If not, it looks again.
     FailsOnStale(Condition),
-    /// The same, but it gives up only if nothing but the last change is missing: what was changed before, it learns of by
-    /// a fence.
+    /// The same, but it gives up only if nothing but the last change is missing: what was changed
+    /// before, it learns of by a fence.
     FailsOnPrevious(Condition),
 }
 
@@ -146,23 +149,24 @@ pub enum OptimisticLoad {
 pub struct Performed {
     /// The objects that the operation touched, each once. The object of the intent first.
     pub touches: Vec<Touch>,
-    /// The threads that had ended and that the thread has joined after the operation and before it made
-    /// another thread, without having stopped for it.
+    /// The threads that had ended and that the thread has joined after the operation and before it
+    /// made another thread, without having stopped for it.
     pub joined: Vec<ThreadId>,
     /// The threads that were made during the step, after the operation.
     pub spawned: Vec<ThreadId>,
     /// What the monitor is to see of it, in this order: the accesses of the operation, of
     /// the invisible part of the step, and of threads that began or ended.
     pub accesses: Vec<Access>,
-    /// How many of them are inert: nothing that a thread did before, and that others can notice, is ordered by
-    /// them. If all are, the monitor need not see them.
+    /// How many of them are inert: nothing that a thread did before, and that others can notice, is
+    /// ordered by them. If all are, the monitor need not see them.
     pub unordered_accesses: usize,
     /// Whether a plain load among them only looks whether it is worth while to do more.
     pub optimistic_load: Option<OptimisticLoad>,
-    /// Whether a thread may join others without having stopped for it: whether `joined` is looked at.
+    /// Whether a thread may join others without having stopped for it: whether `joined` is looked
+    /// at.
     pub allows_inline_joins: bool,
-    /// Whether the step was taken before, in an execution that began in the same way. Then its accesses are
-    /// known, and may be left out.
+    /// Whether the step was taken before, in an execution that began in the same way. Then its
+    /// accesses are known, and may be left out.
     pub is_replayed: bool,
 }
 
@@ -184,8 +188,9 @@ impl Performed {
 pub enum Stop<E, R> {
     /// The execution fails: a failed assertion, a data race, a leak.
     Error(E),
-    /// The front end has learned something that every execution depends on. The exploration ends, and the front
-    /// end starts another one with other settings ([`Report::restart`](crate::Report::restart)).
+    /// The front end has learned something that every execution depends on. The exploration ends,
+    /// and the front end starts another one with other settings
+    /// ([`Report::restart`](crate::Report::restart)).
     Restart(R),
 }
 
@@ -201,8 +206,8 @@ pub trait Program {
     /// What can go wrong in it: a failed assertion, a data race, a leak.
     type Error: Clone + PartialEq + std::fmt::Debug;
 
-    /// What the program can ask the front end to change before the exploration starts over. A program that never
-    /// does has [`Infallible`](std::convert::Infallible) here.
+    /// What the program can ask the front end to change before the exploration starts over. A
+    /// program that never does has [`Infallible`](std::convert::Infallible) here.
     type Restart: Clone + PartialEq + std::fmt::Debug;
 
     /// Begins an execution. Thread 0 then stands before its first operation (or has ended), and
@@ -221,7 +226,8 @@ pub trait Program {
     /// Where a thread stands. Absent, if there never was a thread with this number.
     fn status(&self, thread: ThreadId) -> ThreadStatus;
 
-    /// The present state of an object. 0 if it has not been made in this execution, or never will be.
+    /// The present state of an object. 0 if it has not been made in this execution, or never will
+    /// be.
     ///
     /// An operation that waits, and can be performed as soon as its object has been made, waits for
     /// something that also holds for 0.
@@ -236,10 +242,10 @@ pub trait Program {
     }
 
     /// Performs the operation that the thread stands before, in one of its outcomes, and runs the
-    /// thread to its next operation. Only called if the operation can be performed. What it does
-    /// is added to `performed`. A join touches nothing; it is performed as soon as it can be, and
-    /// is no step of an execution. A thread need not stop before one that is possible, if it has made no thread
-    /// in the step so far and `performed` takes joins.
+    /// thread to its next operation. Only called if the operation can be performed. What it does is
+    /// added to `performed`. A join touches nothing; it is performed as soon as it can be, and is
+    /// no step of an execution. A thread need not stop before one that is possible, if it has made
+    /// no thread in the step so far and `performed` takes joins.
     fn step(
         &mut self,
         thread: ThreadId,

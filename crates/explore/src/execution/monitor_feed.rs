@@ -1,11 +1,12 @@
 //! The monitor along the executions: fed with what is new, taken back to where the executions
 //! part.
 //!
-//! The monitor keeps a journal. When the end of an execution is taken back, so is what the
-//! monitor has learnt from it. It is fed only once an event may have passed an earlier store of
-//! its thread ([`ReorderingDetector`]); before that there is nothing to see. And it is not fed with events that order nothing
-//! ([`Performed::inert`](crate::Performed::inert)): the making and the beginning of threads, mostly. Nothing comes
-//! before those in happens-before, relaxed or not, so it is the same without them among all others.
+//! The monitor keeps a journal. When the end of an execution is taken back, so is what the monitor
+//! has learnt from it. It is fed only once an event may have passed an earlier store of its thread
+//! ([`ReorderingDetector`]); before that there is nothing to see. And it is not fed with events
+//! that order nothing ([`Performed::inert`](crate::Performed::inert)): the making and the beginning
+//! of threads, mostly. Nothing comes before those in happens-before, relaxed or not, so it is the
+//! same without them among all others.
 
 use fencepost_memory::{Access, Event, IssueIndex, LockedDrains, MemoryModel, Operation};
 use fencepost_monitor::clocks::{SharedClocks, SparseClocks};
@@ -69,8 +70,9 @@ impl Seen<'_> {
         }
     }
 
-    /// What of a violation matters if its last access only looks: that the access may see a state in which its operation
-    /// gives up. None if it can overtake the writes since such a state only together with others that it cannot overtake.
+    /// What of a violation matters if its last access only looks: that the access may see a state
+    /// in which its operation gives up. None if it can overtake the writes since such a state only
+    /// together with others that it cannot overtake.
     #[cold]
     fn that_matters(
         self,
@@ -83,7 +85,8 @@ impl Seen<'_> {
             OptimisticLoad::FailsOnPrevious(gives_up) => (gives_up, true),
         };
         let heard = self.heard();
-        // The latest write before which it gives up. It does not in the state that is there at the beginning.
+        // The latest write before which it gives up. It does not in the state that is there at the
+        // beginning.
         let mut is_before_write = false;
         let mut written = 0;
         let mut candidate = None;
@@ -157,8 +160,8 @@ trait Rewinding {
     /// All accesses of one more event were observed.
     fn end_event(&mut self);
 
-    /// Goes back to where so many events with so many accesses had been observed. False if it has gone back
-    /// to the beginning instead.
+    /// Goes back to where so many events with so many accesses had been observed. False if it has
+    /// gone back to the beginning instead.
     fn rewind(&mut self, events: usize, accesses: usize) -> bool;
 }
 
@@ -327,8 +330,8 @@ impl Inner {
     }
 }
 
-/// Whether the monitor sees a violation in an execution with these accesses, of which some only look. Also if it has too
-/// little memory to tell.
+/// Whether the monitor sees a violation in an execution with these accesses, of which some only
+/// look. Also if it has too little memory to tell.
 pub fn shows_violation(
     monitored_model: MonitoredModel,
     accesses: &[Access],
@@ -413,7 +416,11 @@ impl MonitorFeed {
 
     /// The plain loads among the accesses of the next event only look.
     #[cold]
-    pub(crate) fn note_glance(&mut self, accesses: &[Access], optimistic_load: OptimisticLoad) {
+    pub(crate) fn note_optimistic_load(
+        &mut self,
+        accesses: &[Access],
+        optimistic_load: OptimisticLoad,
+    ) {
         let loads = accesses.iter().enumerate();
         let loads = loads.filter(|(_, access)| matches!(access.operation, Operation::Load(_)));
         let before = self.accesses.len();
@@ -576,9 +583,9 @@ mod tests {
         all
     }
 
-    /// A thread changes a lock and loads; another one, which has looked at the lock after so many changes, stores and looks
-    /// again. Where the writes are that it can overtake then, if that matters. Looks may come to be plain loads when the
-    /// execution is taken back.
+    /// A thread changes a lock and loads; another one, which has looked at the lock after so many
+    /// changes, stores and looks again. Where the writes are that it can overtake then, if that
+    /// matters. Looks may come to be plain loads when the execution is taken back.
     fn overtaken(
         changes: &[u64],
         known: usize,
@@ -605,7 +612,7 @@ mod tests {
         let look_again = |optimistic_load: &Option<OptimisticLoad>| {
             monitor.rewind(accesses.len());
             if let Some(optimistic_load) = *optimistic_load {
-                monitor.note_glance(&[look], optimistic_load);
+                monitor.note_optimistic_load(&[look], optimistic_load);
             }
             let mut overtaken = None;
             let found = |violation: &Violation, seen: Seen<'_>| {
@@ -651,7 +658,8 @@ mod tests {
         assert_eq!(overtaken(&[9, 0, 3, 0], 4, &optimistic_loads), [None; 5]);
     }
 
-    /// How many interleavings have violations, and in how many they are others without what is called inert.
+    /// How many interleavings have violations, and in how many they are others without what is
+    /// called inert.
     fn compare(monitored_model: MonitoredModel, only_inert: bool) -> (u32, u32) {
         let mut random = Random::new(31);
         let (mut wrong, mut different) = (0, 0);
@@ -701,7 +709,8 @@ mod tests {
         }
     }
 
-    /// Sets of events are exchanged for larger ones and for clocks on the way, and what was seen is not shown again.
+    /// Sets of events are exchanged for larger ones and for clocks on the way, and what was seen is
+    /// not shown again.
     #[test]
     fn long_executions_are_watched_as_short_ones_are() {
         for monitored_model in [
@@ -768,7 +777,8 @@ mod tests {
         let refused = monitor.add(&[store, load, elsewhere], false, nothing);
         assert!(refused.is_err());
         monitor.clear();
-        // With what was seen of the event, the second load would not be the first event of its thread.
+        // With what was seen of the event, the second load would not be the first event of its
+        // thread.
         let mut found = Vec::new();
         for access in [
             store,
