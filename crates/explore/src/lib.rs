@@ -35,7 +35,8 @@ pub use driver::settings::{Settings, SpinRule, Strategy};
 pub use driver::{CheckpointOptions, CheckpointWriter, explore, explore_with_checkpoints};
 pub use execution::fault::{BlockedThread, Fault};
 pub use execution::findings::{Counterexample, Failure};
-pub use execution::monitor_feed::{MonitoredModel, shows_violation};
+pub use execution::monitor_feed::shows_violation;
+pub use fencepost_monitor::MonitoredModel;
 pub use program::{
     Condition, Effect, Intent, OptimisticLoad, Performed, Program, Stop, ThreadStatus, Touch,
     TouchKind,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::execution::monitor_feed::MonitoredModel;
+use fencepost_monitor::MonitoredModel;
+
 use crate::schedule::Schedule;
 
 /// Which executions to run.

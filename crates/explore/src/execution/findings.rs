@@ -9,7 +9,7 @@ use fencepost_monitor::{
 use crate::driver::settings::Settings;
 use crate::execution::fault::Fault;
 use crate::execution::log::ExecutionLog;
-use crate::execution::monitor_feed::Seen;
+use crate::execution::monitor_feed::Evidence;
 use crate::execution::run::schedule_of;
 use crate::program::OptimisticLoad;
 use crate::schedule::Schedule;
@@ -199,7 +199,12 @@ impl<E: Clone + PartialEq> Findings<E> {
     }
 
     /// Records a violation of the current execution.
-    pub(crate) fn violation(&mut self, violation: &Violation, seen: Seen<'_>, log: &ExecutionLog) {
+    pub(crate) fn violation(
+        &mut self,
+        violation: &Violation,
+        evidence: Evidence<'_>,
+        log: &ExecutionLog,
+    ) {
         self.violations_at.push(log.len());
         if self.is_muted {
             return;
@@ -208,10 +213,10 @@ impl<E: Clone + PartialEq> Findings<E> {
         let is_new = matches!(self.tally.record(violation), TallyResult::New(_));
         if is_new && self.kept.len() < self.capacity {
             self.kept.push(Counterexample {
-                failure: Failure::StoreBuffer(Box::new(seen.among_all(violation))),
+                failure: Failure::StoreBuffer(Box::new(evidence.among_all(violation))),
                 schedule: schedule_of(log),
-                interleaving: seen.accesses.to_vec(),
-                optimistic_loads: seen.optimistic_loads.to_vec(),
+                interleaving: evidence.accesses().to_vec(),
+                optimistic_loads: evidence.optimistic_loads.to_vec(),
                 execution: self.execution,
             });
         }

@@ -591,8 +591,8 @@ impl<P: Program> Run<P> {
             self.monitor.note_optimistic_load(accesses, optimistic_load);
         }
         self.monitor
-            .add(accesses, is_unordered, |violation, seen| {
-                findings.violation(violation, seen, log);
+            .push_step(accesses, is_unordered, |violation, evidence| {
+                findings.violation(violation, evidence, log);
             })
             .map_err(Fault::OutOfMemory)
     }

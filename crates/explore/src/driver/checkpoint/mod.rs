@@ -21,13 +21,13 @@ use std::time::Duration;
 
 use fencepost_checkpoint::OpenError;
 use fencepost_memory::{Address, LocationId, LockedDrains, ThreadId};
+use fencepost_monitor::MonitoredModel;
 use thiserror::Error;
 
 use crate::dpor::learned::OperationClass;
 use crate::dpor::wakeup::{PlannedStep, Sleeper};
 use crate::driver::settings::{LIVELOCK_AFTER, Settings, SpinRule, Strategy};
 use crate::execution::fingerprint::Fingerprint;
-use crate::execution::monitor_feed::MonitoredModel;
 use crate::schedule::Schedule;
 
 pub use format::UnvalidatedCheckpoint;
