@@ -1,18 +1,18 @@
 //! Monitors over one sequentially consistent interleaving.
 //!
-//! A monitor observes one interleaving of a program, event by event, and answers: does this trace show that the program
-//! also has an execution under TSO (or PSO) that is not sequentially consistent? Only sequentially consistent
-//! executions are ever run.
+//! A monitor observes one interleaving of a program, event by event, and answers: does this trace
+//! show that the program also has an execution under TSO (or PSO) that is not sequentially
+//! consistent? Only sequentially consistent executions are ever run.
 //!
 //! Read in this order:
 //! - [`clocks`]: general vector clocks; [`happens_before`]: the clock that every monitor uses;
 //! - [`monitor`]: the trait; [`relaxed_order`]: the default monitor;
 //! - [`sober`] and [`bss`]: the published monitors, as printed;
 //! - [`runner`]: runs a monitor over a trace;
-//! - [`bitset`]: the default monitor for short interleavings; [`reordering`]: when nothing need be observed;
-//!   [`rewinding`]: the monitor of an explorer, which combines them and rewinds;
-//! - [`explain`]: from a violation to its cycle and its checked witness; [`repair`]: which fences rule it out;
-//!   [`tally`]: counts.
+//! - [`bitset`]: the default monitor for short interleavings; [`reordering`]: when nothing need be
+//!   observed; [`rewinding`]: the monitor of an explorer, which combines them and rewinds;
+//! - [`explain`]: from a violation to its cycle and its checked witness; [`repair`]: which fences
+//!   rule it out; [`tally`]: counts.
 //!
 //! This crate does not know where events come from, and it prints nothing.
 

@@ -1,15 +1,18 @@
 //! A monitor over an interleaving that is extended step by step and rewound, for an explorer.
 //!
-//! An explorer runs executions that share prefixes. A [`RewindingMonitor`] keeps the accesses of the current
-//! interleaving, step by step; when the explorer rewinds the end of an execution, the monitor rewinds too, and observes
-//! only what is new. It chooses the implementation that is cheapest:
+//! An explorer runs executions that share prefixes. A [`RewindingMonitor`] keeps the accesses of
+//! the current interleaving, step by step; when the explorer rewinds the end of an execution, the
+//! monitor rewinds too, and observes only what is new. It chooses the implementation that is
+//! cheapest:
 //!
 //! - It observes nothing until an event may have been reordered with an earlier store of its thread
 //!   ([`ReorderingDetector`]); before that there is nothing to find. Then it catches up.
-//! - It starts with sets of events ([`BitsetMonitor`]), for up to 64 and then up to 256 accesses. Longer interleavings
-//!   use clocks with a journal ([`MonitorRunner::rewindable`]). It never goes back to a smaller implementation.
-//! - It skips steps that order nothing: mostly the spawns of threads that have done nothing before. Nothing
-//!   happens before those, in relaxed happens-before or not, so all other orders are the same without them.
+//! - It starts with sets of events ([`BitsetMonitor`]), for up to 64 and then up to 256 accesses.
+//!   Longer interleavings use clocks with a journal ([`MonitorRunner::rewindable`]). It never goes
+//!   back to a smaller implementation.
+//! - It skips steps that order nothing: mostly the spawns of threads that have done nothing before.
+//!   Nothing happens before those, in relaxed happens-before or not, so all other orders are the
+//!   same without them.
 
 use fencepost_memory::{Access, Event, IssueIndex, LockedDrains, MemoryModel};
 
@@ -89,8 +92,8 @@ impl<'a> ObservedPrefix<'a> {
         observed
     }
 
-    /// Translates a violation, whose events have positions among the observed accesses, to positions among all
-    /// accesses.
+    /// Translates a violation, whose events have positions among the observed accesses, to
+    /// positions among all accesses.
     pub fn among_all(self, violation: &Violation) -> Violation {
         Violation {
             model: violation.model,
@@ -128,8 +131,8 @@ trait Rewindable {
     /// Ends a step, all accesses of which were observed.
     fn end_step(&mut self);
 
-    /// Rewinds to where this many steps with this many accesses had been observed. Returns false if it has rewound to
-    /// the beginning instead.
+    /// Rewinds to where this many steps with this many accesses had been observed. Returns false if
+    /// it has rewound to the beginning instead.
     fn rewind(&mut self, steps: usize, accesses: usize) -> bool;
 }
 
@@ -196,8 +199,8 @@ impl<M: Monitor + Rewind> Rewindable for MarkedRunner<M> {
                 return true;
             }
         }
-        // The journal does not reach back far enough, or nothing is left. The monitor catches up from the
-        // beginning when it is needed.
+        // The journal does not reach back far enough, or nothing is left. The monitor catches up
+        // from the beginning when it is needed.
         self.runner.reset();
         self.marks.clear();
         false
@@ -218,8 +221,8 @@ impl<R: Rewindable> Progressed<R> {
         Progressed { monitor, steps: 0 }
     }
 
-    /// Observes the accesses of the steps that it has not observed yet. `steps` and `accesses` are those of the whole
-    /// interleaving.
+    /// Observes the accesses of the steps that it has not observed yet. `steps` and `accesses` are
+    /// those of the whole interleaving.
     #[inline]
     fn catch_up(
         &mut self,
@@ -303,8 +306,8 @@ pub struct RewindingMonitor {
     memory: usize,
     implementation: Implementation,
     detector: ReorderingDetector,
-    /// The number of accesses whose violations were reported. When the monitor observes them again, it does not report
-    /// them again.
+    /// The number of accesses whose violations were reported. When the monitor observes them again,
+    /// it does not report them again.
     reported: usize,
     accesses: Vec<Access>,
     steps: Vec<StepEnd>,
@@ -360,11 +363,12 @@ impl RewindingMonitor {
         self.detector.rewind_to(end.observed());
     }
 
-    /// Adds a step with these accesses. If `is_unordered`, the accesses order nothing that other threads can notice, and
-    /// the monitor skips them.
+    /// Adds a step with these accesses. If `is_unordered`, the accesses order nothing that other
+    /// threads can notice, and the monitor skips them.
     ///
-    /// Calls `on_violation` for each violation that the step shows, with the interleaving up to it. The positions of
-    /// the violation are among the observed accesses: see [`ObservedPrefix::among_all`].
+    /// Calls `on_violation` for each violation that the step shows, with the interleaving up to it.
+    /// The positions of the violation are among the observed accesses: see
+    /// [`ObservedPrefix::among_all`].
     ///
     /// # Errors
     /// If the monitor needs more memory than allowed. It has observed nothing of the step then.
@@ -490,8 +494,8 @@ mod tests {
         all
     }
 
-    /// How many interleavings have violations, and in how many the violations differ if steps that are called unordered
-    /// are skipped.
+    /// How many interleavings have violations, and in how many the violations differ if steps that
+    /// are called unordered are skipped.
     fn compare(monitored_model: MonitoredModel, only_unordered: bool) -> (u32, u32) {
         let mut random = Random::new(31);
         let (mut wrong, mut different) = (0, 0);

@@ -159,7 +159,7 @@ where
     Ok((report, Replayer::new(run, Findings::new(settings))))
 }
 
-/// Whether the exploration could go on if it had more budget.
+/// Whether the exploration stopped because of a budget or the callback, and can be resumed.
 fn is_resumable<E, R>(results: &SearchResults<E, R>, limit: Option<Limit>) -> bool {
     !results.findings.should_stop
         && matches!(

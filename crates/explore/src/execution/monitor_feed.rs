@@ -1,7 +1,7 @@
 //! The accesses of an execution for the monitor.
 //!
-//! A [`MonitorFeed`] passes the accesses of each step to a [`RewindingMonitor`] and drops violations of optimistic loads
-//! that do not change what their operation does.
+//! A [`MonitorFeed`] passes the accesses of each step to a [`RewindingMonitor`] and drops
+//! violations of optimistic loads that do not change what their operation does.
 
 use fencepost_memory::{Access, Event, Operation};
 use fencepost_monitor::{
@@ -31,8 +31,9 @@ impl<'a> Evidence<'a> {
         self.prefix.among_all(violation)
     }
 
-    /// The violation of an optimistic load, if the load may read a state in which its operation fails. Returns `None`
-    /// if it can overtake the writes since such a state only together with others that it cannot overtake.
+    /// The violation of an optimistic load, if the load may read a state in which its operation
+    /// fails. Returns `None` if it can overtake the writes since such a state only together with
+    /// others that it cannot overtake.
     #[cold]
     fn failing_violation(
         self,
@@ -80,8 +81,8 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Whether the monitor finds a violation in an interleaving with these accesses and optimistic loads. Returns true if it
-/// has too little memory to decide.
+/// Whether the monitor finds a violation in an interleaving with these accesses and optimistic
+/// loads. Returns true if it has too little memory to decide.
 pub fn shows_violation(
     monitored_model: MonitoredModel,
     accesses: &[Access],
@@ -153,8 +154,9 @@ impl MonitorFeed {
         self.monitor.step_count() > 0
     }
 
-    /// Adds the accesses of one event, or those before the first. Calls `on_violation` for each violation, with the
-    /// accesses up to it. The positions of the violation are among those that the monitor observed.
+    /// Adds the accesses of one event, or those before the first. Calls `on_violation` for each
+    /// violation, with the accesses up to it. The positions of the violation are among those that
+    /// the monitor observed.
     #[inline]
     pub(crate) fn push_step(
         &mut self,
@@ -192,9 +194,10 @@ mod tests {
     use super::*;
     use crate::program::Condition;
 
-    /// A thread changes a lock and loads; another one, which has read the lock after `known` changes, stores and reads it
-    /// again. Returns the positions of the writes that the second read can overtake, if that matters. A rewound
-    /// execution may have a plain load in place of an optimistic one.
+    /// A thread changes a lock and loads; another one, which has read the lock after `known`
+    /// changes, stores and reads it again. Returns the positions of the writes that the second read
+    /// can overtake, if that matters. A rewound execution may have a plain load in place of an
+    /// optimistic one.
     fn overtaken(
         changes: &[u64],
         known: usize,
