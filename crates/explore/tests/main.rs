@@ -2,6 +2,7 @@
 //! language and the oracle in [`model`] are compiled once.
 
 mod model;
+mod saved;
 
 mod checkpoints;
 mod classes;

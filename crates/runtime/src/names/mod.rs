@@ -17,7 +17,7 @@ mod shown;
 
 pub use derive::derive_name;
 pub use local::{LocalNames, SpawnedThread};
-pub use saved::RegistryError;
+pub use saved::{RegistryError, SavedRegistry};
 pub use shown::{Names, read_source_line};
 
 use std::collections::BTreeSet;
