@@ -116,7 +116,7 @@ fn names_are_bounded() {
     for number in 0..100_000 {
         writeln!(trace, "T0 st variable-with-a-long-name-{number}").expect("memory");
     }
-    let output = run_with_input(&["monitor", "-", "--memory-limit", "1M"], &trace);
+    let output = run_with_input(&["monitor", "-", "--max-memory", "1M"], &trace);
     assert_eq!(code(&output), 3, "{}", stderr(&output));
     assert!(stdout(&output).contains("stopped by a limit"));
 }

@@ -1,8 +1,9 @@
-//! Errors in files that people write: where they are, the line itself, what was expected, and what to do.
+//! Errors in files that people write: position, source line, what was expected, and how to fix it.
 //!
-//! [`Position`] and [`Excerpt`] say where, [`DescribeError`] what, [`SourceError`] and [`SourceErrors`] both, as compilers show them;
-//! [`nearest`] guesses what was meant. The readers of traces, litmus tests and Murphi models share this, so that
-//! their messages look alike. It knows nothing of what is read.
+//! The parsers of traces, litmus tests and Murphi models share this crate, so that their messages
+//! look alike. A parser implements [`DescribeError`] for its kinds of errors; [`SourceError`] and
+//! [`SourceErrors`] add [`Position`] and [`Excerpt`] and render them. [`nearest`] finds the name that
+//! a misspelled one probably stands for. This crate knows no file format.
 
 mod excerpt;
 mod position;

@@ -1,27 +1,32 @@
-//! Errors with their places, and how they are shown.
+//! Errors with their positions, and how they are rendered.
 
 use std::fmt;
 
 use crate::excerpt::Excerpt;
 use crate::position::Position;
 
-/// What is wrong, in words: its `Display` says what was found.
+/// The texts of a kind of error. Its `Display` is the message: what was found.
 pub trait DescribeError: fmt::Display {
     /// What was expected instead.
     fn expected(&self) -> String;
 
-    /// How to mend it.
+    /// The text beside the caret.
+    fn label(&self) -> String {
+        format!("expected {}", self.expected())
+    }
+
+    /// How to fix it.
     fn hint(&self) -> String;
 
-    /// Whether it is a limit that was reached, and not an error.
+    /// Whether a limit was reached, so that the file may be correct.
     fn is_limit(&self) -> bool;
 }
 
-/// Something about a line, to be shown as compilers do.
+/// A message about a source line, rendered as rustc does.
 pub struct Diagnostic<'a> {
     /// `error` or `warning`.
     pub severity: &'a str,
-    /// What it is.
+    /// The message.
     pub what: &'a dyn fmt::Display,
     /// The line, from 1.
     pub line: u64,
@@ -29,14 +34,14 @@ pub struct Diagnostic<'a> {
     pub column: u64,
     /// The line itself.
     pub excerpt: &'a Excerpt,
-    /// What stands beside the caret.
+    /// The text beside the caret.
     pub label: &'a str,
     /// What to do.
     pub help: &'a str,
 }
 
 impl Diagnostic<'_> {
-    /// With the line and a caret below it.
+    /// The message with the line and a caret below it.
     pub fn render(&self, path: &str) -> String {
         let Diagnostic {
             severity,
@@ -66,10 +71,10 @@ impl Diagnostic<'_> {
     }
 }
 
-/// An error, with its place.
+/// An error with its position and source line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceError<P> {
-    /// Where it is.
+    /// The position in the file.
     pub position: Position,
     /// The line itself, shortened around the column if it is long.
     pub excerpt: Excerpt,
@@ -88,7 +93,7 @@ impl<P: DescribeError> SourceError<P> {
         }
     }
 
-    /// The error with the offending line and a caret below it, as compilers show it.
+    /// The error with the offending line and a caret below it.
     pub fn render(&self, path: &str) -> String {
         self.render_as("error", path)
     }
@@ -105,7 +110,7 @@ impl<P: DescribeError> SourceError<P> {
             line: self.position.line.into(),
             column: self.position.column.into(),
             excerpt: &self.excerpt,
-            label: &format!("expected {}", self.kind.expected()),
+            label: &self.kind.label(),
             help: &self.kind.hint(),
         };
         diagnostic.render(path)
@@ -115,15 +120,12 @@ impl<P: DescribeError> SourceError<P> {
 impl<P: DescribeError> fmt::Display for SourceError<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Position { line, column } = self.position;
-        let (kind, expected) = (&self.kind, self.kind.expected());
-        write!(
-            f,
-            "line {line}, column {column}: {kind}, expected {expected}"
-        )
+        let (kind, label) = (&self.kind, self.kind.label());
+        write!(f, "line {line}, column {column}: {kind}, {label}")
     }
 }
 
-/// What is wrong with a file: at least one error.
+/// The errors in a file: at least one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceErrors<P> {
     /// The errors, in the order of the file. About [`SourceErrors::MAX`] are collected at most.
@@ -131,18 +133,18 @@ pub struct SourceErrors<P> {
 }
 
 impl<P> SourceErrors<P> {
-    /// Who reads a file need not collect more errors than this.
+    /// A parser need not collect more errors than this.
     pub const MAX: usize = 20;
 }
 
 impl<P: DescribeError> SourceErrors<P> {
-    /// Whether a limit was reached: then nothing is known about the file.
+    /// Whether a limit was reached, so that the file may be correct.
     pub fn is_limit(&self) -> bool {
         let mut kinds = self.errors.iter().map(|error| &error.kind);
         kinds.any(DescribeError::is_limit)
     }
 
-    /// All errors with their lines, as compilers show them.
+    /// All errors with their lines.
     pub fn render(&self, path: &str) -> String {
         let rendered: Vec<String> = self.errors.iter().map(|m| m.render(path)).collect();
         rendered.join("\n\n")

@@ -100,8 +100,8 @@ pub enum ModelErrorKind {
         found: String,
         /// What it would be here.
         what: &'static str,
-        /// What may have been meant.
-        meant: Option<String>,
+        /// A declared name that is spelled alike.
+        suggestion: Option<String>,
     },
     /// A name that is declared twice in one scope.
     #[error("`{name}` is {}", if before.is_some() { "declared twice" } else { "built in" })]
@@ -164,8 +164,8 @@ pub enum ModelErrorKind {
     NoField {
         /// The name.
         found: String,
-        /// What may have been meant.
-        meant: Option<String>,
+        /// A declared name that is spelled alike.
+        suggestion: Option<String>,
     },
     /// Arithmetic or order on values that have none.
     #[error("`{operator}` on {found}")]
@@ -333,8 +333,8 @@ pub enum ModelErrorKind {
     UnknownOverride {
         /// The name.
         name: String,
-        /// What may have been meant.
-        meant: Option<String>,
+        /// A declared name that is spelled alike.
+        suggestion: Option<String>,
     },
     /// A value given for a constant that is of another type.
     #[error("the constant is {found}, and {value} is given for it")]

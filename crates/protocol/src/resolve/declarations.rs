@@ -166,7 +166,7 @@ impl<'s> Resolver<'s, '_> {
                 let names = self.constants.iter().map(|c| c.name.as_str());
                 let problem = ModelErrorKind::UnknownOverride {
                     name: quoted(name),
-                    meant: nearest(name, names),
+                    suggestion: nearest(name, names),
                 };
                 self.note(problem, Span::default());
             }

@@ -148,7 +148,7 @@ pub(crate) fn resolve(
 impl<'s> Resolver<'s, '_> {
     /// Notes an error, once.
     fn note(&mut self, problem: ModelErrorKind, span: Span) -> Noted {
-        let same = |m: &SpannedError| m.span == span && *m.problem == problem;
+        let same = |m: &SpannedError| m.span == span && *m.kind == problem;
         if self.errors.len() < ModelError::MAX && !self.errors.iter().any(same) {
             self.errors.push(problem.at(span));
         }
@@ -162,12 +162,12 @@ impl<'s> Resolver<'s, '_> {
 
     /// Whether a limit was reached: going on might take for ever.
     fn gave_up(&self) -> bool {
-        self.is_full() || self.errors.iter().any(|m| m.problem.is_limit())
+        self.is_full() || self.errors.iter().any(|m| m.kind.is_limit())
     }
 
     /// Notes what is legal, and likely to be an error, once.
     fn warn(&mut self, problem: ModelErrorKind, span: Span) {
-        let same = |m: &SpannedError| m.span == span && *m.problem == problem;
+        let same = |m: &SpannedError| m.span == span && *m.kind == problem;
         if self.warnings.len() < ModelError::MAX && !self.warnings.iter().any(same) {
             self.warnings.push(problem.at(span));
         }

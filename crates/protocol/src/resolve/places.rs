@@ -106,7 +106,7 @@ impl<'s> Resolver<'s, '_> {
             None => {
                 let problem = ModelErrorKind::NoField {
                     found: quoted(field.text),
-                    meant: nearest(field.text, fields.iter().map(|f| f.name.as_str())),
+                    suggestion: nearest(field.text, fields.iter().map(|f| f.name.as_str())),
                 };
                 Err(self.note(problem, field.span))
             }

@@ -149,7 +149,7 @@ impl<'s> Resolver<'s, '_> {
                 let problem = ModelErrorKind::UnknownName {
                     found: quoted(name),
                     what,
-                    meant: self.scopes.nearest(name),
+                    suggestion: self.scopes.nearest(name),
                 };
                 Err(self.note(problem, span))
             }

@@ -28,7 +28,7 @@ pub use outcome::{SearchError, SearchErrorKind, SearchOutcome};
 
 use std::io::Read;
 
-use breadth::{Breadth, Ended};
+use breadth::{Breadth, Ended, Stage};
 use control::Control;
 use depth::Depth;
 use retrace::{Retrace, Retraced};
@@ -134,22 +134,56 @@ fn search_here(
         .iter()
         .map(|start| (start.index, start.parameters.clone()))
         .collect();
-    if let SearchOrder::Random { seed, walks, steps } = options.order {
+    let run = Run {
+        plan: &plan,
+        store: &store,
+        control: &control,
+        options,
+        starts: &starts,
+        numbered: &numbered,
+    };
+    match options.order {
+        SearchOrder::Random { seed, walks, steps } => run.random_walks(seed, walks, steps, stepper),
+        SearchOrder::BreadthFirst | SearchOrder::DepthFirst => run.all_states(saved, stepper),
+    }
+}
+
+/// A search whose model is compiled and whose start states are known.
+struct Run<'p, 'm> {
+    plan: &'p Plan<'m>,
+    store: &'p Store,
+    control: &'p Control<'p>,
+    options: &'p Options,
+    starts: &'p [Instance],
+    /// The start states by index and parameters.
+    numbered: &'p [(usize, Vec<i64>)],
+}
+
+impl<'m> Run<'_, 'm> {
+    fn random_walks(
+        &self,
+        seed: u64,
+        walks: u64,
+        steps: u64,
+        stepper: Stepper<'m>,
+    ) -> Result<SearchOutcome, SearchError> {
         let walks = Walks {
-            plan: &plan,
-            control: &control,
+            plan: self.plan,
+            control: self.control,
             seed,
             walks,
             steps,
         };
-        let walked = control.watched(&store, || walks.run(&numbered));
-        let mut retrace = Retrace::new(&plan, &store, stepper).of_states_themselves();
+        let walked = self
+            .control
+            .watched(self.store, || walks.run(self.numbered));
+        let mut retrace = Retrace::new(self.plan, self.store, stepper).of_states_themselves();
         let (verdict, trace) = match (&walked.way, &walked.trouble) {
-            (Some(way), _) => retrace.along(way, &starts)?,
-            (None, Some(trouble)) => judged(trouble, &control, &mut retrace, &starts)?,
+            (Some(way), _) => retrace.along(way, self.starts)?,
+            (None, Some(trouble)) => judged(trouble, self.control, &mut retrace, self.starts)?,
             (None, None) => (Verdict::Incomplete(Bound::Walks), None),
         };
-        return Ok(SearchOutcome {
+        Ok(SearchOutcome {
             verdict,
             states: walked.states,
             resumed_states: 0,
@@ -157,66 +191,83 @@ fn search_here(
             depth: walked.depth,
             covered: None,
             symmetry: None,
-            workers: plan.workers,
+            workers: self.plan.workers,
             memory: 0,
             omission: None,
             hits: walked.hits,
             trace,
-        });
+        })
     }
-    let breadth = Breadth {
-        plan: &plan,
-        store: &store,
-        control: &control,
-        depth_allowed: options.max_depth,
-    };
-    let stage = match saved {
-        Some(saved) => Some(checkpoint::load(&plan, &store, saved)?),
-        None => None,
-    };
-    let resumed_states = store.count();
-    let ended = control.watched(&store, || match (options.order, stage) {
-        (SearchOrder::DepthFirst, _) => Depth {
-            plan: &plan,
-            store: &store,
-            control: &control,
-            depth_allowed: options.max_depth,
+
+    fn all_states(
+        &self,
+        saved: Option<&mut (dyn Read + Send)>,
+        stepper: Stepper<'m>,
+    ) -> Result<SearchOutcome, SearchError> {
+        let (plan, store, options) = (self.plan, self.store, self.options);
+        let stage = match saved {
+            Some(saved) => Some(checkpoint::load(plan, store, saved)?),
+            None => None,
+        };
+        let resumed_states = store.count();
+        let ended = self.control.watched(store, || self.explore(stage));
+        let (verdict, trace) = match &ended.trouble {
+            None => (no_error(plan.model, &ended.hits), None),
+            Some(trouble) => {
+                let mut retrace = Retrace::new(plan, store, stepper);
+                judged(trouble, self.control, &mut retrace, self.starts)?
+            }
+        };
+        let Ended {
+            depth,
+            covered,
+            rules_fired,
+            hits,
+            ..
+        } = ended;
+        Ok(SearchOutcome {
+            verdict,
+            states: store.count(),
+            resumed_states,
+            rules_fired,
+            depth,
+            covered,
+            symmetry: plan.canonical().map(|_| options.symmetry),
+            workers: match options.order {
+                SearchOrder::DepthFirst => 1,
+                _ => plan.workers,
+            },
+            memory: store.most_bytes(),
+            omission: options.hash_compaction.then(|| omission(store.count())),
+            hits,
+            trace,
+        })
+    }
+
+    /// Explores all states, from the start states or from a saved stage.
+    fn explore(&self, stage: Option<Stage>) -> Ended {
+        let (plan, store, control) = (self.plan, self.store, self.control);
+        let depth_allowed = self.options.max_depth;
+        if self.options.order == SearchOrder::DepthFirst {
+            let depth = Depth {
+                plan,
+                store,
+                control,
+                depth_allowed,
+            };
+            return depth.run(self.numbered);
         }
-        .run(&numbered),
-        (_, Some(stage)) => breadth.resume(stage),
-        _ => breadth.run(&numbered),
-    });
-    let (verdict, trace) = match &ended.trouble {
-        None => (no_error(model, &ended.hits), None),
-        Some(trouble) => {
-            let mut retrace = Retrace::new(&plan, &store, stepper);
-            judged(trouble, &control, &mut retrace, &starts)?
+        let breadth = Breadth {
+            plan,
+            store,
+            control,
+            depth_allowed,
+        };
+        match stage {
+            Some(stage) => breadth.resume(stage),
+            None => breadth.run(self.numbered),
         }
-    };
-    let Ended {
-        depth,
-        covered,
-        rules_fired,
-        hits,
-        ..
-    } = ended;
-    Ok(SearchOutcome {
-        verdict,
-        states: store.count(),
-        resumed_states,
-        rules_fired,
-        depth,
-        covered,
-        symmetry: plan.canonical().map(|_| options.symmetry),
-        workers: match options.order {
-            SearchOrder::DepthFirst => 1,
-            _ => plan.workers,
-        },
-        memory: store.most_bytes(),
-        omission: options.hash_compaction.then(|| omission(store.count())),
-        hits,
-        trace,
-    })
+    }
 }
 
 /// What the reference says about trouble.

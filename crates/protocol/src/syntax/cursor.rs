@@ -199,7 +199,7 @@ impl<'s, 'm> Parser<'s, 'm> {
     /// Whether enough errors are known.
     pub fn gave_up(&self) -> bool {
         self.errors.len() >= ModelError::MAX
-            || self.errors.last().is_some_and(|m| m.problem.is_limit())
+            || self.errors.last().is_some_and(|m| m.kind.is_limit())
     }
 
     /// Reads something within something.

@@ -49,7 +49,7 @@ pub struct Options {
     /// Searches only rows with this text in their names.
     pub only: Option<String>,
     /// For each search that is too large to finish.
-    pub max_time: Duration,
+    pub max_time: Option<Duration>,
     /// Keeps results and unfinished searches in this folder, and uses those that it finds there.
     pub cache: Option<PathBuf>,
     /// Identifies the build: results and searches of another one are not used.
@@ -157,7 +157,7 @@ fn result_of(
 
 fn search(
     row: &Row,
-    max_time: Duration,
+    max_time: Option<Duration>,
     searcher: &dyn Searcher,
     cache: Option<&ResultCache>,
 ) -> Result<RowResult, ReproduceError> {
@@ -168,7 +168,7 @@ fn search(
     let checkpoint = cache
         .filter(|_| is_bounded)
         .map(|cache| cache.checkpoint_of(row));
-    let max_time = is_bounded.then_some(max_time);
+    let max_time = max_time.filter(|_| is_bounded);
     let started = Instant::now();
     let report = searcher.search(&model, max_time, checkpoint.as_deref())?;
     Ok(RowResult::new(row, &model, &report, started.elapsed()))
