@@ -220,14 +220,14 @@ fn random_walks_find_an_error_and_the_way_to_it() {
 
 /// Keeps the last search that was saved, and stops at the first one if asked to.
 #[derive(Default)]
-struct Keeper {
+struct CheckpointStore {
     saved: Mutex<Vec<u8>>,
     stops: bool,
     is_saved: AtomicBool,
     times: Mutex<u32>,
 }
 
-impl SearchCallbacks for Keeper {
+impl SearchCallbacks for CheckpointStore {
     fn should_stop(&self) -> bool {
         self.stops && self.is_saved.load(Ordering::Relaxed)
     }
@@ -260,7 +260,7 @@ fn a_search_goes_on_where_it_was_saved() {
         let mut saved: Option<Vec<u8>> = None;
         let mut parts = 0;
         let last = loop {
-            let keeper = Keeper::default();
+            let keeper = CheckpointStore::default();
             let bounded = Options {
                 max_states: states,
                 ..options.clone()
@@ -295,7 +295,7 @@ fn properties_that_were_interrupted_are_evaluated_again() {
           for i := 1 to 20000 do for j := 1 to 20000 do n := 1 - n; end; end; return false; end;
         invariant x = 0 | slow();";
     let model = model(text);
-    let keeper = Keeper::default();
+    let keeper = CheckpointStore::default();
     let short = Options {
         max_time: Some(Duration::from_millis(100)),
         ..Options::default()
@@ -336,7 +336,7 @@ fn a_search_goes_on_wherever_memory_ran_out() {
             };
             let all = run(&model, &options);
             for kilobytes in [100, 150, 200, 230, 300, 420, 500, 700, 900, 1100, 1500] {
-                let keeper = Keeper::default();
+                let keeper = CheckpointStore::default();
                 let bounded = Options {
                     max_memory: Some(kilobytes << 10),
                     ..options.clone()
@@ -367,7 +367,7 @@ fn a_search_goes_on_wherever_memory_ran_out() {
 #[test]
 fn a_long_search_is_saved_while_it_runs() {
     let model = model(COUNTERS);
-    let keeper = Keeper::default();
+    let keeper = CheckpointStore::default();
     let options = Options {
         checkpoint_interval: Some(Duration::from_nanos(1)),
         workers: 2,
@@ -380,7 +380,7 @@ fn a_long_search_is_saved_while_it_runs() {
 #[test]
 fn damaged_files_are_refused() {
     let model = model(COUNTERS);
-    let keeper = Keeper::default();
+    let keeper = CheckpointStore::default();
     let options = Options {
         max_states: 500,
         ..Options::default()

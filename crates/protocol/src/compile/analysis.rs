@@ -1,7 +1,7 @@
 //! What is known of a model before it is compiled.
 
 use crate::model::code::{
-    Alias, Argument, Call, Domain, Expr, ExprKind, Meaning, Place, Root, SlotId, SlotKind,
+    Alias, AliasTarget, Argument, Call, Domain, Expr, ExprKind, Place, Root, SlotId, SlotKind,
     Statement, StatementKind, Step,
 };
 use crate::model::walk::{self, Visitor};
@@ -52,7 +52,7 @@ impl Analysis {
     }
 
     fn find_in_elements(&mut self, model: &Model) -> bool {
-        let mut passed = Passed {
+        let mut passed = ElementArguments {
             here: Vec::new(),
             to: std::mem::take(&mut self.in_element),
             model,
@@ -211,14 +211,14 @@ impl Visitor for Writes<'_> {
 }
 
 /// Which references that are passed or bound may be in elements of multisets.
-struct Passed<'m> {
+struct ElementArguments<'m> {
     here: Vec<bool>,
     to: Vec<Vec<bool>>,
     model: &'m Model,
     is_changed: bool,
 }
 
-impl Passed<'_> {
+impl ElementArguments<'_> {
     fn enter(&mut self, bindings: &[Binding], slots: usize) {
         self.here.clear();
         self.here.resize(slots, false);
@@ -239,9 +239,9 @@ pub(super) fn is_in_element(place: &Place, of_slots: &[bool]) -> bool {
             .any(|step| matches!(step, Step::Element(_)))
 }
 
-impl Visitor for Passed<'_> {
+impl Visitor for ElementArguments<'_> {
     fn alias(&mut self, alias: &Alias) {
-        if let Meaning::Place(place) = &alias.meaning {
+        if let AliasTarget::Place(place) = &alias.meaning {
             let is_in_element = is_in_element(place, &self.here);
             self.here[alias.slot.0 as usize] |= is_in_element;
         }

@@ -80,7 +80,7 @@ impl Context {
         self.words.as_mut_ptr().cast()
     }
 
-    /// Which error: what [`Wrong::site`](super::Wrong::site) makes of it.
+    /// Which error: what [`FaultCode::site`](super::FaultCode::site) makes of it.
     #[cfg(test)]
     pub fn site(&self) -> u64 {
         self.words[field::SITE as usize / 8]

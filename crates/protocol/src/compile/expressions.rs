@@ -8,12 +8,12 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value};
 
 use super::analysis::Analysis;
 use super::context::Comparer;
-use super::routine::{Address, Known, Routine, UNDEFINED, Wrong, flags};
+use super::routine::{Address, FaultCode, Routine, UNDEFINED, ValueRange, flags};
 use crate::model::code::{Arithmetic, Comparison, Expr, ExprKind, ValueType};
 use crate::source::Span;
 
 /// The value of a boolean.
-const BOOLEAN: Known = Known {
+const BOOLEAN: ValueRange = ValueRange {
     low: 0,
     high: 1,
     may_be_undefined: false,
@@ -25,15 +25,15 @@ impl Routine<'_, '_, '_> {
     }
 
     /// The value of a simple expression, with its known range.
-    pub fn simple(&mut self, expr: &Expr) -> (Value, Known) {
+    pub fn simple(&mut self, expr: &Expr) -> (Value, ValueRange) {
         match &expr.kind {
-            ExprKind::Constant(value) => (self.int(*value), Known::within(*value, *value)),
+            ExprKind::Constant(value) => (self.int(*value), ValueRange::within(*value, *value)),
             ExprKind::Slot(slot) => (self.value_of(*slot), self.known[slot.0 as usize]),
             ExprKind::Read(place) => self.read(place),
             ExprKind::Negate(operand) => self.negated(operand, expr.span),
             ExprKind::Complement(operand) => {
                 let (value, _) = self.defined(operand);
-                let known = Known::within(i64::MIN, i64::MAX);
+                let known = ValueRange::within(i64::MIN, i64::MAX);
                 (self.b.ins().bnot(value), known)
             }
             ExprKind::Equal {
@@ -99,10 +99,10 @@ impl Routine<'_, '_, '_> {
         }
     }
 
-    fn negated(&mut self, operand: &Expr, span: Span) -> (Value, Known) {
+    fn negated(&mut self, operand: &Expr, span: Span) -> (Value, ValueRange) {
         let (value, known) = self.defined(operand);
         let zero = self.int(0);
-        let known = Known {
+        let known = ValueRange {
             low: -known.high,
             high: -known.low,
             may_be_undefined: false,
@@ -111,7 +111,7 @@ impl Routine<'_, '_, '_> {
             true => self.b.ins().isub(zero, value),
             false => {
                 let (negated, overflow) = self.b.ins().ssub_overflow(zero, value);
-                self.fault_if(overflow, Wrong::Arithmetic, span);
+                self.fault_if(overflow, FaultCode::Arithmetic, span);
                 negated
             }
         };
@@ -130,7 +130,7 @@ impl Routine<'_, '_, '_> {
         self.b.ins().uextend(I64, holds)
     }
 
-    fn conditional(&mut self, test: &Expr, then: &Expr, otherwise: &Expr) -> (Value, Known) {
+    fn conditional(&mut self, test: &Expr, then: &Expr, otherwise: &Expr) -> (Value, ValueRange) {
         let (yes, no, on) = (self.block(), self.block(), self.block());
         let result = self.b.declare_var(I64);
         self.branch(test, yes, no);
@@ -174,18 +174,18 @@ impl Routine<'_, '_, '_> {
     }
 
     /// A value that must be defined.
-    pub fn defined(&mut self, expr: &Expr) -> (Value, Known) {
+    pub fn defined(&mut self, expr: &Expr) -> (Value, ValueRange) {
         let (value, mut known) = self.simple(expr);
         if known.may_be_undefined {
             let is_undefined = self.compare(IntCC::Equal, value, UNDEFINED);
-            self.fault_if(is_undefined, Wrong::Undefined, expr.span);
+            self.fault_if(is_undefined, FaultCode::Undefined, expr.span);
             known.may_be_undefined = false;
         }
         (value, known)
     }
 
     /// A value that must be defined unless its type allows reading what is undefined.
-    pub fn used(&mut self, expr: &Expr) -> (Value, Known) {
+    pub fn used(&mut self, expr: &Expr) -> (Value, ValueRange) {
         match expr.reads_undefined(&self.unit.model.types) {
             true => self.simple(expr),
             false => self.defined(expr),
@@ -280,7 +280,12 @@ impl Routine<'_, '_, '_> {
     }
 
     /// Converts a value of another enum, scalarset or union.
-    pub fn converted(&mut self, value: Value, known: Known, table: &Arc<[i64]>) -> (Value, Known) {
+    pub fn converted(
+        &mut self,
+        value: Value,
+        known: ValueRange,
+        table: &Arc<[i64]>,
+    ) -> (Value, ValueRange) {
         let kept: Box<[i64]> = table.iter().copied().collect();
         let (low, high) = kept.iter().fold((-1, -1), |(low, high), &to| {
             (low.min(i128::from(to)), high.max(i128::from(to)))
@@ -307,7 +312,7 @@ impl Routine<'_, '_, '_> {
         self.b.def_var(result, other);
         self.go(on);
         self.at(on);
-        let known = Known {
+        let known = ValueRange {
             low,
             high,
             may_be_undefined: known.may_be_undefined,
@@ -318,12 +323,12 @@ impl Routine<'_, '_, '_> {
     fn arithmetic(
         &mut self,
         operator: Arithmetic,
-        (left, of_left): (Value, Known),
-        (right, of_right): (Value, Known),
+        (left, of_left): (Value, ValueRange),
+        (right, of_right): (Value, ValueRange),
         span: Span,
-    ) -> (Value, Known) {
-        let anything = Known::within(i64::MIN, i64::MAX);
-        let between = |low: i128, high: i128| Known {
+    ) -> (Value, ValueRange) {
+        let anything = ValueRange::within(i64::MIN, i64::MAX);
+        let between = |low: i128, high: i128| ValueRange {
             low,
             high,
             may_be_undefined: false,
@@ -362,16 +367,16 @@ impl Routine<'_, '_, '_> {
                     Arithmetic::Subtract => ins.ssub_overflow(left, right),
                     _ => ins.smul_overflow(left, right),
                 };
-                self.fault_if(overflow, Wrong::Arithmetic, span);
+                self.fault_if(overflow, FaultCode::Arithmetic, span);
                 (result, anything)
             }
             Arithmetic::Divide | Arithmetic::Remainder => {
                 let is_zero = self.compare(IntCC::Equal, right, 0);
-                self.fault_if(is_zero, Wrong::Arithmetic, span);
+                self.fault_if(is_zero, FaultCode::Arithmetic, span);
                 let is_least = self.compare(IntCC::Equal, left, i64::MIN);
                 let is_minus_one = self.compare(IntCC::Equal, right, -1);
                 let overflows = self.b.ins().band(is_least, is_minus_one);
-                self.fault_if(overflows, Wrong::Arithmetic, span);
+                self.fault_if(overflows, FaultCode::Arithmetic, span);
                 let result = match operator {
                     Arithmetic::Divide => self.b.ins().sdiv(left, right),
                     _ => self.b.ins().srem(left, right),

@@ -28,4 +28,4 @@ pub(crate) use context::{Context, status};
 pub(crate) use layout::Layout;
 pub(crate) use program::Program;
 #[cfg(test)]
-pub(crate) use routine::Wrong;
+pub(crate) use routine::FaultCode;

@@ -11,7 +11,7 @@ use cranelift_module::FuncId;
 use super::context::{Context, status};
 use super::entries::parameter_slots;
 use super::layout::Layout;
-use super::unit::{Kept, Unit};
+use super::unit::{OwnedData, Unit};
 use crate::model::Model;
 use crate::model::code::{Expr, Statement};
 use crate::model::walk::{self, Visitor};
@@ -34,7 +34,7 @@ pub(crate) struct Program {
     points: usize,
     /// The code itself, and what it has the address of; freed with the program.
     module: Option<JITModule>,
-    _kept: Kept,
+    _kept: OwnedData,
 }
 
 /// A rule as native code.

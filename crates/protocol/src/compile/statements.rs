@@ -6,10 +6,10 @@ use cranelift_codegen::ir::{InstBuilder, Value};
 
 use super::analysis::Analysis;
 use super::context::status;
-use super::routine::{Address, Known, Returned, Routine, UNDEFINED, Wrong};
+use super::routine::{Address, FaultCode, Returned, Routine, UNDEFINED, ValueRange};
 use crate::model::code::{
-    Alias, Argument, Arm, Branch, Call, Domain, Expr, Meaning, Place, SlotId, Source, Statement,
-    StatementKind,
+    Alias, AliasTarget, Argument, Arm, Branch, Call, Domain, Expr, Place, SlotId, Source,
+    Statement, StatementKind,
 };
 use crate::model::points::PointId;
 use crate::model::types::TypeId;
@@ -17,7 +17,7 @@ use crate::source::Span;
 
 /// An operand that is assigned, returned or added: a simple value, or the address of a composite one.
 enum Operand {
-    Simple(Value, Known),
+    Simple(Value, ValueRange),
     Composite(Value),
     Undefined,
 }
@@ -57,7 +57,7 @@ impl Routine<'_, '_, '_> {
                 self.zero(at, bytes);
             }
             StatementKind::Error(_) => {
-                let fault = self.fault(Wrong::Error, span);
+                let fault = self.fault(FaultCode::Error, span);
                 self.go(fault);
                 return false;
             }
@@ -65,7 +65,7 @@ impl Routine<'_, '_, '_> {
                 condition, point, ..
             } => {
                 self.hit(*point);
-                let (on, fault) = (self.block(), self.fault(Wrong::Assertion, span));
+                let (on, fault) = (self.block(), self.fault(FaultCode::Assertion, span));
                 self.branch(condition, on, fault);
                 self.at(on);
             }
@@ -152,7 +152,7 @@ impl Routine<'_, '_, '_> {
     }
 
     /// The value of a simple place, which may be undefined.
-    fn lenient(&mut self, at: Address, id: TypeId) -> (Value, Known) {
+    fn lenient(&mut self, at: Address, id: TypeId) -> (Value, ValueRange) {
         let shape = self.unit.layout.shape(id);
         let (bytes, low, high) = (shape.bytes, shape.low, shape.high);
         let stored = self.load(at, bytes);
@@ -160,9 +160,9 @@ impl Routine<'_, '_, '_> {
         let value = self.add(stored, low.wrapping_sub(1));
         let undefined = self.int(UNDEFINED);
         let value = self.b.ins().select(is_undefined, undefined, value);
-        let known = Known {
+        let known = ValueRange {
             may_be_undefined: true,
-            ..Known::within(low, high)
+            ..ValueRange::within(low, high)
         };
         (value, known)
     }
@@ -313,7 +313,7 @@ impl Routine<'_, '_, '_> {
         let before = self.b.use_var(rounds);
         let allowed = i64::try_from(self.unit.rounds).unwrap_or(i64::MAX);
         let is_over = self.compare(IntCC::SignedGreaterThanOrEqual, before, allowed);
-        self.fault_if(is_over, Wrong::LoopTooLong, span);
+        self.fault_if(is_over, FaultCode::LoopTooLong, span);
         let after = self.add(before, 1);
         self.b.def_var(rounds, after);
         self.spend();
@@ -325,15 +325,15 @@ impl Routine<'_, '_, '_> {
 
     pub fn bind(&mut self, alias: &Alias) {
         match &alias.meaning {
-            Meaning::Place(place) => {
+            AliasTarget::Place(place) => {
                 let at = self.address(place);
                 self.refer(alias.slot, at);
             }
-            Meaning::Value(expr) if self.is_composite(expr) => {
+            AliasTarget::Value(expr) if self.is_composite(expr) => {
                 let value = self.fixed_composite(expr);
-                self.hold(alias.slot, value, Known::ANYTHING);
+                self.hold(alias.slot, value, ValueRange::ANYTHING);
             }
-            Meaning::Value(expr) => {
+            AliasTarget::Value(expr) => {
                 let (value, known) = self.simple(expr);
                 self.hold(alias.slot, value, known);
             }
@@ -360,7 +360,7 @@ impl Routine<'_, '_, '_> {
 
     /// Replaces a number that equals the code for undefined by another one that is out of range too:
     /// the caller reports that.
-    fn distinct_from_undefined(&mut self, value: Value, known: Known, id: TypeId) -> Value {
+    fn distinct_from_undefined(&mut self, value: Value, known: ValueRange, id: TypeId) -> Value {
         if known.may_be_undefined || known.low > UNDEFINED.into() {
             return value;
         }
@@ -374,7 +374,7 @@ impl Routine<'_, '_, '_> {
     }
 
     /// Calls a function. Returns its value, or the address of a composite one.
-    pub fn call(&mut self, call: &Call, span: Span) -> (Value, Known) {
+    pub fn call(&mut self, call: &Call, span: Span) -> (Value, ValueRange) {
         let model = self.unit.model;
         let function = &model.functions[call.function.0 as usize];
         let mut passed = vec![self.state, self.context];
@@ -418,14 +418,14 @@ impl Routine<'_, '_, '_> {
         let (status, value) = (results[0], results[1]);
         self.leave_unless_done(status);
         match function.result {
-            None => (value, Known::ANYTHING),
+            None => (value, ValueRange::ANYTHING),
             Some(id) if model.types[id].is_simple() => {
-                let known = self.check_bounds(value, Known::ANYTHING, id, span);
+                let known = self.check_bounds(value, ValueRange::ANYTHING, id, span);
                 (value, known)
             }
             Some(id) => {
                 // The next call of the same function overwrites its result.
-                (self.kept(id, Address::at(value)), Known::ANYTHING)
+                (self.kept(id, Address::at(value)), ValueRange::ANYTHING)
             }
         }
     }
@@ -454,7 +454,7 @@ impl Routine<'_, '_, '_> {
             let flag = Address::at(flag);
             let flag = self.load(flag, 1);
             let is_gone = self.compare(IntCC::Equal, flag, 0);
-            self.fault_if(is_gone, Wrong::MultisetFull, span);
+            self.fault_if(is_gone, FaultCode::MultisetFull, span);
         }
         let start = self.pointer(at);
         let (many, wide) = (self.int(length.into()), self.int(stride.into()));
@@ -463,7 +463,7 @@ impl Routine<'_, '_, '_> {
             return;
         };
         let is_full = self.compare(IntCC::Equal, free, i64::from(length));
-        self.fault_if(is_full, Wrong::MultisetFull, span);
+        self.fault_if(is_full, FaultCode::MultisetFull, span);
         let distance = self.scaled(free, stride);
         let base = self.b.ins().iadd(start, distance);
         let flag = Address::at(base);
@@ -500,7 +500,7 @@ impl Routine<'_, '_, '_> {
         let shape = self.unit.layout.shape(multiset.type_id);
         let (stride, length) = (shape.stride, shape.length);
         let is_outside = self.compare(IntCC::UnsignedGreaterThanOrEqual, number, length.into());
-        self.fault_if(is_outside, Wrong::ElementGone, span);
+        self.fault_if(is_outside, FaultCode::ElementGone, span);
         let start = self.pointer(at);
         let distance = self.scaled(number, stride);
         let base = self.b.ins().iadd(start, distance);

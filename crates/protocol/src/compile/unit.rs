@@ -42,7 +42,7 @@ pub(super) struct Unit<'m> {
     /// The functions of the model.
     pub functions: Vec<FuncId>,
     pub helpers: Helpers,
-    pub kept: Kept,
+    pub kept: OwnedData,
     /// Whether all points are counted.
     pub coverage: bool,
     /// How many rounds a `while` may take.
@@ -54,7 +54,7 @@ pub(super) struct Unit<'m> {
 
 /// What compiled code has the address of.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct OwnedData {
     pub tables: Vec<Box<[i64]>>,
     pub templates: Vec<Box<[u8]>>,
     pub comparers: Vec<Arc<Comparer>>,
@@ -130,7 +130,7 @@ impl<'m> Unit<'m> {
             module,
             functions: Vec::new(),
             helpers,
-            kept: Kept::default(),
+            kept: OwnedData::default(),
             coverage,
             rounds,
             frame_end: field::HITS as u64 + 8 * model.points.len() as u64,

@@ -2,7 +2,7 @@
 
 use super::Binding;
 use super::code::{
-    Alias, Argument, Call, Domain, Expr, ExprKind, Meaning, Place, Source, Statement,
+    Alias, AliasTarget, Argument, Call, Domain, Expr, ExprKind, Place, Source, Statement,
     StatementKind, Step,
 };
 
@@ -50,8 +50,8 @@ pub fn domain(domain: &Domain, visitor: &mut dyn Visitor) {
 pub fn alias(alias: &Alias, visitor: &mut dyn Visitor) {
     visitor.alias(alias);
     match &alias.meaning {
-        Meaning::Place(of) => place(of, visitor),
-        Meaning::Value(of) => expr(of, visitor),
+        AliasTarget::Place(of) => place(of, visitor),
+        AliasTarget::Value(of) => expr(of, visitor),
     }
 }
 

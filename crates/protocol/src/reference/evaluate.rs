@@ -1,7 +1,7 @@
 //! Evaluation of expressions.
 
 use super::interruption::EvalResult;
-use super::machine::{Held, Machine};
+use super::machine::{Machine, SlotContents};
 use crate::model::code::{Argument, Call, Domain, Expr, ExprKind, Place, SlotId, Source};
 use crate::model::points::PointId;
 use crate::outcome::{FaultKind, Value};
@@ -270,14 +270,14 @@ impl Machine<'_> {
         let mut held = Vec::with_capacity(call.arguments.len());
         for (argument, parameter) in call.arguments.iter().zip(&function.parameters) {
             held.push(match argument {
-                Argument::Reference(place) => Held::Reference(self.address(place)?),
+                Argument::Reference(place) => SlotContents::Reference(self.address(place)?),
                 Argument::Value(expr) => {
                     let value = self.evaluate(expr)?;
                     self.check_bounds(parameter.type_id, &value, expr.span)?;
-                    Held::Value(value)
+                    SlotContents::Value(value)
                 }
                 Argument::Undefined => {
-                    Held::Value(Value::undefined(&self.model.types, parameter.type_id))
+                    SlotContents::Value(Value::undefined(&self.model.types, parameter.type_id))
                 }
             });
         }

@@ -1,9 +1,9 @@
 //! Execution of statements.
 
 use super::interruption::{EvalResult, Interruption};
-use super::machine::{Held, Machine};
+use super::machine::{Machine, SlotContents};
 use crate::model::code::{
-    Alias, Arm, Branch, Domain, Expr, Meaning, Place, SlotId, Source, Statement, StatementKind,
+    Alias, AliasTarget, Arm, Branch, Domain, Expr, Place, SlotId, Source, Statement, StatementKind,
 };
 use crate::model::points::PointId;
 use crate::model::types::TypeKind;
@@ -198,8 +198,8 @@ impl Machine<'_> {
 
     pub fn bind_alias(&mut self, alias: &Alias) -> EvalResult<()> {
         let held = match &alias.meaning {
-            Meaning::Place(place) => Held::Reference(self.address(place)?),
-            Meaning::Value(expr) => Held::Value(self.evaluate(expr)?),
+            AliasTarget::Place(place) => SlotContents::Reference(self.address(place)?),
+            AliasTarget::Value(expr) => SlotContents::Value(self.evaluate(expr)?),
         };
         self.hold(alias.slot, held);
         Ok(())

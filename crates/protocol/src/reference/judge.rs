@@ -6,7 +6,7 @@ use super::encode::encode;
 use super::interruption::Interruption;
 use super::machine::Machine;
 use super::options::Options;
-use super::search::{Ending, Search, Searched};
+use super::search::{EarlyEnd, Search, StepResult};
 use super::symmetry::Permutation;
 use crate::model::Model;
 #[cfg(test)]
@@ -26,8 +26,8 @@ pub(crate) struct Judgement {
     pub failed: Option<Instance>,
 }
 
-impl From<Box<Ending>> for Judgement {
-    fn from(ending: Box<Ending>) -> Self {
+impl From<Box<EarlyEnd>> for Judgement {
+    fn from(ending: Box<EarlyEnd>) -> Self {
         Judgement {
             verdict: ending.verdict,
             failed: ending.failed,
@@ -117,13 +117,13 @@ fn fault_of(stop: Interruption) -> Fault {
 }
 
 impl Search<'_> {
-    fn judge(&mut self, state: &[Value]) -> Searched<()> {
+    fn judge(&mut self, state: &[Value]) -> StepResult<()> {
         self.machine.reset();
         self.machine.state = state.to_vec();
         self.check(0)?;
         let enabled = self
             .enabled(state)
-            .map_err(|(stop, rule)| Ending::of(stop, FaultContext::Guard(rule), None))?;
+            .map_err(|(stop, rule)| EarlyEnd::of(stop, FaultContext::Guard(rule), None))?;
         let bytes = encode(self.model, state, &Permutation::default());
         let (mut is_left, mut is_stuck) = (false, true);
         for instance in enabled {
@@ -136,13 +136,13 @@ impl Search<'_> {
                 }
                 Ok(None) => {}
                 Err(Interruption::Exhausted) => {
-                    return Err(Ending::of(
+                    return Err(EarlyEnd::of(
                         Interruption::Exhausted,
                         FaultContext::Rule(instance),
                         None,
                     ));
                 }
-                Err(stop) => return Err(Ending::of(stop, FaultContext::Rule(instance), None)),
+                Err(stop) => return Err(EarlyEnd::of(stop, FaultContext::Rule(instance), None)),
             }
         }
         let is_deadlock = match self.options.deadlock {
@@ -151,7 +151,7 @@ impl Search<'_> {
             DeadlockRule::Off => false,
         };
         match is_deadlock {
-            true => Err(Ending::deadlock()),
+            true => Err(EarlyEnd::deadlock()),
             false => Ok(()),
         }
     }

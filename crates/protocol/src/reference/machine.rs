@@ -25,7 +25,7 @@ enum Base {
 
 /// What a slot holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Held {
+pub(super) enum SlotContents {
     Nothing,
     Value(Value),
     Reference(Address),
@@ -34,7 +34,7 @@ pub(super) enum Held {
 pub(super) struct Machine<'m> {
     pub model: &'m Model,
     pub state: Vec<Value>,
-    frames: Vec<Vec<Held>>,
+    frames: Vec<Vec<SlotContents>>,
     /// Whether the state was changed.
     pub is_changed: bool,
     /// How often each point was reached.
@@ -80,8 +80,8 @@ impl<'m> Machine<'m> {
     /// Opens a frame; local variables are undefined.
     pub fn enter(&mut self, frame: &Frame) {
         let slots = frame.slots.iter().map(|slot| match slot.kind {
-            SlotKind::Variable(id) => Held::Value(Value::undefined(&self.model.types, id)),
-            _ => Held::Nothing,
+            SlotKind::Variable(id) => SlotContents::Value(Value::undefined(&self.model.types, id)),
+            _ => SlotContents::Nothing,
         });
         self.frames.push(slots.collect());
     }
@@ -96,26 +96,26 @@ impl<'m> Machine<'m> {
         self.is_changed = false;
     }
 
-    fn frame(&self) -> &[Held] {
+    fn frame(&self) -> &[SlotContents] {
         self.frames.last().map_or(&[], Vec::as_slice)
     }
 
-    pub fn hold(&mut self, slot: SlotId, held: Held) {
+    pub fn hold(&mut self, slot: SlotId, held: SlotContents) {
         if let Some(frame) = self.frames.last_mut() {
             frame[slot.0 as usize] = held;
         }
     }
 
     pub fn hold_value(&mut self, slot: SlotId, value: i64) {
-        self.hold(slot, Held::Value(Value::Simple(value)));
+        self.hold(slot, SlotContents::Value(Value::Simple(value)));
     }
 
     /// The value in a slot that has one.
     pub fn held(&self, slot: SlotId) -> Value {
         match &self.frame()[slot.0 as usize] {
-            Held::Value(value) => value.clone(),
-            Held::Reference(address) => self.load(address).clone(),
-            Held::Nothing => Value::Undefined,
+            SlotContents::Value(value) => value.clone(),
+            SlotContents::Reference(address) => self.load(address).clone(),
+            SlotContents::Nothing => Value::Undefined,
         }
     }
 
@@ -135,7 +135,7 @@ impl<'m> Machine<'m> {
                 path: Vec::new(),
             },
             Root::Slot(slot) => match &self.frame()[slot.0 as usize] {
-                Held::Reference(address) => address.clone(),
+                SlotContents::Reference(address) => address.clone(),
                 _ => Address {
                     base: Base::Slot {
                         frame: self.frames.len() - 1,
@@ -186,7 +186,7 @@ impl<'m> Machine<'m> {
         let mut value = match address.base {
             Base::Global(id) => &self.state[id],
             Base::Slot { frame, slot } => match &self.frames[frame][slot] {
-                Held::Value(value) => value,
+                SlotContents::Value(value) => value,
                 _ => return None,
             },
         };
@@ -213,7 +213,7 @@ impl<'m> Machine<'m> {
                 &mut self.state[id]
             }
             Base::Slot { frame, slot } => match &mut self.frames[frame][slot] {
-                Held::Value(value) => value,
+                SlotContents::Value(value) => value,
                 _ => return None,
             },
         };

@@ -12,18 +12,18 @@ use crate::outcome::Value;
 /// A permutation of each scalarset that has something to permute.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Permutation {
-    scalarsets: Vec<One>,
+    scalarsets: Vec<SetPermutations>,
 }
 
 #[derive(Clone, Debug)]
-struct One {
+struct SetPermutations {
     id: TypeId,
     image: Vec<i64>,
     origin: Vec<i64>,
 }
 
 impl Permutation {
-    fn of(&self, id: TypeId) -> Option<&One> {
+    fn of(&self, id: TypeId) -> Option<&SetPermutations> {
         self.scalarsets.iter().find(|one| one.id == id)
     }
 
@@ -37,7 +37,13 @@ impl Permutation {
         self.mapped(types, id, value, |one| &one.origin)
     }
 
-    fn mapped(&self, types: &Types, id: TypeId, value: i64, table: fn(&One) -> &[i64]) -> i64 {
+    fn mapped(
+        &self,
+        types: &Types,
+        id: TypeId,
+        value: i64,
+        table: fn(&SetPermutations) -> &[i64],
+    ) -> i64 {
         if self.scalarsets.is_empty() {
             return value;
         }
@@ -74,7 +80,9 @@ impl Permutation {
                     }
                     let mut longer = permutation.clone();
                     let image = image.clone();
-                    longer.scalarsets.push(One { id, image, origin });
+                    longer
+                        .scalarsets
+                        .push(SetPermutations { id, image, origin });
                     more.push(longer);
                 }
             }

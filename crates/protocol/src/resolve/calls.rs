@@ -2,7 +2,7 @@
 
 use super::places::Operand;
 use super::scopes::Symbol;
-use super::{Noted, Resolved, Resolver};
+use super::{Reported, Resolved, Resolver};
 use crate::model::FunctionId;
 use crate::model::code::{Argument, Call, ExprKind, ValueType};
 use crate::model::types::TypeId;
@@ -42,7 +42,7 @@ impl<'s> Resolver<'s, '_> {
         for (index, tree) in trees.iter().enumerate() {
             match self.argument(function, index, tree) {
                 Ok(argument) => arguments.push(argument),
-                Err(Noted) => failed = true,
+                Err(Reported) => failed = true,
             }
         }
         if trees.len() != wanted {
@@ -54,7 +54,7 @@ impl<'s> Resolver<'s, '_> {
             return Err(self.note(problem, name.span));
         }
         if failed {
-            return Err(Noted);
+            return Err(Reported);
         }
         let call = Call {
             function,
@@ -89,7 +89,7 @@ impl<'s> Resolver<'s, '_> {
         let Some(&(parameter, type_id, is_var)) = parameters.get(index) else {
             // The count is wrong, but errors within the argument are to be seen.
             self.operand(tree)?;
-            return Err(Noted);
+            return Err(Reported);
         };
         let wanted = type_id?;
         if is_var {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Noted, Resolved, Resolver};
+use super::{Reported, Resolved, Resolver};
 use crate::model::code::{Expr, ExprKind, ValueType};
 use crate::model::types::{TypeId, TypeKind, UnionMember};
 use crate::model_error_kind::ModelErrorKind;
@@ -26,7 +26,7 @@ impl Resolver<'_, '_> {
         }
     }
 
-    pub(super) fn mismatch(&mut self, found: ValueType, wanted: String, span: Span) -> Noted {
+    pub(super) fn mismatch(&mut self, found: ValueType, wanted: String, span: Span) -> Reported {
         let found = self.describe(found);
         self.note(ModelErrorKind::TypeMismatch { found, wanted }, span)
     }

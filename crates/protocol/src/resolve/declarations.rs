@@ -4,7 +4,7 @@ use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
 use super::scopes::Symbol;
-use super::{Noted, Resolved, Resolver};
+use super::{Reported, Resolved, Resolver};
 use crate::limits::Limits;
 use crate::model::code::{SlotKind, ValueType};
 use crate::model::types::{Field, TypeId, TypeKind, Types, UnionMember};
@@ -68,7 +68,7 @@ impl<'s> Resolver<'s, '_> {
                                 let kind = SlotKind::Variable(id);
                                 Symbol::Slot(self.slot(name.text, kind, true))
                             }
-                            Err(Noted) => Symbol::Broken,
+                            Err(Reported) => Symbol::Broken,
                         };
                         self.declare(*name, symbol);
                     }
@@ -103,7 +103,7 @@ impl<'s> Resolver<'s, '_> {
                     self.types.name(id, name.text);
                     Symbol::Type(id)
                 }
-                Err(Noted) => Symbol::Broken,
+                Err(Reported) => Symbol::Broken,
             };
             self.declare(*name, symbol);
         }
@@ -128,7 +128,7 @@ impl<'s> Resolver<'s, '_> {
                     }
                     Symbol::Constant(value, value_type)
                 }
-                Err(Noted) => Symbol::Broken,
+                Err(Reported) => Symbol::Broken,
             };
             self.declare(*name, symbol);
         }
@@ -317,7 +317,7 @@ impl<'s> Resolver<'s, '_> {
             }
         }
         if failed {
-            return Err(Noted);
+            return Err(Reported);
         }
         let id = self.sized(TypeKind::Record(fields), span)?;
         for (name, (number, _)) in names_before {

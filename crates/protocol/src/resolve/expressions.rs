@@ -2,7 +2,7 @@
 
 use super::places::Operand;
 use super::scopes::Symbol;
-use super::{Noted, Resolved, Resolver};
+use super::{Reported, Resolved, Resolver};
 use crate::model::code::{Domain, Expr, ExprKind, Place, SlotId, SlotKind, ValueType};
 use crate::model::points::{PointId, PointKind};
 use crate::model::types::{TypeKind, Types};
@@ -170,9 +170,9 @@ impl<'s> Resolver<'s, '_> {
                 self.declare(name, Symbol::Slot(slot));
                 Ok((slot, domain))
             }
-            Err(Noted) => {
+            Err(Reported) => {
                 self.declare(name, Symbol::Broken);
-                Err(Noted)
+                Err(Reported)
             }
         }
     }
@@ -272,9 +272,9 @@ impl<'s> Resolver<'s, '_> {
         self.scoped(|r| {
             let slot = match &multiset {
                 Ok(multiset) => Ok(r.element_slot(binder, multiset)),
-                Err(Noted) => {
+                Err(Reported) => {
                     r.declare(binder, Symbol::Broken);
-                    Err(Noted)
+                    Err(Reported)
                 }
             };
             let condition = r.condition(condition)?;

@@ -37,9 +37,9 @@ use scopes::Scopes;
 
 /// The error is noted, and what it is in is left out.
 #[derive(Clone, Copy, Debug)]
-struct Noted;
+struct Reported;
 
-type Resolved<T> = Result<T, Noted>;
+type Resolved<T> = Result<T, Reported>;
 
 /// What a routine may return.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -147,12 +147,12 @@ pub(crate) fn resolve(
 
 impl<'s> Resolver<'s, '_> {
     /// Notes an error, once.
-    fn note(&mut self, problem: ModelErrorKind, span: Span) -> Noted {
+    fn note(&mut self, problem: ModelErrorKind, span: Span) -> Reported {
         let same = |m: &SpannedError| m.span == span && *m.kind == problem;
         if self.errors.len() < ModelError::MAX && !self.errors.iter().any(same) {
             self.errors.push(problem.at(span));
         }
-        Noted
+        Reported
     }
 
     /// Whether more errors would not be shown. Then nothing is worked out for them.

@@ -1,7 +1,7 @@
 //! Variables and their parts.
 
 use super::scopes::Symbol;
-use super::{Noted, Resolved, Resolver};
+use super::{Reported, Resolved, Resolver};
 use crate::model::code::{Expr, ExprKind, Place, Root, SlotId, SlotKind, Step, ValueType};
 use crate::model::types::{TypeId, TypeKind};
 use crate::model_error_kind::ModelErrorKind;
@@ -102,7 +102,7 @@ impl<'s> Resolver<'s, '_> {
                 place.steps.push(Step::Field(number));
                 Ok(place)
             }
-            None if self.is_full() => Err(Noted),
+            None if self.is_full() => Err(Reported),
             None => {
                 let problem = ModelErrorKind::NoField {
                     found: quoted(field.text),
@@ -235,7 +235,7 @@ impl<'s> Resolver<'s, '_> {
         tree: &tree::Expr<'s>,
         value: &Expr,
         used_for: &'static str,
-    ) -> Noted {
+    ) -> Reported {
         let problem = match (&tree.kind, &value.kind) {
             (tree::ExprKind::Name(name), ExprKind::Constant(_)) => ModelErrorKind::ReadOnly {
                 what: format!("constant `{}`", quoted(name)),

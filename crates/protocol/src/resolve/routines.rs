@@ -3,7 +3,7 @@
 use super::calls::Signature;
 use super::flow::falls_through;
 use super::scopes::Symbol;
-use super::{Noted, Resolved, Resolver, Returns};
+use super::{Reported, Resolved, Resolver, Returns};
 use crate::model::code::{Domain, Frame, SlotKind, Statement};
 use crate::model::points::PointKind;
 use crate::model::types::TypeKind;
@@ -95,7 +95,7 @@ impl<'s> Resolver<'s, '_> {
         }
         self.returns = match result {
             Some(Ok(result)) => Returns::Value(result),
-            Some(Err(Noted)) => return Err(Noted),
+            Some(Err(Reported)) => return Err(Reported),
             None => Returns::Nothing,
         };
         let errors_before = self.errors.len();
@@ -111,7 +111,7 @@ impl<'s> Resolver<'s, '_> {
             }
         }
         if failed {
-            return Err(Noted);
+            return Err(Reported);
         }
         Ok(Function {
             name: tree.name.text.into(),
@@ -326,13 +326,13 @@ impl<'s> Resolver<'s, '_> {
             self.scopes.enter();
             match self.binding(*enclosure) {
                 Ok(more) => bindings.extend(more),
-                Err(Noted) => failed = true,
+                Err(Reported) => failed = true,
             }
         }
         // The scopes stay open for the rule, as one.
         self.scopes.merge(enclosures.len());
         if failed {
-            return Err(Noted);
+            return Err(Reported);
         }
         parts.bindings += bindings.len() as u64;
         if parts.bindings > self.limits.cells {
@@ -363,7 +363,7 @@ impl<'s> Resolver<'s, '_> {
                     bindings.push(Binding::Quantified { slot, domain });
                 }
                 match failed {
-                    true => Err(Noted),
+                    true => Err(Reported),
                     false => Ok(bindings),
                 }
             }
@@ -376,9 +376,9 @@ impl<'s> Resolver<'s, '_> {
                     let slot = self.element_slot(binder, &multiset);
                     Ok(vec![Binding::Chosen { slot, multiset }])
                 }
-                Err(Noted) => {
+                Err(Reported) => {
                     self.declare(binder, Symbol::Broken);
-                    Err(Noted)
+                    Err(Reported)
                 }
             },
         }

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::{Noted, Resolved, Resolver};
+use super::{Reported, Resolved, Resolver};
 use crate::model::code::{SlotId, ValueType};
 use crate::model::types::{TypeId, Types};
 use crate::model::{FunctionId, GlobalId};
@@ -142,9 +142,9 @@ impl<'s> Resolver<'s, '_> {
         what: &'static str,
     ) -> Resolved<Symbol> {
         match self.scopes.look_up(name) {
-            Some(Symbol::Broken) => Err(Noted),
+            Some(Symbol::Broken) => Err(Reported),
             Some(symbol) => Ok(symbol),
-            None if self.is_full() => Err(Noted),
+            None if self.is_full() => Err(Reported),
             None => {
                 let problem = ModelErrorKind::UnknownName {
                     found: quoted(name),
@@ -163,7 +163,7 @@ impl<'s> Resolver<'s, '_> {
         span: Span,
         symbol: Symbol,
         wanted: &'static str,
-    ) -> Noted {
+    ) -> Reported {
         let problem = ModelErrorKind::OtherKind {
             name: quoted(name),
             found: symbol.kind(),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::checkpoint::SearchCheckpoint;
 use super::control::Control;
-use super::worker::{Plan, Trouble, Worker};
+use super::worker::{Plan, StopReason, Worker};
 use crate::state::Store;
 use crate::state::store::Number;
 
@@ -28,9 +28,9 @@ pub(super) struct Chunk {
 }
 
 /// How a search ended.
-pub(super) struct Ended {
+pub(super) struct SearchEnd {
     /// Nothing if all states were looked at.
-    pub trouble: Option<Trouble>,
+    pub reason: Option<StopReason>,
     pub depth: u64,
     /// See [`SearchOutcome::covered`](super::SearchOutcome::covered).
     pub covered: Option<u64>,
@@ -59,14 +59,14 @@ pub(super) struct Breadth<'p, 'm> {
 }
 
 impl Breadth<'_, '_> {
-    pub fn run(&self, starts: &[(usize, Vec<i64>)]) -> Ended {
+    pub fn run(&self, starts: &[(usize, Vec<i64>)]) -> SearchEnd {
         let mut workers = self.workers();
         for (index, parameters) in starts {
-            if let Err(trouble) = workers[0].start(*index, parameters) {
+            if let Err(reason) = workers[0].start(*index, parameters) {
                 // Not even the start states are all there.
-                return Ended {
+                return SearchEnd {
                     covered: None,
-                    ..self.ended(&workers, &Stage::default(), Some(trouble))
+                    ..self.ended(&workers, &Stage::default(), Some(reason))
                 };
             }
         }
@@ -78,7 +78,7 @@ impl Breadth<'_, '_> {
     }
 
     /// Goes on with a search that was saved.
-    pub fn resume(&self, stage: Stage) -> Ended {
+    pub fn resume(&self, stage: Stage) -> SearchEnd {
         self.go_on(&mut self.workers(), stage)
     }
 
@@ -89,7 +89,7 @@ impl Breadth<'_, '_> {
     }
 
     /// Looks at all states from a distance on.
-    fn go_on(&self, workers: &mut [Worker<'_, '_>], mut stage: Stage) -> Ended {
+    fn go_on(&self, workers: &mut [Worker<'_, '_>], mut stage: Stage) -> SearchEnd {
         let words = self.plan.packer.words();
         let kept =
             |stage: &Stage| queue_bytes(&stage.level, words) + queue_bytes(&stage.more, words);
@@ -105,21 +105,23 @@ impl Breadth<'_, '_> {
             }
             if stage.depth >= self.depth_allowed {
                 self.save(workers, &stage);
-                return self.ended(workers, &stage, Some(Trouble::Depth));
+                return self.ended(workers, &stage, Some(StopReason::Depth));
             }
             let queue: usize = stage.level.iter().map(|chunk| chunk.numbers.len()).sum();
             self.control.at_level(stage.depth, queue as u64);
-            let (trouble, rest) = self.level(workers, &stage.level);
+            let (reason, rest) = self.level(workers, &stage.level);
             stage.more.extend(self.collect(workers));
             stage.level = rest;
-            match trouble {
+            match reason {
                 None => {}
-                Some(Trouble::Stopped) if self.control.take_pause() => self.save(workers, &stage),
-                Some(trouble) => {
-                    if !matches!(trouble, Trouble::At(_)) {
+                Some(StopReason::Stopped) if self.control.take_pause() => {
+                    self.save(workers, &stage)
+                }
+                Some(reason) => {
+                    if !matches!(reason, StopReason::At(_)) {
                         self.save(workers, &stage);
                     }
-                    return self.ended(workers, &stage, Some(trouble));
+                    return self.ended(workers, &stage, Some(reason));
                 }
             }
         }
@@ -150,12 +152,17 @@ impl Breadth<'_, '_> {
         });
     }
 
-    fn ended(&self, workers: &[Worker<'_, '_>], stage: &Stage, trouble: Option<Trouble>) -> Ended {
+    fn ended(
+        &self,
+        workers: &[Worker<'_, '_>],
+        stage: &Stage,
+        reason: Option<StopReason>,
+    ) -> SearchEnd {
         let (rules_fired, hits) = self.totals(workers, stage);
         // States at the next distance were found.
-        let is_farther = trouble.is_some() && !stage.more.is_empty();
-        Ended {
-            trouble,
+        let is_farther = reason.is_some() && !stage.more.is_empty();
+        SearchEnd {
+            reason,
             depth: stage.depth + u64::from(is_farther),
             covered: Some(stage.depth),
             rules_fired,
@@ -185,24 +192,24 @@ impl Breadth<'_, '_> {
         chunks
     }
 
-    /// Looks at all states of a distance. If there is trouble, also what was not looked at.
+    /// Looks at all states of a distance. If there is reason, also what was not looked at.
     fn level(
         &self,
         workers: &mut [Worker<'_, '_>],
         level: &[Chunk],
-    ) -> (Option<Trouble>, Vec<Chunk>) {
+    ) -> (Option<StopReason>, Vec<Chunk>) {
         let next = AtomicUsize::new(0);
         let is_over = AtomicBool::new(false);
         let states: usize = level.iter().map(|chunk| chunk.numbers.len()).sum();
         let work = |worker: &mut Worker<'_, '_>| {
-            let (trouble, mut rest) = self.work(worker, level, &next, &is_over);
+            let (reason, mut rest) = self.work(worker, level, &next, &is_over);
             rest.extend(worker.take_unfinished().into_iter().map(|number| Chunk {
                 numbers: number..number + 1,
                 packed: None,
             }));
-            (trouble, rest)
+            (reason, rest)
         };
-        let results: Vec<(Option<Trouble>, Vec<Chunk>)> = match workers {
+        let results: Vec<(Option<StopReason>, Vec<Chunk>)> = match workers {
             [] => Vec::new(),
             [one] => vec![work(one)],
             [one, ..] if states < FEW => vec![work(one)],
@@ -225,27 +232,27 @@ impl Breadth<'_, '_> {
                 results
             }),
         };
-        let mut trouble: Option<Trouble> = None;
+        let mut reason: Option<StopReason> = None;
         let mut rest = Vec::new();
         for (found, chunks) in results {
             rest.extend(chunks);
             // Errors of the model are more than reasons to end; that it is not symmetric makes all others doubtful.
-            let weight = |trouble: &Option<Trouble>| match trouble {
+            let weight = |reason: &Option<StopReason>| match reason {
                 None => 0,
-                Some(Trouble::At(_)) => 2,
-                Some(Trouble::Asymmetric(_)) => 3,
+                Some(StopReason::At(_)) => 2,
+                Some(StopReason::AsymmetricItem(_)) => 3,
                 Some(_) => 1,
             };
-            let is_better = weight(&found) > weight(&trouble);
+            let is_better = weight(&found) > weight(&reason);
             if is_better {
-                trouble = found;
+                reason = found;
             }
         }
-        if trouble.is_some() {
+        if reason.is_some() {
             let untouched = next.load(Ordering::Relaxed).min(level.len());
             rest.extend_from_slice(&level[untouched..]);
         }
-        (trouble, rest)
+        (reason, rest)
     }
 
     fn work(
@@ -254,23 +261,23 @@ impl Breadth<'_, '_> {
         level: &[Chunk],
         next: &AtomicUsize,
         is_over: &AtomicBool,
-    ) -> (Option<Trouble>, Vec<Chunk>) {
+    ) -> (Option<StopReason>, Vec<Chunk>) {
         let words = self.plan.packer.words();
         loop {
             if is_over.load(Ordering::Relaxed) {
                 // Another thread found something.
                 return match worker.flush() {
                     Ok(()) => (None, Vec::new()),
-                    Err(trouble) => (Some(trouble), Vec::new()),
+                    Err(reason) => (Some(reason), Vec::new()),
                 };
             }
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(chunk) = level.get(at) else {
                 return match worker.flush() {
                     Ok(()) => (None, Vec::new()),
-                    Err(trouble) => {
+                    Err(reason) => {
                         is_over.store(true, Ordering::Relaxed);
-                        (Some(trouble), Vec::new())
+                        (Some(reason), Vec::new())
                     }
                 };
             };
@@ -279,16 +286,16 @@ impl Breadth<'_, '_> {
                     let start = at + place * words;
                     &queue[start..start + words]
                 });
-                let mut looked_at = match self.control.is_stopped() {
-                    true => Err(Trouble::Stopped),
+                let mut expanded = match self.control.is_stopped() {
+                    true => Err(StopReason::Stopped),
                     false => worker.expand(number, packed),
                 };
-                if looked_at == Err(Trouble::Stopped)
-                    && let Err(trouble) = worker.flush()
+                if expanded == Err(StopReason::Stopped)
+                    && let Err(reason) = worker.flush()
                 {
-                    looked_at = Err(trouble);
+                    expanded = Err(reason);
                 }
-                if let Err(trouble) = looked_at {
+                if let Err(reason) = expanded {
                     is_over.store(true, Ordering::Relaxed);
                     let rest = Chunk {
                         numbers: number..chunk.numbers.end,
@@ -297,7 +304,7 @@ impl Breadth<'_, '_> {
                             .as_ref()
                             .map(|(queue, at)| (Arc::clone(queue), at + place * words)),
                     };
-                    return (Some(trouble), vec![rest]);
+                    return (Some(reason), vec![rest]);
                 }
             }
             self.control

@@ -16,7 +16,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// What all threads of a search look at.
 pub(super) struct Control<'w> {
-    watch: &'w dyn SearchCallbacks,
+    callbacks: &'w dyn SearchCallbacks,
     stop: Arc<AtomicBool>,
     is_done: AtomicBool,
     /// Why it ends, if it does: whether there was no time left.
@@ -26,7 +26,7 @@ pub(super) struct Control<'w> {
     /// In a cache line of its own, since threads change it often.
     counts: CachePadded<Counts>,
     depth: AtomicU64,
-    tail: Mutex<Tail>,
+    tail: Mutex<LevelWidths>,
     /// How many random walks there will be.
     walks: AtomicU64,
     /// How often the search is saved.
@@ -38,7 +38,7 @@ pub(super) struct Control<'w> {
 #[derive(Default)]
 struct Counts {
     rules_fired: AtomicU64,
-    looked_at: AtomicU64,
+    expanded: AtomicU64,
     queue: AtomicU64,
     /// States of random walks, and how many walks ended.
     walked: AtomicU64,
@@ -47,12 +47,12 @@ struct Counts {
 
 /// How many states there were at the last distances.
 #[derive(Default)]
-struct Tail {
+struct LevelWidths {
     depth: u64,
     widths: [u64; 4],
 }
 
-impl Tail {
+impl LevelWidths {
     fn add(&mut self, depth: u64, width: u64) {
         // A search that was saved goes on at the same distance.
         if depth != self.depth || self.widths[3] == 0 {
@@ -78,13 +78,13 @@ impl Tail {
 
 impl<'w> Control<'w> {
     pub fn new(
-        watch: &'w dyn SearchCallbacks,
+        callbacks: &'w dyn SearchCallbacks,
         time: Option<Duration>,
         checkpoint_interval: Option<Duration>,
     ) -> Self {
         let begin = Instant::now();
         Control {
-            watch,
+            callbacks,
             stop: Arc::new(AtomicBool::new(false)),
             is_done: AtomicBool::new(false),
             is_late: AtomicBool::new(false),
@@ -136,7 +136,7 @@ impl<'w> Control<'w> {
         self.counts
             .rules_fired
             .fetch_add(rules_fired, Ordering::Relaxed);
-        self.counts.looked_at.fetch_add(states, Ordering::Relaxed);
+        self.counts.expanded.fetch_add(states, Ordering::Relaxed);
         // Another thread may count what is not in the queue any more.
         let queue = &self.counts.queue;
         let mut now = queue.load(Ordering::Relaxed);
@@ -174,8 +174,8 @@ impl<'w> Control<'w> {
         } else {
             let beyond = self.tail.lock().ok()?.beyond()?;
             let queue = self.counts.queue.load(Ordering::Relaxed);
-            let looked_at = self.counts.looked_at.load(Ordering::Relaxed) as f64;
-            (queue as f64 + beyond) * elapsed / (looked_at > 0.0).then_some(looked_at)?
+            let expanded = self.counts.expanded.load(Ordering::Relaxed) as f64;
+            (queue as f64 + beyond) * elapsed / (expanded > 0.0).then_some(expanded)?
         };
         let remaining = Duration::try_from_secs_f64(seconds).ok()?;
         let until = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
@@ -192,11 +192,11 @@ impl<'w> Control<'w> {
     }
 
     pub fn save(&self, saved: &SearchCheckpoint<'_>) {
-        self.watch.checkpoint(saved);
+        self.callbacks.checkpoint(saved);
     }
 
     /// Runs a search, with a thread beside it that watches.
-    pub fn watched<T>(&self, store: &Store, run: impl FnOnce() -> T) -> T {
+    pub fn monitored<T>(&self, store: &Store, run: impl FnOnce() -> T) -> T {
         std::thread::scope(|scope| {
             let watcher = scope.spawn(|| self.keep_watching(store));
             let result = run();
@@ -214,7 +214,7 @@ impl<'w> Control<'w> {
             if self.deadline.is_some_and(|deadline| now >= deadline) {
                 self.is_late.store(true, Ordering::Relaxed);
                 self.stop.store(true, Ordering::Relaxed);
-            } else if self.watch.should_stop() {
+            } else if self.callbacks.should_stop() {
                 self.stop.store(true, Ordering::Relaxed);
             } else if self
                 .checkpoint_interval
@@ -226,7 +226,7 @@ impl<'w> Control<'w> {
             let states = store
                 .count()
                 .max(self.counts.walked.load(Ordering::Relaxed));
-            self.watch.progress(&SearchProgress {
+            self.callbacks.progress(&SearchProgress {
                 states,
                 new_states: states.saturating_sub(before),
                 rules_fired: self.counts.rules_fired.load(Ordering::Relaxed),
@@ -248,8 +248,8 @@ impl<'w> Control<'w> {
 mod tests {
     use super::*;
 
-    fn tail(widths: &[u64]) -> Tail {
-        let mut tail = Tail::default();
+    fn tail(widths: &[u64]) -> LevelWidths {
+        let mut tail = LevelWidths::default();
         for (depth, &width) in (0..).zip(widths) {
             tail.add(depth, width);
         }

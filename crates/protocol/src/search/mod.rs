@@ -28,13 +28,13 @@ pub use outcome::{SearchError, SearchErrorKind, SearchOutcome};
 
 use std::io::Read;
 
-use breadth::{Breadth, Ended, Stage};
+use breadth::{Breadth, SearchEnd, Stage};
 use control::Control;
 use depth::Depth;
-use retrace::{Retrace, Retraced};
-use symmetric::Asymmetric;
+use retrace::{Retrace, RetraceResult};
+use symmetric::AsymmetricItem;
 use walks::Walks;
-use worker::{Plan, Trouble};
+use worker::{Plan, StopReason};
 
 use crate::compile::Program;
 use crate::model::Model;
@@ -42,7 +42,7 @@ use crate::model::points::{PointId, PointKind};
 use crate::outcome::{Bound, Instance, Verdict};
 use crate::reference::{self, Stepper};
 use crate::state::Store;
-use crate::state::store::Full;
+use crate::state::store::StoreFull;
 
 /// Searches a model.
 ///
@@ -63,20 +63,20 @@ use crate::state::store::Full;
 pub fn search(
     model: &Model,
     options: &Options,
-    watch: &dyn SearchCallbacks,
+    callbacks: &dyn SearchCallbacks,
 ) -> Result<SearchOutcome, SearchError> {
-    search_from(model, options, watch, None)
+    search_from(model, options, callbacks, None)
 }
 
 /// Goes on with a breadth-first search that [`SearchCallbacks::checkpoint`] saved.
 pub fn resume(
     model: &Model,
     options: &Options,
-    watch: &dyn SearchCallbacks,
+    callbacks: &dyn SearchCallbacks,
     saved: &mut (dyn Read + Send),
 ) -> Result<SearchOutcome, SearchError> {
     match options.order {
-        SearchOrder::BreadthFirst => search_from(model, options, watch, Some(saved)),
+        SearchOrder::BreadthFirst => search_from(model, options, callbacks, Some(saved)),
         _ => Err(SearchError {
             message: "only breadth-first searches can be saved and go on later".into(),
             span: None,
@@ -89,12 +89,12 @@ pub fn resume(
 fn search_from(
     model: &Model,
     options: &Options,
-    watch: &dyn SearchCallbacks,
+    callbacks: &dyn SearchCallbacks,
     saved: Option<&mut (dyn Read + Send)>,
 ) -> Result<SearchOutcome, SearchError> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(breadth::STACK_BYTES);
-        let thread = builder.spawn_scoped(scope, || search_here(model, options, watch, saved));
+        let thread = builder.spawn_scoped(scope, || search_here(model, options, callbacks, saved));
         match thread.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(report)) => report,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
@@ -111,12 +111,12 @@ fn search_from(
 fn search_here(
     model: &Model,
     options: &Options,
-    watch: &dyn SearchCallbacks,
+    callbacks: &dyn SearchCallbacks,
     saved: Option<&mut (dyn Read + Send)>,
 ) -> Result<SearchOutcome, SearchError> {
     let is_breadth_first = options.order == SearchOrder::BreadthFirst;
     let checkpoint_interval = options.checkpoint_interval.filter(|_| is_breadth_first);
-    let control = Control::new(watch, options.max_time, checkpoint_interval);
+    let control = Control::new(callbacks, options.max_time, checkpoint_interval);
     let program = Program::new(model, options.coverage, options.max_loop_iterations)?;
     let plan = Plan::new(model, program, options);
     let store = Store::new(plan.width());
@@ -176,11 +176,11 @@ impl<'m> Run<'_, 'm> {
         };
         let walked = self
             .control
-            .watched(self.store, || walks.run(self.numbered));
+            .monitored(self.store, || walks.run(self.numbered));
         let mut retrace = Retrace::new(self.plan, self.store, stepper).of_states_themselves();
-        let (verdict, trace) = match (&walked.way, &walked.trouble) {
+        let (verdict, trace) = match (&walked.way, &walked.reason) {
             (Some(way), _) => retrace.along(way, self.starts)?,
-            (None, Some(trouble)) => judged(trouble, self.control, &mut retrace, self.starts)?,
+            (None, Some(reason)) => judged(reason, self.control, &mut retrace, self.starts)?,
             (None, None) => (Verdict::Incomplete(Bound::Walks), None),
         };
         Ok(SearchOutcome {
@@ -210,15 +210,15 @@ impl<'m> Run<'_, 'm> {
             None => None,
         };
         let resumed_states = store.count();
-        let ended = self.control.watched(store, || self.explore(stage));
-        let (verdict, trace) = match &ended.trouble {
+        let ended = self.control.monitored(store, || self.explore(stage));
+        let (verdict, trace) = match &ended.reason {
             None => (no_error(plan.model, &ended.hits), None),
-            Some(trouble) => {
+            Some(reason) => {
                 let mut retrace = Retrace::new(plan, store, stepper);
-                judged(trouble, self.control, &mut retrace, self.starts)?
+                judged(reason, self.control, &mut retrace, self.starts)?
             }
         };
-        let Ended {
+        let SearchEnd {
             depth,
             covered,
             rules_fired,
@@ -245,7 +245,7 @@ impl<'m> Run<'_, 'm> {
     }
 
     /// Explores all states, from the start states or from a saved stage.
-    fn explore(&self, stage: Option<Stage>) -> Ended {
+    fn explore(&self, stage: Option<Stage>) -> SearchEnd {
         let (plan, store, control) = (self.plan, self.store, self.control);
         let depth_allowed = self.options.max_depth;
         if self.options.order == SearchOrder::DepthFirst {
@@ -270,23 +270,23 @@ impl<'m> Run<'_, 'm> {
     }
 }
 
-/// What the reference says about trouble.
+/// What the reference says about reason.
 fn judged(
-    trouble: &Trouble,
+    reason: &StopReason,
     control: &Control<'_>,
     retrace: &mut Retrace<'_, '_>,
     starts: &[Instance],
-) -> Retraced {
-    match trouble {
-        Trouble::Start { index, parameters } => retrace.start(&Instance {
+) -> RetraceResult {
+    match reason {
+        StopReason::Start { index, parameters } => retrace.start(&Instance {
             index: *index,
             parameters: parameters.clone(),
         }),
-        Trouble::At(number) => retrace.to(*number, starts),
-        Trouble::Asymmetric(asymmetric) => {
+        StopReason::At(number) => retrace.to(*number, starts),
+        StopReason::AsymmetricItem(asymmetric) => {
             let (what, span) = match *asymmetric {
-                Asymmetric::Rule(rule) => ("rule", retrace.rule_span(rule)),
-                Asymmetric::Property(property) => ("property", retrace.property_span(property)),
+                AsymmetricItem::Rule(rule) => ("rule", retrace.rule_span(rule)),
+                AsymmetricItem::Property(property) => ("property", retrace.property_span(property)),
             };
             Err(SearchError {
                 message: format!(
@@ -303,11 +303,11 @@ fn judged(
 }
 
 /// The bound that was reached.
-fn bound(trouble: &Trouble, control: &Control<'_>) -> Bound {
-    match trouble {
-        Trouble::Full(Full::Memory) => Bound::Memory,
-        Trouble::Full(Full::Numbers) | Trouble::States => Bound::States,
-        Trouble::Depth => Bound::Depth,
+fn bound(reason: &StopReason, control: &Control<'_>) -> Bound {
+    match reason {
+        StopReason::StoreFull(StoreFull::Memory) => Bound::Memory,
+        StopReason::StoreFull(StoreFull::Numbers) | StopReason::States => Bound::States,
+        StopReason::Depth => Bound::Depth,
         _ => control.reason(),
     }
 }

@@ -17,7 +17,7 @@ use crate::state::store::{Number, fingerprint};
 use crate::state::{Canonical, Store, bytes_of_mut};
 
 /// What was found, and the way to it.
-pub(super) type Retraced = Result<(Verdict, Option<Trace>), SearchError>;
+pub(super) type RetraceResult = Result<(Verdict, Option<Trace>), SearchError>;
 
 pub(super) struct Retrace<'p, 'm> {
     plan: &'p Plan<'m>,
@@ -67,7 +67,7 @@ impl<'p, 'm> Retrace<'p, 'm> {
     }
 
     /// What is wrong with a start state that could not be made.
-    pub fn start(&mut self, start: &Instance) -> Retraced {
+    pub fn start(&mut self, start: &Instance) -> RetraceResult {
         let made = self.stepper.start(start);
         let judged = match made {
             Ok(Some(state)) => self.stepper.judge_assumptions(&state),
@@ -81,7 +81,7 @@ impl<'p, 'm> Retrace<'p, 'm> {
     }
 
     /// The way to a state, and what is wrong there.
-    pub fn to(&mut self, last: Number, starts: &[Instance]) -> Retraced {
+    pub fn to(&mut self, last: Number, starts: &[Instance]) -> RetraceResult {
         let mut way = vec![self.stored(last)];
         let mut number = last;
         while let Some(before) = self.store.parent(number) {
@@ -96,7 +96,7 @@ impl<'p, 'm> Retrace<'p, 'm> {
     }
 
     /// Goes through states as they are stored, and says what is wrong with the last one.
-    pub fn along(&mut self, way: &[Vec<u64>], starts: &[Instance]) -> Retraced {
+    pub fn along(&mut self, way: &[Vec<u64>], starts: &[Instance]) -> RetraceResult {
         let Some((first, rest)) = way.split_first() else {
             return Err(disagreement("there is no way"));
         };

@@ -25,27 +25,29 @@ const FIRST: Number = 256;
 const FIRST_OF_RULE: u32 = 16;
 
 /// What a rule leads to: its number, and the state after it, or nothing if it fails.
-type After = (usize, Option<Vec<u64>>);
+type Successor = (usize, Option<Vec<u64>>);
 
 /// What comes after a state.
 #[derive(PartialEq, Eq, Debug)]
-enum Next {
+enum Successors {
     /// What all instances of rules lead to, sorted.
-    States(Vec<After>),
+    States(Vec<Successor>),
     /// Finding the instances of this rule fails: its guard, say, uses an undefined value.
     Fault(usize),
     /// The search is being stopped, or there are too many orders to tell.
     Unknown,
 }
 
-impl Next {
+impl Successors {
     /// The rule that leads to something else, if both are known.
-    fn differs_in(&self, other: &Next) -> Option<usize> {
+    fn differs_in(&self, other: &Successors) -> Option<usize> {
         match (self, other) {
-            (Next::Unknown, _) | (_, Next::Unknown) => None,
-            (Next::Fault(one), Next::Fault(other)) => (one != other).then_some(*one.min(other)),
-            (Next::Fault(rule), _) | (_, Next::Fault(rule)) => Some(*rule),
-            (Next::States(one), Next::States(other)) => {
+            (Successors::Unknown, _) | (_, Successors::Unknown) => None,
+            (Successors::Fault(one), Successors::Fault(other)) => {
+                (one != other).then_some(*one.min(other))
+            }
+            (Successors::Fault(rule), _) | (_, Successors::Fault(rule)) => Some(*rule),
+            (Successors::States(one), Successors::States(other)) => {
                 let mut both = one.iter().zip(other);
                 let differing = both.find(|(one, other)| one != other);
                 let longer = match one.len().cmp(&other.len()) {
@@ -62,13 +64,13 @@ impl Next {
 
 /// What is not symmetric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Asymmetric {
+pub(super) enum AsymmetricItem {
     Rule(usize),
     Property(usize),
 }
 
 /// Tests whether a model is symmetric.
-pub(super) struct Tester {
+pub(super) struct SymmetryTester {
     canonical: Canonical,
     context: Box<Context>,
     random: u64,
@@ -76,13 +78,13 @@ pub(super) struct Tester {
     enabled: Vec<u32>,
 }
 
-impl Tester {
+impl SymmetryTester {
     /// If there are no more permutations than this, all are tried; otherwise so many at random.
     pub const ALL: u64 = 24;
 
-    pub fn new(plan: &Plan<'_>, stop: Arc<AtomicBool>) -> Option<Tester> {
+    pub fn new(plan: &Plan<'_>, stop: Arc<AtomicBool>) -> Option<SymmetryTester> {
         plan.canonical()?;
-        Some(Tester {
+        Some(SymmetryTester {
             canonical: Canonical::new(plan.model, &plan.program.layout, Effort::Full)?,
             context: plan.program.context(stop),
             random: 0x2545_f491_4f6c_dd1d,
@@ -111,7 +113,12 @@ impl Tester {
     }
 
     /// What is different in a state and in one of so many permutations of it.
-    pub fn asymmetric(&mut self, plan: &Plan<'_>, state: &[u64], due: u64) -> Option<Asymmetric> {
+    pub fn asymmetric(
+        &mut self,
+        plan: &Plan<'_>,
+        state: &[u64],
+        due: u64,
+    ) -> Option<AsymmetricItem> {
         if due == 0 {
             return None;
         }
@@ -129,11 +136,11 @@ impl Tester {
             let others = self.properties(plan, &permuted).into_iter();
             let mut both = properties.iter().zip(others);
             if let Some(property) = both.position(|(one, other)| *one != other) {
-                return Some(Asymmetric::Property(property));
+                return Some(AsymmetricItem::Property(property));
             }
             let other = self.after(plan, &permuted);
             if let Some(rule) = after.differs_in(&other) {
-                return Some(Asymmetric::Rule(rule));
+                return Some(AsymmetricItem::Rule(rule));
             }
         }
         None
@@ -154,12 +161,12 @@ impl Tester {
     }
 
     /// What all rules lead to.
-    fn after(&mut self, plan: &Plan<'_>, state: &[u64]) -> Next {
+    fn after(&mut self, plan: &Plan<'_>, state: &[u64]) -> Successors {
         let program = &plan.program;
         match program.scan_all(&mut state.to_vec(), &mut self.context) {
             status::DONE => {}
             status::FAULT => return self.failing_scan(plan, state),
-            _ => return Next::Unknown,
+            _ => return Successors::Unknown,
         }
         let mut all = Vec::new();
         for (rule, parameters) in plan.instances(self.context.enabled()) {
@@ -171,30 +178,30 @@ impl Tester {
                     all.push((rule, None));
                     continue;
                 }
-                _ => return Next::Unknown,
+                _ => return Successors::Unknown,
             }
             plan.multisets.sort(&mut next);
             if !self.canonical.canonicalise(&mut next) {
-                return Next::Unknown;
+                return Successors::Unknown;
             }
             all.push((rule, Some(next)));
         }
         all.sort_unstable();
-        Next::States(all)
+        Successors::States(all)
     }
 
     /// The first rule whose instances cannot be found. Those before it may change the state while they are
     /// looked for, so that they are looked for again.
-    fn failing_scan(&mut self, plan: &Plan<'_>, state: &[u64]) -> Next {
+    fn failing_scan(&mut self, plan: &Plan<'_>, state: &[u64]) -> Successors {
         let mut state = state.to_vec();
         self.context.forget();
         for rule in 0..plan.program.rules.len() {
             match plan.program.scan(rule, &mut state, &mut self.context) {
                 status::DONE => {}
-                status::FAULT => return Next::Fault(rule),
+                status::FAULT => return Successors::Fault(rule),
                 _ => break,
             }
         }
-        Next::Unknown
+        Successors::Unknown
     }
 }

@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::breadth::STACK_BYTES;
 use super::control::Control;
-use super::worker::{Plan, Trouble};
+use super::worker::{Plan, StopReason};
 use crate::compile::{Context, status};
 use crate::model::PropertyKind;
 use crate::outcome::DeadlockRule;
 
 /// What all walks came to.
-pub(super) struct Walked {
+pub(super) struct WalkResult {
     /// The way to what is wrong, as states are stored; nothing if nothing was found.
     pub way: Option<Vec<Vec<u64>>>,
     /// What a start state failed with, or why the walks ended early.
-    pub trouble: Option<Trouble>,
+    pub reason: Option<StopReason>,
     /// How many states were looked at, counted as often as they were reached.
     pub states: u64,
     pub rules_fired: u64,
@@ -33,19 +33,19 @@ pub(super) struct Walks<'p, 'm> {
 }
 
 /// What a walk found. Of all walks, the first one counts, whichever thread took it.
-struct Found {
+struct WalkFinding {
     walk: u64,
     way: Option<Vec<Vec<u64>>>,
-    trouble: Option<Trouble>,
+    reason: Option<StopReason>,
 }
 
 impl Walks<'_, '_> {
-    pub fn run(&self, starts: &[(usize, Vec<i64>)]) -> Walked {
+    pub fn run(&self, starts: &[(usize, Vec<i64>)]) -> WalkResult {
         if self.walks < u64::MAX {
             self.control.expect_walks(self.walks);
         }
         let next = AtomicU64::new(0);
-        let found: Mutex<Option<Found>> = Mutex::new(None);
+        let found: Mutex<Option<WalkFinding>> = Mutex::new(None);
         let work = || self.work(starts, &next, &found);
         let results: Vec<Walker> = std::thread::scope(|scope| {
             let threads: Vec<_> = (1..self.plan.workers)
@@ -63,9 +63,9 @@ impl Walks<'_, '_> {
             }
             results
         });
-        let mut walked = Walked {
+        let mut walked = WalkResult {
             way: None,
-            trouble: None,
+            reason: None,
             states: 0,
             rules_fired: 0,
             depth: 0,
@@ -84,8 +84,8 @@ impl Walks<'_, '_> {
             Err(poisoned) => poisoned.into_inner(),
         };
         match found {
-            Some(found) => (walked.way, walked.trouble) = (found.way, found.trouble),
-            None if self.control.is_stopped() => walked.trouble = Some(Trouble::Stopped),
+            Some(found) => (walked.way, walked.reason) = (found.way, found.reason),
+            None if self.control.is_stopped() => walked.reason = Some(StopReason::Stopped),
             None => {}
         }
         walked
@@ -95,7 +95,7 @@ impl Walks<'_, '_> {
         &self,
         starts: &[(usize, Vec<i64>)],
         next: &AtomicU64,
-        found: &Mutex<Option<Found>>,
+        found: &Mutex<Option<WalkFinding>>,
     ) -> Walker {
         let mut walker = Walker {
             context: self.plan.program.context(self.control.stop_flag()),
@@ -107,8 +107,9 @@ impl Walks<'_, '_> {
         };
         while !self.control.is_stopped() && !starts.is_empty() {
             let walk = next.fetch_add(1, Ordering::Relaxed);
-            let is_later = |found: &Option<Found>| found.as_ref().is_some_and(|f| f.walk < walk);
-            let lock = |found: &Mutex<Option<Found>>| match found.lock() {
+            let is_later =
+                |found: &Option<WalkFinding>| found.as_ref().is_some_and(|f| f.walk < walk);
+            let lock = |found: &Mutex<Option<WalkFinding>>| match found.lock() {
                 Ok(found) => is_later(&found),
                 Err(_) => true,
             };
@@ -121,15 +122,15 @@ impl Walks<'_, '_> {
             let ended = self.walk(&mut walker, starts, &mut random, &mut way);
             self.control
                 .walked(walker.states - before.0, walker.rules_fired - before.1);
-            let Err(trouble) = ended else { continue };
-            if trouble == Trouble::Stopped {
+            let Err(reason) = ended else { continue };
+            if reason == StopReason::Stopped {
                 break;
             }
-            let is_way = matches!(trouble, Trouble::At(_));
-            let new = Found {
+            let is_way = matches!(reason, StopReason::At(_));
+            let new = WalkFinding {
                 walk,
                 way: is_way.then_some(way),
-                trouble: (!is_way).then_some(trouble),
+                reason: (!is_way).then_some(reason),
             };
             if let Ok(mut found) = found.lock()
                 && !is_later(&found)
@@ -147,13 +148,13 @@ impl Walks<'_, '_> {
         starts: &[(usize, Vec<i64>)],
         random: &mut Random,
         way: &mut Vec<Vec<u64>>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), StopReason> {
         let program = &self.plan.program;
         let (index, parameters) = &starts[random.below(starts.len())];
         walker.state.fill(0);
-        let wrong = |found: i64, trouble: Trouble| match found {
-            status::FAULT => trouble,
-            _ => Trouble::Stopped,
+        let wrong = |found: i64, reason: StopReason| match found {
+            status::FAULT => reason,
+            _ => StopReason::Stopped,
         };
         match program.start(*index, &mut walker.state, &mut walker.context, parameters) {
             status::DONE => {}
@@ -161,7 +162,7 @@ impl Walks<'_, '_> {
             other => {
                 return Err(wrong(
                     other,
-                    Trouble::Start {
+                    StopReason::Start {
                         index: *index,
                         parameters: parameters.clone(),
                     },
@@ -176,7 +177,7 @@ impl Walks<'_, '_> {
         }
         for step in 0..self.steps {
             if self.control.is_stopped() {
-                return Err(Trouble::Stopped);
+                return Err(StopReason::Stopped);
             }
             if !self.step(walker, random, way)? {
                 break;
@@ -192,13 +193,13 @@ impl Walks<'_, '_> {
         walker: &mut Walker,
         random: &mut Random,
         way: &mut Vec<Vec<u64>>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, StopReason> {
         let program = &self.plan.program;
-        let here = Trouble::At(0);
+        let here = StopReason::At(0);
         match program.scan_all(&mut walker.state, &mut walker.context) {
             status::DONE => {}
             status::FAULT => return Err(here),
-            _ => return Err(Trouble::Stopped),
+            _ => return Err(StopReason::Stopped),
         }
         let mut enabled = self.plan.instances(walker.context.enabled());
         let (mut is_stuck, mut is_left) = (true, false);
@@ -209,7 +210,7 @@ impl Walks<'_, '_> {
                 status::DONE => {}
                 status::ASSUMPTION => continue,
                 status::FAULT => return Err(here),
-                _ => return Err(Trouble::Stopped),
+                _ => return Err(StopReason::Stopped),
             }
             is_stuck = false;
             walker.rules_fired += 1;
@@ -237,7 +238,7 @@ impl Walks<'_, '_> {
         walker: &mut Walker,
         is_start: bool,
         way: &mut Vec<Vec<u64>>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, StopReason> {
         if is_start {
             walker.next.copy_from_slice(&walker.state);
         }
@@ -246,8 +247,8 @@ impl Walks<'_, '_> {
                 match self.property(walker, index) {
                     status::TRUE => {}
                     status::DONE => return Ok(false),
-                    status::FAULT => return Err(Trouble::At(0)),
-                    _ => return Err(Trouble::Stopped),
+                    status::FAULT => return Err(StopReason::At(0)),
+                    _ => return Err(StopReason::Stopped),
                 }
             }
         }
@@ -264,8 +265,8 @@ impl Walks<'_, '_> {
             match self.property(walker, index) {
                 status::TRUE => {}
                 status::DONE if property.kind == PropertyKind::Cover => {}
-                status::DONE | status::FAULT => return Err(Trouble::At(0)),
-                _ => return Err(Trouble::Stopped),
+                status::DONE | status::FAULT => return Err(StopReason::At(0)),
+                _ => return Err(StopReason::Stopped),
             }
         }
         Ok(true)

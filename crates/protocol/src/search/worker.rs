@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::options::Symmetry;
-use super::symmetric::{Asymmetric, Tester};
+use super::symmetric::{AsymmetricItem, SymmetryTester};
 use crate::compile::{Context, Program, status};
 use crate::model::{Model, PropertyKind};
 use crate::outcome::DeadlockRule;
-use crate::state::early::Whereabouts;
-use crate::state::store::{Full, NONE, Number, Seen, Store, Writer, fingerprint, hash};
+use crate::state::early::Prefetcher;
+use crate::state::store::{
+    NONE, Number, Store, StoreFull, VisitedTable, Writer, fingerprint, hash,
+};
 use crate::state::symmetry::Effort;
 use crate::state::{Canonical, Multisets, Packer};
 
@@ -18,7 +20,7 @@ const BATCH: usize = 32;
 
 /// What went wrong at a state. The reference says what exactly.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Trouble {
+pub(super) enum StopReason {
     /// A rule, a guard or a property of this state failed, or it is a deadlock.
     At(Number),
     /// A start state failed.
@@ -26,16 +28,16 @@ pub(super) enum Trouble {
     /// The search was told to stop while the state was looked at.
     Stopped,
     /// There is no room for more.
-    Full(Full),
+    StoreFull(StoreFull),
     /// There may be no more states.
     States,
     /// States farther away are not looked at.
     Depth,
     /// This rule or property is not symmetric in the scalarsets.
-    Asymmetric(Asymmetric),
+    AsymmetricItem(AsymmetricItem),
 }
 
-type Worked<T> = Result<T, Trouble>;
+type WorkResult<T> = Result<T, StopReason>;
 
 /// What all threads of a search share.
 pub(super) struct Plan<'m> {
@@ -131,7 +133,7 @@ impl<'m> Plan<'m> {
 
 /// A state that waits to be looked up.
 #[derive(Clone, Copy)]
-struct Waiting {
+struct PendingState {
     hash: u64,
     parent: Number,
 }
@@ -151,11 +153,11 @@ pub(super) struct Worker<'p, 'm> {
     next: Vec<u64>,
     keys: Vec<u64>,
     packed_next: Vec<u64>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingState>,
     /// Where they will be looked up.
-    whereabouts: Whereabouts,
+    whereabouts: Prefetcher,
     scratch: Vec<u64>,
-    tester: Option<Tester>,
+    tester: Option<SymmetryTester>,
     stop: Arc<AtomicBool>,
     /// How many rules were fired in states that were looked at to the end.
     pub rules_fired: u64,
@@ -189,7 +191,7 @@ impl<'p, 'm> Worker<'p, 'm> {
             waiting: Vec::with_capacity(BATCH),
             whereabouts: store.seen().whereabouts(),
             scratch: vec![0; words],
-            tester: Tester::new(plan, Arc::clone(&stop)),
+            tester: SymmetryTester::new(plan, Arc::clone(&stop)),
             stop,
             rules_fired: 0,
             fired_here: 0,
@@ -212,8 +214,8 @@ impl<'p, 'm> Worker<'p, 'm> {
     }
 
     /// Adds a start state, unless an assumption is false in it.
-    pub fn start(&mut self, index: usize, parameters: &[i64]) -> Worked<()> {
-        let trouble = || Trouble::Start {
+    pub fn start(&mut self, index: usize, parameters: &[i64]) -> WorkResult<()> {
+        let reason = || StopReason::Start {
             index,
             parameters: parameters.to_vec(),
         };
@@ -229,8 +231,8 @@ impl<'p, 'm> Worker<'p, 'm> {
         match started {
             status::DONE => {}
             status::ASSUMPTION => return Ok(()),
-            status::FAULT => return Err(trouble()),
-            _ => return Err(Trouble::Stopped),
+            status::FAULT => return Err(reason()),
+            _ => return Err(StopReason::Stopped),
         }
         let point = self.plan.model.startstates[index].point.0 as usize;
         self.context.hits_mut()[point] += 1;
@@ -238,7 +240,7 @@ impl<'p, 'm> Worker<'p, 'm> {
         self.wait(NONE);
         // A fault in an assumption is told of how the state is made: it was not added.
         match self.flush() {
-            Err(Trouble::At(NONE)) => Err(trouble()),
+            Err(StopReason::At(NONE)) => Err(reason()),
             other => other,
         }
     }
@@ -272,12 +274,12 @@ impl<'p, 'm> Worker<'p, 'm> {
         }
         let hash = hash(key);
         self.whereabouts.ask_for(hash);
-        self.waiting.push(Waiting { hash, parent });
+        self.waiting.push(PendingState { hash, parent });
     }
 
     /// Looks at a state: fires all its rules. What is new is added now or later: see
     /// [`Worker::flush`]. If only fingerprints are stored, `packed` is the state itself.
-    pub fn expand(&mut self, number: Number, packed: Option<&[u64]>) -> Worked<()> {
+    pub fn expand(&mut self, number: Number, packed: Option<&[u64]>) -> WorkResult<()> {
         match packed {
             Some(packed) => self.packed.copy_from_slice(packed),
             None => self.store.read(number, &mut self.packed),
@@ -285,26 +287,26 @@ impl<'p, 'm> Worker<'p, 'm> {
         self.plan.packer.unpack(&self.packed, &mut self.state);
         self.fired_here = 0;
         let program = &self.plan.program;
-        let mut looked_at = program.scan_all(&mut self.state, &mut self.context);
-        if looked_at == status::DONE {
+        let mut expanded = program.scan_all(&mut self.state, &mut self.context);
+        if expanded == status::DONE {
             let (enabled, used) = self.context.take_enabled();
             let tested = self.test_symmetry(number, &enabled[..used]);
             let fired = tested.and_then(|()| self.fire_all(number, &enabled[..used]));
             self.context.put_back(enabled);
-            looked_at = fired?;
-        } else if looked_at == status::FAULT {
+            expanded = fired?;
+        } else if expanded == status::FAULT {
             // It is an error only if the other states for which this one stands have it, too.
-            self.test_symmetry_with(Tester::ALL)?;
+            self.test_symmetry_with(SymmetryTester::ALL)?;
         }
-        if looked_at != status::DONE {
+        if expanded != status::DONE {
             // What was found before comes first.
             self.flush()?;
-            return Err(match looked_at {
+            return Err(match expanded {
                 status::FAULT => {
                     self.rules_fired += self.fired_here;
-                    Trouble::At(number)
+                    StopReason::At(number)
                 }
-                _ => Trouble::Stopped,
+                _ => StopReason::Stopped,
             });
         }
         if self.plan.is_compact {
@@ -323,7 +325,7 @@ impl<'p, 'm> Worker<'p, 'm> {
     }
 
     /// Fires all enabled instances with the least priority. A deadlock counts as a fault.
-    fn fire_all(&mut self, number: Number, enabled: &[i64]) -> Worked<i64> {
+    fn fire_all(&mut self, number: Number, enabled: &[i64]) -> WorkResult<i64> {
         let plan = self.plan;
         let program = &plan.program;
         let words = program.layout.masks.len();
@@ -344,7 +346,7 @@ impl<'p, 'm> Worker<'p, 'm> {
                 self.flush()?;
                 // A state may have very many instances.
                 if self.stop.load(Ordering::Relaxed) {
-                    return Err(Trouble::Stopped);
+                    return Err(StopReason::Stopped);
                 }
             }
             let at = self.waiting.len() * words;
@@ -377,11 +379,11 @@ impl<'p, 'm> Worker<'p, 'm> {
     }
 
     /// Tests whether symmetry may be used, if the state is one of those that are tested.
-    fn test_symmetry(&mut self, number: Number, enabled: &[i64]) -> Worked<()> {
+    fn test_symmetry(&mut self, number: Number, enabled: &[i64]) -> WorkResult<()> {
         let Some(tester) = &mut self.tester else {
             return Ok(());
         };
-        let mut due = Tester::due(number);
+        let mut due = SymmetryTester::due(number);
         let (mut rest, mut last) = (enabled, None);
         while let Some((&rule, after)) = rest.split_first() {
             let rule = rule as usize;
@@ -396,12 +398,12 @@ impl<'p, 'm> Worker<'p, 'm> {
     }
 
     /// The same with so many permutations.
-    fn test_symmetry_with(&mut self, permutations: u64) -> Worked<()> {
+    fn test_symmetry_with(&mut self, permutations: u64) -> WorkResult<()> {
         let Some(tester) = &mut self.tester else {
             return Ok(());
         };
         match tester.asymmetric(self.plan, &self.state, permutations) {
-            Some(asymmetric) => Err(Trouble::Asymmetric(asymmetric)),
+            Some(asymmetric) => Err(StopReason::AsymmetricItem(asymmetric)),
             None => Ok(()),
         }
     }
@@ -418,7 +420,7 @@ impl<'p, 'm> Worker<'p, 'm> {
     }
 
     /// Looks up the states that wait, and adds and checks those that are new.
-    pub fn flush(&mut self) -> Worked<()> {
+    pub fn flush(&mut self) -> WorkResult<()> {
         if self.waiting.is_empty() {
             self.recent.clear();
             return Ok(());
@@ -436,7 +438,7 @@ impl<'p, 'm> Worker<'p, 'm> {
                 self.leave_for_later(0);
                 self.waiting.clear();
                 self.recent.clear();
-                return Err(Trouble::Full(full));
+                return Err(StopReason::StoreFull(full));
             }
         };
         // The entries were asked for when the states were made. Now all states that they may be
@@ -448,8 +450,8 @@ impl<'p, 'm> Worker<'p, 'm> {
         let (mut result, queued) = (Ok(()), self.queue.len());
         for number in 0..self.waiting.len() {
             result = self.look_up(&seen, number);
-            if let Err(trouble) = &result {
-                if !matches!(trouble, Trouble::At(_)) {
+            if let Err(reason) = &result {
+                if !matches!(reason, StopReason::At(_)) {
                     self.leave_for_later(number);
                 }
                 break;
@@ -462,7 +464,7 @@ impl<'p, 'm> Worker<'p, 'm> {
             store.add_to_queue(8 * (self.queue.len() - queued) as u64);
         }
         if result.is_ok() && store.bytes() > self.plan.memory {
-            return Err(Trouble::Full(Full::Memory));
+            return Err(StopReason::StoreFull(StoreFull::Memory));
         }
         result
     }
@@ -471,7 +473,7 @@ impl<'p, 'm> Worker<'p, 'm> {
     /// again, and their rules count then.
     fn leave_for_later(&mut self, first: usize) {
         for &(number, fired) in &self.recent {
-            let is_waiting = |waiting: &Waiting| waiting.parent == number;
+            let is_waiting = |waiting: &PendingState| waiting.parent == number;
             if self.waiting[first..].iter().any(is_waiting) {
                 self.rules_fired -= fired;
                 self.unfinished.push(number);
@@ -481,9 +483,9 @@ impl<'p, 'm> Worker<'p, 'm> {
 
     /// Adds a state if it is new. It is checked before, so that being told to stop while it is
     /// checked leaves nothing behind that was not.
-    fn look_up(&mut self, seen: &Seen<'_>, number: usize) -> Worked<()> {
+    fn look_up(&mut self, seen: &VisitedTable<'_>, number: usize) -> WorkResult<()> {
         let width = self.plan.width();
-        let Waiting { hash, parent } = self.waiting[number];
+        let PendingState { hash, parent } = self.waiting[number];
         let key = number * width..(number + 1) * width;
         if seen.find(&self.keys[key.clone()], hash).is_some() {
             return Ok(());
@@ -492,47 +494,47 @@ impl<'p, 'm> Worker<'p, 'm> {
             return Ok(());
         }
         if self.store.count() + self.writer.uncounted() >= self.plan.states {
-            return Err(Trouble::States);
+            return Err(StopReason::States);
         }
         let is_right = self.check(number)?;
         let key = &self.keys[key];
         self.writer.set_parent(parent);
         let added = seen
             .add(key, hash, &mut self.writer)
-            .map_err(Trouble::Full)?;
+            .map_err(StopReason::StoreFull)?;
         if added.is_some() && self.plan.is_compact {
             let words = self.plan.packer.words();
             let packed = &self.packed_next[number * words..(number + 1) * words];
             self.queue.extend_from_slice(packed);
         }
         match (is_right, added.or_else(|| seen.find(key, hash))) {
-            (false, Some(wrong)) => Err(Trouble::At(wrong)),
+            (false, Some(wrong)) => Err(StopReason::At(wrong)),
             _ => Ok(()),
         }
     }
 
     /// Whether all assumptions hold in a state that waits.
-    fn is_assumed(&mut self, number: usize, parent: Number) -> Worked<bool> {
+    fn is_assumed(&mut self, number: usize, parent: Number) -> WorkResult<bool> {
         for &property in &self.plan.assumptions {
             match self.property(property, number) {
                 status::TRUE => {}
                 status::DONE => return Ok(false),
-                status::FAULT => return Err(Trouble::At(parent)),
-                _ => return Err(Trouble::Stopped),
+                status::FAULT => return Err(StopReason::At(parent)),
+                _ => return Err(StopReason::Stopped),
             }
         }
         Ok(true)
     }
 
     /// Whether nothing is wrong with a state that waits.
-    fn check(&mut self, number: usize) -> Worked<bool> {
+    fn check(&mut self, number: usize) -> WorkResult<bool> {
         for &property in &self.plan.checks {
             let is_cover = self.plan.model.properties[property].kind == PropertyKind::Cover;
             match self.property(property, number) {
                 status::TRUE => {}
                 status::DONE if is_cover => {}
                 status::DONE | status::FAULT => return Ok(false),
-                _ => return Err(Trouble::Stopped),
+                _ => return Err(StopReason::Stopped),
             }
         }
         Ok(true)

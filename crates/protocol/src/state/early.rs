@@ -20,15 +20,15 @@ pub(crate) fn ask_for(address: usize) {
 
 /// Where the entries of a table were when it was last used. It may have moved since.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Whereabouts {
+pub(crate) struct Prefetcher {
     start: usize,
     shift: u32,
 }
 
-impl Whereabouts {
+impl Prefetcher {
     /// Those of a table whose entries are found by this shift of a hash.
-    pub fn new(table: &[AtomicU64], shift: u32) -> Whereabouts {
-        Whereabouts {
+    pub fn new(table: &[AtomicU64], shift: u32) -> Prefetcher {
+        Prefetcher {
             start: table.as_ptr().addr(),
             shift,
         }

@@ -7,7 +7,7 @@ use crate::model::types::{TypeId, TypeKind, Types};
 
 /// Where a multiset is.
 #[derive(Clone, Copy, Debug)]
-struct Bag {
+struct MultisetLayout {
     at: u32,
     length: u32,
     stride: u32,
@@ -16,7 +16,7 @@ struct Bag {
 /// All multisets of a state, those within elements of others first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Multisets {
-    bags: Vec<Bag>,
+    bags: Vec<MultisetLayout>,
 }
 
 impl Multisets {
@@ -52,7 +52,7 @@ impl Multisets {
                 }
                 let (length, stride) = (shape.length, shape.stride);
                 if length > 1 {
-                    self.bags.push(Bag { at, length, stride });
+                    self.bags.push(MultisetLayout { at, length, stride });
                 }
             }
             _ => {}

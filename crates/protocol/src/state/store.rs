@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_utils::CachePadded;
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
 
-use super::early::{self, Whereabouts};
+use super::early::{self, Prefetcher};
 use super::zeros::Zeros;
 
 /// The number of a state.
@@ -58,7 +58,7 @@ impl Block {
     }
 }
 
-type Shelf = Box<[OnceLock<Block>]>;
+type BlockTable = Box<[OnceLock<Block>]>;
 
 /// All states that were found.
 pub(crate) struct Store {
@@ -66,7 +66,7 @@ pub(crate) struct Store {
     width: usize,
     /// States of one block, as a power of 2.
     block_bits: u32,
-    shelves: Box<[OnceLock<Shelf>]>,
+    shelves: Box<[OnceLock<BlockTable>]>,
     next_block: AtomicU32,
     /// Read all the time by all threads, without one waiting for the other.
     table: ShardedLock<Zeros>,
@@ -99,7 +99,7 @@ pub(crate) struct Writer {
 }
 
 /// The table while it does not grow.
-pub(crate) struct Seen<'s> {
+pub(crate) struct VisitedTable<'s> {
     store: &'s Store,
     table: ShardedLockReadGuard<'s, Zeros>,
     shift: u32,
@@ -107,7 +107,7 @@ pub(crate) struct Seen<'s> {
 
 /// There is no memory or no number left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Full {
+pub(crate) enum StoreFull {
     Memory,
     Numbers,
 }
@@ -233,7 +233,7 @@ impl Store {
     }
 
     /// A block of its own for a thread.
-    fn open_block(&self, writer: &mut Writer) -> Result<(), Full> {
+    fn open_block(&self, writer: &mut Writer) -> Result<(), StoreFull> {
         let states = 1_usize << self.block_bits;
         // Before it has a number: if there is no memory, there is no gap.
         let made = Block {
@@ -249,7 +249,7 @@ impl Store {
         // The last block is not used, so that no state has the number that means none.
         if u64::from(block) + 1 >= 1 << (32 - self.block_bits) {
             self.next_block.fetch_sub(1, Ordering::Relaxed);
-            return Err(Full::Numbers);
+            return Err(StoreFull::Numbers);
         }
         self.charge((states * (8 * self.width + 4)) as u64);
         let shelf = self.shelves[block as usize / SHELF]
@@ -262,7 +262,7 @@ impl Store {
     }
 
     /// Writes a state where the next one is added.
-    fn write(&self, words: &[u64], writer: &mut Writer) -> Result<(), Full> {
+    fn write(&self, words: &[u64], writer: &mut Writer) -> Result<(), StoreFull> {
         if writer.next == writer.end {
             self.open_block(writer)?;
         }
@@ -305,13 +305,13 @@ impl Store {
     }
 
     /// The table, to find states and to add some.
-    pub fn seen(&self) -> Seen<'_> {
+    pub fn seen(&self) -> VisitedTable<'_> {
         let table = match self.table.read() {
             Ok(table) => table,
             Err(poisoned) => poisoned.into_inner(),
         };
         let shift = 64 - table.len().ilog2();
-        Seen {
+        VisitedTable {
             store: self,
             table,
             shift,
@@ -324,7 +324,7 @@ impl Store {
 
     /// Makes the table larger if `more` states could make it too full. `allowed` is how many bytes
     /// the store may take.
-    pub fn make_room(&self, more: usize, allowed: u64, threads: usize) -> Result<(), Full> {
+    pub fn make_room(&self, more: usize, allowed: u64, threads: usize) -> Result<(), StoreFull> {
         let mut table = match self.table.write() {
             Ok(table) => table,
             Err(poisoned) => poisoned.into_inner(),
@@ -338,7 +338,7 @@ impl Store {
         }
         let (old, new) = (8 * table.len() as u64, 8 * entries as u64);
         if self.bytes() + new > allowed {
-            return Err(Full::Memory);
+            return Err(StoreFull::Memory);
         }
         let larger = Zeros::new(entries)?;
         self.charge(new);
@@ -355,7 +355,7 @@ impl Store {
         let work = || {
             let mut words = vec![0; self.width];
             let mut hashes = [0; TOGETHER];
-            let whereabouts = Whereabouts::new(table, 64 - table.len().ilog2());
+            let whereabouts = Prefetcher::new(table, 64 - table.len().ilog2());
             loop {
                 let block = next.fetch_add(1, Ordering::Relaxed);
                 if block >= blocks {
@@ -405,12 +405,12 @@ impl Store {
     }
 
     /// Leaves a block unused.
-    pub fn skip_block(&self) -> Result<(), Full> {
+    pub fn skip_block(&self) -> Result<(), StoreFull> {
         self.open_block(&mut self.writer())
     }
 
     /// Adds a state without looking whether it is there. The table does not know it.
-    pub fn append(&self, words: &[u64], writer: &mut Writer) -> Result<(), Full> {
+    pub fn append(&self, words: &[u64], writer: &mut Writer) -> Result<(), StoreFull> {
         self.write(words, writer)?;
         self.keep(writer);
         self.settle(writer);
@@ -464,7 +464,7 @@ fn place(table: &[AtomicU64], hash: u64, number: Number) {
 
 impl Writer {
     /// Words for one more block. All blocks have the same number of them.
-    fn room(&mut self, words: usize) -> Result<Zeros, Full> {
+    fn room(&mut self, words: usize) -> Result<Zeros, StoreFull> {
         let place = self.blocks % TOGETHER_BLOCKS;
         if place == 0 && self.blocks > 0 {
             // If there is not so much at once, there may be enough for one.
@@ -501,15 +501,15 @@ impl Writer {
     }
 }
 
-impl Seen<'_> {
+impl VisitedTable<'_> {
     /// Whether so many more states fit.
     pub fn has_room(&self, more: usize) -> bool {
         !self.store.is_crowded(self.table.len(), more)
     }
 
     /// Where the entries are, to ask for them early.
-    pub fn whereabouts(&self) -> Whereabouts {
-        Whereabouts::new(&self.table, self.shift)
+    pub fn whereabouts(&self) -> Prefetcher {
+        Prefetcher::new(&self.table, self.shift)
     }
 
     /// Asks for the state that the first entry for a hash may be for.
@@ -553,7 +553,7 @@ impl Seen<'_> {
         words: &[u64],
         hash: u64,
         writer: &mut Writer,
-    ) -> Result<Option<Number>, Full> {
+    ) -> Result<Option<Number>, StoreFull> {
         let mut at = (hash >> self.shift) as usize;
         let mut is_written = false;
         loop {

@@ -254,7 +254,7 @@ impl Canonical {
             if is_first {
                 self.is_held.fill(false);
             }
-            let mut signs = colours::Signs {
+            let mut signs = colours::Signatures {
                 bytes,
                 colours: &self.colours,
                 of_stored: &self.of_stored,

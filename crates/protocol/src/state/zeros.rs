@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use memmap2::MmapMut;
 
-use super::store::Full;
+use super::store::StoreFull;
 
 /// Arrays of this many bytes or more are mapped by themselves, in large pages if the system has
 /// some to give. Smaller ones would waste them.
@@ -42,13 +42,13 @@ impl Zeros {
         Zeros::allocated(bytemuck::allocation::zeroed_vec(many))
     }
 
-    pub fn new(many: usize) -> Result<Zeros, Full> {
-        let bytes = many.checked_mul(8).ok_or(Full::Memory)?;
+    pub fn new(many: usize) -> Result<Zeros, StoreFull> {
+        let bytes = many.checked_mul(8).ok_or(StoreFull::Memory)?;
         if bytes < LARGE {
             let words = bytemuck::allocation::try_zeroed_vec(many);
-            return words.map(Zeros::allocated).map_err(|()| Full::Memory);
+            return words.map(Zeros::allocated).map_err(|()| StoreFull::Memory);
         }
-        let mut map = MmapMut::map_anon(bytes).map_err(|_| Full::Memory)?;
+        let mut map = MmapMut::map_anon(bytes).map_err(|_| StoreFull::Memory)?;
         // Random accesses to many small pages wait for the table of pages. If there are no large
         // ones, small ones are as good as they were.
         #[cfg(target_os = "linux")]
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn too_many_are_refused() {
-        assert!(matches!(Zeros::new(usize::MAX), Err(Full::Memory)));
-        assert!(matches!(Zeros::new(1 << 60), Err(Full::Memory)));
+        assert!(matches!(Zeros::new(usize::MAX), Err(StoreFull::Memory)));
+        assert!(matches!(Zeros::new(1 << 60), Err(StoreFull::Memory)));
     }
 }

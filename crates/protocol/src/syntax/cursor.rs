@@ -8,7 +8,7 @@ use crate::model_error::{ModelError, SpannedError};
 use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::keywords::{Block, Keyword};
-use crate::syntax::lexer::{Placed, Token};
+use crate::syntax::lexer::{SpannedToken, Token};
 use crate::syntax::tree::{Expr, ExprKind, Name};
 use fencepost_diagnostics::Position;
 use fencepost_diagnostics::quoted;
@@ -18,7 +18,7 @@ pub(crate) type Parse<T> = Result<T, SpannedError>;
 
 pub(crate) struct Parser<'s, 'm> {
     source: &'s str,
-    tokens: Vec<Placed>,
+    tokens: Vec<SpannedToken>,
     pub at: usize,
     depth: usize,
     nesting: usize,
@@ -28,7 +28,7 @@ pub(crate) struct Parser<'s, 'm> {
 impl<'s, 'm> Parser<'s, 'm> {
     pub fn new(
         source: &'s str,
-        tokens: Vec<Placed>,
+        tokens: Vec<SpannedToken>,
         nesting: usize,
         errors: &'m mut Vec<SpannedError>,
     ) -> Self {

@@ -27,7 +27,7 @@ pub(crate) enum Token {
 
 /// A token and its place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct SpannedToken {
     pub token: Token,
     pub span: Span,
 }
@@ -57,7 +57,11 @@ const SPELLINGS: [(&str, &str); 14] = [
 ];
 
 /// The tokens of a source, the last of which is [`Token::End`].
-pub(crate) fn tokens(source: &str, limits: &Limits, errors: &mut Vec<SpannedError>) -> Vec<Placed> {
+pub(crate) fn tokens(
+    source: &str,
+    limits: &Limits,
+    errors: &mut Vec<SpannedError>,
+) -> Vec<SpannedToken> {
     let mut lexer = Lexer {
         source,
         at: 0,
@@ -71,7 +75,7 @@ pub(crate) fn tokens(source: &str, limits: &Limits, errors: &mut Vec<SpannedErro
             break;
         }
     }
-    tokens.push(Placed {
+    tokens.push(SpannedToken {
         token: Token::End,
         span: Span::new(lexer.at, lexer.at),
     });
@@ -102,7 +106,7 @@ impl<'s> Lexer<'s, '_> {
     }
 
     /// The next token; nothing at the end of the source.
-    fn next(&mut self) -> Option<Placed> {
+    fn next(&mut self) -> Option<SpannedToken> {
         loop {
             self.skip_blank();
             let start = self.at;
@@ -115,7 +119,7 @@ impl<'s> Lexer<'s, '_> {
             };
             if let Some(token) = token {
                 let span = Span::new(start, self.at);
-                return Some(Placed { token, span });
+                return Some(SpannedToken { token, span });
             }
         }
     }

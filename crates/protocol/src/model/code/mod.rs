@@ -11,4 +11,4 @@ mod statement;
 pub use expression::{Argument, Call, Domain, Expr, ExprKind};
 pub use operator::{Arithmetic, Comparison};
 pub use place::{Frame, Place, Root, Slot, SlotId, SlotKind, Step, ValueType};
-pub use statement::{Alias, Arm, Branch, Meaning, Source, Statement, StatementKind};
+pub use statement::{Alias, AliasTarget, Arm, Branch, Source, Statement, StatementKind};

@@ -29,12 +29,12 @@ pub struct Alias {
     /// Where it is.
     pub slot: SlotId,
     /// What it stands for. It is evaluated once, where the alias begins.
-    pub meaning: Meaning,
+    pub meaning: AliasTarget,
 }
 
 /// What an alias stands for.
 #[derive(Clone, Debug)]
-pub enum Meaning {
+pub enum AliasTarget {
     /// A place.
     Place(Place),
     /// A value.
