@@ -1,4 +1,4 @@
-//! Nearest states first, by several threads: one distance after the other.
+//! Breadth-first search with several workers, level by level.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use super::worker::{Plan, StopReason, Worker};
 use crate::state::Store;
 use crate::state::store::Number;
 
-/// So many states are given to a thread at a time.
+/// The number of states that a worker takes at a time.
 const CHUNK: usize = 64;
 
-/// Fewer states than this are not worth starting threads.
-const FEW: usize = 256;
+/// Levels with fewer states than this are expanded by one worker.
+const MIN_PARALLEL_STATES: usize = 256;
 
-/// Compiled routines call each other, and may keep much on the stack.
+/// The stack size of workers: compiled routines call each other, and may need much of it.
 pub(super) const STACK_BYTES: usize = 256 << 20;
 
-/// States that follow each other.
+/// States with consecutive numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
     pub numbers: Range<Number>,
-    /// The states themselves, if only fingerprints are stored, and where the first one is.
+    /// With hash compaction: the packed states, and the index of the first one.
     pub packed: Option<(Arc<Vec<u64>>, usize)>,
 }
 
 /// How a search ended.
 pub(super) struct SearchEnd {
-    /// Nothing if all states were looked at.
+    /// Nothing if all states were expanded.
     pub reason: Option<StopReason>,
     pub depth: u64,
     /// See [`SearchOutcome::covered`](super::SearchOutcome::covered).
@@ -38,15 +38,15 @@ pub(super) struct SearchEnd {
     pub hits: Vec<u64>,
 }
 
-/// How far a search is.
+/// The progress of a breadth-first search between two levels; checkpoints save it.
 #[derive(Default)]
 pub(super) struct Stage {
-    /// The states that are still to be looked at, at this distance and at the next.
+    /// The states that are not expanded yet, of this level and of the next.
     pub level: Vec<Chunk>,
     pub more: Vec<Chunk>,
-    /// The distance.
+    /// The depth of `level`.
     pub depth: u64,
-    /// How many rules were fired, and points reached, before the workers began.
+    /// The rules fired and points hit before the workers began.
     pub rules_fired: u64,
     pub hits: Vec<u64>,
 }
@@ -63,7 +63,7 @@ impl Breadth<'_, '_> {
         let mut workers = self.workers();
         for (index, parameters) in starts {
             if let Err(reason) = workers[0].start(*index, parameters) {
-                // Not even the start states are all there.
+                // Not all start states are stored, so no depth is covered.
                 return SearchEnd {
                     covered: None,
                     ..self.ended(&workers, &Stage::default(), Some(reason))
@@ -74,12 +74,12 @@ impl Breadth<'_, '_> {
             level: self.collect(&mut workers),
             ..Stage::default()
         };
-        self.go_on(&mut workers, stage)
+        self.expand_levels(&mut workers, stage)
     }
 
-    /// Goes on with a search that was saved.
+    /// Resumes a saved search.
     pub fn resume(&self, stage: Stage) -> SearchEnd {
-        self.go_on(&mut self.workers(), stage)
+        self.expand_levels(&mut self.workers(), stage)
     }
 
     fn workers(&self) -> Vec<Worker<'_, '_>> {
@@ -88,8 +88,8 @@ impl Breadth<'_, '_> {
             .collect()
     }
 
-    /// Looks at all states from a distance on.
-    fn go_on(&self, workers: &mut [Worker<'_, '_>], mut stage: Stage) -> SearchEnd {
+    /// Expands level after level.
+    fn expand_levels(&self, workers: &mut [Worker<'_, '_>], mut stage: Stage) -> SearchEnd {
         let words = self.plan.packer.words();
         let kept =
             |stage: &Stage| queue_bytes(&stage.level, words) + queue_bytes(&stage.more, words);
@@ -159,7 +159,7 @@ impl Breadth<'_, '_> {
         reason: Option<StopReason>,
     ) -> SearchEnd {
         let (rules_fired, hits) = self.totals(workers, stage);
-        // States at the next distance were found.
+        // States of the next level were found.
         let is_farther = reason.is_some() && !stage.more.is_empty();
         SearchEnd {
             reason,
@@ -170,7 +170,7 @@ impl Breadth<'_, '_> {
         }
     }
 
-    /// The states that were added, in chunks.
+    /// The states that the workers added, in chunks.
     fn collect(&self, workers: &mut [Worker<'_, '_>]) -> Vec<Chunk> {
         let words = self.plan.packer.words();
         let mut chunks = Vec::new();
@@ -192,7 +192,8 @@ impl Breadth<'_, '_> {
         chunks
     }
 
-    /// Looks at all states of a distance. If there is reason, also what was not looked at.
+    /// Expands the states of a level. Returns the reason to stop, if there is one, and the states that
+    /// were not expanded.
     fn level(
         &self,
         workers: &mut [Worker<'_, '_>],
@@ -212,7 +213,7 @@ impl Breadth<'_, '_> {
         let results: Vec<(Option<StopReason>, Vec<Chunk>)> = match workers {
             [] => Vec::new(),
             [one] => vec![work(one)],
-            [one, ..] if states < FEW => vec![work(one)],
+            [one, ..] if states < MIN_PARALLEL_STATES => vec![work(one)],
             [one, others @ ..] => std::thread::scope(|scope| {
                 let threads: Vec<_> = others
                     .iter_mut()
@@ -221,7 +222,7 @@ impl Breadth<'_, '_> {
                         builder.spawn_scoped(scope, || work(worker))
                     })
                     .collect();
-                // This thread works, too: if no other can be started, it does everything.
+                // This thread works, too, even if no other can be started.
                 let mut results = vec![work(one)];
                 for thread in threads.into_iter().flatten() {
                     match thread.join() {
@@ -236,7 +237,8 @@ impl Breadth<'_, '_> {
         let mut rest = Vec::new();
         for (found, chunks) in results {
             rest.extend(chunks);
-            // Errors of the model are more than reasons to end; that it is not symmetric makes all others doubtful.
+            // Errors of the model take precedence over limits. A broken symmetry takes precedence over both,
+            // because it makes other results doubtful.
             let weight = |reason: &Option<StopReason>| match reason {
                 None => 0,
                 Some(StopReason::At(_)) => 2,
@@ -265,7 +267,7 @@ impl Breadth<'_, '_> {
         let words = self.plan.packer.words();
         loop {
             if is_over.load(Ordering::Relaxed) {
-                // Another thread found something.
+                // Another worker stopped the level.
                 return match worker.flush() {
                     Ok(()) => (None, Vec::new()),
                     Err(reason) => (Some(reason), Vec::new()),
@@ -308,12 +310,12 @@ impl Breadth<'_, '_> {
                 }
             }
             self.control
-                .count(worker.take_new_fired(), chunk.numbers.len() as u64);
+                .count(worker.take_new_rules_fired(), chunk.numbers.len() as u64);
         }
     }
 }
 
-/// How many bytes the states take that are kept because only fingerprints are stored.
+/// The bytes of the packed states that hash compaction keeps in the queue.
 fn queue_bytes(chunks: &[Chunk], words: usize) -> u64 {
     let kept = chunks.iter().filter(|chunk| chunk.packed.is_some());
     kept.map(|chunk| (chunk.numbers.len() * words * 8) as u64)

@@ -1,4 +1,4 @@
-//! Farthest states first, by one thread.
+//! Depth-first search, by one worker.
 
 use super::breadth::SearchEnd;
 use super::control::Control;
@@ -13,11 +13,11 @@ pub(super) struct Depth<'p, 'm> {
     pub depth_allowed: u64,
 }
 
-/// A state that is still to be looked at.
+/// A state that is not expanded yet.
 struct PendingState {
     number: Number,
     depth: u64,
-    /// The state itself, if only fingerprints are stored.
+    /// With hash compaction: the packed state.
     packed: Option<Box<[u64]>>,
 }
 
@@ -57,7 +57,7 @@ impl Depth<'_, '_> {
                 self.store.set_queue(bytes * stack.len() as u64);
             }
             self.control.at(next.depth, stack.len() as u64);
-            self.control.count(worker.take_new_fired(), 0);
+            self.control.count(worker.take_new_rules_fired(), 0);
         }
         if reason.is_none() && is_cut {
             reason = Some(StopReason::Depth);

@@ -1,13 +1,13 @@
 //! The search through all states of a model.
 //!
-//! Read in this order: [`Options`], [`SearchCallbacks`], [`SearchOutcome`], then `worker` (one thread: a state, its
-//! rules, what is new), `symmetric` (whether symmetry may be used), `breadth` (nearest states first), `depth` and `walks` (other orders),
-//! `control` (time, progress, being told to end), `checkpoint` (searches in files), `retrace` (the
-//! way to an error), and [`search`](search()).
+//! Read in this order: [`Options`], [`SearchCallbacks`], [`SearchOutcome`], then `worker` (expands
+//! states), `symmetric` (tests that the model is symmetric), `breadth` (breadth-first search), `depth` and
+//! `walks` (depth-first search and random walks), `control` (limits and progress), `checkpoint` (saved
+//! searches), `retrace` (counterexamples), and [`search`](search()).
 //!
-//! Whatever is reported was found twice: compiled code found it, and the reference interpreter
-//! found it again. Only "no error" rests on compiled code alone, which tests compare with the
-//! reference.
+//! Every reported error is found twice: by compiled code, and by the reference interpreter, which
+//! replays the counterexample. Only "no error" relies on compiled code alone; tests compare that with
+//! the reference.
 
 mod breadth;
 mod callbacks;
@@ -68,7 +68,7 @@ pub fn search(
     search_from(model, options, callbacks, None)
 }
 
-/// Goes on with a breadth-first search that [`SearchCallbacks::checkpoint`] saved.
+/// Resumes a breadth-first search that [`SearchCallbacks::checkpoint`] saved.
 pub fn resume(
     model: &Model,
     options: &Options,
@@ -78,7 +78,7 @@ pub fn resume(
     match options.order {
         SearchOrder::BreadthFirst => search_from(model, options, callbacks, Some(saved)),
         _ => Err(SearchError {
-            message: "only breadth-first searches can be saved and go on later".into(),
+            message: "only a breadth-first search can be resumed".into(),
             span: None,
             help: None,
             kind: SearchErrorKind::Model,
@@ -99,7 +99,7 @@ fn search_from(
             Ok(Ok(report)) => report,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(error) => Err(SearchError {
-                message: format!("no thread can be started: {error}"),
+                message: format!("cannot start a thread: {error}"),
                 span: None,
                 help: None,
                 kind: SearchErrorKind::Model,
@@ -128,7 +128,7 @@ fn search_here(
     let mut stepper = Stepper::new(model, &slow);
     let starts = match stepper.startstates() {
         Ok(starts) => starts,
-        Err(judgement) => return Ok(ended_early(model, options, judgement.verdict)),
+        Err(judgement) => return Ok(failed_start(model, options, judgement.verdict)),
     };
     let numbered: Vec<(usize, Vec<i64>)> = starts
         .iter()
@@ -177,10 +177,10 @@ impl<'m> Run<'_, 'm> {
         let walked = self
             .control
             .monitored(self.store, || walks.run(self.numbered));
-        let mut retrace = Retrace::new(self.plan, self.store, stepper).of_states_themselves();
-        let (verdict, trace) = match (&walked.way, &walked.reason) {
-            (Some(way), _) => retrace.along(way, self.starts)?,
-            (None, Some(reason)) => judged(reason, self.control, &mut retrace, self.starts)?,
+        let mut retrace = Retrace::new(self.plan, self.store, stepper).of_unreduced_states();
+        let (verdict, trace) = match (&walked.path, &walked.reason) {
+            (Some(path), _) => retrace.along(path, self.starts)?,
+            (None, Some(reason)) => judge_stop(reason, self.control, &mut retrace, self.starts)?,
             (None, None) => (Verdict::Incomplete(Bound::Walks), None),
         };
         Ok(SearchOutcome {
@@ -212,10 +212,10 @@ impl<'m> Run<'_, 'm> {
         let resumed_states = store.count();
         let ended = self.control.monitored(store, || self.explore(stage));
         let (verdict, trace) = match &ended.reason {
-            None => (no_error(plan.model, &ended.hits), None),
+            None => (verdict_without_error(plan.model, &ended.hits), None),
             Some(reason) => {
                 let mut retrace = Retrace::new(plan, store, stepper);
-                judged(reason, self.control, &mut retrace, self.starts)?
+                judge_stop(reason, self.control, &mut retrace, self.starts)?
             }
         };
         let SearchEnd {
@@ -270,8 +270,8 @@ impl<'m> Run<'_, 'm> {
     }
 }
 
-/// What the reference says about reason.
-fn judged(
+/// The verdict and the trace of a search that stopped, according to the reference interpreter.
+fn judge_stop(
     reason: &StopReason,
     control: &Control<'_>,
     retrace: &mut Retrace<'_, '_>,
@@ -312,8 +312,8 @@ fn bound(reason: &StopReason, control: &Control<'_>) -> Bound {
     }
 }
 
-/// Nothing is wrong with any state; a cover may be.
-fn no_error(model: &Model, hits: &[u64]) -> Verdict {
+/// The verdict of a search without errors: a cover property may have been missed.
+fn verdict_without_error(model: &Model, hits: &[u64]) -> Verdict {
     let mut points = model.points.iter().zip(hits).enumerate();
     let missed = points.find(|(_, (point, hits))| point.kind == PointKind::Cover && **hits == 0);
     match missed {
@@ -322,13 +322,13 @@ fn no_error(model: &Model, hits: &[u64]) -> Verdict {
     }
 }
 
-/// A bound for the probability that two of so many states have the same 128 bits.
+/// An upper bound on the probability that two of `states` states have the same 128-bit fingerprint.
 fn omission(states: u64) -> f64 {
     let states = states as f64;
     (states * states / 2.0) * 2.0_f64.powi(-128)
 }
 
-fn ended_early(model: &Model, options: &Options, verdict: Verdict) -> SearchOutcome {
+fn failed_start(model: &Model, options: &Options, verdict: Verdict) -> SearchOutcome {
     SearchOutcome {
         verdict,
         states: 0,

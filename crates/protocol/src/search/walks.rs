@@ -1,4 +1,4 @@
-//! Random walks from the start states, which remember nothing but their own way.
+//! Random walks from the start states. They store no states but those of the current walk.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,16 +10,16 @@ use crate::compile::{Context, status};
 use crate::model::PropertyKind;
 use crate::outcome::DeadlockRule;
 
-/// What all walks came to.
+/// The result of all walks.
 pub(super) struct WalkResult {
-    /// The way to what is wrong, as states are stored; nothing if nothing was found.
-    pub way: Option<Vec<Vec<u64>>>,
-    /// What a start state failed with, or why the walks ended early.
+    /// The path of packed states to an error, if there is one.
+    pub path: Option<Vec<Vec<u64>>>,
+    /// The failure of a start state, or why the walks ended early.
     pub reason: Option<StopReason>,
-    /// How many states were looked at, counted as often as they were reached.
+    /// The states visited, counted as often as they were reached.
     pub states: u64,
     pub rules_fired: u64,
-    /// The longest walk.
+    /// The length of the longest walk.
     pub depth: u64,
     pub hits: Vec<u64>,
 }
@@ -32,10 +32,10 @@ pub(super) struct Walks<'p, 'm> {
     pub steps: u64,
 }
 
-/// What a walk found. Of all walks, the first one counts, whichever thread took it.
+/// The error that a walk found. The one of the first walk counts, whichever worker ran it.
 struct WalkFinding {
     walk: u64,
-    way: Option<Vec<Vec<u64>>>,
+    path: Option<Vec<Vec<u64>>>,
     reason: Option<StopReason>,
 }
 
@@ -64,7 +64,7 @@ impl Walks<'_, '_> {
             results
         });
         let mut walked = WalkResult {
-            way: None,
+            path: None,
             reason: None,
             states: 0,
             rules_fired: 0,
@@ -84,7 +84,7 @@ impl Walks<'_, '_> {
             Err(poisoned) => poisoned.into_inner(),
         };
         match found {
-            Some(found) => (walked.way, walked.reason) = (found.way, found.reason),
+            Some(found) => (walked.path, walked.reason) = (found.path, found.reason),
             None if self.control.is_stopped() => walked.reason = Some(StopReason::Stopped),
             None => {}
         }
@@ -117,9 +117,9 @@ impl Walks<'_, '_> {
                 break;
             }
             let mut random = Random::new(self.seed, walk);
-            let mut way = Vec::new();
+            let mut path = Vec::new();
             let before = (walker.states, walker.rules_fired);
-            let ended = self.walk(&mut walker, starts, &mut random, &mut way);
+            let ended = self.walk(&mut walker, starts, &mut random, &mut path);
             self.control
                 .walked(walker.states - before.0, walker.rules_fired - before.1);
             let Err(reason) = ended else { continue };
@@ -129,7 +129,7 @@ impl Walks<'_, '_> {
             let is_way = matches!(reason, StopReason::At(_));
             let new = WalkFinding {
                 walk,
-                way: is_way.then_some(way),
+                path: is_way.then_some(path),
                 reason: (!is_way).then_some(reason),
             };
             if let Ok(mut found) = found.lock()
@@ -141,13 +141,13 @@ impl Walks<'_, '_> {
         walker
     }
 
-    /// One walk. What is wrong is wrong with the last state of the way.
+    /// Runs one walk. An error is in the last state of its path.
     fn walk(
         &self,
         walker: &mut Walker,
         starts: &[(usize, Vec<i64>)],
         random: &mut Random,
-        way: &mut Vec<Vec<u64>>,
+        path: &mut Vec<Vec<u64>>,
     ) -> Result<(), StopReason> {
         let program = &self.plan.program;
         let (index, parameters) = &starts[random.below(starts.len())];
@@ -172,14 +172,14 @@ impl Walks<'_, '_> {
         let point = self.plan.model.startstates[*index].point.0 as usize;
         walker.context.hits_mut()[point] += 1;
         self.plan.multisets.sort(&mut walker.state);
-        if !self.accept(walker, true, way)? {
+        if !self.accept(walker, true, path)? {
             return Ok(());
         }
         for step in 0..self.steps {
             if self.control.is_stopped() {
                 return Err(StopReason::Stopped);
             }
-            if !self.step(walker, random, way)? {
+            if !self.step(walker, random, path)? {
                 break;
             }
             walker.depth = walker.depth.max(step + 1);
@@ -187,12 +187,12 @@ impl Walks<'_, '_> {
         Ok(())
     }
 
-    /// Fires one rule, if one leads anywhere.
+    /// Fires one rule at random, if one leads to another state.
     fn step(
         &self,
         walker: &mut Walker,
         random: &mut Random,
-        way: &mut Vec<Vec<u64>>,
+        path: &mut Vec<Vec<u64>>,
     ) -> Result<bool, StopReason> {
         let program = &self.plan.program;
         let here = StopReason::At(0);
@@ -221,7 +221,7 @@ impl Walks<'_, '_> {
                 continue;
             }
             is_left = true;
-            if self.accept(walker, false, way)? {
+            if self.accept(walker, false, path)? {
                 return Ok(true);
             }
         }
@@ -232,12 +232,12 @@ impl Walks<'_, '_> {
         }
     }
 
-    /// Goes to a state, unless an assumption is false in it, and checks it.
+    /// Moves to a state, unless an assumption is false in it, and checks it.
     fn accept(
         &self,
         walker: &mut Walker,
         is_start: bool,
-        way: &mut Vec<Vec<u64>>,
+        path: &mut Vec<Vec<u64>>,
     ) -> Result<bool, StopReason> {
         if is_start {
             walker.next.copy_from_slice(&walker.state);
@@ -256,7 +256,7 @@ impl Walks<'_, '_> {
         walker.states += 1;
         let mut packed = vec![0; self.plan.packer.words()];
         self.plan.packer.pack(&walker.state, &mut packed);
-        way.push(packed);
+        path.push(packed);
         walker.next.copy_from_slice(&walker.state);
         for (index, property) in self.plan.model.properties.iter().enumerate() {
             if property.kind == PropertyKind::Assumption {
@@ -283,7 +283,7 @@ impl Walks<'_, '_> {
     }
 }
 
-/// What one thread walks with.
+/// The buffers of one worker.
 struct Walker {
     context: Box<Context>,
     state: Vec<u64>,
@@ -293,13 +293,13 @@ struct Walker {
     depth: u64,
 }
 
-/// Numbers that depend on the seed and the walk only.
+/// Random numbers that depend only on the seed and the walk.
 struct Random(u64);
 
 impl Random {
     fn new(seed: u64, walk: u64) -> Random {
-        // Each is mixed before they meet: otherwise a walk would use the numbers of the one
-        // before it, one step on.
+        // Both are mixed before they are combined: otherwise the numbers of a walk would be those of
+        // the walk before it, shifted by one.
         let mut of_seed = Random(seed);
         let mut of_walk = Random(walk ^ 0x5851_f42d_4c95_7f2d);
         Random(of_seed.next() ^ of_walk.next().rotate_left(17))

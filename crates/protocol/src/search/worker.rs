@@ -1,4 +1,4 @@
-//! One thread of a search: takes states, fires their rules, and adds what is new.
+//! One worker of a search: expands states and stores the new successors.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,31 +15,31 @@ use crate::state::store::{
 use crate::state::symmetry::Effort;
 use crate::state::{Canonical, Multisets, Packer};
 
-/// So many states wait to be looked up, so that their lookups wait for memory together.
+/// The number of successors that are looked up together, so that their cache misses overlap.
 const BATCH: usize = 32;
 
-/// What went wrong at a state. The reference says what exactly.
+/// Why a worker stopped. The reference interpreter determines the exact error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum StopReason {
     /// A rule, a guard or a property of this state failed, or it is a deadlock.
     At(Number),
     /// A start state failed.
     Start { index: usize, parameters: Vec<i64> },
-    /// The search was told to stop while the state was looked at.
+    /// The search was stopped while the state was expanded.
     Stopped,
-    /// There is no room for more.
+    /// The store is full.
     StoreFull(StoreFull),
-    /// There may be no more states.
+    /// The bound on states was reached.
     States,
-    /// States farther away are not looked at.
+    /// The bound on the depth was reached.
     Depth,
-    /// This rule or property is not symmetric in the scalarsets.
+    /// A rule or property is not symmetric in the scalarsets.
     AsymmetricItem(AsymmetricItem),
 }
 
 type WorkResult<T> = Result<T, StopReason>;
 
-/// What all threads of a search share.
+/// The compiled model and the options, which all workers share.
 pub(super) struct Plan<'m> {
     pub model: &'m Model,
     pub program: Program,
@@ -47,22 +47,22 @@ pub(super) struct Plan<'m> {
     pub packer: Packer,
     pub symmetry: Symmetry,
     pub deadlock: DeadlockRule,
-    /// Whether only fingerprints are kept.
+    /// Whether only fingerprints are stored (hash compaction).
     pub is_compact: bool,
     pub states: u64,
-    /// How many rounds a `while` may take.
+    /// The most iterations of a `while` loop.
     pub rounds: u64,
-    /// The program that searches.
+    /// Identifies the build of the searching program.
     pub build_id: u64,
-    /// Whether all points are counted.
+    /// Whether all coverage points are counted.
     pub coverage: bool,
-    /// How many bytes the store may take.
+    /// The most bytes for the store.
     pub memory: u64,
-    /// How many threads there are.
+    /// The number of workers.
     pub workers: usize,
-    /// The properties that are assumed.
+    /// The indices of the assumptions.
     assumptions: Vec<usize>,
-    /// The properties that are checked.
+    /// The indices of the invariants and covers.
     checks: Vec<usize>,
     has_priorities: bool,
 }
@@ -98,7 +98,7 @@ impl<'m> Plan<'m> {
         }
     }
 
-    /// The enabled instances with the least priority, of what a scan found.
+    /// The enabled instances with the least priority, from the result of a scan.
     pub fn instances(&self, enabled: &[i64]) -> Vec<(usize, Vec<i64>)> {
         let mut all = Vec::new();
         let mut rest = enabled;
@@ -122,7 +122,7 @@ impl<'m> Plan<'m> {
         Canonical::new(self.model, &self.program.layout, effort)
     }
 
-    /// Words of what is stored for a state.
+    /// The number of words that are stored for a state.
     pub fn width(&self) -> usize {
         match self.is_compact {
             true => 2,
@@ -131,14 +131,14 @@ impl<'m> Plan<'m> {
     }
 }
 
-/// A state that waits to be looked up.
+/// A successor that waits to be looked up.
 #[derive(Clone, Copy)]
 struct PendingState {
     hash: u64,
     parent: Number,
 }
 
-/// One thread of a search. Workers are side by side in memory: no two are in a cache line.
+/// One worker of a search. Aligned so that no two workers share a cache line.
 #[repr(align(128))]
 pub(super) struct Worker<'p, 'm> {
     plan: &'p Plan<'m>,
@@ -146,31 +146,30 @@ pub(super) struct Worker<'p, 'm> {
     context: Box<Context>,
     canonical: Option<Canonical>,
     pub writer: Writer,
-    /// The state that is looked at.
+    /// The state that is being expanded.
     state: Vec<u64>,
     packed: Vec<u64>,
-    /// The states that wait, unpacked, and as they are stored.
+    /// The pending successors, unpacked, and as they are stored.
     next: Vec<u64>,
     keys: Vec<u64>,
     packed_next: Vec<u64>,
     waiting: Vec<PendingState>,
-    /// Where they will be looked up.
+    /// Prefetches their entries in the hash table.
     whereabouts: Prefetcher,
     scratch: Vec<u64>,
     tester: Option<SymmetryTester>,
     stop: Arc<AtomicBool>,
-    /// How many rules were fired in states that were looked at to the end.
+    /// The rules fired in states that were expanded completely.
     pub rules_fired: u64,
-    /// How many rules were fired in the state that is looked at.
+    /// The rules fired in the state that is being expanded.
     fired_here: u64,
-    /// The states that were looked at since states were last looked up, with how many rules were
-    /// fired in each.
+    /// The states expanded since the last flush, with the rules fired in each.
     recent: Vec<(Number, u64)>,
-    /// States that have to be looked at again, because what they lead to was not added.
+    /// States that have to be expanded again, because not all of their successors were stored.
     unfinished: Vec<Number>,
-    /// How many of the rules fired were told.
-    told: u64,
-    /// Packed states that were added, in order, if only fingerprints are stored.
+    /// The rules fired that were reported as progress.
+    reported: u64,
+    /// With hash compaction: the packed states that were stored, in order.
     pub queue: Vec<u64>,
 }
 
@@ -197,15 +196,15 @@ impl<'p, 'm> Worker<'p, 'm> {
             fired_here: 0,
             recent: Vec::new(),
             unfinished: Vec::new(),
-            told: 0,
+            reported: 0,
             queue: Vec::new(),
         }
     }
 
-    /// How many rules were fired since this was last asked.
-    pub fn take_new_fired(&mut self) -> u64 {
-        let new = self.rules_fired.saturating_sub(self.told);
-        self.told = self.rules_fired;
+    /// The rules fired since the last call.
+    pub fn take_new_rules_fired(&mut self) -> u64 {
+        let new = self.rules_fired.saturating_sub(self.reported);
+        self.reported = self.rules_fired;
         new
     }
 
@@ -236,17 +235,17 @@ impl<'p, 'm> Worker<'p, 'm> {
         }
         let point = self.plan.model.startstates[index].point.0 as usize;
         self.context.hits_mut()[point] += 1;
-        self.settle_next();
+        self.sort_multisets();
         self.wait(NONE);
-        // A fault in an assumption is told of how the state is made: it was not added.
+        // A fault in an assumption is a fault of the start state, because the state was not stored.
         match self.flush() {
             Err(StopReason::At(NONE)) => Err(reason()),
             other => other,
         }
     }
 
-    /// Sorts the multisets of the state that was just made.
-    fn settle_next(&mut self) {
+    /// Sorts the multisets of the latest successor.
+    fn sort_multisets(&mut self) {
         let words = self.plan.program.layout.masks.len();
         let at = self.waiting.len() * words;
         let next = &mut self.next[at..at + words];
@@ -255,7 +254,7 @@ impl<'p, 'm> Worker<'p, 'm> {
         }
     }
 
-    /// Puts the state that was just made among those that wait.
+    /// Adds the latest successor to the pending ones.
     fn wait(&mut self, parent: Number) {
         let words = self.plan.program.layout.masks.len();
         let (number, width) = (self.waiting.len(), self.plan.width());
@@ -277,8 +276,8 @@ impl<'p, 'm> Worker<'p, 'm> {
         self.waiting.push(PendingState { hash, parent });
     }
 
-    /// Looks at a state: fires all its rules. What is new is added now or later: see
-    /// [`Worker::flush`]. If only fingerprints are stored, `packed` is the state itself.
+    /// Expands a state: fires all its rules. New successors are stored now or later: see
+    /// [`Worker::flush`]. With hash compaction, `packed` is the state.
     pub fn expand(&mut self, number: Number, packed: Option<&[u64]>) -> WorkResult<()> {
         match packed {
             Some(packed) => self.packed.copy_from_slice(packed),
@@ -295,11 +294,11 @@ impl<'p, 'm> Worker<'p, 'm> {
             self.context.put_back(enabled);
             expanded = fired?;
         } else if expanded == status::FAULT {
-            // It is an error only if the other states for which this one stands have it, too.
+            // It is an error only if the permutations of this state have it, too.
             self.test_symmetry_with(SymmetryTester::ALL)?;
         }
         if expanded != status::DONE {
-            // What was found before comes first.
+            // Errors of earlier states come first.
             self.flush()?;
             return Err(match expanded {
                 status::FAULT => {
@@ -310,7 +309,7 @@ impl<'p, 'm> Worker<'p, 'm> {
             });
         }
         if self.plan.is_compact {
-            // Otherwise the states that have to be looked at again would have to be kept.
+            // Otherwise states that have to be expanded again would have to be kept.
             self.flush()?;
         } else {
             self.recent.push((number, self.fired_here));
@@ -319,7 +318,7 @@ impl<'p, 'm> Worker<'p, 'm> {
         Ok(())
     }
 
-    /// States that have to be looked at again if the search goes on.
+    /// The states that a resumed search has to expand again.
     pub fn take_unfinished(&mut self) -> Vec<Number> {
         std::mem::take(&mut self.unfinished)
     }
@@ -344,7 +343,7 @@ impl<'p, 'm> Worker<'p, 'm> {
             }
             if self.waiting.len() == BATCH {
                 self.flush()?;
-                // A state may have very many instances.
+                // A state may have very many enabled instances.
                 if self.stop.load(Ordering::Relaxed) {
                     return Err(StopReason::Stopped);
                 }
@@ -361,7 +360,7 @@ impl<'p, 'm> Worker<'p, 'm> {
             self.fired_here += 1;
             let point = plan.model.rules[rule].point.0 as usize;
             self.context.hits_mut()[point] += 1;
-            self.settle_next();
+            self.sort_multisets();
             if self.next[at..at + words] != self.state[..] {
                 is_left = true;
                 self.wait(number);
@@ -378,7 +377,7 @@ impl<'p, 'm> Worker<'p, 'm> {
         })
     }
 
-    /// Tests whether symmetry may be used, if the state is one of those that are tested.
+    /// Tests that the model is symmetric, if the state is one of those to test.
     fn test_symmetry(&mut self, number: Number, enabled: &[i64]) -> WorkResult<()> {
         let Some(tester) = &mut self.tester else {
             return Ok(());
@@ -387,7 +386,7 @@ impl<'p, 'm> Worker<'p, 'm> {
         let (mut rest, mut last) = (enabled, None);
         while let Some((&rule, after)) = rest.split_first() {
             let rule = rule as usize;
-            // Instances of a rule follow each other.
+            // The instances of a rule are consecutive.
             if last != Some(rule) {
                 due = due.max(tester.due_for(rule));
                 last = Some(rule);
@@ -397,7 +396,7 @@ impl<'p, 'm> Worker<'p, 'm> {
         self.test_symmetry_with(due)
     }
 
-    /// The same with so many permutations.
+    /// Tests a state with a number of permutations.
     fn test_symmetry_with(&mut self, permutations: u64) -> WorkResult<()> {
         let Some(tester) = &mut self.tester else {
             return Ok(());
@@ -419,7 +418,7 @@ impl<'p, 'm> Worker<'p, 'm> {
         least
     }
 
-    /// Looks up the states that wait, and adds and checks those that are new.
+    /// Looks up the pending successors, and stores and checks the new ones.
     pub fn flush(&mut self) -> WorkResult<()> {
         if self.waiting.is_empty() {
             self.recent.clear();
@@ -441,8 +440,8 @@ impl<'p, 'm> Worker<'p, 'm> {
                 return Err(StopReason::StoreFull(full));
             }
         };
-        // The entries were asked for when the states were made. Now all states that they may be
-        // for, so that the processor waits for many of them at a time.
+        // The entries were prefetched when the successors were computed. Now the states that they may
+        // refer to are, so that their cache misses overlap.
         self.whereabouts = seen.whereabouts();
         for waiting in &self.waiting {
             seen.ask_for_state(waiting.hash);
@@ -469,8 +468,8 @@ impl<'p, 'm> Worker<'p, 'm> {
         result
     }
 
-    /// The states from which those that wait were reached, from this one on, will be looked at
-    /// again, and their rules count then.
+    /// Marks the predecessors of the pending successors, from this one on, to be expanded again; their
+    /// rules are counted then.
     fn leave_for_later(&mut self, first: usize) {
         for &(number, fired) in &self.recent {
             let is_waiting = |waiting: &PendingState| waiting.parent == number;
@@ -481,8 +480,8 @@ impl<'p, 'm> Worker<'p, 'm> {
         }
     }
 
-    /// Adds a state if it is new. It is checked before, so that being told to stop while it is
-    /// checked leaves nothing behind that was not.
+    /// Stores a state if it is new. It is checked first, so that a search that is stopped meanwhile
+    /// stores no unchecked state.
     fn look_up(&mut self, seen: &VisitedTable<'_>, number: usize) -> WorkResult<()> {
         let width = self.plan.width();
         let PendingState { hash, parent } = self.waiting[number];
@@ -513,7 +512,7 @@ impl<'p, 'm> Worker<'p, 'm> {
         }
     }
 
-    /// Whether all assumptions hold in a state that waits.
+    /// Whether all assumptions hold in a pending successor.
     fn is_assumed(&mut self, number: usize, parent: Number) -> WorkResult<bool> {
         for &property in &self.plan.assumptions {
             match self.property(property, number) {
@@ -526,7 +525,7 @@ impl<'p, 'm> Worker<'p, 'm> {
         Ok(true)
     }
 
-    /// Whether nothing is wrong with a state that waits.
+    /// Whether a pending successor has no error.
     fn check(&mut self, number: usize) -> WorkResult<bool> {
         for &property in &self.plan.checks {
             let is_cover = self.plan.model.properties[property].kind == PropertyKind::Cover;
@@ -540,7 +539,7 @@ impl<'p, 'm> Worker<'p, 'm> {
         Ok(true)
     }
 
-    /// Evaluates a property in a state that waits, which stays as it is.
+    /// Evaluates a property in a pending successor without changing it.
     fn property(&mut self, property: usize, number: usize) -> i64 {
         let words = self.plan.program.layout.masks.len();
         let state = &mut self.next[number * words..(number + 1) * words];
