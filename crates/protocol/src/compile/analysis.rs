@@ -1,4 +1,4 @@
-//! What is known of a model before it is compiled.
+//! Static analysis of a model before it is compiled.
 
 use crate::model::code::{
     Alias, AliasTarget, Argument, Call, Domain, Expr, ExprKind, Place, Root, SlotId, SlotKind,
@@ -7,7 +7,7 @@ use crate::model::code::{
 use crate::model::walk::{self, Visitor};
 use crate::model::{Binding, Model};
 
-/// What is known of a model before it is compiled.
+/// The result of the static analysis.
 pub(super) struct Analysis {
     /// For each function, whether it may change anything but its own variables.
     pub writes: Vec<bool>,
@@ -26,7 +26,7 @@ impl Analysis {
                 .map(|function| vec![false; function.frame.slots.len()])
                 .collect(),
         };
-        // Functions are few and calls do not go round in circles: a fixed point comes soon.
+        // Functions are few and not recursive, so the fixed point is reached soon.
         while analysis.find_writes(model) {}
         while analysis.find_in_elements(model) {}
         analysis
@@ -144,21 +144,21 @@ impl Analysis {
         slots.0
     }
 
-    /// How many parts of an expression are evaluated at most, roughly.
+    /// The approximate number of nodes that evaluating an expression visits at most.
     pub fn cost(model: &Model, expr: &Expr) -> u64 {
         let mut cost = Cost::new(model);
         cost.evaluated(expr);
         cost.total
     }
 
-    /// How many parts of statements are evaluated at most, roughly.
+    /// The approximate number of nodes that executing statements visits at most.
     pub fn body_cost(model: &Model, body: &[Statement]) -> u64 {
         let mut cost = Cost::new(model);
         cost.body(body);
         cost.total
     }
 
-    /// How many values a domain has; very many if that is not known.
+    /// The number of values of a domain; a large number if unknown.
     pub fn domain_size(model: &Model, domain: &Domain) -> u64 {
         match domain {
             Domain::Type(id) => {
@@ -262,7 +262,7 @@ impl Visitor for ElementArguments<'_> {
     }
 }
 
-/// Adds up what is evaluated, with loops as often as they go round.
+/// Adds up the visited nodes, with the bodies of loops as often as they iterate.
 struct Cost<'m> {
     model: &'m Model,
     total: u64,
@@ -376,8 +376,8 @@ impl Visitor for Cost<'_> {
     }
 }
 
-/// What costs more than this is not added up exactly.
+/// Larger costs are not computed exactly.
 pub(super) const MUCH: u64 = 1 << 12;
 
-/// What is nested deeper than this counts as much.
+/// Deeper nesting counts as the maximal cost.
 const DEEP: u32 = 8;

@@ -1,4 +1,4 @@
-//! What is called from outside: rules, start states, properties; and functions.
+//! Entry points: rules, start states and properties; and functions.
 
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -240,7 +240,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         }
     }
 
-    /// Undoes what a guard changed.
+    /// Restores the state after a guard that changed it.
     fn restore(&mut self) {
         let context = self.context;
         let base = self.b.ins().load(I64, flags(), context, field::SAVED);
@@ -250,7 +250,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         self.copy(to, from, bytes);
     }
 
-    /// Notes an instance that is enabled.
+    /// Records an enabled instance.
     fn push(&mut self, scan: &Scan<'_>) {
         let parameters: Vec<SlotId> = parameter_slots(&scan.rule.bindings).collect();
         let bytes = 8 * (1 + parameters.len() as i64);
@@ -336,7 +336,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
     }
 }
 
-/// A rule whose enabled instances are looked for.
+/// The scan for the enabled instances of a rule.
 struct Scan<'a> {
     index: usize,
     rule: &'a Rule,

@@ -1,4 +1,4 @@
-//! Where places are.
+//! Addresses of places.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
@@ -10,7 +10,7 @@ use crate::model::types::{TypeId, TypeKind};
 use crate::source::Span;
 
 impl Routine<'_, '_, '_> {
-    /// Finds a place. Like the reference, looks at each step whether an element has gone.
+    /// Computes the address of a place. Like the reference, checks at each step that an element still exists.
     pub fn address(&mut self, place: &Place) -> Address {
         let mut at = match place.root {
             Root::Global(id) => Address {
@@ -137,7 +137,7 @@ impl Routine<'_, '_, '_> {
         self.b.ins().imul(number, stride)
     }
 
-    /// A fault if an element has gone.
+    /// A fault if an element was removed.
     pub fn check_flag(&mut self, flag: Value, span: Span) {
         let at = Address::at(flag);
         let flag = self.load(at, 1);
@@ -145,7 +145,7 @@ impl Routine<'_, '_, '_> {
         self.fault_if(is_gone, FaultCode::ElementGone, span);
     }
 
-    /// What a simple place holds; a fault if it is undefined and its type does not allow that.
+    /// Reads a simple place; a fault if it is undefined and its type does not allow that.
     pub fn read(&mut self, place: &Place) -> (Value, ValueRange) {
         let at = self.address(place);
         let shape = self.unit.layout.shape(place.type_id);
@@ -164,7 +164,7 @@ impl Routine<'_, '_, '_> {
         (value, known)
     }
 
-    /// What is stored for a value of a simple type.
+    /// The stored form of a value of a simple type.
     pub fn stored(&mut self, value: Value, known: ValueRange, low: i64) -> Value {
         let stored = self.add(value, 1_i64.wrapping_sub(low));
         if !known.may_be_undefined {

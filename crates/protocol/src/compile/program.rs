@@ -1,4 +1,4 @@
-//! A model as native code.
+//! The compiled model.
 
 #![allow(unsafe_code)] // Compiled code is called.
 
@@ -32,7 +32,7 @@ pub(crate) struct Program {
     guards_write: bool,
     context_bytes: usize,
     points: usize,
-    /// The code itself, and what it has the address of; freed with the program.
+    /// The code, and the data whose addresses are in it; freed with the program.
     module: Option<JITModule>,
     _kept: OwnedData,
 }

@@ -1,4 +1,4 @@
-//! One routine while it is compiled: its slots, its memory, and what can go wrong in it.
+//! One routine while it is compiled: slots, memory accesses and faults.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I16, I32, I64};
@@ -17,13 +17,13 @@ use crate::model::types::TypeId;
 use crate::outcome::FaultKind;
 use crate::source::Span;
 
-/// Stands for undefined in registers. No simple type has it.
+/// The code for undefined in registers. No simple type has this value.
 pub(super) const UNDEFINED: i64 = i64::MIN;
 
 /// Copies of no more bytes than this are made without a call.
 const INLINE_BYTES: u32 = 64;
 
-/// What kind of fault, as a number.
+/// A kind of fault, as a number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum FaultCode {
     Error = 1,
@@ -65,20 +65,20 @@ impl FaultCode {
     }
 }
 
-/// Where a slot is.
+/// The location of a slot.
 #[derive(Clone, Copy)]
 pub(super) enum SlotHome {
-    /// At this place of the context.
+    /// In memory, at this offset of the context.
     Memory(i32),
     /// Where the variable points to; with where the flag of the element is that it is in.
     Reference(Variable, Option<Variable>),
     /// A simple value.
     Value(Variable),
-    /// Where the value of a record, array or multiset is.
+    /// The address of a composite value.
     Pointer(Variable),
 }
 
-/// What is known of the value in a slot.
+/// The range of a value that is known at compile time.
 #[derive(Clone, Copy)]
 pub(super) struct ValueRange {
     pub low: i128,
@@ -114,7 +114,7 @@ impl ValueRange {
     }
 }
 
-/// A place in memory.
+/// An address in memory.
 #[derive(Clone, Copy)]
 pub(super) struct Address {
     pub base: Value,
@@ -153,7 +153,7 @@ pub(super) struct Routine<'u, 'm, 'f> {
     callees: HashMap<FuncId, FuncRef, FxBuildHasher>,
 }
 
-/// What a function returns.
+/// The result of a function.
 #[derive(Clone, Copy)]
 pub(super) enum Returned {
     Nothing,
@@ -190,7 +190,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         }
     }
 
-    /// Gives every slot a home. Local variables become undefined.
+    /// Assigns every slot a location. Local variables become undefined.
     pub fn open(&mut self, frame: &Frame, in_element: Option<&[bool]>) {
         self.in_element = match in_element {
             Some(known) => known.to_vec(),
@@ -268,7 +268,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         self.b.ins().jump(to, &[]);
     }
 
-    /// Goes on at one of two blocks.
+    /// Jumps to one of two blocks.
     pub fn choose(&mut self, condition: Value, yes: Block, no: Block) {
         self.b.ins().brif(condition, yes, &[], no, &[]);
     }
@@ -303,7 +303,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         self.add(at.base, at.offset.into())
     }
 
-    /// What is stored for a simple value: 1, 2, 4 or 8 bytes.
+    /// Loads the stored form of a simple value: 1, 2, 4 or 8 bytes.
     pub fn load(&mut self, at: Address, bytes: u32) -> Value {
         let (base, offset) = (at.base, at.offset);
         let ins = self.b.ins();
@@ -422,12 +422,12 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         };
     }
 
-    /// Where a fault is reported. Each place in the model has one block for each kind.
+    /// The block that reports a fault. There is one for each span and kind.
     pub fn fault(&mut self, wrong: FaultCode, span: Span) -> Block {
         self.way_out(Some(wrong), span.start, status::FAULT)
     }
 
-    /// Where a routine ends that is to say something else.
+    /// A block that leaves the routine with another status.
     pub fn way_out(&mut self, wrong: Option<FaultCode>, start: u32, status: i64) -> Block {
         if let Some(&block) = self.cold.get(&(wrong, start, status)) {
             return block;
@@ -456,7 +456,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         self.at(on);
     }
 
-    /// Uses up a round of a loop that may go on for long.
+    /// Counts an iteration of a loop that may run for long.
     pub fn spend(&mut self) {
         let context = self.context;
         let fuel = self.b.ins().load(I64, flags(), context, field::FUEL);
@@ -505,7 +505,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         }
     }
 
-    /// Puts a value in a slot, with what is known of it.
+    /// Puts a value in a slot, with its known range.
     pub fn hold(&mut self, slot: SlotId, value: Value, known: ValueRange) {
         if let SlotHome::Value(variable) | SlotHome::Pointer(variable) = self.slots[slot.0 as usize]
         {

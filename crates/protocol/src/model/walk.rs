@@ -1,4 +1,4 @@
-//! Going through everything within an expression or a statement.
+//! Visitors of expressions and statements.
 
 use super::Binding;
 use super::code::{
@@ -6,8 +6,7 @@ use super::code::{
     StatementKind, Step,
 };
 
-/// What is done at each part. Each is visited before its own parts. Functions that are called are
-/// not entered.
+/// A visitor. A node is visited before its children. Called functions are not entered.
 pub trait Visitor {
     /// An expression.
     fn expr(&mut self, _expr: &Expr) {}
@@ -15,7 +14,7 @@ pub trait Visitor {
     fn place(&mut self, _place: &Place) {}
     /// A statement.
     fn statement(&mut self, _statement: &Statement) {}
-    /// Whether what is within a statement is left out.
+    /// Whether the children of a statement are skipped.
     fn leaves_out(&self, _statement: &Statement) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! One state and the frames of what runs in it.
+//! The interpreter's state: variables and call frames.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::model::types::TypeId;
 use crate::outcome::{FaultKind, Value};
 use crate::source::Span;
 
-/// A part of a variable, found.
+/// The address of a part of a variable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Address {
     base: Base,
@@ -23,7 +23,7 @@ enum Base {
     Slot { frame: usize, slot: usize },
 }
 
-/// What a slot holds.
+/// The contents of a slot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum SlotContents {
     Nothing,
@@ -37,7 +37,7 @@ pub(super) struct Machine<'m> {
     frames: Vec<Vec<SlotContents>>,
     /// Whether the state was changed.
     pub is_changed: bool,
-    /// How often each point was reached.
+    /// The number of hits of each coverage point.
     pub hits: Vec<u64>,
     pub rounds_allowed: u64,
     deadline: Option<Instant>,
@@ -72,7 +72,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Lets what follows take as long as it takes.
+    /// Removes the deadline.
     pub fn forget_deadline(&mut self) {
         self.deadline = None;
     }
@@ -90,7 +90,7 @@ impl<'m> Machine<'m> {
         self.frames.pop();
     }
 
-    /// Forgets what ran, also after a fault.
+    /// Drops all frames, also after a fault.
     pub fn reset(&mut self) {
         self.frames.clear();
         self.is_changed = false;
@@ -127,7 +127,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Finds a place.
+    /// The address of a place.
     pub fn address(&mut self, place: &Place) -> EvalResult<Address> {
         let mut address = match place.root {
             Root::Global(id) => Address {
@@ -174,7 +174,7 @@ impl<'m> Machine<'m> {
         Ok(address)
     }
 
-    /// An element of a multiset may have gone since it was found.
+    /// Checks that an element of a multiset still exists.
     fn check(&self, address: &Address, span: Span) -> EvalResult<()> {
         match self.find(address) {
             Some(_) => Ok(()),
@@ -200,12 +200,12 @@ impl<'m> Machine<'m> {
         Some(value)
     }
 
-    /// What is there.
+    /// The value at an address.
     pub fn load(&self, address: &Address) -> &Value {
         self.find(address).unwrap_or(&Value::Undefined)
     }
 
-    /// What is there, to be changed.
+    /// The value at an address, mutably.
     pub fn load_mut(&mut self, address: &Address) -> Option<&mut Value> {
         let mut value = match address.base {
             Base::Global(id) => {
@@ -227,7 +227,7 @@ impl<'m> Machine<'m> {
         Some(value)
     }
 
-    /// Assigns a value that fits. `span` is what is assigned to.
+    /// Assigns a value after checking its range. `span` is the target.
     pub fn store(
         &mut self,
         address: &Address,

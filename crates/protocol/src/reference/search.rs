@@ -1,4 +1,4 @@
-//! All states, breadth first.
+//! Breadth-first search of all states.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -16,10 +16,10 @@ use crate::model::points::PointKind;
 use crate::model::{Model, PropertyKind};
 use crate::outcome::{Bound, DeadlockRule, FaultContext, Instance, Value, Verdict};
 
-/// More permutations than this are not tried.
+/// The most permutations of scalarsets.
 const MOST_PERMUTATIONS: u64 = 100_000;
 
-/// Evaluation is recursive, and functions add up.
+/// The stack size: evaluation is recursive.
 const STACK_BYTES: usize = 256 << 20;
 
 /// Searches all states of a model.
@@ -42,8 +42,8 @@ pub fn search(model: &Model, options: &Options) -> ReferenceOutcome {
     search_on_large_stack(model, options, &mut |_| {})
 }
 
-/// Searches all states of a model, and then shows each state that was found, in order: with
-/// symmetry, one of each class.
+/// Searches all states of a model, and calls `visit` with each state in the order in which they were
+/// found: with symmetry reduction, one per equivalence class.
 ///
 /// ```
 /// use fencepost_protocol::outcome::Value;
@@ -71,7 +71,7 @@ pub fn search_and_visit(
     })
 }
 
-/// What is done with all states that were found.
+/// A callback with all states that were found.
 type OnState<'a> = &'a mut (dyn FnMut(&[StoredState]) + Send);
 
 fn search_on_large_stack(model: &Model, options: &Options, after: OnState) -> ReferenceOutcome {
@@ -112,17 +112,17 @@ fn search_here(model: &Model, options: &Options, after: OnState) -> ReferenceOut
     search.report(*ending)
 }
 
-/// A state that was found.
+/// A state that was found, and how.
 pub(super) struct StoredState {
     pub bytes: Rc<[u8]>,
-    /// The state before it; nothing for start states.
+    /// Its predecessor; nothing for start states.
     pub before: Option<usize>,
-    /// How it was made from that.
+    /// The start state or rule that led to it.
     pub by: Instance,
     depth: u64,
 }
 
-/// Why the search ended.
+/// Why the search ended early.
 pub(super) struct EarlyEnd {
     pub verdict: Verdict,
     /// The last state of the trace.
@@ -130,7 +130,7 @@ pub(super) struct EarlyEnd {
     pub failed: Option<Instance>,
 }
 
-/// Boxed, since it comes once, and what it is the alternative to comes often.
+/// The error is boxed, since it is rare.
 pub(super) type StepResult<T> = Result<T, Box<EarlyEnd>>;
 
 impl EarlyEnd {
@@ -150,7 +150,7 @@ impl EarlyEnd {
         })
     }
 
-    /// With the rule that leads to a state which could not even be added.
+    /// Adds the rule that leads to a state that was not stored.
     pub fn after(mut self: Box<Self>, rule: &Instance) -> Box<EarlyEnd> {
         if matches!(self.verdict, Verdict::Fault { .. }) {
             self.failed = Some(rule.clone());
@@ -169,7 +169,7 @@ impl EarlyEnd {
                 at,
                 failed,
             }),
-            // An assumption ends a rule; models in which a guard or a property comes to one are refused.
+            // A false assumption ends a rule; models with assumptions in guards or properties are refused.
             Interruption::Assumption | Interruption::Exhausted => EarlyEnd::bound(Bound::Time),
         }
     }
@@ -225,7 +225,7 @@ impl<'m> Search<'m> {
         for (index, startstate) in self.model.startstates.iter().enumerate() {
             self.machine.reset();
             self.machine.state = Value::blank_state(self.model);
-            // Aliases are evaluated when the state is made; here only parameters matter.
+            // Aliases are evaluated with the body; here only parameters matter.
             let bindings: Vec<_> = startstate.bindings.clone();
             let quantified: Vec<_> = bindings
                 .into_iter()
@@ -291,7 +291,7 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// The enabled rules, or the rule in whose guard something went wrong.
+    /// The enabled rules, or the rule whose guard failed.
     pub fn enabled(&mut self, state: &[Value]) -> Result<Vec<Instance>, (Interruption, usize)> {
         let mut enabled = self.enabled_among(state, 0..self.model.rules.len())?;
         let priority = |instance: &Instance| self.model.rules[instance.index].priority;
@@ -333,14 +333,14 @@ impl<'m> Search<'m> {
             );
             run.map_err(|stop| (stop, index))?;
             if self.machine.is_changed {
-                // So has an alias around the rule, which has no instance.
+                // An alias around the rule may have side effects too.
                 self.machine.state = state.to_vec();
             }
         }
         Ok(enabled)
     }
 
-    /// All states after one.
+    /// Explores the successors of a state.
     fn expand(&mut self, at: usize) -> StepResult<()> {
         let bytes = Rc::clone(&self.found[at].bytes);
         let state = decode(self.model, &bytes);
@@ -381,7 +381,7 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// Keeps a state if it is new, and checks it.
+    /// Stores a state if it is new, and checks it.
     fn add(&mut self, state: Vec<Value>, before: Option<usize>, by: Instance) -> StepResult<()> {
         let bytes: Rc<[u8]> = canonical(self.model, &state, &self.permutations).into();
         if self.seen.contains_key(&bytes) {
@@ -489,7 +489,7 @@ impl<'m> Search<'m> {
 
     fn report(mut self, ending: EarlyEnd) -> ReferenceOutcome {
         let hits = self.machine.hits.clone();
-        // What was found in time has a trace, also if there is no time left.
+        // The trace of an error is built even if there is no time left.
         self.machine.forget_deadline();
         let trace = ending.at.and_then(|at| self.trace(at, ending.failed));
         ReferenceOutcome {

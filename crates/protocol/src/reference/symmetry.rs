@@ -1,4 +1,4 @@
-//! Permutations of scalarsets, all of them.
+//! All permutations of scalarsets.
 //!
 //! Ip and Dill, "Better Verification Through Symmetry": states that are permutations of each other
 //! behave alike, so one of each class is enough. The one whose bytes are least stands for its
@@ -27,12 +27,12 @@ impl Permutation {
         self.scalarsets.iter().find(|one| one.id == id)
     }
 
-    /// What becomes of a value.
+    /// The image of a value.
     pub fn image(&self, types: &Types, id: TypeId, value: i64) -> i64 {
         self.mapped(types, id, value, |one| &one.image)
     }
 
-    /// What becomes this value.
+    /// The preimage of a value.
     pub fn origin(&self, types: &Types, id: TypeId, value: i64) -> i64 {
         self.mapped(types, id, value, |one| &one.origin)
     }
@@ -112,7 +112,7 @@ fn arrangements(size: i64, most: u64) -> Option<Vec<Vec<i64>>> {
     Some(all)
 }
 
-/// The bytes that stand for the class of a state.
+/// The least bytes of all permutations of a state: they represent its equivalence class.
 pub(super) fn canonical(model: &Model, state: &[Value], all: &[Permutation]) -> Vec<u8> {
     let encoded = all.iter().map(|by| encode(model, state, by));
     encoded.min().unwrap_or_default()

@@ -50,12 +50,12 @@ impl<'s> Resolver<'s, '_> {
 
     fn not_ordered(&mut self, found: ValueType, operator: &'static str, span: Span) -> Reported {
         let scalarset = matches!(found, ValueType::Of(id) if self.types[id].is_simple() && self.types[id].has_scalarset);
-        let problem = ModelErrorKind::NotOrdered {
+        let error = ModelErrorKind::NotOrdered {
             operator,
             found: self.describe(found),
             scalarset,
         };
-        self.note(problem, span)
+        self.report(error, span)
     }
 
     /// An integer of a loop.
@@ -169,11 +169,11 @@ impl<'s> Resolver<'s, '_> {
         let (left, right) = match self.unify(left, right) {
             Ok(both) => both,
             Err((left, right)) => {
-                let problem = ModelErrorKind::NotComparable {
+                let error = ModelErrorKind::NotComparable {
                     left: self.describe(left),
                     right: self.describe(right),
                 };
-                return Err(self.note(problem, span));
+                return Err(self.report(error, span));
             }
         };
         if let (Some(a), Some(b)) = (constant(&left), constant(&right)) {

@@ -133,7 +133,7 @@ impl<'s> Resolver<'s, '_> {
         }
     }
 
-    /// What is assigned to a target of this type. Without a target, only errors are looked for.
+    /// Resolves the source of an assignment. Without a target, only reports errors.
     fn source_of(&mut self, tree: &tree::Expr<'s>, wanted: Option<TypeId>) -> Resolved<Source> {
         if self.is_undefined_word(tree) {
             return Ok(Source::Undefined);
@@ -369,7 +369,7 @@ impl<'s> Resolver<'s, '_> {
             (Returns::Nothing, Some(_)) => "with a value",
             (Returns::Value(_), None) => "without a value",
         };
-        Err(self.note(ModelErrorKind::WrongReturn { found }, span))
+        Err(self.report(ModelErrorKind::WrongReturn { found }, span))
     }
 
     fn multiset_add(

@@ -1,11 +1,11 @@
-//! Multisets have no order: their elements are kept sorted, those that are not there last.
+//! Canonical multisets: elements are sorted, absent ones last.
 
 use super::bytes_of_mut;
 use crate::compile::Layout;
 use crate::model::Model;
 use crate::model::types::{TypeId, TypeKind, Types};
 
-/// Where a multiset is.
+/// The layout of a multiset.
 #[derive(Clone, Copy, Debug)]
 struct MultisetLayout {
     at: u32,

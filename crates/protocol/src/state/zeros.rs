@@ -1,6 +1,6 @@
 //! Large arrays of zeros that threads share.
 
-#![allow(unsafe_code)] // Mapped memory is looked at as words.
+#![allow(unsafe_code)] // Mapped memory is used as words.
 
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
@@ -19,19 +19,18 @@ const LARGE: usize = 2 << 20;
 pub(crate) struct Zeros {
     start: NonNull<AtomicU64>,
     many: usize,
-    /// Where they are. Nobody looks at it but through `start`.
+    /// Owns the memory that `start` points to.
     _owner: Owner,
 }
 
-/// What frees the words.
+/// The owner of the memory.
 enum Owner {
     Allocated { _words: Vec<AtomicU64> },
     Mapped { _map: MmapMut },
     Whole { _of: Arc<Zeros> },
 }
 
-// SAFETY: the words are atomic and are owned: whoever has a `Zeros` may do with them what may be
-// done with a `Vec<AtomicU64>`.
+// SAFETY: the words are atomic and owned, as in a `Vec<AtomicU64>`.
 unsafe impl Send for Zeros {}
 // SAFETY: as above.
 unsafe impl Sync for Zeros {}

@@ -1,6 +1,6 @@
-//! From characters to tokens.
+//! The lexer.
 //!
-//! All tokens are made at once: the parser looks far ahead to see whether a rule has a guard.
+//! It produces all tokens at once, because the parser looks far ahead to see whether a rule has a guard.
 
 use crate::limits::Limits;
 use crate::model_error::{ModelError, SpannedError};
@@ -9,7 +9,7 @@ use crate::source::Span;
 use crate::syntax::keywords::Keyword;
 use fencepost_diagnostics::quoted;
 
-/// What a token is.
+/// A token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Token {
     /// A word that is no keyword.
@@ -25,7 +25,7 @@ pub(crate) enum Token {
     End,
 }
 
-/// A token and its place.
+/// A token and its span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpannedToken {
     pub token: Token,
@@ -101,8 +101,8 @@ impl<'s> Lexer<'s, '_> {
         &rest[..length]
     }
 
-    fn error(&mut self, problem: ModelErrorKind, start: usize) {
-        self.errors.push(problem.at(Span::new(start, self.at)));
+    fn error(&mut self, error: ModelErrorKind, start: usize) {
+        self.errors.push(error.at(Span::new(start, self.at)));
     }
 
     /// The next token; nothing at the end of the source.
@@ -169,11 +169,11 @@ impl<'s> Lexer<'s, '_> {
         if fraction.is_some_and(|c| c.is_ascii_digit()) {
             self.at += 1;
             self.take_while(|c| c.is_ascii_alphanumeric());
-            let problem = ModelErrorKind::NotSupported {
+            let error = ModelErrorKind::NotSupported {
                 what: "floating-point numbers",
                 instead: "an integer",
             };
-            self.error(problem, start);
+            self.error(error, start);
             return Some(Token::Number(0));
         }
         let (digits, radix) = match word.strip_prefix("0x").or(word.strip_prefix("0X")) {

@@ -1,4 +1,4 @@
-//! What rules and functions do.
+//! The typed code of rules and functions.
 //!
 //! Read in this order: `place` (slots, and variables with their parts), `expression` and
 //! `operator`, `statement`.

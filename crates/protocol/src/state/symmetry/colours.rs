@@ -1,4 +1,4 @@
-//! What is said about each value of a scalarset, as a hash.
+//! Colours: a hash of the occurrences of each scalarset value.
 
 use super::shape::{Array, Node, Part, is_zero};
 
@@ -9,7 +9,7 @@ pub(super) fn mix(left: u64, right: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// Adds up what is said about each value.
+/// Accumulates the hash of each value.
 pub(super) struct Signatures<'a> {
     pub bytes: &'a [u8],
     pub colours: &'a [u64],
