@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             if !matches!(failure, Failure::ClosedOutput(_)) {
-                // Where standard error is closed, the exit code has to do.
+                // If standard error is closed, the exit code still tells.
                 let _ = writeln!(anstream::stderr(), "{failure}");
             }
             ExitCode::from(failure.exit_code())

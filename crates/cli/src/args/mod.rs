@@ -61,7 +61,7 @@ pub enum Command {
     #[command(after_help = format!("{}\n\n{}", monitor::HELP, exit::HELP))]
     Monitor(MonitorArguments),
 
-    /// Convert, summarize and generate traces
+    /// Convert, summarise and generate traces
     #[command(subcommand)]
     Trace(TraceCommand),
 

@@ -112,8 +112,7 @@ impl Resolver<'_, '_> {
         let deepest = calls[at].iter().map(depth).max().unwrap_or(0);
         visits[at] = Visit::Done(deepest);
         if deepest > self.limits.calls {
-            let error =
-                ModelErrorKind::limit("calls within each other", self.limits.calls as u64);
+            let error = ModelErrorKind::limit("calls within each other", self.limits.calls as u64);
             self.report(error, self.signatures[at].name.span);
         }
     }

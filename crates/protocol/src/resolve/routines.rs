@@ -336,8 +336,7 @@ impl<'s> Resolver<'s, '_> {
         }
         parts.bindings += bindings.len() as u64;
         if parts.bindings > self.limits.cells {
-            let error =
-                ModelErrorKind::limit("parameters and aliases of rules", self.limits.cells);
+            let error = ModelErrorKind::limit("parameters and aliases of rules", self.limits.cells);
             return Err(self.report(error, span));
         }
         self.count_instances(&bindings, span, parts)?;

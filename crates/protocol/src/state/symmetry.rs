@@ -1,7 +1,7 @@
 //! Symmetry reduction: one state represents all its permutations.
 //!
 //! Ip and Dill, "Better Verification Through Symmetry", prove that this is sound. The representative is
-//! found as in graph canonicalization (McKay, "Practical Graph Isomorphism"):
+//! found as in graph canonicalisation (McKay, "Practical Graph Isomorphism"):
 //! each value of a scalarset gets a *colour*, a hash of all that is said about it, made of the
 //! colours of the other values, again and again until no more values are told apart. Sorted by
 //! colour, the values have new numbers. Where values still have the same colour, either any
@@ -22,7 +22,7 @@ use crate::model::Model;
 use colours::NO_VALUE;
 use shape::{Array, Node, Part, Shapes};
 
-/// How thoroughly symmetric states are recognized.
+/// How thoroughly symmetric states are recognised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Effort {
     /// One order of the indistinguishable values is taken.

@@ -48,7 +48,7 @@ pub fn run(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
         ..Totals::default()
     };
     for error in &errors {
-        // Where standard error is closed, the exit code has to do.
+        // If standard error is closed, the exit code still tells.
         let _ = writeln!(anstream::stderr(), "{error}");
     }
     let output = arguments.result.file.output.as_deref();
@@ -132,7 +132,7 @@ impl Totals {
     ) -> Result<(), Failure> {
         self.files += 1;
         if !result.error.is_empty() {
-            // Where standard error is closed, the exit code has to do.
+            // If standard error is closed, the exit code still tells.
             let _ = writeln!(anstream::stderr(), "{}", result.error);
         }
         self.bad_files += usize::from(result.is_bad);

@@ -41,7 +41,7 @@ fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
     let file = arguments.file.display().to_string();
     let model = input::model(arguments)?;
     for warning in &model.warnings {
-        // Where standard error is closed, the exit code has to do.
+        // If standard error is closed, the exit code still tells.
         let _ = writeln!(anstream::stderr(), "{}\n", warning.render_warning(&file));
     }
     let options = arguments.options(memory::default_bound());
@@ -83,7 +83,7 @@ fn report_checkpoint(arguments: &ProtocolArguments, saved: &checkpoint::LastWrit
         return;
     };
     let path = path.display();
-    // Where standard error is closed, the exit code has to do.
+    // If standard error is closed, the exit code still tells.
     if let Some(error) = &saved.error {
         let _ = writeln!(
             anstream::stderr(),
