@@ -221,7 +221,8 @@ fn damaged_models_are_refused_or_searched() {
                 assert!(!error.errors.is_empty(), "seed {seed}");
                 for error in &error.errors {
                     let shown = error.render("model.m");
-                    assert!(shown.contains("expected"), "seed {seed}: {shown}");
+                    let has_label = shown.contains("expected") || shown.contains("did you mean");
+                    assert!(has_label, "seed {seed}: {shown}");
                     assert!(shown.contains("help: "), "seed {seed}: {shown}");
                 }
                 continue;

@@ -137,7 +137,6 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
             max_memory: arguments.max_memory(),
             loop_buffer: usize::from(arguments.loop_buffer),
             stop: &is_late,
-            ..machine::Limits::default()
         },
         cross_check: arguments.cross_check,
     };
