@@ -1,4 +1,4 @@
-//! Inputs that are wrong byte by byte. They are made here, from good ones.
+//! Damaged inputs, made from good ones.
 
 mod support;
 
@@ -134,7 +134,7 @@ fn closing_the_output_early_is_no_error() {
         let mut stdin = child.stdin.take().expect("a pipe");
         if arguments[0] == "monitor" {
             drop(stdout);
-            // Reported at the last line, when nobody listens any more.
+            // Reported at the last line, when the reader is gone.
             let _ = stdin.write_all(b"T0 st x\nT0 ld y\nT1 st y\nT1 ld x\n");
         } else {
             let mut first = [0; 16];

@@ -98,8 +98,8 @@ fn json_has_a_line_per_test_and_model() {
 }
 
 #[test]
-fn the_output_does_not_depend_on_the_number_of_jobs() {
-    let run = |jobs| fencepost(&["--json", "--robust", "--workers", jobs, "litmus"]).stdout;
+fn the_output_does_not_depend_on_the_number_of_workers() {
+    let run = |workers| fencepost(&["--json", "--robust", "--workers", workers, "litmus"]).stdout;
     assert_eq!(text(&run("1")), text(&run("4")));
 }
 

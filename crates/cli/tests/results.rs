@@ -1,4 +1,4 @@
-//! What the command answers: JSON, formats, standard input.
+//! Results of the command: JSON, formats, standard input, `--output`.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! The models in `models/`: what they show, how many states they have, and how short the ways to
-//! their seeded bugs are.
+//! The models in `models/`: their verdicts, their numbers of states, and the lengths of the shortest
+//! counterexamples of their seeded bugs.
 //!
 //! Right models must not be vacuous either: every rule fires, and every assertion, invariant and
 //! antecedent is true somewhere. What takes minutes is ignored unless asked for.
@@ -33,7 +33,7 @@ fn run(model: &Model, symmetry: Symmetry) -> search::SearchOutcome {
     search::search(model, &options, &()).expect("a model that can be searched")
 }
 
-/// What makes a claim empty.
+/// The vacuous claims.
 fn empty_claims(model: &Model, hits: &[u64]) -> Vec<String> {
     let never = vacuous(model, hits).into_iter().map(|id| {
         let point = &model.points[id.0 as usize];
@@ -43,7 +43,7 @@ fn empty_claims(model: &Model, hits: &[u64]) -> Vec<String> {
     never.collect()
 }
 
-/// Nothing makes a claim empty.
+/// No claim is vacuous.
 fn is_substantial(model: &Model, hits: &[u64], what: &str) {
     assert_eq!(empty_claims(model, hits), Vec::<String>::new(), "{what}");
 }
@@ -74,8 +74,8 @@ fn is_right_and_large(file: &str, given: Constants, states: u64) {
     is_substantial(&model, &report.hits, &what);
 }
 
-/// What is wrong, and how many rules lead to it at least. The text of faults is looked for, since
-/// they begin with a line and a column.
+/// The error, and the length of its shortest counterexample. Faults begin with a line and a column, so
+/// only their text is compared.
 fn is_wrong(file: &str, given: Constants, fault: &str, steps: usize) {
     let model = read(file, given);
     let report = run(&model, Symmetry::Full);

@@ -1,4 +1,4 @@
-//! Ways to search, bounds, and searches that are saved and go on.
+//! Search orders, bounds, checkpoints and broken symmetry.
 
 mod generate;
 
@@ -218,7 +218,7 @@ fn random_walks_find_an_error_and_the_way_to_it() {
     assert_eq!((report.rules_fired, report.depth), (20 * 30, 30));
 }
 
-/// Keeps the last search that was saved, and stops at the first one if asked to.
+/// Keeps the last checkpoint, and stops the search at the first one if asked to.
 #[derive(Default)]
 struct CheckpointStore {
     saved: Mutex<Vec<u8>>,
@@ -280,7 +280,7 @@ fn a_search_goes_on_where_it_was_saved() {
         assert!(parts > 2);
         assert_eq!(last.states, all.states);
         assert_eq!(last.verdict, all.verdict);
-        // A state that was cut short is looked at again, but its rules count once.
+        // A state that was not expanded completely is expanded again, but its rules count once.
         assert_eq!(last.rules_fired, all.rules_fired);
         assert_eq!(last.depth, all.depth);
     }
@@ -320,7 +320,7 @@ fn go_on_shortly(model: &Model, saved: &[u8]) -> Verdict {
     }
 }
 
-/// Wherever memory runs out, no state is lost that a search with more of it would find.
+/// Wherever memory runs out, a resumed search with more of it finds all states.
 #[test]
 fn a_search_goes_on_wherever_memory_ran_out() {
     const CHAIN: &str = "var x: 0..40000; startstate x := 0; end;
@@ -428,7 +428,7 @@ fn damaged_files_are_refused() {
     }
 }
 
-/// With symmetry the model is refused; what comes of it without.
+/// The model is refused with symmetry reduction, and has this verdict without.
 fn searched_without_symmetry_only(model: &Model, text: &str) -> SearchOutcome {
     for symmetry in [Symmetry::Fast, Symmetry::Full] {
         let options = Options {

@@ -84,13 +84,13 @@ impl fmt::Display for FaultKind {
                 write!(f, "the end of function {name} is reached without a value")
             }
             FaultKind::LoopTooLong { allowed } => {
-                write!(f, "the loop goes on after {allowed} rounds")
+                write!(f, "the loop exceeds {allowed} iterations")
             }
             FaultKind::ZeroStep => write!(f, "the step of the loop is 0"),
             FaultKind::MultisetFull { capacity } => {
                 write!(f, "the multiset is full with {capacity} elements")
             }
-            FaultKind::ElementGone => write!(f, "the element is not in the multiset any more"),
+            FaultKind::ElementGone => write!(f, "the element was removed from the multiset"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Names that mean nothing, or something else.
+//! Names that are not declared, or of another kind.
 
 use crate::refused;
 

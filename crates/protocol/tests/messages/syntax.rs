@@ -1,4 +1,4 @@
-//! What the text says cannot be read.
+//! Syntax errors.
 
 use crate::refused;
 

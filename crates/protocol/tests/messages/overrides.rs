@@ -1,4 +1,4 @@
-//! Values that are given for constants, and limits.
+//! Overridden constants, and limits.
 
 use fencepost_protocol::{Limits, Model, ModelError};
 
@@ -101,7 +101,7 @@ fn limits_are_errors_of_their_own() {
     assert!(!error.is_limit());
 }
 
-/// Each of these would overflow the stack of whoever walks it by recursion.
+/// Each of these would overflow the stack of a recursive walk.
 #[test]
 fn deep_nesting_is_refused() {
     let deep = 100_000;
