@@ -73,7 +73,7 @@ impl CheckpointFile {
                 path.display()
             ));
         }
-        if !checker.tried.is_empty() {
+        if !checker.inserted_fences.is_empty() {
             return Err(format!(
                 "a check with fences that the program does not have (`insert_fence`) has no checkpoints, but this \
                  one is to keep them in {}: insert no fences, or have no file for checkpoints",

@@ -164,7 +164,7 @@ mod tests {
         let by_method = Checker::new()
             .insert_fence("src/lock.rs:31:9", FenceStrength::SeqCst)
             .insert_fence("lock.rs:40", FenceStrength::Release);
-        assert_eq!(checker.tried, by_method.tried);
+        assert_eq!(checker.inserted_fences, by_method.inserted_fences);
         for wrong in ["", "lock.rs", "lock.rs:4,", "lock.rs:4=acquire"] {
             let complaint = with("FENCEPOST_INSERT_FENCE", wrong).unwrap_err();
             assert!(complaint.contains("`src/lock.rs:31`"), "{complaint}");

@@ -73,7 +73,8 @@ impl Session {
     }
 
     fn with_fresh_registry(mut self) -> Self {
-        let insertions = Insertions::clone(&self.insertions).with_chosen(&self.checker.tried);
+        let insertions =
+            Insertions::clone(&self.insertions).with_chosen(&self.checker.inserted_fences);
         let registry = Registry::new(self.identity.location);
         self.registry = Arc::new(registry.with_insertions(Arc::new(insertions)));
         if let Some(replayed) = &self.checker.replayed {

@@ -299,7 +299,7 @@ pub(super) const VARIABLES: [Variable; 26] = [
         default: "none",
         description: "[a fence that the program does not have](fences.md#fences-of-your-own)",
         set: |checker, text| {
-            checker.tried = fences::chosen(text).ok_or_else(String::new)?;
+            checker.inserted_fences = fences::parse_insertions(text).ok_or_else(String::new)?;
             Ok(())
         },
     },

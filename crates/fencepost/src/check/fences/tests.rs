@@ -314,9 +314,12 @@ fn places_are_read_as_reports_write_them() {
         let file = file.to_owned();
         Some(Place { file, line, column })
     };
-    assert_eq!(place("src/lock.rs:31:9"), at("src/lock.rs", 31, 9));
-    assert_eq!(place(" src/lock.rs:31"), at("src/lock.rs", 31, 0));
-    assert_eq!(place(r"C:\src\lock.rs:31"), at(r"C:\src\lock.rs", 31, 0));
+    assert_eq!(parse_position("src/lock.rs:31:9"), at("src/lock.rs", 31, 9));
+    assert_eq!(parse_position(" src/lock.rs:31"), at("src/lock.rs", 31, 0));
+    assert_eq!(
+        parse_position(r"C:\src\lock.rs:31"),
+        at(r"C:\src\lock.rs", 31, 0)
+    );
     for wrong in [
         "",
         "31",
@@ -327,7 +330,7 @@ fn places_are_read_as_reports_write_them() {
         "lock.rs:x",
         "lock.rs:-1",
     ] {
-        assert_eq!(place(wrong), None, "{wrong}");
+        assert_eq!(parse_position(wrong), None, "{wrong}");
     }
 }
 
