@@ -1,5 +1,5 @@
 //! How long litmus tests take that grow, next to herd7:
-//! `cargo bench -p fencepost-benches --bench litmus [-- DIRECTORY]`.
+//! `cargo bench --profile dist -p fencepost-benches --bench litmus [-- DIRECTORY]`.
 //!
 //! If `herd7` can be run it is, in the same run. Else its times are those that were measured once, with
 //! herd7 7.58, on a machine of this kind (2 cores under KVM); `>` was stopped there. With a directory, all

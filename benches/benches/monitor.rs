@@ -1,5 +1,5 @@
 //! What monitoring costs, against the happens-before clock alone, over the same binary trace:
-//! `cargo bench -p fencepost-benches --bench monitor`.
+//! `cargo bench --profile dist -p fencepost-benches --bench monitor`.
 
 use std::hint::black_box;
 

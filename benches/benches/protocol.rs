@@ -1,5 +1,5 @@
 //! How long searches of Murphi models take, next to CMurphi and Rumur:
-//! `cargo bench -p fencepost-benches --bench protocol [-- DIRECTORY]`.
+//! `cargo bench --profile dist -p fencepost-benches --bench protocol [-- DIRECTORY]`.
 //!
 //! Without a directory, the models of this repository. With one, all models that its
 //! `expected.jsonl` has a CMurphi time for: one object per line with `file`, `tool`, `symmetry`,

@@ -110,8 +110,8 @@ fn kind_text(kind: &Option<Kind>) -> String {
 ///
 /// # Panics
 ///
-/// If the value cannot be serialized, which is a bug in its `Serialize` implementation: postcard refuses only sequences
-/// of unknown length and errors that the implementation itself returns.
+/// If the value cannot be serialized, which is a bug in its `Serialize` implementation: postcard
+/// refuses only sequences of unknown length and errors that the implementation itself returns.
 pub fn seal<T: Serialize + ?Sized>(kind: Kind, version: u32, value: &T) -> Vec<u8> {
     let mut bytes = vec![0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
@@ -162,7 +162,8 @@ pub fn open<T: DeserializeOwned>(kind: Kind, version: u32, bytes: &[u8]) -> Resu
     }
 }
 
-/// The length of the payload that a header announces. It may be wrong; the checksum is not checked yet.
+/// The length of the payload that a header announces. It may be wrong; the checksum is not checked
+/// yet.
 pub(crate) fn payload_length(bytes: &[u8]) -> Result<u64, OpenError> {
     let magic = &bytes[..bytes.len().min(MAGIC.len())];
     if !MAGIC.starts_with(magic) || bytes.is_empty() {

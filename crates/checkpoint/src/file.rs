@@ -9,8 +9,8 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 /// Replaces the file at `path` by what `write` writes.
 ///
-/// The bytes go to a temporary file in the same directory, which takes the place of the file once it is on the
-/// disk. On an error the old file stays, and the temporary file is removed.
+/// The bytes go to a temporary file in the same directory, which takes the place of the file once
+/// it is on the disk. On an error the old file stays, and the temporary file is removed.
 pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

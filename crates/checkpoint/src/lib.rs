@@ -1,23 +1,25 @@
 //! The one format of Fencepost's checkpoint files.
 //!
 //! A checkpoint is a serde value in an envelope: [`seal`] makes the bytes, [`open`] checks them and
-//! returns the value. A search with gigabytes of states follows the envelope with a stream of 64-bit words
-//! ([`StreamWriter`], [`StreamReader`]). [`write_atomically`] replaces a file so that a crash leaves the old
-//! one or the new one, never a part.
+//! returns the value. A search with gigabytes of states follows the envelope with a stream of
+//! 64-bit words ([`StreamWriter`], [`StreamReader`]). [`write_atomically`] replaces a file so that
+//! a crash leaves the old one or the new one, never a part.
 //!
 //! # Hostile input
 //!
-//! A file may be damaged, or written by anyone. Nothing in it decides how much memory is taken: lengths are
-//! compared with the input before anything is allocated, and serde's collections reserve at most 1 MiB
-//! ahead of what they have read. Two things are up to the caller, because the format cannot see them:
+//! A file may be damaged, or written by anyone. Nothing in it decides how much memory is taken:
+//! lengths are compared with the input before anything is allocated, and serde's collections
+//! reserve at most 1 MiB ahead of what they have read. Two things are up to the caller, because the
+//! format cannot see them:
 //!
 //! - The type must not be recursive, since decoding recurses with the type.
-//! - The type must not hold sequences of zero-sized elements (`Vec<()>`), since those take no input.
+//! - The type must not hold sequences of zero-sized elements (`Vec<()>`), since those take no
+//!   input.
 //!
 //! A checksum notices accidents, not intent: callers validate what the values mean.
 //!
-//! Read in this order: `envelope`, `stream`, `file`. This crate does no I/O except in `file`, which writes
-//! one file, and in `stream` through the reader or writer that it is given.
+//! Read in this order: `envelope`, `stream`, `file`. This crate does no I/O except in `file`, which
+//! writes one file, and in `stream` through the reader or writer that it is given.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,10 @@
 //! A sealed header value followed by 64-bit words in blocks, for what is too large to be one value.
 //!
-//! The envelope of [`seal`] comes first. Then, for each block, the number of its words (32 bits, at most
-//! [`BLOCK_WORDS`]), a CRC-32 and the words; a block of no words ends the stream. Each checksum covers
-//! the stream from its beginning, so blocks that were dropped, repeated or reordered are noticed, too. A
-//! reader never holds more than one block, and never returns a word whose checksum it has not checked.
+//! The envelope of [`seal`] comes first. Then, for each block, the number of its words (32 bits, at
+//! most [`BLOCK_WORDS`]), a CRC-32 and the words; a block of no words ends the stream. Each
+//! checksum covers the stream from its beginning, so blocks that were dropped, repeated or
+//! reordered are noticed, too. A reader never holds more than one block, and never returns a word
+//! whose checksum it has not checked.
 
 use std::io::{self, Read, Write};
 
@@ -189,8 +190,8 @@ impl<'r> StreamReader<'r> {
     }
 }
 
-/// Appends at most `length` bytes, fewer only at the end of the input. Memory grows with what is there, not
-/// with `length`.
+/// Appends at most `length` bytes, fewer only at the end of the input. Memory grows with what is
+/// there, not with `length`.
 fn read_up_to(from: &mut dyn Read, length: u64, to: &mut Vec<u8>) -> Result<usize, StreamError> {
     from.take(length).read_to_end(to).map_err(StreamError::Io)
 }

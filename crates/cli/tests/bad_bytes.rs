@@ -1,6 +1,6 @@
 //! Inputs that are wrong byte by byte. They are made here, from good ones.
 
-mod support;
+use crate::support;
 
 use std::io::{Read, Write};
 use std::process::Stdio;

@@ -1,6 +1,6 @@
 //! Every `console` block in the README, the guide and `cmd/*.md` is run and compared.
 //!
-//! `TRYCMD=overwrite cargo test -p fencepost-cli --test docs` writes what the commands print
+//! `TRYCMD=overwrite cargo test -p fencepost-cli docs::` writes what the commands print
 //! now into the files; read the difference before you commit it.
 
 use std::path::Path;

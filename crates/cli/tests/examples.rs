@@ -1,7 +1,7 @@
 //! The programs in `docs/examples` are built and run as the guide says, and their traces
 //! monitored.
 
-mod support;
+use crate::support;
 
 use std::process::Command;
 

@@ -1,7 +1,6 @@
 //! Ctrl-C stops a run with what was found until then.
-#![cfg(unix)]
 
-mod support;
+use crate::support;
 
 use std::io::Write;
 use std::path::Path;

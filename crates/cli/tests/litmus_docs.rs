@@ -3,7 +3,7 @@
 //! As `docs.rs`, but with a comparison of our own: trycmd takes the `/\` of a condition for a path of Windows, and would
 //! have it printed as `//`.
 
-mod support;
+use crate::support;
 
 use support::console::{check_pages, check_picture};
 

@@ -1,8 +1,7 @@
 //! Memory does not grow with the length of a trace.
 //!
-//! `FENCEPOST_EVENTS=10000000 cargo test --release -p fencepost-cli --test memory -- --nocapture`
+//! `FENCEPOST_EVENTS=10000000 cargo test --release -p fencepost-cli memory:: -- --nocapture`
 //! compares 10 with 100 million events and prints the peaks.
-#![cfg(target_os = "linux")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};

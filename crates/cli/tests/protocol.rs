@@ -1,6 +1,6 @@
 //! `fencepost protocol`: exit codes, messages, limits, traces and JSON.
 
-mod support;
+use crate::support;
 
 use std::path::Path;
 

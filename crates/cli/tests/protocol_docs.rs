@@ -1,6 +1,6 @@
 //! Every `console` block of `docs/protocols` is run and compared, and the pictures there are what the command draws.
 
-mod support;
+use crate::support;
 
 use support::console::{check_pages, check_picture};
 

@@ -1,6 +1,6 @@
 //! What the command answers: JSON, formats, standard input.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use support::{Scratch, code, root, run, run_with_input, stderr, stdout};

@@ -1,79 +1,64 @@
-//! Errors with their places, and how they are shown.
+//! Errors with their positions, rendered as compilers show them.
 
 use std::fmt;
 
 use crate::excerpt::Excerpt;
 use crate::position::Position;
+use crate::snippet::{Severity, render_excerpt};
 
-/// What is wrong, in words: its `Display` says what was found.
+/// A kind of error. Its `Display` says what was found.
 pub trait DescribeError: fmt::Display {
     /// What was expected instead.
     fn expected(&self) -> String;
 
-    /// How to mend it.
+    /// How to fix it.
     fn hint(&self) -> String;
 
-    /// Whether it is a limit that was reached, and not an error.
+    /// Whether a limit was reached, and the file may have no error.
     fn is_limit(&self) -> bool;
 }
 
-/// Something about a line, to be shown as compilers do.
+/// A message about a line of a file.
 pub struct Diagnostic<'a> {
-    /// `error` or `warning`.
-    pub severity: &'a str,
-    /// What it is.
-    pub what: &'a dyn fmt::Display,
+    /// The severity.
+    pub severity: Severity,
+    /// The message.
+    pub message: &'a dyn fmt::Display,
     /// The line, from 1.
     pub line: u64,
     /// The column, from 1.
     pub column: u64,
-    /// The line itself.
+    /// The line itself, shortened around the column if it is long.
     pub excerpt: &'a Excerpt,
-    /// What stands beside the caret.
+    /// The label beside the caret.
     pub label: &'a str,
     /// What to do.
     pub help: &'a str,
 }
 
 impl Diagnostic<'_> {
-    /// With the line and a caret below it.
+    /// The message with the line and a caret below it, as compilers show it.
     pub fn render(&self, path: &str) -> String {
-        let Diagnostic {
-            severity,
-            what,
-            line,
-            column,
-            excerpt,
-            label,
-            help,
-        } = self;
-        let Excerpt {
-            text,
-            caret_at,
-            caret_width,
-        } = excerpt;
-        let gutter = " ".repeat(line.to_string().len());
-        let (indent, caret) = (" ".repeat(*caret_at), "^".repeat(*caret_width));
-        format!(
-            "{severity}: {what}\n\
-             {gutter}--> {path}:{line}:{column}\n\
-             {gutter} |\n\
-             {line} | {text}\n\
-             {gutter} | {indent}{caret} {label}\n\
-             {gutter} |\n\
-             {gutter} = help: {help}"
+        let title = self.message.to_string();
+        let place = (path, self.line, self.column);
+        render_excerpt(
+            (self.severity, &title),
+            place,
+            self.excerpt,
+            self.label,
+            self.help,
         )
     }
 }
 
-/// An error, with its place.
+/// An error with its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceError<P> {
-    /// Where it is.
+    /// The position of the error.
     pub position: Position,
     /// The line itself, shortened around the column if it is long.
     pub excerpt: Excerpt,
-    /// What is wrong.
+    /// The kind of error.
     pub kind: P,
 }
 
@@ -88,20 +73,20 @@ impl<P: DescribeError> SourceError<P> {
         }
     }
 
-    /// The error with the offending line and a caret below it, as compilers show it.
+    /// The error with its line and a caret below it, as compilers show it.
     pub fn render(&self, path: &str) -> String {
-        self.render_as("error", path)
+        self.render_as(Severity::Error, path)
     }
 
     /// As [`SourceError::render`], as a warning.
     pub fn render_warning(&self, path: &str) -> String {
-        self.render_as("warning", path)
+        self.render_as(Severity::Warning, path)
     }
 
-    fn render_as(&self, severity: &str, path: &str) -> String {
+    fn render_as(&self, severity: Severity, path: &str) -> String {
         let diagnostic = Diagnostic {
             severity,
-            what: &self.kind,
+            message: &self.kind,
             line: self.position.line.into(),
             column: self.position.column.into(),
             excerpt: &self.excerpt,
@@ -123,7 +108,7 @@ impl<P: DescribeError> fmt::Display for SourceError<P> {
     }
 }
 
-/// What is wrong with a file: at least one error.
+/// The errors of a file: at least one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceErrors<P> {
     /// The errors, in the order of the file. About [`SourceErrors::MAX`] are collected at most.
@@ -131,12 +116,12 @@ pub struct SourceErrors<P> {
 }
 
 impl<P> SourceErrors<P> {
-    /// Who reads a file need not collect more errors than this.
+    /// The number of errors after which a reader may stop.
     pub const MAX: usize = 20;
 }
 
 impl<P: DescribeError> SourceErrors<P> {
-    /// Whether a limit was reached: then nothing is known about the file.
+    /// Whether a limit was reached: then the file may have no error.
     pub fn is_limit(&self) -> bool {
         let mut kinds = self.errors.iter().map(|error| &error.kind);
         kinds.any(DescribeError::is_limit)

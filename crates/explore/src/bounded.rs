@@ -1,19 +1,19 @@
-//! Executions with few preemptions.
+//! Search under a preemption bound.
 //!
-//! Iterative context bounding (Musuvathi and Qadeer, 2007): first all executions with no preemption,
-//! then those with one, and so on. A *preemption* is a switch away from a thread that could go on
-//! and does not say that it spins.
+//! Iterative context bounding (Musuvathi and Qadeer, 2007): first all executions without a
+//! preemption, then those with one, and so on. A *preemption* is a switch away from a thread that
+//! is enabled and does not hint that it spins.
 //!
-//! Partial-order reduction as for exhaustive exploration is wrong here: the one execution of a
+//! Partial-order reduction as in the exhaustive search is unsound here: the one execution of a
 //! class that it runs may need more preemptions than another. So the search goes through the
-//! interleavings within the bound, but not twice through the same state: what can follow is
-//! determined by the equivalence class of the execution so far, by the thread that ran last if
-//! switching away from it would be a preemption, and by the preemptions left. So every class that has an
-//! execution within the bound is run once.
+//! interleavings within the bound, but visits no state twice. What can follow is determined by the
+//! equivalence class of the prefix, by the thread that ran last if switching away from it would be
+//! a preemption, and by the preemptions left. So every class that has an execution within the bound
+//! is run once.
 //!
-//! A class is recognised by 128 bits: the sum, over its events, of a hash of each event with
-//! its vector clock. If the table of known states is full, nothing more is put in, which costs time
-//! and changes no result.
+//! A class is recognised by 128 bits: the sum, over its events, of a hash of each event with its
+//! vector clock. When the table of visited states is full, no more states are added, which costs
+//! time and changes no result.
 
 use fencepost_memory::ThreadId;
 use rustc_hash::FxHashMap;
@@ -24,42 +24,42 @@ use crate::execution::run::{End, EndOf, Run};
 use crate::program::{Intent, Program, ThreadStatus};
 use crate::schedule::Turn;
 
-/// The bytes that one known state takes, about.
+/// The approximate size of a visited state in the table.
 const BYTES_PER_STATE: usize = 40;
 
-/// A state on the way to the end of the execution.
+/// A node of the current path.
 #[derive(Clone, Copy)]
 struct Node {
-    /// The steps that are still to be taken from here, in `plans`.
-    plans: (u32, u32),
-    /// Where its plans begin.
+    /// The range in `choices` of the steps that are still to be taken from here.
+    choices: (u32, u32),
+    /// The index of its first choice.
     first: u32,
-    /// The class of the execution up to here.
+    /// The class of the prefix.
     class: u128,
-    /// The preemptions up to here.
+    /// The preemptions in the prefix.
     preemptions: u32,
 }
 
-/// The search within a bound.
+/// The search under a bound.
 pub(crate) struct Bounded<P: Program> {
     pub(crate) run: Run<P>,
     bound: u32,
     nodes: Vec<Node>,
-    plans: Vec<Plan>,
+    choices: Vec<Choice>,
     /// For each state, one more than the preemptions that were left when it was explored.
-    known: FxHashMap<u128, u32>,
-    known_limit: usize,
+    visited: FxHashMap<u128, u32>,
+    visited_limit: usize,
     pub(crate) executions: u64,
     pub(crate) abandoned: u64,
-    /// Those that were given up within smaller bounds too.
-    pub(crate) abandoned_in_all: u64,
-    /// Whether the bound kept anything from being explored.
+    /// Executions abandoned under this and all smaller bounds.
+    pub(crate) total_abandoned: u64,
+    /// Whether the bound excluded a step.
     pub(crate) is_bound_reached: bool,
-    pub(crate) was_cut: bool,
+    pub(crate) hit_spin_bound: bool,
 }
 
 #[derive(Clone, Copy)]
-struct Plan {
+struct Choice {
     turn: Turn,
     preempts: bool,
 }
@@ -70,23 +70,23 @@ impl<P: Program> Bounded<P> {
             run,
             bound,
             nodes: Vec::new(),
-            plans: Vec::new(),
-            known: FxHashMap::default(),
-            known_limit: memory / BYTES_PER_STATE,
+            choices: Vec::new(),
+            visited: FxHashMap::default(),
+            visited_limit: memory / BYTES_PER_STATE,
             executions: 0,
             abandoned: 0,
-            abandoned_in_all: 0,
+            total_abandoned: 0,
             is_bound_reached: false,
-            was_cut: false,
+            hit_spin_bound: false,
         }
     }
 
-    /// Begins again with a larger bound. What is known stays known where as many preemptions were
+    /// Starts over with a larger bound. Visited states stay visited with the preemptions that were
     /// left.
     pub(crate) fn raise_bound(&mut self, bound: u32) {
         self.bound = bound;
         self.nodes.clear();
-        self.plans.clear();
+        self.choices.clear();
         self.run.clear();
         self.is_bound_reached = false;
         self.executions = 0;
@@ -94,32 +94,37 @@ impl<P: Program> Bounded<P> {
         self.run.findings.recount();
     }
 
-    /// The bound.
     pub(crate) fn bound(&self) -> u32 {
         self.bound
     }
 
-    /// What it has done so far.
+    /// The results so far.
     pub(crate) fn results(&self) -> SearchResults<P::Error, P::Restart> {
-        SearchResults::of(&self.run, self.executions, self.abandoned, self.was_cut)
+        SearchResults::snapshot(
+            &self.run,
+            self.executions,
+            self.abandoned,
+            self.hit_spin_bound,
+        )
     }
 
-    /// Runs the next execution. False if there is none left within the bound, or enough was found.
+    /// Runs the next execution. Returns false if none is left within the bound, or the search
+    /// should stop.
     pub(crate) fn next_execution(&mut self) -> bool {
         self.run.findings.begin_execution(self.run.log.len());
         let end = self.execute();
         match self.run.finish(end) {
-            End::Known => {
+            End::Redundant => {
                 self.abandoned += 1;
-                self.abandoned_in_all += 1;
+                self.total_abandoned += 1;
             }
             end => {
                 self.executions += 1;
-                self.was_cut |= end == End::Cut;
+                self.hit_spin_bound |= end == End::SpinBound;
                 self.run.conclude(end);
             }
         }
-        !self.run.findings.is_enough && self.backtrack()
+        !self.run.findings.should_stop && self.backtrack()
     }
 
     fn execute(&mut self) -> EndOf<P> {
@@ -127,17 +132,17 @@ impl<P: Program> Bounded<P> {
             return stop.into();
         }
         loop {
-            if self.run.findings.is_enough {
-                return End::Enough;
+            if self.run.findings.should_stop {
+                return End::Stopped;
             }
             let depth = self.run.log.len();
             if self.nodes.len() == depth && !self.add_node() {
-                return End::Known;
+                return End::Redundant;
             }
-            let (next, end) = self.nodes[depth].plans;
+            let (next, end) = self.nodes[depth].choices;
             let result = if next < end {
-                self.nodes[depth].plans.0 += 1;
-                self.run.perform(self.plans[next as usize].turn)
+                self.nodes[depth].choices.0 += 1;
+                self.run.perform(self.choices[next as usize].turn)
             } else {
                 match self.run.force() {
                     Some(result) => result,
@@ -146,15 +151,15 @@ impl<P: Program> Bounded<P> {
             };
             if let Err(stop) = result {
                 let is_new_state = self.run.log.len() > depth;
-                return match is_new_state && self.is_known_failure() {
-                    true => End::Known,
+                return match is_new_state && self.is_visited_failure() {
+                    true => End::Redundant,
                     false => stop.into(),
                 };
             }
         }
     }
 
-    /// The class of the execution after the last step, and its preemptions.
+    /// The class and the preemptions of the prefix after the last step.
     fn after_last_step(&self) -> (u128, u32) {
         let Some(parent) = self.nodes.last() else {
             return (0, 0);
@@ -164,31 +169,31 @@ impl<P: Program> Bounded<P> {
         let class = parent
             .class
             .wrapping_add(hash_of_event(&self.run.log, position));
-        let taken = parent.plans.0.checked_sub(1);
-        let preempts = |plan: u32| !event.is_forced && self.plans[plan as usize].preempts;
+        let taken = parent.choices.0.checked_sub(1);
+        let preempts = |choice: u32| !event.is_forced && self.choices[choice as usize].preempts;
         let preemptions = parent.preemptions + u32::from(taken.is_some_and(preempts));
         (class, preemptions)
     }
 
-    /// Whether the same execution has failed before.
-    fn is_known_failure(&mut self) -> bool {
+    /// Whether an equivalent execution has failed before.
+    fn is_visited_failure(&mut self) -> bool {
         let (class, preemptions) = self.after_last_step();
-        self.is_known(!class, None, self.bound - preemptions)
+        self.is_visited(!class, None, self.bound - preemptions)
     }
 
-    /// Makes the node for where the execution is now, with the steps that can be taken. False
-    /// if the state is known.
+    /// Adds a node for the current state with its enabled steps. Returns false if the state was
+    /// visited.
     fn add_node(&mut self) -> bool {
         let (class, preemptions) = self.after_last_step();
         let last = self.run.log.events().last().map(|event| event.thread);
-        let first = self.plans.len() as u32;
+        let first = self.choices.len() as u32;
         let mut can_continue = None;
         if let Some(thread) = last {
             if let Some(outcomes) = self.run.ready(thread) {
-                if !self.hints(thread) {
+                if !self.is_spinning(thread) {
                     can_continue = Some(thread);
                 }
-                self.plan(thread, outcomes, false);
+                self.add_choices(thread, outcomes, false);
             }
         }
         for thread in self.run.threads() {
@@ -200,16 +205,16 @@ impl<P: Program> Bounded<P> {
                     self.is_bound_reached = true;
                     break;
                 }
-                self.plan(thread, outcomes, can_continue.is_some());
+                self.add_choices(thread, outcomes, can_continue.is_some());
             }
         }
-        let plans = (first, self.plans.len() as u32);
-        if self.is_known(class, can_continue, self.bound - preemptions) {
-            self.plans.truncate(first as usize);
+        let choices = (first, self.choices.len() as u32);
+        if self.is_visited(class, can_continue, self.bound - preemptions) {
+            self.choices.truncate(first as usize);
             return false;
         }
         self.nodes.push(Node {
-            plans,
+            choices,
             first,
             class,
             preemptions,
@@ -217,24 +222,24 @@ impl<P: Program> Bounded<P> {
         true
     }
 
-    fn plan(&mut self, thread: ThreadId, outcomes: u32, preempts: bool) {
+    fn add_choices(&mut self, thread: ThreadId, outcomes: u32, preempts: bool) {
         for outcome in 0..outcomes {
             let turn = Turn { thread, outcome };
-            self.plans.push(Plan { turn, preempts });
+            self.choices.push(Choice { turn, preempts });
         }
     }
 
-    fn hints(&self, thread: ThreadId) -> bool {
-        let standing = self.run.status(thread);
-        matches!(standing, ThreadStatus::Pending { intent, .. } if intent == Intent::SpinHint)
+    fn is_spinning(&self, thread: ThreadId) -> bool {
+        let status = self.run.status(thread);
+        matches!(status, ThreadStatus::Pending { intent, .. } if intent == Intent::SpinHint)
     }
 
-    /// Whether the state was explored with as many preemptions left. From now on it is known.
-    fn is_known(&mut self, class: u128, running: Option<ThreadId>, left: u32) -> bool {
+    /// Whether the state was visited with as many preemptions left. Marks it as visited.
+    fn is_visited(&mut self, class: u128, running: Option<ThreadId>, left: u32) -> bool {
         let running = running.map_or(0, |thread| u64::from(thread.0) + 1);
         let state = class ^ mix(running);
-        let is_full = self.known.len() >= self.known_limit;
-        match self.known.get_mut(&state) {
+        let is_full = self.visited.len() >= self.visited_limit;
+        match self.visited.get_mut(&state) {
             Some(explored) if *explored > left => true,
             Some(explored) => {
                 *explored = left + 1;
@@ -242,15 +247,14 @@ impl<P: Program> Bounded<P> {
             }
             None => {
                 if !is_full {
-                    self.known.insert(state, left + 1);
+                    self.visited.insert(state, left + 1);
                 }
                 false
             }
         }
     }
 
-    /// Takes back the execution to the last node from which a step is left. False if there is
-    /// none.
+    /// Rewinds to the last node that has a step left. Returns false if there is none.
     fn backtrack(&mut self) -> bool {
         loop {
             while self.run.log.len() > self.nodes.len().saturating_sub(1) {
@@ -258,9 +262,9 @@ impl<P: Program> Bounded<P> {
             }
             match self.nodes.last() {
                 None => return false,
-                Some(node) if node.plans.0 < node.plans.1 => return true,
+                Some(node) if node.choices.0 < node.choices.1 => return true,
                 Some(node) => {
-                    self.plans.truncate(node.first as usize);
+                    self.choices.truncate(node.first as usize);
                     self.nodes.pop();
                 }
             }
@@ -280,14 +284,14 @@ fn mix(number: u64) -> u128 {
     u128::from(high) << 64 | u128::from(low)
 }
 
-/// A hash of an event and of what happens before it.
+/// A hash of an event and its vector clock.
 fn hash_of_event(log: &ExecutionLog, position: u32) -> u128 {
     let event = log.event(position);
     hash_of(event.thread, event.outcome, log.clock(position))
 }
 
 fn hash_of(thread: ThreadId, outcome: u32, clock: &[u32]) -> u128 {
-    // Entries of clocks are other numbers: what is mixed from equal ones would cancel out.
+    // Bit 63 separates this from the entries of clocks: equal numbers would cancel out.
     let mut hash = mix(1 << 63 | u64::from(thread.0) << 32 | u64::from(outcome));
     for (thread, &index) in clock.iter().enumerate() {
         if index > 0 {
@@ -305,9 +309,9 @@ mod tests {
 
     use super::*;
 
-    /// Also the small numbers that programs are made of have hashes of their own, and so do sums of a few.
+    /// Hashes of small numbers are distinct, and so are sums of two.
     #[test]
-    fn events_have_hashes_of_their_own() {
+    fn hashes_of_events_are_distinct() {
         let mut hashes = Vec::new();
         for (thread, outcome) in (0..4).flat_map(|t| (0..4).map(move |o| (t, o))) {
             for clock in 0..4_u32.pow(4) {

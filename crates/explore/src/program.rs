@@ -1,37 +1,35 @@
-//! What a front end is to the explorer: a program that can be run again and again, one
-//! visible operation at a time.
+//! The contract between a front end and the explorer: a program that can be run again and again,
+//! one visible operation at a time.
 //!
-//! A *visible* operation is one that other threads can notice or wait for. Before each of
-//! them a thread stops, and says what it is about to do (its [`Intent`]); the explorer
-//! chooses a thread and lets it perform that operation and whatever is invisible after it, up
-//! to its next one.
+//! A *visible* operation is one that other threads can notice or wait for. A thread stops before
+//! each of them and declares what it is about to do (its [`Intent`]); the explorer chooses a thread
+//! and lets it perform that operation and the invisible ones after it, up to its next visible one.
 //!
-//! Everything shared is an *object* with an [`Address`] and, at any time, a state: a number. The
-//! state of an atomic variable is its value, that of a mutex whether it is held. Conditions on
-//! states say when an operation can be performed ([`Intent::Access`]) and whether it
-//! writes. The state is the front end's business, the explorer only compares numbers that it
-//! was told.
+//! Everything shared is an *object* with an [`Address`] and a state, which is a number. The state
+//! of an atomic variable is its value, that of a mutex is whether it is held. Conditions on states
+//! decide when an operation is enabled ([`Intent::Access`]) and whether it writes. The front end
+//! defines the states; the explorer only compares them.
 //!
-//! **Names are stable.** A thread or an object has the same number in every execution in which
-//! the thread that makes it has done the same: the number may depend on who makes it and on how
-//! many its maker has made before, not on when it was made. Otherwise what was learnt from one
-//! execution would be wrong in the next.
+//! **Ids are deterministic.** A thread or object gets the same id in every execution that reaches
+//! it the same way: the id is derived from the creating thread and a per-thread counter, never from
+//! the global order of creation. The explorer relies on this to reuse what it learned from earlier
+//! executions.
 
 use fencepost_memory::{Access, Address, LocationId, ThreadId};
 
 /// A condition on the state of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Condition {
-    /// The state is this number.
+    /// The state equals this number.
     Equals(u64),
-    /// The state is another number.
+    /// The state differs from this number.
     Differs(u64),
-    /// The state is a smaller number.
+    /// The state is below this number.
     Below(u64),
 }
 
 impl Condition {
-    /// Whether a state meets the condition.
+    /// Whether the condition holds in a state.
     #[inline]
     pub fn holds(self, state: u64) -> bool {
         match self {
@@ -42,20 +40,21 @@ impl Condition {
     }
 }
 
-/// What an operation will do to an object.
+/// The effect of an operation on an object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Effect {
     /// It reads.
     Read,
-    /// It writes, whether or not it reads too. If it touches other objects as well, they are always the same.
+    /// It writes, whether or not it reads too. If it touches other objects as well, they are always
+    /// the same.
     Write,
-    /// It writes if the condition holds, and then perhaps touches other objects too; else it only
-    /// reads this one. A compare-exchange, a `try_lock`, a notification.
+    /// It writes if the condition holds, and may touch other objects then; else it only reads this
+    /// one. A compare-exchange, a `try_lock`, a notification.
     WriteIf(Condition),
-    /// It writes, and perhaps touches other objects too, depending on the state.
+    /// It writes, and may touch other objects depending on the state.
     WriteMultiple,
-    /// It changes the state in a way that commutes with other updates, and learns nothing:
-    /// the count of an `Arc`.
+    /// It changes the state in a way that commutes with other updates, and does not read it:
+    /// incrementing the count of an `Arc`.
     Update,
 }
 
@@ -64,55 +63,55 @@ pub enum Effect {
 pub enum Intent {
     /// An operation that touches no object, such as a fence.
     Local,
-    /// An operation on an object. It can be performed only while the object meets
-    /// `awaits`, if there is such a condition.
+    /// An operation on an object. It is enabled only while the condition `awaits` holds, if there
+    /// is one.
     Access {
         /// The object.
         object: Address,
-        /// What is done to it.
+        /// The effect on the object.
         effect: Effect,
-        /// What it waits for.
+        /// The condition that it waits for.
         awaits: Option<Condition>,
     },
-    /// It waits for the end of a thread.
+    /// It joins a thread.
     Join(ThreadId),
-    /// It says that it is waiting in a loop. The explorer decides when it goes on.
+    /// It hints that it waits in a loop. The explorer decides when it continues.
     SpinHint,
 }
 
 impl Intent {
-    /// Whether it is a hint. Cheaper than a comparison.
+    /// Whether it is a spin hint. Cheaper than a comparison.
     #[inline]
     pub(crate) fn is_hint(&self) -> bool {
         matches!(self, Intent::SpinHint)
     }
 }
 
-/// Where a thread stands.
+/// The status of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ThreadStatus {
     /// It has not been spawned in this execution.
     NotSpawned,
-    /// It stands before an operation.
+    /// It is about to perform an operation.
     Pending {
         /// What it is about to do.
         intent: Intent,
-        /// In how many ways the operation can turn out, if it is performed now: 1, unless
-        /// the program leaves something open, such as which waiter is notified.
+        /// The number of outcomes of the operation if it is performed now: 1, unless the program
+        /// leaves something open, such as which waiter is notified.
         outcomes: u32,
     },
     /// It has finished.
     Finished,
 }
 
-/// How an operation touched an object.
+/// How an operation touches an object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TouchKind {
-    /// It read.
+    /// It reads.
     Read,
-    /// It changed the object in a way that commutes with other updates.
+    /// It changes the object in a way that commutes with other updates.
     Update,
-    /// It wrote.
+    /// It writes.
     Write,
 }
 
@@ -121,48 +120,50 @@ pub enum TouchKind {
 pub struct Touch {
     /// The object.
     pub object: Address,
-    /// How.
+    /// How the operation touched it.
     pub kind: TouchKind,
-    /// Its state before.
+    /// The state before the operation.
     pub before: u64,
-    /// Its state after.
+    /// The state after the operation.
     pub after: u64,
 }
 
-/// What comes of it if a plain load by which an operation looks at an object comes too early, and sees an earlier state.
+/// The effect of a stale read by an optimistic load: a plain load with which an operation checks an
+/// object before it changes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptimisticLoad {
-    /// Nothing: the operation then tries to change the object, waits for the thread's stores, and looks again.
+    /// None: the operation then tries to change the object, waits for the thread's stores, and
+    /// reads again.
     Retries,
-    /// If this holds of that state the operation gives up. If not, it looks again.
+    /// If the condition holds in the stale state, the operation fails. If not, it reads again.
     FailsOnStale(Condition),
-    /// The same, but it gives up only if nothing but the last change is missing: what was changed before, it learns of by
-    /// a fence.
+    /// As `FailsOnStale`, but only the state before the last change can be read: a fence orders the
+    /// load after the earlier ones.
     FailsOnPrevious(Condition),
 }
 
-/// What a step did. The explorer hands the same one to every step, emptied.
+/// The result of a step. The explorer passes the same one to every step, emptied.
 #[derive(Clone, Default, Debug)]
 pub struct Performed {
-    /// The objects that the operation touched, each once. The object of the intent first.
+    /// The objects that the operation touched, each once. The object of the intent comes first.
     pub touches: Vec<Touch>,
-    /// The threads that had ended and that the thread has joined after the operation and before it made
-    /// another thread, without having stopped for it.
+    /// The finished threads that the thread joined after the operation, before it spawned another
+    /// thread and without stopping.
     pub joined: Vec<ThreadId>,
-    /// The threads that were made during the step, after the operation.
+    /// The threads that were spawned during the step, after the operation.
     pub spawned: Vec<ThreadId>,
-    /// What the monitor is to see of it, in this order: the accesses of the operation, of
-    /// the invisible part of the step, and of threads that began or ended.
+    /// The accesses for the monitor, in this order: those of the operation, of the invisible part
+    /// of the step, and of threads that started or finished.
     pub accesses: Vec<Access>,
-    /// How many of them are inert: nothing that a thread did before, and that others can notice, is ordered by
-    /// them. If all are, the monitor need not see them.
+    /// The number of accesses that order nothing: nothing that a thread did before, and that others
+    /// can notice, is ordered by them. If all are, the monitor skips them.
     pub unordered_accesses: usize,
-    /// Whether a plain load among them only looks whether it is worth while to do more.
+    /// Whether the plain loads among the accesses are optimistic.
     pub optimistic_load: Option<OptimisticLoad>,
-    /// Whether a thread may join others without having stopped for it: whether `joined` is looked at.
+    /// Whether a thread may join finished threads without stopping, and add them to `joined`.
     pub allows_inline_joins: bool,
-    /// Whether the step was taken before, in an execution that began in the same way. Then its accesses are
-    /// known, and may be left out.
+    /// Whether the step replays one of an earlier execution with the same prefix. Its accesses are
+    /// known then, and may be left out.
     pub is_replayed: bool,
 }
 
@@ -184,8 +185,9 @@ impl Performed {
 pub enum Stop<E, R> {
     /// The execution fails: a failed assertion, a data race, a leak.
     Error(E),
-    /// The front end has learned something that every execution depends on. The exploration ends, and the front
-    /// end starts another one with other settings ([`Report::restart`](crate::Report::restart)).
+    /// The front end has learned something that every execution depends on. The exploration ends,
+    /// and the front end starts another one with other settings
+    /// ([`Report::restart`](crate::Report::restart)).
     Restart(R),
 }
 
@@ -198,36 +200,37 @@ impl<E, R> From<E> for Stop<E, R> {
 
 /// A program under exploration.
 pub trait Program {
-    /// What can go wrong in it: a failed assertion, a data race, a leak.
+    /// The errors that the program reports: a failed assertion, a data race, a leak.
     type Error: Clone + PartialEq + std::fmt::Debug;
 
-    /// What the program can ask the front end to change before the exploration starts over. A program that never
-    /// does has [`Infallible`](std::convert::Infallible) here.
+    /// What the program can ask the front end to change before the exploration starts over. A
+    /// program that never does has [`Infallible`](std::convert::Infallible) here.
     type Restart: Clone + PartialEq + std::fmt::Debug;
 
-    /// Begins an execution. Thread 0 then stands before its first operation (or has ended), and
-    /// so do the threads that it has made before. `performed` is told of them and of
-    /// accesses; it has no touches.
+    /// Starts an execution. Thread 0 is then pending before its first operation or has finished,
+    /// and so are the threads that it has spawned before. They and the accesses so far are added to
+    /// `performed`; it has no touches.
     fn start(&mut self, performed: &mut Performed) -> Result<(), Stop<Self::Error, Self::Restart>>;
 
-    /// Whether after this error there is no use in going on, even if the caller wants to.
+    /// Whether the exploration cannot continue after this error, even if the settings say so.
     fn is_fatal(&self, _error: &Self::Error) -> bool {
         false
     }
 
-    /// A number above that of every thread that was ever made.
+    /// A number above the id of every thread that was ever spawned.
     fn thread_bound(&self) -> usize;
 
-    /// Where a thread stands. Absent, if there never was a thread with this number.
+    /// The status of a thread. [`ThreadStatus::NotSpawned`] if there never was a thread with this
+    /// id.
     fn status(&self, thread: ThreadId) -> ThreadStatus;
 
-    /// The present state of an object. 0 if it has not been made in this execution, or never will be.
+    /// The current state of an object. 0 if it does not exist in this execution.
     ///
-    /// An operation that waits, and can be performed as soon as its object has been made, waits for
-    /// something that also holds for 0.
+    /// An operation that waits for its object to exist, and for nothing else, has a condition that
+    /// also holds for 0.
     fn state(&self, object: Address) -> u64;
 
-    /// Where in the source the thread's next operation is.
+    /// The source location of the thread's next operation.
     fn location(&self, thread: ThreadId) -> Option<LocationId>;
 
     /// Whether a thread may ever join this one.
@@ -235,11 +238,13 @@ pub trait Program {
         true
     }
 
-    /// Performs the operation that the thread stands before, in one of its outcomes, and runs the
-    /// thread to its next operation. Only called if the operation can be performed. What it does
-    /// is added to `performed`. A join touches nothing; it is performed as soon as it can be, and
-    /// is no step of an execution. A thread need not stop before one that is possible, if it has made no thread
-    /// in the step so far and `performed` takes joins.
+    /// Performs the pending operation of a thread with one of its outcomes, and runs the thread to
+    /// its next operation. The explorer calls it only if the operation is enabled. What the step
+    /// does is added to `performed`.
+    ///
+    /// A join touches nothing. It is performed as soon as it is enabled, and is no step of an
+    /// execution. A thread need not stop before an enabled join if it has spawned no thread in the
+    /// step so far and `performed` allows inline joins.
     fn step(
         &mut self,
         thread: ThreadId,
@@ -247,7 +252,7 @@ pub trait Program {
         performed: &mut Performed,
     ) -> Result<(), Stop<Self::Error, Self::Restart>>;
 
-    /// Ends the execution: takes down the threads that have not ended. If `is_complete`, all
-    /// threads have, and what must hold at the end (nothing was leaked) is checked.
+    /// Ends the execution and removes the threads that have not finished. If `is_complete`, all
+    /// have, and the program checks what must hold at the end, such as that nothing was leaked.
     fn finish(&mut self, is_complete: bool) -> Result<(), Stop<Self::Error, Self::Restart>>;
 }

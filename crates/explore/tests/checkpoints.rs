@@ -1,14 +1,15 @@
-//! An exploration that is interrupted and goes on, once or often, comes to what one comes to that is not
-//! interrupted; and a checkpoint that is damaged, or of something else, is refused.
+//! An exploration that is interrupted and resumed, once or often, has the results of one that is
+//! not interrupted; and a checkpoint that is damaged, or of something else, is refused.
 //!
 //! `FENCEPOST_SEED` and `FENCEPOST_PROGRAMS` choose other and more programs.
 
-mod model;
+use crate::{model, saved};
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fencepost_checkpoint::{Kind, OpenError, seal};
 use fencepost_explore::{
     Checkpoint, CheckpointError, CheckpointOptions, CheckpointWriter, Limit, MonitoredModel,
     Report, Settings, SpinRule, Strategy, explore_with_checkpoints,
@@ -21,6 +22,7 @@ use model::language::Model;
 use model::oracle::{Limits, truth};
 use model::random::{Seeded, Shape, random_program};
 use model::running::{AssertionFailed, ModelProgram};
+use saved::{Contents, forged};
 
 type Reported = Result<Report<AssertionFailed>, CheckpointError>;
 
@@ -33,31 +35,31 @@ const SMALL: Limits = Limits {
 /// Never during the exploration, only at its end.
 const AT_THE_END: Duration = Duration::MAX;
 
-/// Explores from a checkpoint, if there is one, and keeps the checkpoints as texts.
-fn go_on(
+/// Explores, from a checkpoint if there is one. Returns the checkpoints that were saved.
+fn explore_from(
     model: &Arc<Model>,
     settings: &Settings,
-    from: Option<&str>,
+    from: Option<&[u8]>,
     every: Duration,
-) -> (Reported, Vec<String>) {
+) -> (Reported, Vec<Vec<u8>>) {
     let program = Recording::new(ModelProgram::new(model));
-    go_on_recorded(&program, settings, from, every)
+    explore_recorded(&program, settings, from, every)
 }
 
-fn go_on_recorded(
+fn explore_recorded(
     program: &Recording<ModelProgram>,
     settings: &Settings,
-    from: Option<&str>,
+    from: Option<&[u8]>,
     every: Duration,
-) -> (Reported, Vec<String>) {
-    let from = match from.map(|text| Checkpoint::read(text, settings)) {
+) -> (Reported, Vec<Vec<u8>>) {
+    let from = match from.map(|bytes| Checkpoint::from_bytes(bytes, settings)) {
         Some(Err(error)) => return (Err(error), Vec::new()),
         Some(Ok(checkpoint)) => Some(checkpoint),
         None => None,
     };
     let mut kept = Vec::new();
-    let mut save = |checkpoint: Checkpoint| kept.push(checkpoint.to_text());
-    let saver = Some(CheckpointWriter {
+    let mut save = |checkpoint: Checkpoint| kept.push(checkpoint.to_bytes());
+    let writer = Some(CheckpointWriter {
         interval: every,
         save: &mut save,
     });
@@ -67,7 +69,7 @@ fn go_on_recorded(
         &mut |_| ControlFlow::Continue(()),
         CheckpointOptions {
             resume_from: from,
-            writer: saver,
+            writer,
         },
     );
     (report.map(|(report, _)| report), kept)
@@ -87,10 +89,10 @@ fn in_pieces(
     mut budget: impl FnMut() -> Option<u64>,
 ) -> (Report<AssertionFailed>, Log) {
     let program = Recording::new(ModelProgram::new(model));
-    let mut from: Option<String> = None;
+    let mut from: Option<Vec<u8>> = None;
     loop {
         let settings = with_budget(settings, budget());
-        let (report, mut kept) = go_on_recorded(&program, &settings, from.as_deref(), AT_THE_END);
+        let (report, mut kept) = explore_recorded(&program, &settings, from.as_deref(), AT_THE_END);
         let report = report.unwrap_or_else(|error| panic!("{error}\n{model}"));
         assert_eq!(report.is_resumable, !kept.is_empty(), "{model}");
         if !report.is_resumable {
@@ -263,13 +265,13 @@ fn it_goes_on_from_any_checkpoint() {
         let Some(whole) = whole(model, 40) else {
             continue;
         };
-        let (report, kept) = go_on(model, &all(), None, Duration::ZERO);
+        let (report, kept) = explore_from(model, &all(), None, Duration::ZERO);
         assert_same(&report.unwrap(), &whole, &program);
         assert!(kept.len() as u64 >= whole.executions.saturating_sub(1));
-        for text in kept {
-            let checkpoint = Checkpoint::read(&text, &all()).unwrap();
-            assert_eq!(checkpoint.to_text(), text, "{program}");
-            let (report, _) = go_on(model, &all(), Some(&text), AT_THE_END);
+        for bytes in kept {
+            let checkpoint = Checkpoint::from_bytes(&bytes, &all()).unwrap();
+            assert_eq!(checkpoint.to_bytes(), bytes, "{program}");
+            let (report, _) = explore_from(model, &all(), Some(&bytes), AT_THE_END);
             assert_same(&report.unwrap(), &whole, &program);
         }
     }
@@ -290,7 +292,7 @@ fn it_goes_on_with_any_number_of_workers() {
             continue;
         };
         let mut random = Random::new(number as u64);
-        let mut from: Option<String> = None;
+        let mut from: Option<Vec<u8>> = None;
         loop {
             let settings = Settings {
                 workers: 1 + random.below(3) as usize,
@@ -302,7 +304,7 @@ fn it_goes_on_with_any_number_of_workers() {
                 0 => Duration::ZERO,
                 _ => AT_THE_END,
             };
-            let (report, mut kept) = go_on(model, &settings, from.as_deref(), every);
+            let (report, mut kept) = explore_from(model, &settings, from.as_deref(), every);
             let report = report.unwrap_or_else(|error| panic!("{error}\n{model}"));
             if !report.is_resumable {
                 assert_same(&report, &whole, model);
@@ -345,10 +347,10 @@ fn samples_go_on_with_the_next_execution() {
             };
             let (report, _) = in_pieces(&model, &several, || Some(13));
             assert_same_found(&report, &whole, &model);
-            let (report, kept) = go_on(&model, &several, None, Duration::ZERO);
+            let (report, kept) = explore_from(&model, &several, None, Duration::ZERO);
             assert_same_found(&report.unwrap(), &whole, &model);
-            for text in kept.iter().step_by(7) {
-                let (report, _) = go_on(&model, &several, Some(text), AT_THE_END);
+            for bytes in kept.iter().step_by(7) {
+                let (report, _) = explore_from(&model, &several, Some(bytes), AT_THE_END);
                 assert_same_found(&report.unwrap(), &whole, &model);
             }
         }
@@ -359,14 +361,14 @@ fn samples_go_on_with_the_next_execution() {
 #[test]
 fn only_budgets_and_the_caller_leave_something_to_go_on_with() {
     let model = families::store_buffering(3, false);
-    let (report, kept) = go_on(&model, &all(), None, AT_THE_END);
+    let (report, kept) = explore_from(&model, &all(), None, AT_THE_END);
     assert!(report.unwrap().is_complete());
     assert_eq!(kept.len(), 0);
     let first = Settings {
         continue_after_failure: false,
         ..all()
     };
-    let (report, kept) = go_on(&model, &first, None, AT_THE_END);
+    let (report, kept) = explore_from(&model, &first, None, AT_THE_END);
     let report = report.unwrap();
     assert_eq!(
         (report.limits, report.is_resumable),
@@ -387,16 +389,17 @@ fn stopped(model: &Arc<Model>) -> (Report<AssertionFailed>, Checkpoint) {
     let program = ModelProgram::new(model);
     let mut kept = Vec::new();
     let mut save = |checkpoint: Checkpoint| kept.push(checkpoint);
-    let saver = Some(CheckpointWriter {
+    let writer = Some(CheckpointWriter {
         interval: AT_THE_END,
         save: &mut save,
     });
-    let keeping = CheckpointOptions {
+    let checkpoints = CheckpointOptions {
         resume_from: None,
-        writer: saver,
+        writer,
     };
     let stop = &mut |_: &_| ControlFlow::Break(());
-    let (report, _) = explore_with_checkpoints(|| program.clone(), &all(), stop, keeping).unwrap();
+    let (report, _) =
+        explore_with_checkpoints(|| program.clone(), &all(), stop, checkpoints).unwrap();
     assert_eq!(kept.len(), 1);
     (report, kept.remove(0))
 }
@@ -407,9 +410,9 @@ fn nothing_may_be_left() {
     let model = families::counter(2, 1);
     let (report, checkpoint) = stopped(&model);
     assert_eq!((report.executions, report.is_resumable), (2, true));
-    let text = checkpoint.to_text();
-    assert!(!text.contains("\npath"));
-    let (report, _) = go_on(&model, &all(), Some(&text), AT_THE_END);
+    let bytes = checkpoint.to_bytes();
+    assert!(Contents::of(&bytes).tree().path.is_none());
+    let (report, _) = explore_from(&model, &all(), Some(&bytes), AT_THE_END);
     let report = report.unwrap();
     assert_eq!((report.executions, report.is_complete()), (2, true));
 }
@@ -423,14 +426,15 @@ fn it_goes_on_without_keeping_more() {
     };
     for model in [families::counter(3, 2), families::ticket_lock(2, 1)] {
         let whole = explored(&model, &all());
-        let (_, kept) = go_on(&model, &with_budget(&all(), Some(2)), None, AT_THE_END);
+        let (_, kept) = explore_from(&model, &with_budget(&all(), Some(2)), None, AT_THE_END);
         let program = ModelProgram::new(&model);
-        let keeping = CheckpointOptions {
-            resume_from: Some(Checkpoint::read(&kept[0], &settings).unwrap()),
+        let checkpoints = CheckpointOptions {
+            resume_from: Some(Checkpoint::from_bytes(&kept[0], &settings).unwrap()),
             writer: None,
         };
-        let watchman = &mut |_: &_| ControlFlow::Continue(());
-        let report = explore_with_checkpoints(|| program.clone(), &settings, watchman, keeping);
+        let on_progress = &mut |_: &_| ControlFlow::Continue(());
+        let report =
+            explore_with_checkpoints(|| program.clone(), &settings, on_progress, checkpoints);
         assert_same(&report.unwrap().0, &whole, &model);
     }
 }
@@ -440,137 +444,155 @@ fn it_goes_on_without_keeping_more() {
 fn a_budget_begins_anew() {
     let model = families::counter(3, 2);
     let settings = with_budget(&all(), Some(10));
-    let (_, kept) = go_on(&model, &settings, None, AT_THE_END);
-    let (report, _) = go_on(&model, &settings, Some(&kept[0]), AT_THE_END);
+    let (_, kept) = explore_from(&model, &settings, None, AT_THE_END);
+    let (report, _) = explore_from(&model, &settings, Some(&kept[0]), AT_THE_END);
     let report = report.unwrap();
     assert_eq!(report.executions, 20);
     assert_eq!(report.limits, [Limit::Executions(20)]);
 }
 
 /// A checkpoint with something of everything in it.
-fn rich_checkpoint() -> (Arc<Model>, Settings, String) {
+fn rich_checkpoint() -> (Arc<Model>, Settings, Vec<u8>) {
     let seeded = programs(40).map(|program| program.model);
-    let mut best: Option<(usize, Arc<Model>, String)> = None;
+    let mut best: Option<(usize, Arc<Model>, Vec<u8>)> = None;
     for model in seeded {
         let interrupted = with_budget(&all(), Some(12));
-        let (_, mut kept) = go_on(&model, &interrupted, None, AT_THE_END);
-        let Some(text) = kept.pop() else {
+        let (_, mut kept) = explore_from(&model, &interrupted, None, AT_THE_END);
+        let Some(bytes) = kept.pop() else {
             continue;
         };
-        let words = [
-            "\nviolation",
-            "\nfault",
-            "\nlearned",
-            "\npath",
-            "\nat",
-            "\nasleep",
-            "\nplanned",
-            "\nsettled",
-            "\ndistinct",
-        ];
-        let kinds = words.iter().filter(|word| text.contains(**word)).count();
-        if best.as_ref().is_none_or(|(most, ..)| kinds > *most) {
-            best = Some((kinds, model, text));
+        let variety = Contents::of(&bytes).variety();
+        if best.as_ref().is_none_or(|(most, ..)| variety > *most) {
+            best = Some((variety, model, bytes));
         }
     }
-    let (kinds, model, text) = best.expect("a program is interrupted");
-    assert!(kinds >= 8, "{text}");
-    (model, all(), text)
+    let (variety, model, bytes) = best.expect("a program is interrupted");
+    assert!(variety >= 7, "{:?}", Contents::of(&bytes));
+    (model, all(), bytes)
 }
 
 #[test]
 fn a_damaged_checkpoint_is_refused() {
-    let (_, settings, text) = rich_checkpoint();
-    for end in 0..text.len() {
-        let Some(cut) = text.get(..end) else { continue };
-        assert!(Checkpoint::read(cut, &settings).is_err(), "{cut}");
+    let (_, settings, bytes) = rich_checkpoint();
+    for end in 0..bytes.len() {
+        let error = Checkpoint::from_bytes(&bytes[..end], &settings).unwrap_err();
+        assert!(matches!(error, CheckpointError::Open(_)), "{error}");
     }
     let mut random = Random::new(1);
     for _ in 0..20_000 {
-        let mut bytes = text.clone().into_bytes();
+        let mut changed = bytes.clone();
         for _ in 0..1 + random.below(3) {
             let at = random.below(bytes.len() as u64) as usize;
-            bytes[at] ^= 1 + random.below(127) as u8;
+            changed[at] ^= 1 + random.below(127) as u8;
         }
-        let Ok(changed) = String::from_utf8(bytes) else {
-            continue;
-        };
-        if changed != text {
-            assert!(Checkpoint::read(&changed, &settings).is_err(), "{changed}");
+        if changed != bytes {
+            let is_refused = Checkpoint::from_bytes(&changed, &settings).is_err();
+            assert!(is_refused, "{changed:?}");
         }
     }
 }
 
-/// Someone may change it and mend the checksum. What comes of that is their business, but it is
-/// no panic.
+/// Someone may change it and fix the checksum. The results are their business, but there is no
+/// panic and no large allocation.
 #[test]
 fn a_forged_checkpoint_makes_nothing_panic() {
-    let (model, settings, text) = rich_checkpoint();
+    let (model, settings, bytes) = rich_checkpoint();
     let settings = with_budget(&settings, Some(300));
-    let body = &text[..text.rfind("checksum").unwrap()];
-    let lines: Vec<&str> = body.lines().collect();
     let mut random = Random::new(2);
-    let (mut refused, mut used) = (0, 0);
+    let (mut refused, mut malformed, mut used) = (0, 0, 0);
     for _ in 0..4000 {
-        let mut lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-        for _ in 0..1 + random.below(2) {
-            // Not the settings: they would be refused before anything else.
-            let at = 8 + random.below(lines.len() as u64 - 8) as usize;
-            match random.below(4) {
-                0 => drop(lines.remove(at)),
-                1 => lines.insert(at, lines[random.below(lines.len() as u64) as usize].clone()),
-                _ => lines[at] = with_another_number(&lines[at], &mut random),
-            }
-        }
-        let forged = sealed(&lines);
-        match go_on(&model, &settings, Some(&forged), AT_THE_END).0 {
+        let forged = forged(&bytes, &mut random);
+        match explore_from(&model, &settings, Some(&forged), AT_THE_END).0 {
             Ok(_) => used += 1,
+            Err(CheckpointError::Open(OpenError::Malformed)) => malformed += 1,
+            // The checksum is right, so all else is noticed behind it.
+            Err(CheckpointError::Open(error)) => panic!("{error}"),
             Err(_) => refused += 1,
         }
     }
-    assert!(refused > 500 && used > 100, "{refused} {used}");
+    assert!(
+        refused > 500 && malformed > 100 && used > 100,
+        "{refused} {malformed} {used}"
+    );
 }
 
-/// With a right checksum.
-fn sealed(lines: &[String]) -> String {
-    let mut text = lines.join("\n");
-    text.push('\n');
-    let checksum = crc32fast::hash(text.as_bytes());
-    text.push_str(&format!("checksum {checksum:08x}\n"));
-    text
-}
-
-/// What operations are taken to touch may be forged too: what is no such thing is refused, and what is too much or
-/// too little is noticed, or makes no difference to which classes are run.
+/// Values that decode but cannot be are refused, each with its reason.
 #[test]
-fn forged_partners_are_refused_or_harmless() {
-    let refused = [
-        "learned w0 1",
-        "learned r0 1",
-        "learned u0 1",
-        "learned l 1",
-        "learned h 1",
-        "learned j0 1",
-        "learned x0 1",
-        "learned m 1",
-        "learned 0 1",
-        "learned m0",
-        "learned m0 1 2",
-        "learned m0 -1",
-        "learned m0 1048576",
-        "learned m0 4294967295",
-        "learned m4294967296 1",
-    ];
+fn impossible_values_are_refused() {
+    let (_, settings, bytes) = rich_checkpoint();
+    let refusal = |change: &dyn Fn(&mut Contents)| {
+        let mut contents = Contents::of(&bytes);
+        change(&mut contents);
+        match Checkpoint::from_bytes(&contents.sealed(), &settings) {
+            Err(CheckpointError::Damaged { reason }) => reason,
+            Err(error) => panic!("{error}"),
+            Ok(_) => panic!("it is not refused"),
+        }
+    };
+    fn path(contents: &mut Contents) -> &mut saved::Path {
+        contents.tree_mut().path.as_mut().unwrap()
+    }
+    for count in 0..7 {
+        let reason = refusal(&|c| c.totals.counts[count] = 1 << 50);
+        assert_eq!(reason, "a count is too large");
+    }
+    let reason = refusal(&|c| c.totals.tally.push(([1; 3], u64::MAX)));
+    assert_eq!(reason, "a count is too large");
+    let reason = refusal(&|c| c.findings[0].execution = u64::MAX);
+    assert_eq!(reason, "a count is too large");
+    let reason = refusal(&|c| c.totals.waits.push(Some(u32::MAX)));
+    assert_eq!(reason, "a source location is too large");
+    let reason = refusal(&|c| c.findings[0].schedule.push((1 << 24, 0)));
+    assert_eq!(reason, "a thread id is too large");
+    let reason = refusal(&|c| c.findings[0].failure = saved::Failure::Fault(Some(u32::MAX)));
+    assert_eq!(reason, "a thread id is too large");
+    let reason = refusal(&|c| c.findings[0].schedule = vec![(0, 0); 1_000_000]);
+    assert_eq!(reason, "a schedule has too many steps");
+    let reason = refusal(&|c| {
+        c.findings[0].schedule.clear();
+        c.findings = vec![c.findings[0].clone(); 2 * settings.kept_findings + 2];
+    });
+    assert_eq!(reason, "it has too many findings");
+    let reason = refusal(&|c| c.remaining = saved::Remaining::Samples(1));
+    assert_eq!(reason, "it is of another strategy");
+    let reason = refusal(&|c| drop(c.settings.pop()));
+    assert_eq!(reason, "a setting is missing");
+    let reason = refusal(&|c| c.settings.push(("other".to_owned(), String::new())));
+    assert_eq!(reason, "it has an unknown setting");
+    let reason = refusal(&|c| drop(path(c).nodes.pop()));
+    assert_eq!(reason, "the nodes do not match the steps of the path");
+    let reason = refusal(&|c| path(c).schedule.truncate(0));
+    assert_eq!(reason, "the nodes do not match the steps of the path");
+    let reason = refusal(&|c| path(c).settled.push(u32::MAX));
+    assert_eq!(reason, "a race index is too large");
+    let reason = refusal(&|c| path(c).nodes[0].explored = u32::MAX);
+    assert_eq!(reason, "a node has too many explored steps");
+    let nothing = || (Vec::new(), false, true);
+    let reason = refusal(&|c| path(c).nodes[0].planned = vec![(1, (0, 0), nothing())]);
+    assert_eq!(reason, "a planned step is not below the one before");
+    let joins = Some(saved::Intent::Join(1 << 24));
+    let reason = refusal(&|c| {
+        let sleeper = ((0, 0), joins.clone(), nothing());
+        path(c).nodes[0].asleep.push(sleeper);
+    });
+    assert_eq!(reason, "a thread id is too large");
+}
+
+/// Learned footprints may be forged too: what cannot be is refused, and what is too much or too
+/// little is noticed, or makes no difference to which classes are run.
+#[test]
+fn forged_learned_footprints_are_refused_or_harmless() {
+    let refused = [(0, false, 1 << 20), (0, true, u32::MAX)];
     let strange = [
-        "learned m0 1048575",
-        "learned c0 1048575",
-        "learned m4294967295 0",
-        "learned c3 3",
-        "learned c6 0",
-        "learned m6 0",
-        "learned m8 0",
+        (0, false, (1 << 20) - 1),
+        (0, true, (1 << 20) - 1),
+        (u32::MAX, false, 0),
+        (3, true, 3),
+        (6, true, 0),
+        (6, false, 0),
+        (8, false, 0),
     ];
-    let (mut with_partners, mut gone_on, mut noticed) = (0, 0, 0);
+    let (mut with_learned, mut resumed, mut noticed) = (0, 0, 0);
     let shape = Shape::blocking();
     for program in seeds(60).map(|seed| random_program(seed, &shape)) {
         let model = &program.model;
@@ -580,40 +602,41 @@ fn forged_partners_are_refused_or_harmless() {
         for executions in [2, 5] {
             let first = Recording::new(ModelProgram::new(model));
             let settings = with_budget(&all(), Some(executions));
-            let (_, kept) = go_on_recorded(&first, &settings, None, AT_THE_END);
-            let Some(text) = kept.first() else {
+            let (_, kept) = explore_recorded(&first, &settings, None, AT_THE_END);
+            let Some(bytes) = kept.first() else {
                 continue;
             };
-            let body = &text[..text.rfind("checksum").unwrap()];
-            let lines: Vec<String> = body.lines().map(str::to_owned).collect();
-            let Some(place) = lines.iter().position(|line| line.starts_with("path")) else {
+            let contents = Contents::of(bytes);
+            if contents.tree().path.is_none() {
                 continue;
-            };
-            let with_line = |line: &str| {
-                let mut lines = lines.clone();
-                lines.insert(place, line.to_owned());
-                sealed(&lines)
-            };
-            for line in refused {
-                let error = Checkpoint::read(&with_line(line), &all()).unwrap_err();
-                assert!(matches!(error, CheckpointError::Damaged { .. }), "{line}");
             }
-            let mut forged: Vec<String> = strange.map(with_line).into();
-            let is_of_partners = |line: &&String| line.starts_with("learned");
-            if lines.iter().any(|line| is_of_partners(&line)) {
-                with_partners += 1;
-                let others = lines.iter().filter(|line| !is_of_partners(line));
-                forged.push(sealed(&others.cloned().collect::<Vec<_>>()));
+            let with_learned_also = |learned| {
+                let mut contents = contents.clone();
+                contents.tree_mut().learned.push(learned);
+                contents.sealed()
+            };
+            for learned in refused {
+                let forged = with_learned_also(learned);
+                let error = Checkpoint::from_bytes(&forged, &all()).unwrap_err();
+                let is_damaged = matches!(error, CheckpointError::Damaged { .. });
+                assert!(is_damaged, "{learned:?} {error}");
             }
-            for text in forged {
-                match go_on_recorded(&first, &all(), Some(&text), AT_THE_END).0 {
+            let mut forged: Vec<Vec<u8>> = strange.map(with_learned_also).into();
+            if !contents.tree().learned.is_empty() {
+                with_learned += 1;
+                let mut without = contents.clone();
+                without.tree_mut().learned.clear();
+                forged.push(without.sealed());
+            }
+            for bytes in forged {
+                match explore_recorded(&first, &all(), Some(&bytes), AT_THE_END).0 {
                     Ok(report) if !truth.fails() && !model.spins() => {
-                        gone_on += 1;
+                        resumed += 1;
                         let classes = truth.classes.len();
                         assert!(report.is_complete(), "{program}");
                         assert_eq!(first.log().classes.len(), classes, "{program}");
                     }
-                    Ok(_) => gone_on += 1,
+                    Ok(_) => resumed += 1,
                     Err(error) => {
                         noticed += 1;
                         let is_said = matches!(error, CheckpointError::ProgramChanged { .. });
@@ -623,26 +646,8 @@ fn forged_partners_are_refused_or_harmless() {
             }
         }
     }
-    assert!(with_partners > 5, "{with_partners}");
-    assert!(gone_on > 100 && noticed > 10, "{gone_on} {noticed}");
-}
-
-fn with_another_number(line: &str, random: &mut Random) -> String {
-    let numbers: Vec<usize> = line
-        .match_indices(|c: char| c.is_ascii_digit())
-        .map(|(at, _)| at)
-        .collect();
-    if numbers.is_empty() {
-        return line.to_owned();
-    }
-    let at = numbers[random.below(numbers.len() as u64) as usize];
-    let number = match random.below(4) {
-        0 => "4294967295",
-        1 => "-",
-        2 => "16777215",
-        _ => ["0", "1", "2", "3", "7"][random.below(5) as usize],
-    };
-    format!("{}{number}{}", &line[..at], &line[at + 1..])
+    assert!(with_learned > 5, "{with_learned}");
+    assert!(resumed > 100 && noticed > 10, "{resumed} {noticed}");
 }
 
 #[test]
@@ -658,9 +663,9 @@ fn other_programs_are_noticed() {
         families::philosophers(3),
     ];
     for (number, model) in models.iter().enumerate() {
-        let (_, kept) = go_on(model, &with_budget(&all(), Some(2)), None, AT_THE_END);
+        let (_, kept) = explore_from(model, &with_budget(&all(), Some(2)), None, AT_THE_END);
         for (other_number, other) in models.iter().enumerate() {
-            let (report, _) = go_on(other, &all(), Some(&kept[0]), AT_THE_END);
+            let (report, _) = explore_from(other, &all(), Some(&kept[0]), AT_THE_END);
             let is_refused = matches!(report, Err(CheckpointError::ProgramChanged { .. }));
             assert_eq!(is_refused, number != other_number, "{model}\n{other}");
         }
@@ -670,8 +675,8 @@ fn other_programs_are_noticed() {
 #[test]
 fn other_settings_are_named() {
     let model = families::counter(3, 2);
-    let (_, kept) = go_on(&model, &with_budget(&all(), Some(5)), None, AT_THE_END);
-    let text = kept[0].as_str();
+    let (_, kept) = explore_from(&model, &with_budget(&all(), Some(5)), None, AT_THE_END);
+    let bytes = &kept[0];
     let others = [
         (
             "strategy",
@@ -691,7 +696,7 @@ fn other_settings_are_named() {
             },
         ),
         (
-            "go_on",
+            "continue_after_failure",
             Settings {
                 continue_after_failure: false,
                 ..all()
@@ -720,7 +725,7 @@ fn other_settings_are_named() {
         ),
     ];
     for (wanted, settings) in others {
-        match Checkpoint::read(text, &settings) {
+        match Checkpoint::from_bytes(bytes, &settings) {
             Err(CheckpointError::OtherSetting { name, .. }) => assert_eq!(name, wanted),
             other => panic!("{other:?}"),
         }
@@ -731,60 +736,80 @@ fn other_settings_are_named() {
         memory: 1 << 20,
         ..all()
     };
-    assert!(Checkpoint::read(text, &harmless).is_ok());
+    assert!(Checkpoint::from_bytes(bytes, &harmless).is_ok());
 }
 
 #[test]
 fn each_refusal_says_why() {
     let model = families::counter(2, 2);
-    let (_, kept) = go_on(&model, &with_budget(&all(), Some(2)), None, AT_THE_END);
-    let text = &kept[0];
-    let refusal = |text: &str| Checkpoint::read(text, &all()).unwrap_err().to_string();
-    assert_eq!(refusal(""), "it is no checkpoint");
-    assert_eq!(refusal("fn main() {}\n"), "it is no checkpoint");
+    let (_, kept) = explore_from(&model, &with_budget(&all(), Some(2)), None, AT_THE_END);
+    let bytes = &kept[0];
+    let refusal = |bytes: &[u8]| {
+        let error = Checkpoint::from_bytes(bytes, &all()).unwrap_err();
+        error.to_string()
+    };
+    assert_eq!(refusal(b""), "not a Fencepost checkpoint");
+    assert_eq!(refusal(b"fn main() {}\n"), "not a Fencepost checkpoint");
+    // The text of format 4.
     assert_eq!(
-        refusal(&text.replacen("checkpoint 4", "checkpoint 3", 1)),
-        "it was made by another version of Fencepost (format 3; this is format 4)"
+        refusal(b"fencepost-checkpoint 4\nversion 0.1.0\n"),
+        "not a Fencepost checkpoint"
+    );
+    let mut other_byte = bytes.clone();
+    *other_byte.last_mut().unwrap() ^= 1;
+    assert_eq!(
+        refusal(&other_byte),
+        "the checkpoint is damaged (checksum mismatch)"
     );
     assert_eq!(
-        refusal(&text.replacen("executions 2", "executions 3", 1)),
-        "it is damaged: its checksum is wrong"
+        refusal(&bytes[..bytes.len() / 2]),
+        "the checkpoint is truncated"
+    );
+    let contents = Contents::of(bytes);
+    assert_eq!(
+        refusal(&seal(Kind::Exploration, 6, &contents)),
+        "written by another version of Fencepost (format 6; this version reads format 5)"
     );
     assert_eq!(
-        refusal(&text[..text.len() / 2]),
-        "it is damaged: it is not all there"
+        refusal(&seal(Kind::Check, saved::FORMAT_VERSION, &contents)),
+        "expected a checkpoint of an exploration, found one of a check"
     );
-    let forged = |from: &str, to: &str| {
-        let body = text[..text.rfind("checksum").unwrap()].replacen(from, to, 1);
-        refusal(&format!(
-            "{body}checksum {:08x}\n",
-            crc32fast::hash(body.as_bytes())
-        ))
+    let forged = |change: &dyn Fn(&mut Contents)| {
+        let mut contents = contents.clone();
+        change(&mut contents);
+        refusal(&contents.sealed())
     };
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(
-        forged(&format!("version {version}"), "version 0.0.1"),
-        format!("it was made by another version of Fencepost (0.0.1; this is {version})")
+        forged(&|contents| contents.version = "0.0.1".to_owned()),
+        format!(
+            "written by another version of Fencepost (version 0.0.1; this is version {version})"
+        )
     );
     assert_eq!(
-        forged("setting go_on on", "setting go_on off"),
-        "it was made with another setting: go_on was off, and is on"
+        forged(&|contents| {
+            let mut settings = contents.settings.iter_mut();
+            let setting = settings.find(|(name, _)| name == "continue_after_failure");
+            setting.unwrap().1 = "off".to_owned();
+        }),
+        "the checkpoint was made with another setting (continue_after_failure was off, now it is on)"
     );
     assert_eq!(
-        forged("executions 2", "executions many"),
-        "it is damaged: line 12: expected a count"
+        forged(&|contents| contents.totals.counts[0] = u64::MAX),
+        "the checkpoint is damaged (a count is too large)"
     );
-    let changed = go_on(&families::counter(2, 1), &all(), Some(text), AT_THE_END).0;
+    let other = families::counter(2, 1);
+    let changed = explore_from(&other, &all(), Some(bytes), AT_THE_END).0;
     assert_eq!(
         changed.unwrap_err().to_string(),
-        "the program has changed since the checkpoint, or is not deterministic: its first execution is \
-         another one than when the checkpoint was made"
+        "the program has changed since the checkpoint, or is not deterministic (its first execution differs from the \
+         one when the checkpoint was made)"
     );
     for strategy in [
         Strategy::Bounded { preemptions: 1 },
         Strategy::Replay("-".parse().unwrap()),
     ] {
-        let refused = go_on(
+        let refused = explore_from(
             &model,
             &all_of(strategy, MonitoredModel::Tso),
             None,
@@ -793,8 +818,7 @@ fn each_refusal_says_why() {
         .0;
         assert_eq!(
             refused.unwrap_err().to_string(),
-            "there are no checkpoints with this strategy: only exhaustive, random and PCT searches have \
-             them"
+            "only exhaustive, random and PCT explorations have checkpoints"
         );
     }
 }

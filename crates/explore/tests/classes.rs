@@ -3,7 +3,7 @@
 //!
 //! `FENCEPOST_SEED` and `FENCEPOST_PROGRAMS` choose other and more programs.
 
-mod model;
+use crate::model;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

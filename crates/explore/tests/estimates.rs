@@ -1,6 +1,6 @@
 //! What is said of how many executions there will be, compared with how many there are.
 
-mod model;
+use crate::model;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

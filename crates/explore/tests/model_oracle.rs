@@ -1,7 +1,7 @@
 //! The truth that the explorer is tested against is itself tested: counts made by hand,
 //! interpreters that agree with each other, and monitors that agree with store buffers.
 
-mod model;
+use crate::model;
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! `FENCEPOST_SEED` and `FENCEPOST_PROGRAMS` choose other and more programs.
 
-mod model;
+use crate::model;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;

@@ -1,8 +1,8 @@
 //! Cells whose accesses are checked for data races.
 //!
 //! Shared data that is not atomic goes into an [`UnsafeCell`]. In a check, two accesses to it, one
-//! of them a write, that no synchronisation orders are a data race, and reported with both
-//! places. Other threads do not see the accesses otherwise, and they cost no interleavings.
+//! of them a write, that happens-before does not order are a data race, which is reported with both
+//! source locations. The accesses are not steps, so they add no interleavings.
 #![allow(unsafe_code)] // It is an unsafe cell.
 
 use std::fmt;
@@ -10,10 +10,10 @@ use std::panic::Location;
 
 pub use std::cell::{Cell, RefCell};
 
-use fencepost_runtime::cells::{Begun, CellUse, CheckedCell};
+use fencepost_runtime::cells::{CellAccessKind, CellAccessStart, CheckedCell};
 
-/// The core of interior mutability, as [`std::cell::UnsafeCell`], with accesses that have a
-/// beginning and an end.
+/// The core primitive for interior mutability, as [`std::cell::UnsafeCell`], with accesses that
+/// have a beginning and an end.
 ///
 /// ```
 /// use fencepost::cell::UnsafeCell;
@@ -28,7 +28,7 @@ pub struct UnsafeCell<T: ?Sized> {
 }
 
 impl<T> UnsafeCell<T> {
-    /// A new cell. In a check, this is a write to it.
+    /// Creates a new cell. In a check, this counts as a write.
     #[track_caller]
     pub fn new(value: T) -> Self {
         UnsafeCell {
@@ -37,65 +37,66 @@ impl<T> UnsafeCell<T> {
         }
     }
 
-    /// Gives the cell a name for reports.
+    /// Names the cell in reports.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         self.checked.set_name(name);
         self
     }
 
-    /// Takes the value out, which counts as a write.
+    /// Consumes the cell and returns the value. In a check, this counts as a write.
     #[track_caller]
     pub fn into_inner(self) -> T {
-        self.checked.begin(CellUse::Write, Location::caller());
+        self.checked
+            .begin(CellAccessKind::Write, Location::caller());
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> UnsafeCell<T> {
-    /// Reads: lends a pointer to the value, to be used until `f` returns.
+    /// Calls `f` with a pointer to the value, for a read that ends when `f` returns.
     #[track_caller]
     pub fn with<F, R>(&self, f: F) -> R
     where
         F: FnOnce(*const T) -> R,
     {
-        let access = self.begin(CellUse::Read, Location::caller());
+        let access = self.begin(CellAccessKind::Read, Location::caller());
         let result = f(self.value.get());
         drop(access);
         result
     }
 
-    /// Writes: lends a pointer to the value, to be used until `f` returns.
+    /// Calls `f` with a pointer to the value, for a write that ends when `f` returns.
     #[track_caller]
     pub fn with_mut<F, R>(&self, f: F) -> R
     where
         F: FnOnce(*mut T) -> R,
     {
-        let access = self.begin(CellUse::Write, Location::caller());
+        let access = self.begin(CellAccessKind::Write, Location::caller());
         let result = f(self.value.get());
         drop(access);
         result
     }
 
-    /// Begins to read. The access ends when the pointer is dropped.
+    /// Starts a read, which ends when the pointer is dropped.
     #[track_caller]
     pub fn get(&self) -> ConstPtr<'_, T> {
         ConstPtr {
-            _access: self.begin(CellUse::Read, Location::caller()),
+            _access: self.begin(CellAccessKind::Read, Location::caller()),
             pointer: self.value.get(),
         }
     }
 
-    /// Begins to write. The access ends when the pointer is dropped.
+    /// Starts a write, which ends when the pointer is dropped.
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<'_, T> {
         MutPtr {
-            _access: self.begin(CellUse::Write, Location::caller()),
+            _access: self.begin(CellAccessKind::Write, Location::caller()),
             pointer: self.value.get(),
         }
     }
 
-    fn begin(&self, how: CellUse, location: &'static Location<'static>) -> CellAccess<'_> {
+    fn begin(&self, how: CellAccessKind, location: &'static Location<'static>) -> CellAccess<'_> {
         CellAccess {
             cell: &self.checked,
             how,
@@ -128,8 +129,8 @@ impl<T: ?Sized> fmt::Debug for UnsafeCell<T> {
 /// An access from its beginning to its end.
 struct CellAccess<'cell> {
     cell: &'cell CheckedCell,
-    how: CellUse,
-    begun: Begun,
+    how: CellAccessKind,
+    begun: CellAccessStart,
     location: &'static Location<'static>,
 }
 
@@ -139,29 +140,29 @@ impl Drop for CellAccess<'_> {
     }
 }
 
-/// A pointer to read the value of an [`UnsafeCell`] with.
+/// A pointer to the value of an [`UnsafeCell`] for a read.
 pub struct ConstPtr<'cell, T: ?Sized> {
     _access: CellAccess<'cell>,
     pointer: *const T,
 }
 
-/// A pointer to write the value of an [`UnsafeCell`] with.
+/// A pointer to the value of an [`UnsafeCell`] for a write.
 pub struct MutPtr<'cell, T: ?Sized> {
     _access: CellAccess<'cell>,
     pointer: *mut T,
 }
 
 impl<T: ?Sized> ConstPtr<'_, T> {
-    /// The value.
+    /// Returns a reference to the value.
     ///
     /// # Safety
-    /// As for a raw pointer: nobody may write the value meanwhile.
+    /// As for a raw pointer: the value must not be written while the reference is used.
     pub unsafe fn deref(&self) -> &T {
         // SAFETY: the caller's promise.
         unsafe { &*self.pointer }
     }
 
-    /// Lends the raw pointer, to be used until `f` returns.
+    /// Calls `f` with the raw pointer.
     pub fn with<F, R>(&self, f: F) -> R
     where
         F: FnOnce(*const T) -> R,
@@ -171,17 +172,18 @@ impl<T: ?Sized> ConstPtr<'_, T> {
 }
 
 impl<T: ?Sized> MutPtr<'_, T> {
-    /// The value.
+    /// Returns a mutable reference to the value.
     ///
     /// # Safety
-    /// As for a raw pointer: nobody may access the value meanwhile.
-    #[allow(clippy::mut_from_ref)] // As loom has it; the promise is the caller's.
+    /// As for a raw pointer: there must be no other access to the value while the reference is
+    /// used.
+    #[allow(clippy::mut_from_ref)] // As in loom; the caller promises that it is exclusive.
     pub unsafe fn deref(&self) -> &mut T {
         // SAFETY: the caller's promise.
         unsafe { &mut *self.pointer }
     }
 
-    /// Lends the raw pointer, to be used until `f` returns.
+    /// Calls `f` with the raw pointer.
     pub fn with<F, R>(&self, f: F) -> R
     where
         F: FnOnce(*mut T) -> R,

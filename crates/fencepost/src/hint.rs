@@ -6,8 +6,8 @@ pub use std::hint::black_box;
 
 use fencepost_runtime::Current;
 
-/// Says that the calling thread waits in a loop. In a check, the explorer lets it go on when what
-/// it has read is another value, or nobody else can go on.
+/// Signals a spin loop, as [`std::hint::spin_loop`]. In a check, the explorer resumes the calling
+/// thread when a value that it has read has changed, or no other thread can run.
 #[inline]
 #[track_caller]
 pub fn spin_loop() {

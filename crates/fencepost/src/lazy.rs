@@ -1,8 +1,8 @@
-//! Statics that every execution has afresh.
+//! Statics that each execution initializes anew.
 //!
-//! An execution must not see what an earlier one has left behind, so a static that holds shared
-//! state is declared with [`lazy_static!`](crate::lazy_static).
-#![allow(unsafe_code)] // The value lives until the end of the execution, which no type says.
+//! An execution must not observe values of an earlier one, so a static with shared state is
+//! declared with [`lazy_static!`](crate::lazy_static).
+#![allow(unsafe_code)] // The value lives until the end of the execution, which no type expresses.
 
 use std::fmt;
 use std::ops::Deref;
@@ -11,13 +11,15 @@ use std::sync::OnceLock;
 
 use fencepost_runtime::{Current, StaticDeclaration};
 
-/// A static that is initialised when it is first used: in a check, in every execution. Made by
-/// [`lazy_static!`](crate::lazy_static).
+/// A static that is initialized on first use; in a check, in every execution.
+/// [`lazy_static!`](crate::lazy_static) declares it.
 ///
-/// Its value is dropped at the end of the execution, and no reference to it may be kept for longer.
+/// In a check, its value is dropped at the end of the execution. The program must not keep a
+/// reference for longer (in a `static` of `std`, for example): as with loom's statics, no type
+/// prevents that.
 pub struct Lazy<T: 'static> {
     name: &'static str,
-    initialise: fn() -> T,
+    initialize: fn() -> T,
     location: &'static Location<'static>,
     outside: OnceLock<T>,
 }
@@ -25,10 +27,10 @@ pub struct Lazy<T: 'static> {
 impl<T: 'static> Lazy<T> {
     #[doc(hidden)]
     #[track_caller]
-    pub const fn new(name: &'static str, initialise: fn() -> T) -> Self {
+    pub const fn new(name: &'static str, initialize: fn() -> T) -> Self {
         Lazy {
             name,
-            initialise,
+            initialize,
             location: Location::caller(),
             outside: OnceLock::new(),
         }
@@ -37,17 +39,18 @@ impl<T: 'static> Lazy<T> {
     #[track_caller]
     fn get(&self) -> &T {
         match Current::get() {
-            None => self.outside.get_or_init(self.initialise),
+            None => self.outside.get_or_init(self.initialize),
             Some(current) => {
                 let declared = StaticDeclaration {
                     identity: std::ptr::from_ref(self) as usize,
                     name: self.name,
                     location: self.location,
                 };
-                // SAFETY: who keeps the reference until another execution has kept an object of
-                // an earlier execution, which is reported as bad use where it can be noticed, and
-                // which the type's documentation forbids.
-                unsafe { current.static_value(declared, Location::caller(), self.initialise) }
+                // SAFETY: the documentation of the type forbids references that outlive the
+                // execution. This is the one promise that is not enforced: `Deref` of a `static`
+                // has to return a reference, whose lifetime the program may choose up to `'static`.
+                // A use of an object of an earlier execution is reported as misuse.
+                unsafe { current.static_value(declared, Location::caller(), self.initialize) }
             }
         }
     }
@@ -68,8 +71,7 @@ impl<T: 'static> fmt::Debug for Lazy<T> {
     }
 }
 
-/// Declares statics that are initialised when they are first used, and in a check in every
-/// execution afresh.
+/// Declares statics that are initialized on first use; in a check, in every execution anew.
 ///
 /// ```
 /// use fencepost::sync::atomic::{AtomicUsize, Ordering};
@@ -88,10 +90,10 @@ macro_rules! lazy_static {
     ($(#[$attribute:meta])* $vis:vis static ref $name:ident: $type:ty = $init:expr; $($rest:tt)*) => {
         $(#[$attribute])*
         $vis static $name: $crate::__private::Lazy<$type> = {
-            fn initialise() -> $type {
+            fn initialize() -> $type {
                 $init
             }
-            $crate::__private::Lazy::new(stringify!($name), initialise)
+            $crate::__private::Lazy::new(stringify!($name), initialize)
         };
         $crate::lazy_static!($($rest)*);
     };

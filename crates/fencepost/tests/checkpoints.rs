@@ -1,4 +1,4 @@
-//! A check that is interrupted and run again comes to what it comes to without.
+//! A check that is interrupted and run again has the results of one that is not interrupted.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -288,7 +288,6 @@ fn samples_go_on_too() {
     }
 }
 
-/// What is found ends the check, and a program that is mended is checked from the beginning.
 /// A store while there are more threads than the first numbers are for.
 fn many_threads() {
     let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
@@ -308,7 +307,8 @@ fn many_threads() {
         .for_each(|thread| thread.join().unwrap());
 }
 
-/// A store that could wait for longer on PSO than it does here: who looks at the counts of an `Arc` waits for it.
+/// A store that could wait for longer on PSO than it does here: who looks at the counts of an `Arc`
+/// waits for it.
 fn drained_too_much() {
     let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
     let kept = Arc::new(0);
@@ -343,6 +343,7 @@ fn checks_with_store_buffers_go_on_too() {
     }
 }
 
+/// A finding ends the check, and a program that was fixed is checked from the beginning.
 #[test]
 fn a_finding_leaves_no_file() {
     let folder = Folder::new();
@@ -446,7 +447,10 @@ fn generic_checks_are_told_apart() {
     let folder = Folder::new();
     run_in::<One>(&folder.file());
     let text = complaint_of(|| run_in::<Two>(&folder.file()));
-    assert!(text.contains("another check at the same place"), "{text}");
+    assert!(
+        text.contains("another check at the same location"),
+        "{text}"
+    );
 }
 
 /// So are closures of one function, which have the same name.
@@ -467,7 +471,10 @@ fn closures_are_told_apart() {
     let folder = Folder::new();
     run_in(&folder.file(), || add(1));
     let text = complaint_of(|| run_in(&folder.file(), || add(2)));
-    assert!(text.contains("another check at the same place"), "{text}");
+    assert!(
+        text.contains("another check at the same location"),
+        "{text}"
+    );
 }
 
 /// A replayed execution has nothing to do with checkpoints.
@@ -495,9 +502,27 @@ fn complaint_of(run: impl FnOnce() -> Outcome) -> String {
     }
 }
 
+/// Where a text is in a file.
+fn find(bytes: &[u8], text: &str) -> usize {
+    let mut windows = bytes.windows(text.len());
+    windows
+        .position(|window| window == text.as_bytes())
+        .unwrap()
+}
+
+/// Gives a checkpoint that was changed a correct length and checksum.
+fn reseal(bytes: &mut [u8]) {
+    let length = bytes.len() as u64 - 28;
+    bytes[16..24].copy_from_slice(&length.to_le_bytes());
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&bytes[..24]);
+    hasher.update(&bytes[28..]);
+    bytes[24..28].copy_from_slice(&hasher.finalize().to_le_bytes());
+}
+
 fn refusal(file: &Path, why: &str) -> String {
     format!(
-        "the checkpoint file {} cannot be used: {why}; delete it to check from the beginning",
+        "cannot resume from {}: {why}\nhelp: delete the file to check from the beginning",
         file.display()
     )
 }
@@ -508,13 +533,13 @@ fn what_does_not_fit_is_refused() {
     let file = folder.file();
     let checker = checker().checkpoint(&file);
     run(&checker.clone().max_executions(3), counter);
-    let text = std::fs::read_to_string(&file).unwrap();
+    let bytes = std::fs::read(&file).unwrap();
 
     assert_eq!(
         complaint(&checker.clone().target(Target::Pso), counter),
         refusal(
             &file,
-            "it was made with another setting: target was x86, and is pso"
+            "the checkpoint was made with another setting (target was x86, now it is pso)"
         )
     );
     assert_eq!(
@@ -524,76 +549,130 @@ fn what_does_not_fit_is_refused() {
         ),
         refusal(
             &file,
-            "it was made with another setting: strategy was exhaustive, and is random (seed 0, executions 2000)"
+            "the checkpoint was made with another setting (strategy was exhaustive, now it is random (seed 0, executions 2000))"
         )
     );
     let again = run(&checker.clone().max_executions(4), counter).to_string();
     assert!(again.contains("stopped after 4 more executions"), "{again}");
-    std::fs::write(&file, &text).unwrap();
+    std::fs::write(&file, &bytes).unwrap();
     assert_eq!(
         complaint(&checker.clone().stack_size(1 << 20), counter),
         refusal(
             &file,
-            "it was made with another setting: stack_size was 262144, and is 1048576"
+            "the checkpoint was made with another setting (stack_size was 262144, now it is 1048576)"
         )
     );
     assert_eq!(
         complaint(&checker.clone().spurious_wakeups(false), counter),
         refusal(
             &file,
-            "it was made with another setting: spurious_wakeups was on, and is off"
+            "the checkpoint was made with another setting (spurious_wakeups was on, now it is off)"
         )
     );
     assert_eq!(
         complaint(&checker, lost_updates),
         refusal(
             &file,
-            "the program has changed since the checkpoint, or is not deterministic: its first \
-             execution is another one than when the checkpoint was made"
+            "the program has changed since the checkpoint, or is not deterministic (its first \
+             execution differs from the one when the checkpoint was made)"
         )
     );
     let elsewhere = catch_unwind(AssertUnwindSafe(|| checker.run(counter)));
     let elsewhere = *elsewhere.unwrap_err().downcast::<String>().unwrap();
     assert!(
-        elsewhere.contains("it is of another check, the one at "),
+        elsewhere.contains("the checkpoint is of another check, at "),
         "{elsewhere}"
     );
 
-    std::fs::write(&file, &text[..text.len() / 2]).unwrap();
+    std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
     assert_eq!(
         complaint(&checker, counter),
-        refusal(&file, "it is damaged: it is not all there")
+        refusal(&file, "the checkpoint is truncated")
     );
-    std::fs::write(&file, text.replacen("executions 3", "executions 4", 1)).unwrap();
+    let mut flipped = bytes.clone();
+    flipped[bytes.len() / 2] ^= 1;
+    std::fs::write(&file, flipped).unwrap();
     assert_eq!(
         complaint(&checker, counter),
-        refusal(&file, "it is damaged: its checksum is wrong")
+        refusal(&file, "the checkpoint is damaged (checksum mismatch)")
     );
     std::fs::write(&file, b"\xff\xfe").unwrap();
     assert_eq!(
         complaint(&checker, counter),
-        refusal(&file, "it is no checkpoint")
+        refusal(&file, "not a Fencepost checkpoint")
     );
-    let forged = |from: &str, to: &str| {
-        let body = text[..text.rfind("checksum").unwrap()].replacen(from, to, 1);
-        let checksum = crc32fast::hash(body.as_bytes());
-        std::fs::write(&file, format!("{body}checksum {checksum:08x}\n")).unwrap();
+    let forged = |from: &str, change: &dyn Fn(&mut [u8])| {
+        let mut bytes = bytes.clone();
+        let at = find(&bytes, from) + from.len();
+        change(&mut bytes[at..]);
+        reseal(&mut bytes);
+        std::fs::write(&file, bytes).unwrap();
         complaint(&checker, counter)
     };
+    // After the name there is the length of the value.
     assert_eq!(
-        forged("\nexecutable ", "\nexecutable 1"),
-        refusal(&file, "it was made by another build of the program")
+        forged("executable", &|rest| rest[1] ^= 1),
+        refusal(
+            &file,
+            "the checkpoint was made by another build of the program"
+        )
     );
-    let names = forged("\nmaker thread", "\nmaker threat");
-    assert!(
-        names.contains("it is damaged: its names are wrong in line "),
-        "{names}"
+    assert_eq!(
+        forged("park token", &|rest| rest[0] ^= 1),
+        refusal(&file, "the checkpoint is damaged (malformed contents)")
+    );
+    assert_eq!(
+        forged("park toke", &|rest| rest[0] = b'm'),
+        refusal(&file, "the checkpoint is damaged (wrong table of objects)")
     );
 
     // Nothing of this has touched the file, and the right one still works.
-    std::fs::write(&file, &text).unwrap();
+    std::fs::write(&file, &bytes).unwrap();
     assert!(run(&checker, counter).is_verified());
     assert!(!file.exists());
+}
+
+/// Bytes that are cut off, changed or inserted behind a correct checksum are refused or harmless,
+/// and never make the check panic with anything but a refusal.
+#[test]
+fn forged_files_are_refused_or_harmless() {
+    let folder = Folder::new();
+    let file = folder.file();
+    let checker = checker().checkpoint(&file);
+    run(&checker.clone().max_executions(3), lost_updates);
+    let bytes = std::fs::read(&file).unwrap();
+    let whole = run(&self::checker(), lost_updates).executions();
+    let mut number = 0_u64;
+    let mut random = |below: usize| {
+        number = number
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (number >> 33) as usize % below
+    };
+    let (mut refused, mut harmless) = (0, 0);
+    for round in 0..1500 {
+        let mut forged = bytes.clone();
+        let at = 28 + random(bytes.len() - 28);
+        match round % 8 {
+            0 => forged.truncate(at),
+            1 => drop(forged.splice(at..at, [0xff, 0xff, 0xff, 0xff, 0x0f])),
+            2 => forged[at] = [0, 1, 2, 0x7f][random(4)],
+            _ => forged[at] ^= 1 << random(8),
+        }
+        reseal(&mut forged);
+        std::fs::write(&file, forged).unwrap();
+        // A forged count may leave the check with any result, but a changed table of ids is
+        // noticed.
+        match catch_unwind(AssertUnwindSafe(|| run(&checker, lost_updates))) {
+            Ok(outcome) => harmless += u32::from(outcome.executions() >= whole.min(3)),
+            Err(panic) => {
+                let text = *panic.downcast::<String>().unwrap();
+                assert!(text.starts_with("cannot resume from "), "{text}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 700 && harmless > 50, "{refused} {harmless}");
 }
 
 #[test]
@@ -601,17 +680,14 @@ fn what_cannot_be_is_said_at_once() {
     let folder = Folder::new();
     let nowhere = folder.0.join("no/such/folder/a.checkpoint");
     let text = complaint(&checker().checkpoint(&nowhere), counter);
-    let start = format!(
-        "the checkpoint file {} cannot be written: ",
-        nowhere.display()
-    );
+    let start = format!("cannot write the checkpoint file {}: ", nowhere.display());
     assert!(text.starts_with(&start), "{text}");
     let bounded = checker().preemption_bound(1).checkpoint(folder.file());
     assert_eq!(
         complaint(&bounded, counter),
         format!(
-            "a search with a preemption bound has no checkpoints, but this check is to keep them in {}: \
-             choose another strategy, or no file for checkpoints",
+            "cannot save checkpoints to {}: a search with a preemption bound has no checkpoints\n\
+             help: choose another strategy, or set no checkpoint file",
             folder.file().display()
         )
     );

@@ -64,7 +64,7 @@ fn a_fault_names_the_thread_and_its_last_step() {
 
     let output = run("faults_at_once");
     let text = String::from_utf8(output.stderr).unwrap();
-    let said = "fencepost: SIGSEGV in the reader, which was made at ";
+    let said = "fencepost: SIGSEGV in the reader, which was spawned at ";
     assert!(text.contains(said), "{text}");
     assert_eq!(output.status.signal(), Some(11), "{text}");
 }

@@ -7,11 +7,11 @@ use fencepost::cell::UnsafeCell;
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::thread;
 use fencepost_memory::{Random, ThreadId};
-use fencepost_runtime::{Current, Place, ProgramError};
+use fencepost_runtime::{Current, OwnedLocation, ProgramError};
 
-fn message(error: Option<ProgramError>) -> (String, Option<Place>) {
+fn message(error: Option<ProgramError>) -> (String, Option<OwnedLocation>) {
     match error {
-        Some(ProgramError::BadUse { message, place }) => (message, place),
+        Some(ProgramError::Misuse { message, location }) => (message, location),
         other => panic!("{other:?}"),
     }
 }
@@ -30,16 +30,16 @@ fn a_panic_is_an_error_with_its_message_and_place() {
     let Some(ProgramError::Panic {
         thread,
         message,
-        place,
+        location,
     }) = runs.last().unwrap().error.clone()
     else {
         panic!("{runs:?}");
     };
     assert_eq!(thread, ThreadId(1));
     assert!(message.contains("it was changed"), "{message}");
-    let place = place.unwrap();
-    assert!(place.file.ends_with("errors.rs"));
-    assert_eq!(place.line, line);
+    let location = location.unwrap();
+    assert!(location.file.ends_with("errors.rs"));
+    assert_eq!(location.line, line);
     // The driver goes on as if nothing had happened.
     driver.run_first().expect_fine();
 }
@@ -57,7 +57,7 @@ fn a_panic_in_the_first_thread_before_its_first_step_is_an_error() {
     let error = first_error(|| std::panic::resume_unwind(Box::new("resumed")));
     assert!(matches!(
         error,
-        Some(ProgramError::Panic { place: None, .. })
+        Some(ProgramError::Panic { location: None, .. })
     ));
 }
 
@@ -274,10 +274,10 @@ fn objects_from_outside_are_bad_use() {
     let other = outside.clone();
     let used = line!() + 1;
     let error = first_error(move || assert_eq!(other.load(Relaxed), 0));
-    let (message, place) = message(error);
+    let (message, location) = message(error);
     assert!(message.contains(&format!("errors.rs:{made}:")), "{message}");
     assert!(message.contains("outside of the check"), "{message}");
-    assert_eq!(place.unwrap().line, used);
+    assert_eq!(location.unwrap().line, used);
     outside.store(1, Relaxed);
 
     let cell = Arc::new(Mutex::new(UnsafeCell::new(0)));
@@ -299,9 +299,9 @@ fn objects_of_earlier_executions_are_bad_use() {
         object.load(Relaxed);
     });
     driver.run_first().expect_fine();
-    let (text, place) = message(driver.run_first().error);
+    let (text, location) = message(driver.run_first().error);
     assert!(text.contains("in an earlier execution"), "{text}");
-    assert!(place.unwrap().file.ends_with("errors.rs"));
+    assert!(location.unwrap().file.ends_with("errors.rs"));
 
     // After the check, its objects are of no use to anybody.
     let object = kept.lock().unwrap().take().unwrap();
@@ -347,10 +347,10 @@ fn what_is_watched_has_to_be_dropped() {
         dropped.end();
         let _ = watch;
     });
-    let Some(ProgramError::Leak { what, place }) = error else {
+    let Some(ProgramError::Leak { what, location }) = error else {
         panic!("{error:?}");
     };
-    assert_eq!((what, place.line), ("Arc", line));
+    assert_eq!((what, location.line), ("Arc", line));
 }
 
 #[test]

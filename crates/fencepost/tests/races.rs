@@ -99,8 +99,8 @@ fn a_race_names_both_lines() {
     let error = first_error(two(writer, reader));
     let race = race(error);
     let mut lines = [
-        (race.first.is_write, race.first.place.line),
-        (race.second.is_write, race.second.place.line),
+        (race.first.is_write, race.first.location.line),
+        (race.second.is_write, race.second.location.line),
     ];
     lines.sort();
     assert_eq!(lines, [(false, read), (true, read - 1)]);
@@ -108,7 +108,7 @@ fn a_race_names_both_lines() {
     assert!(race.cell.file.ends_with("races.rs"));
     let message = ProgramError::Race(race).to_string();
     assert!(
-        message.starts_with("data race on the cell made at"),
+        message.starts_with("data race on the cell created at"),
         "{message}"
     );
 }

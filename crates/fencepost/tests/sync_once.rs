@@ -301,7 +301,7 @@ fn all_of_them_outside_of_a_check_are_those_of_std() {
     );
 }
 
-/// An initialiser that only makes new things is no step, whoever runs it.
+/// An initializer that only makes new things is no step, whoever runs it.
 #[test]
 fn a_static_of_new_things_has_no_steps() {
     fencepost::lazy_static! {
@@ -323,7 +323,7 @@ fn a_static_of_new_things_has_no_steps() {
     assert_eq!(count, 1);
 }
 
-/// An initialiser that reads what others change comes before or after them.
+/// An initializer that reads what others change comes before or after them.
 #[test]
 fn a_static_that_reads_another_is_initialised_in_steps() {
     fencepost::lazy_static! {
@@ -367,7 +367,7 @@ fn statics_that_change_another_are_initialised_in_every_order() {
         numbers.add((*FIRST, *SECOND));
     });
     assert_eq!(seen.sorted(), [(0, 1), (1, 0)]);
-    // Whoever uses it, it is initialised once.
+    // Whoever uses it, it is initialized once.
     let count = classes(|| {
         in_threads(3, |_| assert_eq!(*FIRST, 0));
         assert_eq!(NEXT.load(SeqCst), 1);
@@ -396,8 +396,8 @@ fn a_static_knows_who_initialises_it() {
     });
 }
 
-/// One thread waits in the initialiser for the lock, and the other with the lock for the
-/// initialiser.
+/// One thread waits in the initializer for the lock, and the other with the lock for the
+/// initializer.
 #[test]
 fn an_initialiser_waits_like_any_code() {
     fencepost::lazy_static! {

@@ -180,6 +180,45 @@ fn scopes_join_what_nobody_joined() {
     }
 }
 
+/// What a thread of a scope borrows is there until the thread is torn down, even if the closure of the scope
+/// catches the panic that ended the execution.
+#[test]
+fn a_scope_that_catches_a_panic_waits_for_its_threads() {
+    struct Torn<'a> {
+        is_alive: &'a std_atomic::AtomicBool,
+        seen: &'static std_atomic::AtomicU32,
+    }
+    impl Drop for Torn<'_> {
+        fn drop(&mut self) {
+            let alive = self.is_alive.load(std_atomic::Ordering::Relaxed);
+            self.seen
+                .store(1 + u32::from(alive), std_atomic::Ordering::Relaxed);
+        }
+    }
+    static SEEN: std_atomic::AtomicU32 = std_atomic::AtomicU32::new(0);
+    let outcome = Checker::new().workers(1).run(|| {
+        let is_alive = std_atomic::AtomicBool::new(true);
+        let flag = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let _torn = Torn {
+                    is_alive: &is_alive,
+                    seen: &SEEN,
+                };
+                while !flag.load(Acquire) {
+                    thread::yield_now();
+                }
+            });
+            flag.load(Relaxed);
+            let caught = std::panic::catch_unwind(|| panic!("caught"));
+            assert!(caught.is_err());
+        });
+        is_alive.store(false, std_atomic::Ordering::Relaxed);
+    });
+    assert!(outcome.has_failed(), "{outcome}");
+    assert_eq!(SEEN.load(std_atomic::Ordering::Relaxed), 2);
+}
+
 #[test]
 fn a_parked_thread_waits_for_its_token() {
     let runs = all_fine_with(no_spurious(), || {

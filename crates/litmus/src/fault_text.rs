@@ -2,7 +2,7 @@
 
 use crate::test::{Position, Test};
 use crate::thread::{Fault, FaultKind};
-use fencepost_diagnostics::{Diagnostic, Excerpt};
+use fencepost_diagnostics::{Diagnostic, Excerpt, Severity};
 
 impl Fault {
     /// The fault with the instruction's line and a caret below it. `source` is what the test was
@@ -19,8 +19,8 @@ impl Fault {
         let length = source[start..start + length].trim_end().len();
         let (what, help) = self.words(test);
         let diagnostic = Diagnostic {
-            severity: "error",
-            what: &what,
+            severity: Severity::Error,
+            message: &what,
             line: line.into(),
             column: column.into(),
             excerpt: &Excerpt::around(source, start, start + length),

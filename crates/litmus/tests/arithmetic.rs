@@ -1,12 +1,11 @@
 //! Arithmetic against the processor that runs the tests: results, flags and conditions, and the
 //! instructions that do more than compute.
-#![cfg(target_arch = "x86_64")]
 #![allow(
     unsafe_code,
     reason = "the processor's own instructions are what is compared with"
 )]
 
-mod common;
+use crate::common;
 
 use std::arch::asm;
 

@@ -3,7 +3,7 @@
 //!
 //! `FENCEPOST_SEED` and `FENCEPOST_PROGRAMS` choose other and more tests.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

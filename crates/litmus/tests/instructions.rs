@@ -1,6 +1,6 @@
 //! Every form of every instruction, run alone: what it leaves behind, and which accesses it makes.
 
-mod common;
+use crate::common;
 
 use common::{read, run};
 

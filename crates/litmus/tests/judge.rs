@@ -1,7 +1,7 @@
 //! The judge accepts a valid execution, and rejects it with every kind of thing wrong: each with a message
 //! that names the instruction.
 
-mod common;
+use crate::common;
 
 use common::builder::{Code, random_test, test};
 use fencepost_litmus::axioms::{Limits, explore_with};

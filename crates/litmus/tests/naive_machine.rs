@@ -3,7 +3,7 @@
 //! The tests are wider than those that the axioms are compared on: up to five threads and four locations, with many stores and
 //! locked instructions. `FENCEPOST_SEED` and `FENCEPOST_PROGRAMS` choose other and more.
 
-mod common;
+use crate::common;
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,7 +1,7 @@
 //! Small tests with bytes changed, left out, doubled and mixed: never a panic, always an answer with a
 //! place in the file, and a test that is well-formed if there is one.
 
-mod common;
+use crate::common;
 
 use fencepost_litmus::code::Operation;
 use fencepost_litmus::test::{Observable, Proposition, Term, Test};

@@ -1,6 +1,6 @@
 //! What is read of a file: names, conditions, observables, memory.
 
-mod common;
+use crate::common;
 
 use common::read;
 use fencepost_litmus::code::{Operation, Width};

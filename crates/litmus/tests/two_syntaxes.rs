@@ -1,6 +1,6 @@
 //! Random programs written in both syntaxes: they make the same accesses and end in the same state.
 
-mod common;
+use crate::common;
 
 use common::{read, run};
 use fencepost_memory::Random;

@@ -3,7 +3,7 @@
 //! A trace is allowed by SC if happens-before has no cycle on it (SOBER Def. 2). It
 //! is allowed by a store-buffer model if
 //!
-//! - every address by itself looks in order to every thread: never `e` before `e'` in
+//! - every thread sees each single address in order: never `e` before `e'` in
 //!   program order and `e'` before `e` in conflict order (SOBER's (TSO2)), and
 //! - the *relaxed happens-before* has no cycle: the program-order pairs that the model
 //!   [keeps](MemoryModel::keeps), and the conflict edges between different threads,
@@ -13,11 +13,11 @@
 //! its value out of the store buffer, so other threads' writes that come before the
 //! store need not come before the load. Without it the axioms forbid litmus test `n6`,
 //! which the machine and real processors show; [`sober_definition_3`] keeps the
-//! definition as printed, for comparison. What is kept is asked of the model, so PSO,
-//! fences, barriers and locked operations that only read or only write come for free.
+//! definition as printed, for comparison. The model decides what is kept, so PSO,
+//! fences, barriers and locked operations that only read or only write need no special rules.
 //!
-//! The relations have a quadratic number of pairs. Here a linear number of edges with
-//! the same transitive closure is made; that the two agree is tested against the pairs.
+//! The relations have a quadratic number of pairs. The checker adds a linear number of edges with
+//! the same transitive closure; a test compares the two.
 
 use std::fmt;
 
@@ -125,7 +125,8 @@ pub fn sober_definition_3(trace: &Trace) -> Result<(), AxiomViolation> {
 pub struct AxiomChecker {
     layout: Layout,
     graph: Digraph,
-    places: Vec<Place>,
+    /// For each address.
+    own_accesses: Vec<OwnAccesses>,
     /// Stores of the current thread that no collector has an edge from yet.
     uncollected: Vec<usize>,
     /// For each write, the last write before it to its address by another thread. Only
@@ -141,19 +142,20 @@ enum Forwarding {
     IsOrderedLikeAnyLoad,
 }
 
-/// What the current thread has done to one address so far. The entry is stale unless
-/// it carries the number of the current thread.
+/// The accesses of the current thread to one address so far. The entry is stale unless it carries
+/// the number of the current thread.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct OwnAccesses {
     /// One more than the thread's number; 0 for none.
     owner: usize,
-    highest_write: Option<Seen>,
-    highest_read: Option<Seen>,
+    highest_write: Option<CoherencePoint>,
+    highest_read: Option<CoherencePoint>,
     last_store: Option<usize>,
 }
 
+/// The coherence index of an access, and its position in the trace.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct CoherencePoint {
     coherence: u64,
     position: usize,
 }
@@ -252,8 +254,9 @@ impl AxiomChecker {
     ) -> Result<(), (usize, usize)> {
         self.layout.arrange(trace);
         self.graph.reset(trace.events().len());
-        self.places.clear();
-        self.places.resize(trace.address_count(), Place::default());
+        self.own_accesses.clear();
+        self.own_accesses
+            .resize(trace.address_count(), OwnAccesses::default());
         let kept = KeptOrder::of(model);
         for thread in 0..trace.thread_count() {
             self.add_thread(&kept, trace, thread)?;
@@ -294,17 +297,17 @@ impl AxiomChecker {
             }
             let mut last_store_here = None;
             if let Some(address) = operation.address() {
-                let place = &mut self.places[address.index()];
-                if place.owner != thread + 1 {
-                    *place = Place {
+                let own = &mut self.own_accesses[address.index()];
+                if own.owner != thread + 1 {
+                    *own = OwnAccesses {
                         owner: thread + 1,
-                        ..Place::default()
+                        ..OwnAccesses::default()
                     };
                 }
-                place.admit(position, event)?;
-                last_store_here = place.last_store;
+                own.add(position, event)?;
+                last_store_here = own.last_store;
                 if matches!(operation, Operation::Store(_)) {
-                    place.last_store = Some(position);
+                    own.last_store = Some(position);
                 }
             }
             let before = kept.before[operation.kind() as usize];
@@ -404,20 +407,23 @@ impl AxiomChecker {
     }
 }
 
-impl Place {
+impl OwnAccesses {
     /// Adds the thread's next event on this address, unless it is in conflict order
     /// before an earlier one: then the error names the two.
     #[inline]
-    fn admit(&mut self, position: usize, event: &Event) -> Result<(), (usize, usize)> {
+    fn add(&mut self, position: usize, event: &Event) -> Result<(), (usize, usize)> {
         let coherence = event.coherence.0;
-        let seen = Some(Seen {
+        let point = Some(CoherencePoint {
             coherence,
             position,
         });
-        let against = |earlier: Option<Seen>, is_against: fn(u64, u64) -> bool| match earlier {
-            Some(seen) if is_against(coherence, seen.coherence) => Err((seen.position, position)),
-            _ => Ok(()),
-        };
+        let against =
+            |earlier: Option<CoherencePoint>, is_against: fn(u64, u64) -> bool| match earlier {
+                Some(point) if is_against(coherence, point.coherence) => {
+                    Err((point.position, position))
+                }
+                _ => Ok(()),
+            };
         against(self.highest_write, |later, earlier| later < earlier)?;
         let highest = if event.operation().writes() {
             against(self.highest_read, |later, earlier| later <= earlier)?;
@@ -425,8 +431,8 @@ impl Place {
         } else {
             &mut self.highest_read
         };
-        if highest.is_none_or(|seen| seen.coherence < coherence) {
-            *highest = seen;
+        if highest.is_none_or(|point| point.coherence < coherence) {
+            *highest = point;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The classic litmus tests: what each model says about the outcome that makes the test
 //! interesting, by its axioms and by its machine.
 
-mod common;
+use crate::common;
 
 use common::{FENCE, STBAR, W, X, Y, Z, il, ld, outcome, show, st};
 use fencepost_memory::candidates::CandidateKey;

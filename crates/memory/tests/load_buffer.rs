@@ -1,6 +1,6 @@
 //! TSO allows everything that the TSO-LB machine emits, and more.
 
-mod common;
+use crate::common;
 
 use common::{SmallPrograms, in_parallel, show};
 use fencepost_memory::candidates::for_each_candidate;

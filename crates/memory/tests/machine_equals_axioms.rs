@@ -1,7 +1,7 @@
 //! The machines and the axioms describe the same models: every candidate trace of every
 //! small program is allowed exactly if it is emitted.
 
-mod common;
+use crate::common;
 
 use common::definition::{self, Mistake};
 use common::{SmallPrograms, in_parallel, show, show_trace};

@@ -1,6 +1,6 @@
 //! The machine step by step: what it says it did, and why it would not.
 
-mod common;
+use crate::common;
 
 use common::{FENCE, STBAR, X, Y, Z, il, ld, show, st};
 use fencepost_memory::machine::{EventId, Machine, RunEnumerator, Step, StepError};

@@ -1,12 +1,13 @@
-//! The relaxed-order monitor for short interleavings that are taken back again and again.
+//! The relaxed-order monitor for short interleavings that are rewound often.
 //!
-//! The rule is that of [`relaxed_order`](crate::relaxed_order). But an interleaving of a program that is explored
-//! has few events, so that a set of them fits in a word or two, and sets do what clocks do: what flows in is a
-//! union, whether an event is known is one bit, and the latest write that is known is the highest bit of those that
-//! are. Nothing has to be in groups that are totally ordered, so that one algorithm does for TSO and PSO. Each event
-//! notes the few sets that it replaces, and is taken back by putting them back.
+//! The rule is that of [`relaxed_order`](crate::relaxed_order). But the interleavings of an
+//! explorer have few events, so that a set of them fits in a few words, and sets replace clocks:
+//! joining is a union, an event is known if its bit is set, and the latest known write is the
+//! highest bit. Events need not be in totally ordered groups, so one algorithm serves TSO and PSO.
+//! Each event saves the few sets that it replaces, and rewinding restores them.
 //!
-//! Who has more events than fit goes on with a [`MonitorRunner`](crate::MonitorRunner).
+//! A [`RewindingMonitor`](crate::RewindingMonitor) replaces it when an interleaving has more events
+//! than fit.
 
 use fencepost_memory::{Access, Address, Buffering, Event, MemoryModel, Operation, OperationKind};
 
@@ -14,7 +15,7 @@ use crate::journal::FIRST_THREADS;
 use crate::runner::MemoryLimitExceeded;
 use crate::violation::{PlacedEvent, Violation};
 
-/// Events of an interleaving, by their positions.
+/// A set of events of an interleaving, by their positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Set<const N: usize>([u64; N]);
 
@@ -48,7 +49,8 @@ impl<const N: usize> Set<N> {
         self.map(other, |one, two| one & !two)
     }
 
-    /// It, or nothing. There is no branch: which it is is hard to predict.
+    /// The set if `condition` holds, else the empty set. Without a branch: the condition is hard to
+    /// predict.
     #[inline]
     fn only_if(self, condition: bool) -> Self {
         let mask = u64::from(condition).wrapping_neg();
@@ -71,11 +73,11 @@ impl<const N: usize> Set<N> {
     }
 }
 
-/// What precedes, in relaxed happens-before, a thread's next load …
+/// The index of what precedes, in relaxed happens-before, a thread's next load.
 const LOADS: usize = 0;
-/// … its next store …
+/// The same for its next store.
 const STORES: usize = 1;
-/// … and its next fence.
+/// The same for its next fence.
 const FENCES: usize = 2;
 
 /// How a model keeps the operations of one kind in order.
@@ -87,7 +89,7 @@ struct Rule {
     holds_back: [bool; 3],
 }
 
-/// The rules for each kind of operation, asked of the model.
+/// The rules of a model for each kind of operation.
 fn rules_of(model: &MemoryModel) -> [Rule; OperationKind::ALL.len()] {
     let (a, b) = (Address(0), Address(1));
     let store = Operation::Store(a);
@@ -130,7 +132,8 @@ impl<const N: usize> ThreadSets<N> {
 struct AddressSets<const N: usize> {
     /// The writes to it.
     writes: Set<N>,
-    /// What happens before what is after the last write, and after all accesses.
+    /// The events that happen before a read after the last write, and before a write after all
+    /// accesses.
     before: Flows<N>,
     /// The same in relaxed happens-before, and only writes.
     kept: Flows<N>,
@@ -144,7 +147,7 @@ impl<const N: usize> AddressSets<N> {
     };
 }
 
-/// What flows out of the accesses to an address.
+/// The events that precede the next access to an address.
 #[derive(Clone, Copy, Debug)]
 struct Flows<const N: usize> {
     last_write: Set<N>,
@@ -157,14 +160,14 @@ impl<const N: usize> Flows<N> {
         all: Set::EMPTY,
     };
 
-    /// What flows into an access. `is_apart` if nothing does.
+    /// The events that precede an access. None do if `is_apart`.
     #[inline]
     fn before_access(&self, writes: bool, is_apart: bool) -> Set<N> {
         let set = self.all.only_if(writes).or(self.last_write);
         set.only_if(!is_apart)
     }
 
-    /// An access with all that precedes it flows out.
+    /// Adds an access with all events that precede it.
     #[inline]
     fn add_access(&mut self, writes: bool, access: Set<N>) {
         self.all = self.all.or(access);
@@ -172,7 +175,7 @@ impl<const N: usize> Flows<N> {
     }
 }
 
-/// An event, and what it has replaced.
+/// An event, and the sets that it replaced.
 #[derive(Clone, Copy, Debug)]
 struct Noted<const N: usize> {
     access: Access,
@@ -194,13 +197,13 @@ pub struct BitsetMonitor<const N: usize> {
 }
 
 impl<const N: usize> BitsetMonitor<N> {
-    /// So many events fit.
+    /// The number of events that fit.
     pub const MOST_EVENTS: usize = 64 * N;
 
     /// The monitor for a model with store buffers. `memory` is the most bytes that it may use.
     ///
     /// # Panics
-    /// If the model has none: there is nothing to see.
+    /// If the model has no store buffers: there are no violations.
     pub fn new(model: MemoryModel, memory: usize) -> Self {
         assert!(
             model.buffering() != Buffering::None,
@@ -224,7 +227,7 @@ impl<const N: usize> BitsetMonitor<N> {
         self.journal.len() >= Self::MOST_EVENTS
     }
 
-    /// The next access of the interleaving. It must not be full.
+    /// Observes the next access of the interleaving. The monitor must not be full.
     ///
     /// # Errors
     /// If there is not enough memory for its thread or its address.
@@ -286,7 +289,8 @@ impl<const N: usize> BitsetMonitor<N> {
         by.before = before;
         at.before.add_access(writes, before);
 
-        // A load of the own store may have taken it from the buffer, before anything else came to memory.
+        // A load of the own store may have taken it from the buffer, before anything else came to
+        // memory.
         let flows_in = at.kept.before_access(writes, is_load && is_own);
         let kept = by.kept[rule.kept].or(flows_in).or(event.only_if(writes));
         for (set, holds_back) in by.kept.iter_mut().zip(rule.holds_back) {
@@ -346,7 +350,7 @@ impl<const N: usize> BitsetMonitor<N> {
         }
     }
 
-    /// Goes back to where so many accesses had been observed.
+    /// Rewinds to the first `accesses` accesses.
     pub fn rewind(&mut self, events: usize) {
         while self.journal.len() > events {
             let noted = self.journal.pop().expect("it is longer");
@@ -392,7 +396,7 @@ mod tests {
     use super::*;
     use crate::{Monitor, MonitorRunner, RelaxedOrderMonitor};
 
-    /// Plain accesses to few addresses mostly: the others rule violations out.
+    /// Mostly plain accesses to few addresses: the others rule violations out.
     fn random_access(random: &mut Random, threads: u64, addresses: u64) -> Access {
         let kind = match random.below(6) {
             0 => OperationKind::ALL[random.below(OperationKind::ALL.len() as u64) as usize],
@@ -403,8 +407,9 @@ mod tests {
         Access::new(thread, kind.at(Address(random.below(addresses) as u32)))
     }
 
-    /// The sequence of violations differs from what clocks say, in so many interleavings; and in how many there
-    /// are some. Half of the events are taken back now and then.
+    /// The number of interleavings whose violations differ from those of the monitor with clocks,
+    /// and the number of interleavings with violations. Half of the events are rewound now and
+    /// then.
     fn compare<const N: usize, M: Monitor>(
         short: &mut BitsetMonitor<N>,
         clocks: impl Fn() -> M,
@@ -502,7 +507,8 @@ mod tests {
 
     #[test]
     fn each_rule_matters() {
-        // Stores and fences come after the same, and a barrier does nothing: 11 changes say the same.
+        // Stores and fences come after the same, and a barrier does nothing: 11 changes say the
+        // same.
         let on_tso = unnoticed(RelaxedOrderMonitor::tso);
         let is_about_loads = |(kind, rule): &(OperationKind, Rule)| {
             *kind != OperationKind::StoreBarrier
@@ -514,8 +520,8 @@ mod tests {
         let on_pso = unnoticed(|| RelaxedOrderMonitor::pso(LockedDrains::Everything));
         let kinds: Vec<OperationKind> = on_pso.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(kinds, [OperationKind::Fence, OperationKind::StoreBarrier]);
-        // Nor does it matter that other operations hold fences back that hold back loads and stores themselves; one
-        // or two more changes show only in rare interleavings.
+        // Nor does it matter that other operations hold fences back that hold back loads and stores
+        // themselves; one or two more changes show only in rare interleavings.
         let on_pso = unnoticed(|| RelaxedOrderMonitor::pso(LockedDrains::OwnAddress));
         assert!(on_pso.len() <= 8, "{on_pso:?}");
     }

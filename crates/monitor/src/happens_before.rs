@@ -1,13 +1,13 @@
-//! The happens-before clock of an interleaving, and the writes that it can name.
+//! The happens-before clock of an interleaving, and the writes that are still remembered.
 //!
 //! Happens-before is program order and conflict order together (SOBER section 3.2). The
 //! clock has one group per thread and, per address, one row for the last write and one
 //! for all accesses: a read flows in from the last write, a write from all accesses. It
 //! takes O(threads) per event.
 //!
-//! The explorer needs this clock too, so it is computed once, here, and handed to the
-//! monitors. What they ask of it: which is the latest write to an address that happens before
-//! the last event of a thread? See [`HappensBefore::latest_known_write`].
+//! It is computed once per event and handed to the monitor, which asks for the latest write to an
+//! address that happens before the last event of a thread
+//! ([`HappensBefore::latest_known_write`]).
 
 use std::borrow::Cow;
 
@@ -39,11 +39,11 @@ pub struct HappensBefore<C = DenseClocks> {
     addresses: Vec<AddressState>,
     history: WriteHistory,
     position: u64,
-    /// What each event has replaced.
+    /// What each event replaced.
     journal: Option<Vec<Replaced>>,
 }
 
-/// What an event has replaced, besides clocks.
+/// What an event replaced, besides clocks.
 #[derive(Clone, Copy, Debug)]
 struct Replaced {
     thread: ThreadId,
@@ -52,16 +52,16 @@ struct Replaced {
     last_accessor: Option<ThreadId>,
 }
 
-/// A state of a [`HappensBefore`].
+/// A state of a [`HappensBefore`] to rewind to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HappensBeforeMark {
     events: u64,
     clocks: JournalMark,
 }
 
-/// Going back.
+/// Rewinding.
 impl<C: ThreadClocks + Rewind> HappensBefore<C> {
-    /// Notes changes from now on.
+    /// Records changes from now on.
     pub fn keep_journal(&mut self) {
         self.journal
             .get_or_insert_with(|| Vec::with_capacity(FIRST_EVENTS));
@@ -71,7 +71,7 @@ impl<C: ThreadClocks + Rewind> HappensBefore<C> {
         self.history.reserve(FIRST_ADDRESSES);
     }
 
-    /// The present state, to come back to.
+    /// The current state.
     #[inline]
     pub fn mark(&self) -> HappensBeforeMark {
         HappensBeforeMark {
@@ -80,8 +80,8 @@ impl<C: ThreadClocks + Rewind> HappensBefore<C> {
         }
     }
 
-    /// Goes back to where `mark` was taken. False if too much has been forgotten for that; then
-    /// nothing has happened.
+    /// Rewinds to where `mark` was taken. Returns false, and changes nothing, if writes were
+    /// forgotten since.
     pub fn rewind(&mut self, mark: HappensBeforeMark) -> bool {
         let Some(journal) = &mut self.journal else {
             return false;
@@ -106,7 +106,7 @@ impl<C: ThreadClocks + Rewind> HappensBefore<C> {
 }
 
 impl<C: ThreadClocks> HappensBefore<C> {
-    /// Makes room for the thread and the address of `access`.
+    /// Reserves rows for the thread and the address of `access`.
     #[inline]
     pub fn admit(&mut self, access: &Access) {
         while self.threads.len() <= access.thread.index() {
@@ -201,7 +201,7 @@ impl<C: ThreadClocks> HappensBefore<C> {
         clocks.get(row, event.thread().index()) >= event.event.issue.0
     }
 
-    /// How many events have been added.
+    /// The number of events.
     #[inline]
     pub fn position(&self) -> u64 {
         self.position
@@ -271,7 +271,7 @@ impl<C: ThreadClocks> HappensBefore<C> {
             .latest_store_where(address, |write| Self::knows(&self.clocks, row, write))
     }
 
-    /// Forgets the interleaving, keeping the memory for the next one.
+    /// Removes all events, and keeps the memory for the next interleaving.
     pub fn reset(&mut self) {
         self.clocks.reset();
         self.threads.iter_mut().for_each(|t| t.last = None);
@@ -282,7 +282,7 @@ impl<C: ThreadClocks> HappensBefore<C> {
         self.journal.iter_mut().for_each(Vec::clear);
     }
 
-    /// The bytes held.
+    /// The memory in use, in bytes.
     pub fn memory(&self) -> usize {
         let journal = self.journal.as_ref().map_or(0, Vec::capacity);
         self.clocks.memory()
@@ -291,7 +291,7 @@ impl<C: ThreadClocks> HappensBefore<C> {
             + Self::bookkeeping(self.threads.capacity(), self.addresses.capacity())
     }
 
-    /// The bytes that would be held with so many threads and addresses.
+    /// The memory that this many threads and addresses would use, in bytes.
     pub fn projected_memory(&self, threads: usize, addresses: usize) -> usize {
         let rows = threads + addresses.saturating_mul(address_rows::COUNT as usize);
         self.clocks

@@ -1,4 +1,4 @@
-//! The writes of an interleaving that a clock can still name, per address.
+//! The writes of an interleaving that a query may still ask for, per address.
 //!
 //! Memory must not grow with the length of the interleaving, so from time to time the
 //! writes that are no clock's latest known write to their address (nor, if that one also reads,
@@ -49,7 +49,7 @@ pub(crate) struct WriteHistory {
 
 /// Below this many writes nothing is ever forgotten.
 const SMALL: usize = 1 << 14;
-/// How many more writes per address are taken in before forgetting again.
+/// The number of writes per address after which writes are forgotten again.
 const SLACK_PER_ADDRESS: usize = 32;
 
 impl Default for WriteHistory {
@@ -65,7 +65,7 @@ impl Default for WriteHistory {
 impl WriteHistory {
     pub(crate) const BYTES_PER_ADDRESS: usize = size_of::<Writes>();
 
-    /// Makes room for so many more addresses.
+    /// Adds this many addresses.
     pub(crate) fn reserve(&mut self, addresses: usize) {
         self.addresses.reserve(addresses);
     }
@@ -85,7 +85,7 @@ impl WriteHistory {
         }
     }
 
-    /// Takes back the latest write.
+    /// Removes the latest write.
     pub(crate) fn pop(&mut self, address: Address) {
         let writes = &mut self.addresses[address.index()];
         writes.latest = writes.earlier.pop();
@@ -226,10 +226,10 @@ fn keep_stores_below(writes: &Writes, keep: &mut [bool]) {
     }
 }
 
-/// The clocks at a leaf are looked at one by one.
+/// The number of clocks at a leaf, which are searched one by one.
 const LEAF: usize = 8;
 
-/// So few writes are kept without asking which of them are really needed.
+/// Up to this many writes are kept without searching which of them are needed.
 const NEARLY_THE_SAME: usize = 12;
 
 /// A binary tree over clocks with the meet and the join of each subtree.
@@ -331,7 +331,7 @@ mod tests {
     use crate::happens_before::HappensBefore;
     use fencepost_memory::{Access, OperationKind, Random, ThreadId};
 
-    /// Whatever is asked, a history that forgets answers like one that does not.
+    /// A history that forgets answers every query like one that does not.
     #[test]
     fn forgetting_changes_no_answer() {
         for seed in 0..40 {

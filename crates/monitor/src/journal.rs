@@ -1,29 +1,29 @@
-//! Going back: an explorer takes back the end of an execution and goes on differently, and the
+//! Rewinding: an explorer rewinds the end of an execution and continues differently, and the
 //! monitor with it.
 //!
-//! What has a journal notes each change with what was there before. A journal grows with the
-//! interleaving, so it is kept only by who asks for one.
+//! A journal records each change with the old value. It grows with the interleaving, so it is kept
+//! only on request.
 
-/// For so many events, threads and addresses what has a journal has room from the beginning: small programs have
-/// no more.
+/// The numbers of events, threads and addresses for which memory is allocated in advance: small
+/// programs have no more.
 pub(crate) const FIRST_EVENTS: usize = 64;
 pub(crate) const FIRST_THREADS: usize = 8;
 pub(crate) const FIRST_ADDRESSES: usize = 40;
 
-/// A place in a journal.
+/// A position in a journal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct JournalMark(pub(crate) usize);
 
-/// What can be taken back to an earlier state.
+/// State that can be rewound.
 pub trait Rewind {
-    /// Notes changes from now on.
+    /// Records changes from now on.
     fn keep_journal(&mut self);
 
-    /// The present place in the journal.
+    /// The current position in the journal.
     fn mark(&self) -> JournalMark;
 
-    /// Goes back to where `mark` was taken. False if the journal does not reach so far; then
-    /// nothing has happened.
+    /// Rewinds to where `mark` was taken. Returns false, and changes nothing, if the journal does
+    /// not reach back that far.
     fn rewind(&mut self, mark: JournalMark) -> bool;
 }
 
@@ -44,8 +44,8 @@ mod tests {
         }
     }
 
-    /// A runner that goes back and forth says what one says that has only seen what is left.
-    fn goes_back<M: Monitor + Rewind + Clone>(monitor: &M, seed: u64) {
+    /// A runner that rewinds reports what one reports that has observed only the rest.
+    fn check_rewinding<M: Monitor + Rewind + Clone>(monitor: &M, seed: u64) {
         let mut random = Random::new(seed);
         let limits = MonitorLimits {
             witness_window: 0,
@@ -75,7 +75,7 @@ mod tests {
                 .map(|&access| fresh.observe(access).unwrap().map(|v| v.pending))
                 .collect();
             assert_eq!(again, verdicts, "seed {seed}");
-            // And what comes next is the same too.
+            // The following events have the same results, too.
             let mut copy = runner.clone();
             for _ in 0..12 {
                 let access = random_access(&mut random, 9, 20);
@@ -86,11 +86,11 @@ mod tests {
     }
 
     #[test]
-    fn watchers_go_back() {
+    fn runners_rewind() {
         for seed in 0..200 {
-            goes_back(&RelaxedOrderMonitor::tso_for_short_interleavings(), seed);
-            goes_back(&RelaxedOrderMonitor::pso(LockedDrains::OwnAddress), seed);
-            goes_back(&RelaxedOrderMonitor::pso(LockedDrains::Everything), seed);
+            check_rewinding(&RelaxedOrderMonitor::tso_for_short_interleavings(), seed);
+            check_rewinding(&RelaxedOrderMonitor::pso(LockedDrains::OwnAddress), seed);
+            check_rewinding(&RelaxedOrderMonitor::pso(LockedDrains::Everything), seed);
         }
     }
 }

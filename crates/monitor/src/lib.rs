@@ -1,14 +1,18 @@
 //! Monitors over one sequentially consistent interleaving.
 //!
-//! A monitor watches one interleaving of a program, event by event, and answers: does this
-//! trace show that the program also has an execution under TSO (or PSO) that is not
-//! sequentially consistent? Only sequentially consistent executions are ever run.
+//! A monitor observes one interleaving of a program, event by event, and answers: does this trace
+//! show that the program also has an execution under TSO (or PSO) that is not sequentially
+//! consistent? Only sequentially consistent executions are ever run.
 //!
-//! Read in this order: [`clocks`] (general vector clocks), [`happens_before`] (the clock
-//! that every monitor uses), [`monitor`] (the trait), [`relaxed_order`] (the default
-//! monitor), [`bitset`] (the same for short interleavings), [`sober`] and [`bss`] (the published monitors, as printed), [`runner`] (runs a
-//! monitor), [`reordering`] (when a monitor need not be fed), [`explain`] (from a violation to its cycle and its checked witness), [`tally`]
-//! (counts).
+//! Read in this order:
+//! - [`clocks`]: general vector clocks; [`happens_before`]: the clock that every monitor uses;
+//! - [`monitor`]: the trait; [`relaxed_order`]: the default monitor;
+//! - [`sober`] and [`bss`]: the published monitors, as printed;
+//! - [`runner`]: runs a monitor over a trace;
+//! - [`bitset`]: the default monitor for short interleavings; [`reordering`]: when nothing need be
+//!   observed; [`rewinding`]: the monitor of an explorer, which combines them and rewinds;
+//! - [`explain`]: from a violation to its cycle and its checked witness; [`repair`]: which fences
+//!   rule it out; [`tally`]: counts.
 //!
 //! This crate does not know where events come from, and it prints nothing.
 
@@ -24,6 +28,7 @@ mod recent;
 pub mod relaxed_order;
 pub mod reordering;
 pub mod repair;
+pub mod rewinding;
 pub mod runner;
 mod select;
 pub mod sober;
@@ -49,6 +54,7 @@ pub use monitor::{HappensBeforeOnly, Monitor};
 pub use relaxed_order::{ByAddress, ByWriter, RelaxedOrderMonitor};
 pub use reordering::ReorderingDetector;
 pub use repair::{FenceGap, Repair, StrongerOrdering, fence_gaps};
+pub use rewinding::{MonitoredModel, ObservedPrefix, RewindingMonitor};
 pub use runner::{MemoryLimitExceeded, MonitorLimits, MonitorRunner, RunnerMark};
 pub use sober::Sober;
 pub use tally::{TallyResult, ViolationTally};

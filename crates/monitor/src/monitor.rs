@@ -1,4 +1,4 @@
-//! What every monitor is: fed one event at a time, it says what that event shows.
+//! The interface of monitors: they observe one event at a time and report violations.
 
 use fencepost_memory::MemoryModel;
 
@@ -8,33 +8,32 @@ use crate::violation::PlacedEvent;
 
 /// A monitor over one sequentially consistent interleaving.
 ///
-/// The events come in the order of the interleaving. The happens-before clock is kept by
-/// the caller, who has use for it too: see [`MonitorRunner`](crate::MonitorRunner).
+/// The events come in the order of the interleaving. The caller maintains the happens-before clock:
+/// see [`MonitorRunner`](crate::MonitorRunner).
 pub trait Monitor {
     /// The name by which users choose it.
     fn name(&self) -> &'static str;
 
-    /// The memory model that it watches for.
+    /// The memory model whose violations it detects.
     fn model(&self) -> MemoryModel;
 
-    /// Judges `next` by what came before, then takes it in. `before` has everything up to
-    /// `next`, but not `next` itself.
+    /// Observes the next event. `before` has all events before `next`.
     ///
-    /// If `next` shows a violation, the answer is the write that it can overtake. That write
-    /// happens before the last event of `next`'s thread.
+    /// If `next` shows a violation, returns the write that it can overtake. That write happens
+    /// before the last event of `next`'s thread.
     fn observe<C: ThreadClocks>(
         &mut self,
         next: &PlacedEvent,
         before: &HappensBefore<C>,
     ) -> Option<PlacedEvent>;
 
-    /// Forgets the interleaving, keeping the memory for the next one.
+    /// Removes all events, and keeps the memory for the next interleaving.
     fn reset(&mut self);
 
-    /// The bytes held.
+    /// The memory in use, in bytes.
     fn memory(&self) -> usize;
 
-    /// The bytes that would be held with so many threads and addresses.
+    /// The memory that this many threads and addresses would use, in bytes.
     fn projected_memory(&self, threads: usize, addresses: usize) -> usize;
 }
 

@@ -1,5 +1,5 @@
-//! The latest accesses of an interleaving, in little space: the ring is written with every
-//! event, and the smaller it is, the more of the cache is left for the clocks.
+//! The latest accesses of an interleaving, in a compact ring: it is written with every event, and
+//! the smaller it is, the more of the cache is left for the clocks.
 
 use fencepost_memory::{Access, Address, LocationId, OperationKind, ThreadId};
 
@@ -39,7 +39,7 @@ pub(crate) struct Recent {
     /// As long as `ring` once an access had a value, else empty.
     values: Vec<Option<u64>>,
     capacity: usize,
-    /// Where the oldest access is, once the ring is full.
+    /// The index of the oldest access, once the ring is full.
     next: usize,
 }
 
@@ -79,7 +79,7 @@ impl Recent {
         }
     }
 
-    /// The last `count` accesses, oldest first, if so many are remembered.
+    /// The last `count` accesses, oldest first, if the ring has that many.
     pub(crate) fn last(&self, count: u64) -> Option<Vec<Access>> {
         let count = usize::try_from(count).ok()?;
         let skipped = self.ring.len().checked_sub(count)?;

@@ -15,12 +15,12 @@
 //!
 //! A load shows a violation exactly if `H > max(R, O)`: under M it can come before the write
 //! numbered `H`, under sequential consistency it cannot. Since `R` and `O` are never above `H`
-//! when it matters, it is enough to look at write `H` and ask whether `q` made it or knows it in
-//! relaxed happens-before.
+//! when it matters, it is enough to check whether `q` made write `H` or knows it in relaxed
+//! happens-before.
 //!
 //! For an event that writes there is one more condition. It cannot be put right before a
 //! read-modify-write, which would then read another value than in the interleaving, and its
-//! thread might go on differently: what follows would be no execution of the program. So there
+//! thread might continue differently: what follows would be no execution of the program. So there
 //! must be a write numbered above `max(R, O)` and up to `H` that does not read. The same holds
 //! for a locked load: a compare-exchange that failed may succeed, and write, where it reads
 //! another value.
@@ -47,7 +47,7 @@ use crate::monitor::Monitor;
 use crate::select::select_unpredictable;
 use crate::violation::PlacedEvent;
 
-/// How the writes of an interleaving are put in totally ordered groups.
+/// How the writes of an interleaving are divided into totally ordered groups.
 pub trait Grouping {
     /// The representation that suits the number of groups.
     type Clocks: Clocks + Default;
@@ -96,11 +96,11 @@ impl Grouping for ByAddress {
     }
 }
 
-/// Rows of a thread: what precedes, in relaxed happens-before, its next load …
+/// The row of a thread with what precedes, in relaxed happens-before, its next load.
 const LOADS: u32 = 0;
-/// … its next store …
+/// The row for its next store.
 const STORES: u32 = 1;
-/// … and its next fence. A model that keeps stores in order needs no separate row.
+/// The row for its next fence. A model that keeps stores in order needs no separate row.
 const FENCES: u32 = 2;
 
 /// The rows of a thread, and which of them holds what precedes its next event.
@@ -112,7 +112,7 @@ struct ThreadRows {
     fences: Row,
 }
 
-/// Ways to break the monitor, for the tests that show that the oracle notices.
+/// Mutations of the monitor, for the tests that show that the oracle notices them.
 #[cfg(test)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mutation {
@@ -144,7 +144,8 @@ impl Mutation {
     ];
 }
 
-/// The relaxed-order monitor. Make one with [`RelaxedOrderMonitor::tso`] or [`RelaxedOrderMonitor::pso`].
+/// The relaxed-order monitor. Create one with [`RelaxedOrderMonitor::tso`] or
+/// [`RelaxedOrderMonitor::pso`].
 #[derive(Clone, Debug)]
 pub struct RelaxedOrderMonitor<G: Grouping, C = <G as Grouping>::Clocks> {
     model: MemoryModel,
@@ -166,7 +167,7 @@ impl RelaxedOrderMonitor<ByWriter> {
         Self::for_model(MemoryModel::TSO)
     }
 
-    /// The same for who takes back events often, and whose interleavings are short.
+    /// The monitor for TSO with clocks that suit short interleavings and frequent rewinding.
     pub fn tso_for_short_interleavings() -> RelaxedOrderMonitor<ByWriter, SharedClocks> {
         RelaxedOrderMonitor::for_model(MemoryModel::TSO)
     }
@@ -183,7 +184,7 @@ impl RelaxedOrderMonitor<ByAddress> {
 }
 
 impl<G: Grouping, C: Clocks + Default> RelaxedOrderMonitor<G, C> {
-    /// What the model keeps is asked of the model, not written here again.
+    /// The monitor for a model. The model decides which orders are kept.
     fn for_model(model: MemoryModel) -> Self {
         let (a, b) = (Address(0), Address(1));
         let store = Operation::Store(a);
@@ -306,7 +307,7 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrderMonitor<G, C> {
         let own = self.threads[thread.index()];
         let kept = self.kept_before(next.event.operation(), own);
         let is_ordered = |write: &PlacedEvent| self.is_ordered_before(write, thread, kept);
-        // If the latest write of all is, so are the others, and happens-before need not be asked.
+        // If the latest write of all is, so are the others, and happens-before need not be checked.
         if is_ordered(before.last_write(address)?) {
             return None;
         }
@@ -408,8 +409,8 @@ impl<G: Grouping, C: Clocks + Default> RelaxedOrderMonitor<G, C> {
     }
 
     /// As [`add_access`](Self::add_access) for plain accesses where stores are in order,
-    /// without a branch on loads and stores: a row that does not flow in is replaced by one
-    /// that flows in anyway.
+    /// without a branch on loads and stores: a row that is not an input is replaced by one
+    /// that is an input anyway.
     #[inline]
     fn add_plain_access<B: ThreadClocks>(
         &mut self,

@@ -1,40 +1,40 @@
-//! Whether any event of an interleaving may have passed an earlier store of its thread.
+//! Whether an event of an interleaving may have been reordered with an earlier store of its thread.
 //!
-//! As long as none may, relaxed happens-before is happens-before: every program-order pair is
-//! kept, directly or through a barrier between, and a load that reads its own thread's store
-//! comes after whatever that store comes after. So there is nothing for a monitor to see, and it
-//! need not be fed. An explorer, which runs a great many executions of which only some have
-//! such an event, saves most of the monitor's work that way.
+//! As long as none may, relaxed happens-before is happens-before: every program-order pair is kept,
+//! directly or through a barrier between, and a load that reads its own thread's store comes after
+//! whatever that store comes after. So there are no violations, and the monitor need not observe
+//! anything. An explorer runs many executions, of which only some have such an event, and saves
+//! most of the monitor's work that way.
 
 use fencepost_memory::{Access, Address, MemoryModel, Operation};
 
 use crate::journal::{FIRST_EVENTS, FIRST_THREADS};
 
-/// The stores that a thread may still have in its buffers.
+/// What a thread may still have in its store buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Buffered {
-    /// There may be some.
+    /// There may be stores.
     any: bool,
-    /// There may be some that no store-store barrier has followed.
+    /// There may be stores that no store-store barrier has followed.
     unbarred: bool,
 }
 
-/// Looks for the first event that may have passed an earlier store of its thread. It keeps a
-/// journal always: a byte or two per event.
+/// Finds the first event that may have been reordered with an earlier store of its thread. It
+/// always keeps a journal of a few bytes per event.
 #[derive(Clone, Debug)]
 pub struct ReorderingDetector {
     stores_in_order: bool,
     locked_waits_for_all: bool,
     threads: Vec<Buffered>,
-    /// For each event up to the first that may have passed one, its thread and what that thread had
-    /// buffered before. What comes later is not looked at.
+    /// For each event up to the first reordered one, its thread and what that thread had buffered
+    /// before. Later events are not examined.
     journal: Vec<(u32, Buffered)>,
-    /// How many events there were up to the first that may have passed one, with it.
+    /// The number of events up to and including the first reordered one.
     first: Option<usize>,
 }
 
 impl ReorderingDetector {
-    /// Nothing has happened yet. What the model keeps is asked of the model.
+    /// A detector for a model, before any event.
     pub fn new(model: MemoryModel) -> Self {
         let store = Operation::Store(Address(0));
         let other = Address(1);
@@ -47,7 +47,7 @@ impl ReorderingDetector {
         }
     }
 
-    /// The next event.
+    /// Observes the next event.
     #[inline]
     pub fn observe(&mut self, access: &Access) {
         if self.first.is_some() {
@@ -59,14 +59,14 @@ impl ReorderingDetector {
         }
         let before = self.threads[thread];
         self.journal.push((thread as u32, before));
-        let (may_pass, after) = self.judge(before, access.operation);
+        let (may_reorder, after) = self.judge(before, access.operation);
         self.threads[thread] = after;
-        if may_pass {
+        if may_reorder {
             self.first = Some(self.journal.len());
         }
     }
 
-    /// Whether an operation may pass what is buffered, and what is buffered after it.
+    /// Whether an operation may be reordered with what is buffered, and what is buffered after it.
     #[inline]
     fn judge(&self, before: Buffered, operation: Operation) -> (bool, Buffered) {
         match operation {
@@ -96,13 +96,13 @@ impl ReorderingDetector {
         }
     }
 
-    /// Whether an event may have passed an earlier store of its thread.
+    /// Whether an event may have been reordered with an earlier store of its thread.
     #[inline]
     pub fn may_have_reordered(&self) -> bool {
         self.first.is_some()
     }
 
-    /// Goes back to where so many events had been observed.
+    /// Rewinds to the first `events` events.
     #[inline]
     pub fn rewind_to(&mut self, events: usize) {
         while self.journal.len() > events {
@@ -128,12 +128,12 @@ mod tests {
         Access::new(thread, kind.at(Address(random.below(3) as u32)))
     }
 
-    /// No monitor sees anything before the first event that may have passed a store; and of the
-    /// interleavings that are seen as wrong, some are so right at it.
+    /// No monitor reports anything before the first event that may have been reordered; and some
+    /// violations are reported right at it.
     fn is_not_too_late<M: Monitor>(new: impl Fn() -> M) {
         let model = new().model();
         let mut random = Random::new(11);
-        let (mut calm, mut seen) = (0, 0);
+        let (mut in_order, mut reported) = (0, 0);
         for number in 0..20_000 {
             let mut runner = MonitorRunner::new(new());
             let mut reordering = ReorderingDetector::new(model);
@@ -145,39 +145,42 @@ mod tests {
                     violation.is_none() || reordering.may_have_reordered(),
                     "interleaving {number}: {violation:?}"
                 );
-                seen += u32::from(violation.is_some());
+                reported += u32::from(violation.is_some());
             }
-            calm += u32::from(!reordering.may_have_reordered());
+            in_order += u32::from(!reordering.may_have_reordered());
         }
-        assert!(seen > 500 && calm > 1000, "{seen} seen, {calm} calm");
+        assert!(
+            reported > 500 && in_order > 1000,
+            "{reported} reported, {in_order} in order"
+        );
     }
 
     #[test]
-    fn nothing_is_seen_before_an_event_may_have_passed_a_store() {
+    fn nothing_is_reported_before_an_event_may_have_been_reordered() {
         is_not_too_late(RelaxedOrderMonitor::tso);
         is_not_too_late(|| RelaxedOrderMonitor::pso(LockedDrains::Everything));
         is_not_too_late(|| RelaxedOrderMonitor::pso(LockedDrains::OwnAddress));
     }
 
     #[test]
-    fn going_back_is_as_if_nothing_had_happened() {
+    fn rewinding_restores_the_state() {
         let mut random = Random::new(12);
         for _ in 0..2000 {
-            let mut gone_back = ReorderingDetector::new(MemoryModel::PSO_OWN_ADDRESS);
+            let mut rewound = ReorderingDetector::new(MemoryModel::PSO_OWN_ADDRESS);
             let mut accesses: Vec<Access> = Vec::new();
             for _ in 0..10 {
                 for _ in 0..random.below(6) {
                     accesses.push(random_access(&mut random));
-                    gone_back.observe(accesses.last().expect("just pushed"));
+                    rewound.observe(accesses.last().expect("just pushed"));
                 }
                 let left = random.below(accesses.len() as u64 + 1) as usize;
                 accesses.truncate(left);
-                gone_back.rewind_to(left);
+                rewound.rewind_to(left);
             }
             let mut fresh = ReorderingDetector::new(MemoryModel::PSO_OWN_ADDRESS);
             accesses.iter().for_each(|access| fresh.observe(access));
-            assert_eq!(gone_back.first, fresh.first);
-            assert_eq!(gone_back.journal, fresh.journal);
+            assert_eq!(rewound.first, fresh.first);
+            assert_eq!(rewound.journal, fresh.journal);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What rules the cycle of a finding out: fences, or stronger orderings.
+//! Repairs: fences or stronger orderings that rule out the cycle of a finding.
 //!
 //! A repair is for one cycle. The program may have others and need more fences to be store-buffer
 //! safe.
@@ -73,12 +73,12 @@ impl StrongerOrdering {
     }
 }
 
-/// What rules a finding's cycle out.
+/// What rules out the cycle of a finding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Repair {
-    /// Full fences in all of these gaps do.
+    /// Full fences in all of these gaps.
     pub gaps: Vec<FenceGap>,
-    /// So does this.
+    /// A stronger ordering with the same effect, if there is one.
     pub stronger_ordering: Option<StrongerOrdering>,
 }
 

@@ -1,5 +1,5 @@
-//! Runs a monitor along an interleaving: places each access, keeps the happens-before
-//! clock, and remembers the recent accesses, from which a witness is built.
+//! Runs a monitor over an interleaving: gives each access its indices, maintains the happens-before
+//! clock, and keeps the recent accesses, from which a witness is built.
 
 use fencepost_memory::{Access, Address, CoherenceIndex, Event, IssueIndex, ThreadId};
 use rustc_hash::FxHashMap;
@@ -13,12 +13,12 @@ use crate::monitor::Monitor;
 use crate::recent::Recent;
 use crate::violation::{PlacedEvent, Violation};
 
-/// How much a runner may hold.
+/// The limits of a runner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MonitorLimits {
-    /// How many of the latest accesses are remembered for witnesses.
+    /// The number of recent accesses that are kept for witnesses.
     pub witness_window: usize,
-    /// The most bytes for clocks and history, the witness window included.
+    /// The memory limit for clocks, history and the witness window, in bytes.
     pub memory: usize,
 }
 
@@ -39,9 +39,9 @@ impl Default for MonitorLimits {
      (threads: {threads}, addresses: {addresses})"
 )]
 pub struct MemoryLimitExceeded {
-    /// The threads, with the one that would come next.
+    /// The number of threads, including the new one.
     pub threads: usize,
-    /// The addresses, with the one that would come next.
+    /// The number of addresses, including the new one.
     pub addresses: usize,
     /// The bytes needed.
     pub needed: usize,
@@ -49,7 +49,7 @@ pub struct MemoryLimitExceeded {
     pub limit: usize,
 }
 
-/// A monitor, its happens-before clock and the recent past.
+/// A monitor with its happens-before clock and the recent accesses.
 #[derive(Clone, Debug)]
 pub struct MonitorRunner<M, C = DenseClocks> {
     before: HappensBefore<C>,
@@ -59,12 +59,13 @@ pub struct MonitorRunner<M, C = DenseClocks> {
     events_until_memory_check: u32,
 }
 
-/// What grows without new threads and addresses is checked this often.
+/// The number of events between two checks of the memory that grows without new threads and
+/// addresses.
 const EVENTS_PER_MEMORY_CHECK: u32 = 64;
 
-/// A runner that can go back. Its memory grows with the interleaving.
+/// A runner that can be rewound. Its memory grows with the interleaving.
 impl<M: Monitor + Rewind> MonitorRunner<M, SharedClocks> {
-    /// Watches with these limits, and notes changes, so that they can be taken back.
+    /// A runner with these limits that records changes, so that it can be rewound.
     pub fn rewindable(mut monitor: M, limits: MonitorLimits) -> Self {
         let mut before = HappensBefore::default();
         before.keep_journal();
@@ -72,7 +73,7 @@ impl<M: Monitor + Rewind> MonitorRunner<M, SharedClocks> {
         Self::of(before, monitor, limits)
     }
 
-    /// The present state, to come back to.
+    /// The current state.
     #[inline]
     pub fn mark(&self) -> RunnerMark {
         RunnerMark {
@@ -81,14 +82,15 @@ impl<M: Monitor + Rewind> MonitorRunner<M, SharedClocks> {
         }
     }
 
-    /// Goes back to where `mark` was taken. False if too much has been forgotten for that; then
-    /// nothing has happened. Recent accesses are not taken back: have no witness window.
+    /// Rewinds to where `mark` was taken. Returns false, and changes nothing, if the journal does
+    /// not reach back that far. Recent accesses are not rewound: such a runner must have no witness
+    /// window.
     pub fn rewind(&mut self, mark: RunnerMark) -> bool {
         self.before.rewind(mark.before) && self.monitor.rewind(mark.monitor)
     }
 }
 
-/// A state of a runner.
+/// A state of a runner to rewind to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunnerMark {
     before: HappensBeforeMark,
@@ -96,12 +98,12 @@ pub struct RunnerMark {
 }
 
 impl<M: Monitor> MonitorRunner<M> {
-    /// Watches with the default limits.
+    /// A runner with the default limits.
     pub fn new(monitor: M) -> Self {
         Self::with_limits(monitor, MonitorLimits::default())
     }
 
-    /// Watches with these limits.
+    /// A runner with these limits.
     pub fn with_limits(monitor: M, limits: MonitorLimits) -> Self {
         Self::of(HappensBefore::default(), monitor, limits)
     }
@@ -118,8 +120,8 @@ impl<M: Monitor, C: ThreadClocks> MonitorRunner<M, C> {
         }
     }
 
-    /// The next access of the interleaving. It is the caller's business that the accesses
-    /// form a sequentially consistent interleaving in this order.
+    /// Observes the next access. The caller guarantees that the accesses form a sequentially
+    /// consistent interleaving in this order.
     #[inline]
     pub fn observe(&mut self, access: Access) -> Result<Option<Violation>, MemoryLimitExceeded> {
         let threads = access.thread.index() + 1;
@@ -195,7 +197,7 @@ impl<M: Monitor, C: ThreadClocks> MonitorRunner<M, C> {
         explain(violation, &self.place_recent(accesses), read.copied())
     }
 
-    /// Gives the last accesses their indices again, counting back from the end.
+    /// Restores the indices of the last accesses, counting back from the end.
     fn place_recent(&self, accesses: Vec<Access>) -> Vec<PlacedEvent> {
         let mut later_events: FxHashMap<ThreadId, u64> = FxHashMap::default();
         let mut later_writes: FxHashMap<Address, u64> = FxHashMap::default();
@@ -243,12 +245,12 @@ impl<M: Monitor, C: ThreadClocks> MonitorRunner<M, C> {
         &self.monitor
     }
 
-    /// The bytes held.
+    /// The memory in use, in bytes.
     pub fn memory(&self) -> usize {
         self.before.memory() + self.monitor.memory() + self.recent.memory()
     }
 
-    /// Forgets the interleaving, keeping the memory for the next one.
+    /// Removes all events, and keeps the memory for the next interleaving.
     pub fn reset(&mut self) {
         self.before.reset();
         self.monitor.reset();

@@ -1,4 +1,4 @@
-//! Counts violations, all of them and the distinct ones.
+//! Counts all violations and the distinct ones.
 
 use rustc_hash::FxHashMap;
 
@@ -15,19 +15,20 @@ pub struct ViolationTally {
     overflowed: bool,
 }
 
-/// What a violation was to a [`ViolationTally`].
+/// The result of recording a violation in a [`ViolationTally`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TallyResult {
-    /// The first of its kind, which got this number.
+    /// A new distinct violation, which got this number.
     New(usize),
-    /// One more of the kind with this number.
+    /// Another occurrence of the distinct violation with this number.
     Repeated(usize),
-    /// One of a kind that there was no room for.
+    /// A distinct violation beyond the capacity.
     Untracked,
 }
 
 impl Default for ViolationTally {
-    /// Room for 65,536 distinct violations, taken at once, so that memory does not grow with the trace.
+    /// A tally with a capacity of 65,536 distinct violations, allocated at once, so that memory
+    /// does not grow with the trace.
     fn default() -> Self {
         ViolationTally {
             takes_room_at_once: true,
@@ -37,7 +38,7 @@ impl Default for ViolationTally {
 }
 
 impl ViolationTally {
-    /// Room for at most this many distinct violations, taken as needed.
+    /// A tally with this capacity, allocated as needed.
     pub fn with_capacity(capacity: usize) -> Self {
         ViolationTally {
             total: 0,
@@ -71,7 +72,7 @@ impl ViolationTally {
         TallyResult::New(number)
     }
 
-    /// Adds what another tally has counted.
+    /// Adds the counts of another tally.
     pub fn merge(&mut self, mut other: ViolationTally) {
         if self.numbers.is_empty() && other.numbers.len() <= self.capacity {
             std::mem::swap(&mut self.numbers, &mut other.numbers);
@@ -92,8 +93,8 @@ impl ViolationTally {
         }
     }
 
-    /// The distinct violations in the order of their numbers, each with how often it occurred: to be
-    /// written down, and [restored](Self::restore) later.
+    /// The keys of the distinct violations in the order of their numbers, each with its count, for
+    /// a checkpoint. See [`restore`](Self::restore).
     pub fn entries(&self) -> Vec<([u64; 3], u64)> {
         let mut entries = vec![([0; 3], 0); self.counts.len()];
         for (key, &number) in &self.numbers {
@@ -102,7 +103,7 @@ impl ViolationTally {
         entries
     }
 
-    /// Counts what was [written down](Self::entries), as if it had been recorded here.
+    /// Adds [entries](Self::entries) from a checkpoint.
     pub fn restore(&mut self, entries: &[([u64; 3], u64)]) {
         for &(key, count) in entries {
             let key = key.map(OperationId::from_bits);
@@ -124,17 +125,17 @@ impl ViolationTally {
         }
     }
 
-    /// All violations.
+    /// The number of all violations.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The distinct violations; at least so many if [`overflowed`](Self::overflowed).
+    /// The number of distinct violations; a lower bound if [`overflowed`](Self::overflowed).
     pub fn distinct(&self) -> usize {
         self.counts.len()
     }
 
-    /// Whether there were more distinct violations than there was room for.
+    /// Whether there were more distinct violations than the capacity.
     pub fn overflowed(&self) -> bool {
         self.overflowed
     }

@@ -7,12 +7,12 @@ use fencepost_memory::{Address, Event, MemoryModel, Operation, ThreadId};
 pub struct PlacedEvent {
     /// The event.
     pub event: Event,
-    /// How many events came before it.
+    /// The number of events before it.
     pub position: u64,
 }
 
 impl PlacedEvent {
-    /// Who performed it.
+    /// The thread that performed it.
     #[inline]
     pub fn thread(&self) -> ThreadId {
         self.event.access.thread
@@ -70,25 +70,25 @@ impl OperationId {
         OperationId(kind | thread << 32 | address)
     }
 
-    /// It as a number, to be written down.
+    /// The id as a number, for a checkpoint.
     pub fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// What was written down.
+    /// The id from a checkpoint.
     pub(crate) fn from_bits(bits: u64) -> Self {
         OperationId(bits)
     }
 }
 
 impl Violation {
-    /// How many events of the interleaving there are from `pending` to `event`, with both.
+    /// The number of events from `pending` to `event`, both included.
     pub fn span(&self) -> u64 {
         self.event.position - self.pending.position + 1
     }
 
-    /// What makes violations the same to a person (BSS section 5): the set of the three
-    /// operations. In order, and a smaller set is filled up with its last member.
+    /// The key by which violations count as the same (BSS section 5): the set of the three
+    /// operations, sorted. A smaller set is filled up with its last member.
     pub fn distinct_key(&self) -> [OperationId; 3] {
         let mut key = [&self.pending, &self.last, &self.event].map(OperationId::of);
         key.sort_unstable();

@@ -2,8 +2,8 @@
 //!
 //! `FENCEPOST_SEED` and `FENCEPOST_MODELS` choose others and more.
 
-mod both;
-mod generate;
+use crate::both;
+use crate::generate;
 
 use both::{compiled, model, search};
 use fencepost_protocol::outcome::{Bound, DeadlockRule, Verdict};

@@ -1,6 +1,6 @@
 //! Ways to search, bounds, and searches that are saved and go on.
 
-mod generate;
+use crate::generate;
 
 use std::io::Cursor;
 use std::sync::Mutex;

@@ -67,7 +67,7 @@ pub struct CycleObject {
     /// The event.
     #[serde(flatten)]
     pub event: EventObject,
-    /// How it is ordered before the next one.
+    /// The relation to the next event.
     pub relation: &'static str,
     /// Whether the model keeps that order.
     pub kept: bool,
@@ -102,9 +102,9 @@ pub struct StepObject {
 pub struct WitnessObject {
     /// Always true: an unchecked witness is never shown.
     pub checked: bool,
-    /// How many events of the interleaving come before the run.
+    /// The number of events of the interleaving before the run.
     pub starts_after: u64,
-    /// How many of the steps belong to events that do not happen after the pending write.
+    /// The number of steps of events that do not happen after the pending write.
     pub prelude: usize,
     /// The steps.
     pub steps: Vec<StepObject>,
@@ -148,7 +148,7 @@ pub struct ViolationObject {
     pub number: usize,
     /// The model.
     pub model: &'static str,
-    /// What locked operations drain, for PSO.
+    /// The stores that locked operations drain, for PSO.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pso_locked: Option<&'static str>,
     /// The write that can be overtaken.
@@ -200,16 +200,16 @@ impl ViolationObject {
     }
 }
 
-/// How often a violation that was shown occurred.
+/// The number of occurrences of a violation.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct CountObject {
     /// The number among the distinct violations.
     pub number: usize,
-    /// How often.
+    /// The number of occurrences.
     pub count: u64,
 }
 
-/// What a run of a monitor came to.
+/// The result of a run of a monitor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MonitorSummary {
     /// [`MONITOR_SCHEMA`].
@@ -221,7 +221,7 @@ pub struct MonitorSummary {
     pub file: String,
     /// The model.
     pub model: &'static str,
-    /// What locked operations drain, for PSO.
+    /// The stores that locked operations drain, for PSO.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pso_locked: Option<&'static str>,
     /// The monitor.
@@ -240,21 +240,21 @@ pub struct MonitorSummary {
     pub distinct: usize,
     /// Whether `distinct` is only a lower bound.
     pub distinct_is_lower_bound: bool,
-    /// How often those that were shown occurred.
+    /// The number of occurrences of each violation that was printed.
     pub counts: Vec<CountObject>,
     /// Whether the whole trace was read.
     pub complete: bool,
     /// The limit that stopped the run: `max-events`, `memory`, `names` or `interrupt`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<&'static str>,
-    /// The same as a sentence.
+    /// The reason as a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
     /// The version of Fencepost.
     pub version: &'static str,
 }
 
-/// What is in a trace: `fencepost trace stat --json`.
+/// The statistics of a trace: `fencepost trace stat --json`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct StatisticsObject {
     /// [`STATISTICS_SCHEMA`].
@@ -268,15 +268,15 @@ pub struct StatisticsObject {
     pub format: &'static str,
     /// All events.
     pub events: u64,
-    /// Those that read.
+    /// Events that read.
     pub reads: u64,
-    /// Those that write.
+    /// Events that write.
     pub writes: u64,
     /// Events by kind.
     pub operations: BTreeMap<&'static str, u64>,
     /// The threads that have events.
     pub threads: usize,
-    /// Those with the most events.
+    /// The addresses with the most events.
     pub busiest_threads: Vec<ThreadObject>,
     /// The addresses that are accessed.
     pub addresses: usize,
@@ -307,7 +307,7 @@ pub struct ErrorObject {
     pub kind: &'static str,
     /// The exit code.
     pub exit_code: u8,
-    /// What standard error says.
+    /// The message on standard error.
     pub message: String,
 }
 

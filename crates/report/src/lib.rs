@@ -1,24 +1,19 @@
-//! Findings, for people and for scripts.
+//! Reports as text, JSON and pictures. All English that users read about results is here.
 //!
-//! [`text`] writes what a person reads, [`json`] what a script reads; [`names`] says what
-//! threads, addresses and source locations are called, and [`witness_table`] lays out a run
-//! of the store-buffer machine step by step, in [`columns`].
+//! Read in this order: [`names`] (names of threads, addresses and locations), [`text`] (findings of
+//! a monitor), [`witness_table`] (a run of the store-buffer machine, in [`columns`]), [`json`] (the
+//! same for scripts). [`check`] is the report of a check, with failures shown in the program's
+//! [`source`]. [`litmus`] draws executions of litmus tests. [`protocol`] is the report of the search of
+//! a Murphi model: verdict, vacuity, and the counterexample as text and as a sequence chart. `svg` has
+//! what both kinds of pictures share.
 //!
-//! [`check`] is the report of checking a program: its findings of every kind, shown in the
-//! program's [`source`].
-//!
-//! [`litmus`] has pictures of executions of litmus tests. [`protocol`] is the report of searching a
-//! Murphi model: its verdict, what was never seen, the way to an error as text and as a picture.
-//!
-//! This crate does not know how findings are made or where events come from.
+//! This crate analyses nothing and reads no files: it turns typed results into strings.
 
 pub mod check;
 pub mod columns;
 pub mod json;
 #[cfg(feature = "litmus")]
 pub mod litmus;
-#[cfg(any(feature = "litmus", feature = "protocol"))]
-mod markup;
 pub mod names;
 #[cfg(feature = "protocol")]
 pub mod protocol;
@@ -27,6 +22,8 @@ pub mod safety;
 mod selection;
 pub mod source;
 pub mod style;
+#[cfg(any(feature = "litmus", feature = "protocol"))]
+mod svg;
 pub mod text;
 pub mod witness_table;
 

@@ -1,11 +1,11 @@
-//! What things are called, and how one event is written.
+//! The names of threads, addresses and locations, and the notation of events.
 
 use fencepost_memory::{Access, Address, LocationId, OperationKind, ThreadId};
 use fencepost_monitor::PlacedEvent;
 
 use crate::source::SourcePosition;
 
-/// What the front end calls threads, addresses and source locations.
+/// The names that a front end gives to threads, addresses and source locations.
 pub trait Naming {
     /// The name of a thread.
     fn thread(&self, thread: ThreadId) -> String;
@@ -26,17 +26,17 @@ pub trait Naming {
         value.to_string()
     }
 
-    /// Whether the values of a variable mean something to people: those of a lock do not.
+    /// Whether reports show the values of a variable: those of a lock mean nothing to a reader.
     fn has_values(&self, _address: Address) -> bool {
         true
     }
 
-    /// Whether the program says with which `Ordering` a variable is accessed: not of a lock.
+    /// Whether the program chooses the `Ordering` of accesses to a variable: not for a lock.
     fn has_ordering(&self, _address: Address) -> bool {
         true
     }
 
-    /// The value of a variable before the first write to it, where the front end knows it.
+    /// The initial value of a variable, where the front end knows it.
     fn first_value(&self, _address: Address) -> Option<u64> {
         None
     }
@@ -50,7 +50,7 @@ pub trait Naming {
         }
     }
 
-    /// An operation in the words of someone who writes Rust: `store x`, `fence`.
+    /// An operation as Rust programmers say it: `store x`, `fence`.
     fn action(&self, access: &Access) -> String {
         let verb = action_verb(access.operation.kind());
         match access.operation.address() {
@@ -70,13 +70,13 @@ pub trait Naming {
         )
     }
 
-    /// Where an access comes from, if known.
+    /// The source location of an access, if it is known.
     fn source(&self, access: &Access) -> Option<String> {
         access.location.and_then(|location| self.location(location))
     }
 }
 
-/// What Rust's programmers call an operation of this kind.
+/// The verb for an operation of this kind, as Rust programmers say it.
 pub fn action_verb(kind: OperationKind) -> &'static str {
     match kind {
         OperationKind::Load => "load",

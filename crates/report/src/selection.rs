@@ -1,10 +1,10 @@
-//! Which rows of a long table are worth showing.
+//! Selects the relevant rows of a long table.
 #![allow(clippy::single_range_in_vec_init)] // Lists of ranges often have one.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// How far the surroundings of an important row go.
+/// The number of rows shown before and after an important one.
 const CONTEXT: usize = 2;
 
 /// The first and the last rows, half of `most` each.

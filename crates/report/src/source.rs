@@ -1,11 +1,11 @@
-//! Places in source files, and where their text comes from.
+//! Source locations, and access to source text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::Location;
 
-/// A place in a source file.
+/// A source location.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SourcePosition {
     /// The file, as the compiler names it.
@@ -18,7 +18,7 @@ pub struct SourcePosition {
 }
 
 impl SourcePosition {
-    /// A place.
+    /// A source location.
     pub fn new(file: impl Into<String>, line: u32, column: u32) -> Self {
         SourcePosition {
             file: file.into(),
@@ -45,13 +45,13 @@ impl fmt::Display for SourcePosition {
     }
 }
 
-/// Where the text of source files comes from. This crate reads no files.
+/// A provider of source text. This crate reads no files.
 pub trait Sources {
     /// The text of a file, if there is any.
     fn text(&self, file: &str) -> Option<Cow<'_, str>>;
 }
 
-/// No source text at all: reports name places only.
+/// No source text: reports only name locations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NoSources;
 
@@ -61,7 +61,7 @@ impl Sources for NoSources {
     }
 }
 
-/// Texts by the name of their file.
+/// Source text by file name.
 impl Sources for BTreeMap<String, String> {
     fn text(&self, file: &str) -> Option<Cow<'_, str>> {
         self.get(file).map(|text| Cow::Borrowed(text.as_str()))

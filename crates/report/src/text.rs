@@ -1,4 +1,4 @@
-//! Findings as text.
+//! Findings of a monitor as text, and numbers.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use crate::names::Naming;
 use crate::style::{DIM, HEADING, Styled, VIOLATION};
 use crate::witness_table::WitnessTable;
 
-/// What people call the model.
+/// The name of a model in reports.
 pub fn model_title(model: &MemoryModel) -> String {
     let name = model.name().to_uppercase();
     match model.locked_drains() {
@@ -92,7 +92,7 @@ fn cycle(finding: &Finding, names: &dyn Naming) -> String {
     text
 }
 
-/// Where fences rule the cycle out, as a sentence.
+/// The fences that rule out the cycle, as a sentence.
 fn repair(finding: &Finding, names: &dyn Naming) -> String {
     let gaps = fence_gaps(finding);
     let place = |placed: &PlacedEvent| {
@@ -137,7 +137,7 @@ fn witness(finding: &Finding, names: &dyn Naming) -> String {
     text
 }
 
-/// What is performed before the steps that the table shows.
+/// The events before the steps that the table shows.
 pub(crate) fn before_the_run(witness: &Witness) -> Option<String> {
     // Ranges of event numbers, from 1.
     let mut ranges: Vec<(u64, u64)> = Vec::new();
@@ -178,7 +178,7 @@ pub(crate) fn before_the_run(witness: &Witness) -> Option<String> {
     ))
 }
 
-/// How many ranges of events are written out.
+/// The largest number of ranges of events that are listed.
 const MOST_RANGES: usize = 8;
 
 /// `1 event`, `2 events`, `1,234 events`.

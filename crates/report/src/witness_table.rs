@@ -1,5 +1,5 @@
-//! A run of the store-buffer machine as a table: one column per thread, and after each step
-//! what the buffers and the memory hold.
+//! A run of the store-buffer machine as a table: one column per thread, and the contents of buffers
+//! and memory after each step.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -19,13 +19,13 @@ pub struct WitnessTable {
     pub headings: Vec<String>,
     /// The rows, as many cells each as there are headings.
     pub rows: Vec<Vec<String>>,
-    /// How many steps were left out, and before which row.
+    /// The number of omitted steps, and the row that follows them.
     pub omitted: Vec<(usize, usize)>,
 }
 
-/// Longer runs lose their middle.
+/// The largest number of rows; longer runs lose their middle.
 const MOST_ROWS: usize = 60;
-/// With more threads than this they share one column.
+/// The largest number of thread columns; more threads share one.
 const MOST_COLUMNS: usize = 6;
 
 impl WitnessTable {
@@ -35,7 +35,7 @@ impl WitnessTable {
         Self::with_rows(witness, names, &rows, MOST_COLUMNS, None, &|_| None)
     }
 
-    /// As [`new`](Self::new), but about what matters: the events at these positions of the
+    /// As [`new`](Self::new), but restricted to relevant events: those at these positions of the
     /// interleaving. Of a long run it shows about `most_rows` steps around those of the events,
     /// and of many stores and variables only those of the events. If a line is wider than `width`,
     /// indented by `indent`, the threads share one column. `old_value` is what a variable had before the
@@ -83,7 +83,7 @@ impl WitnessTable {
         }
         headings.extend(["store buffers".into(), "memory".into()]);
 
-        // Of the memory, only what the table is about.
+        // Only the addresses that the table is about.
         let mut addresses: BTreeSet<Address> =
             steps.iter().filter_map(|s| s.event.address()).collect();
         if let Some(important) = important {
@@ -181,7 +181,7 @@ fn describe(
     }
 }
 
-/// What the buffers and the memory hold, as far as the run has touched them.
+/// The contents of buffers and memory, as far as the run has touched them.
 #[derive(Default)]
 struct MachineState {
     shown: BTreeSet<Address>,

@@ -1,6 +1,6 @@
 //! Errors of made-up programs, as users see them.
 
-mod support;
+use crate::support;
 
 use fencepost_memory::MemoryModel;
 use fencepost_report::SourcePosition;

@@ -1,7 +1,7 @@
 //! What is said to rule a cycle out does: in random executions, with the fences put in, the same
 //! cycle is not found again. And whatever is found can be shown, in any width.
 
-mod support;
+use crate::support;
 
 use fencepost_memory::{Access, Address, Operation, OperationKind, Random, ThreadId};
 use fencepost_memory::{Drain, LockedDrains, MemoryModel};

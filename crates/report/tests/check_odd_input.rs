@@ -1,6 +1,6 @@
 //! Sources, names and executions that are not as one would like them.
 
-mod support;
+use crate::support;
 
 use fencepost_memory::MemoryModel;
 use fencepost_report::SourcePosition;

@@ -1,6 +1,6 @@
 //! Summaries as text and JSON, and findings as JSON.
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

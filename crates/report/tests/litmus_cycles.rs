@@ -1,6 +1,6 @@
 //! Cycles of executions of litmus tests, against definitions and brute force.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! Pictures of litmus tests: nothing is drawn over anything else, and every arrow is there once.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 

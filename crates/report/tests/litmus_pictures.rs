@@ -1,6 +1,6 @@
 //! Pictures of litmus tests as SVG, DOT and text.
 
-mod support;
+use crate::support;
 
 use fencepost_litmus::event_graph::{EventGraph, Relation};
 use fencepost_memory::random::Random;

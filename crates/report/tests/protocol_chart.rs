@@ -1,6 +1,6 @@
 //! Sequence charts: which messages are found in a trace, and that the picture can be read.
 
-mod support;
+use crate::support;
 
 use fencepost_report::protocol::chart::{Flow, flow, svg};
 

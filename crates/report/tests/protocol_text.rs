@@ -1,6 +1,6 @@
 //! What a search of a model came to, as text and as JSON.
 
-mod support;
+use crate::support;
 
 use fencepost_protocol::outcome::{Bound, DeadlockRule, Verdict};
 use fencepost_protocol::search::{Options, Symmetry};

@@ -1,7 +1,7 @@
-//! Memory that is used again in the next execution: for what belongs to a thread and to who joins it.
+//! Blocks of memory that the next execution reuses, for what a thread and its joiner share.
 //!
-//! Every spawn needs some, and executions spawn the same threads again and again. All blocks have one size, so that
-//! any of them will do for what fits.
+//! Every spawn needs one, and executions spawn the same threads again and again. All blocks have
+//! one size, so that any of them will do for a value that fits.
 #![allow(unsafe_code)] // Memory without a type.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -9,13 +9,13 @@ use std::ptr::NonNull;
 
 use super::operation::Current;
 
-/// Of a block. Few results of threads need more.
+/// The layout of a block. Few results of threads need more.
 const BLOCK: Layout = match Layout::from_size_align(192, 16) {
     Ok(layout) => layout,
     Err(_) => panic!("that is a size and an alignment"),
 };
 
-/// Blocks that nobody uses.
+/// The free blocks.
 #[derive(Default)]
 pub(crate) struct Blocks {
     free: Vec<NonNull<u8>>,
@@ -24,7 +24,7 @@ pub(crate) struct Blocks {
 impl Drop for Blocks {
     fn drop(&mut self) {
         for block in self.free.drain(..) {
-            // SAFETY: all of them came from `allocate` with this layout, and nobody uses them.
+            // SAFETY: all of them came from `allocate` with this layout, and `free` gave them back.
             unsafe { dealloc(block.as_ptr(), BLOCK) };
         }
     }
@@ -35,7 +35,7 @@ const fn fits<T>() -> bool {
     size_of::<T>() <= BLOCK.size() && align_of::<T>() <= BLOCK.align()
 }
 
-/// What a value of a type is put in.
+/// The layout of the memory that a value of a type is put in.
 const fn layout_for<T>() -> Layout {
     match fits::<T>() {
         true => BLOCK,
@@ -51,34 +51,35 @@ fn allocate(layout: Layout) -> NonNull<u8> {
 }
 
 impl Current {
-    /// Puts a value where it stays, until it is handed to [`free`].
+    /// Moves a value to memory of its own, where it stays until [`free`].
     #[inline]
-    pub fn place<T>(self, value: T) -> NonNull<T> {
+    pub fn allocate<T>(self, value: T) -> NonNull<T> {
         let block = match fits::<T>() {
             true => self.with(|execution| execution.blocks.free.pop()),
             false => None,
         };
-        let place = block.unwrap_or_else(|| allocate(layout_for::<T>()));
-        let place = place.cast::<T>();
-        // SAFETY: it is large enough and aligned, and nobody else has it.
-        unsafe { place.write(value) };
-        place
+        let block = block.unwrap_or_else(|| allocate(layout_for::<T>()));
+        let memory = block.cast::<T>();
+        // SAFETY: it has the layout for `T`, and was free or is new.
+        unsafe { memory.write(value) };
+        memory
     }
 }
 
-/// Drops a value that was placed, and frees its memory.
+/// Drops a value of [`Current::allocate`], and frees its memory.
 ///
 /// # Safety
-/// It came from [`Current::place`], of this execution or another, and nobody uses it any more.
+/// The pointer must come from [`Current::allocate`], in this execution or in another, and must not
+/// be used any more.
 #[inline]
-pub unsafe fn free<T>(place: NonNull<T>) {
+pub unsafe fn free<T>(value: NonNull<T>) {
     // SAFETY: the caller's promise: the value is there, and it is dropped once.
-    unsafe { place.drop_in_place() };
+    unsafe { value.drop_in_place() };
     match Current::get() {
         Some(current) if fits::<T>() => {
-            current.with(|execution| execution.blocks.free.push(place.cast()));
+            current.with(|execution| execution.blocks.free.push(value.cast()));
         }
         // SAFETY: it was allocated with this layout.
-        _ => unsafe { dealloc(place.as_ptr().cast(), layout_for::<T>()) },
+        _ => unsafe { dealloc(value.as_ptr().cast(), layout_for::<T>()) },
     }
 }

@@ -1,16 +1,17 @@
-//! Store buffers: the program run as the target runs it, and not as if every store were in memory at once.
+//! Store buffers: the program runs as on the target, where a store reaches memory later.
 //!
-//! To the explorer the commit of a store is the one step of a thread of its own, which the store spawns and
-//! which ends with it. What the machine waits for is then a join: a commit for the commit of the store before
-//! (on PSO, of those that it may not overtake), and an operation that drains the buffer for the last
-//! commits. A load reads the newest store of its own thread that is not committed, or memory; to the explorer
-//! it reads the variable in both cases, so the order of a load and a commit matters, and nothing else does.
+//! To the explorer, the commit of a store is the only step of a thread of its own, which the store
+//! spawns. Whatever the machine waits for is then a join: a commit joins the commit of the store
+//! before it (on PSO, of those that it may not overtake), and an operation that drains the buffer
+//! joins the last commits. A load reads the newest store of its own thread that is not committed,
+//! or memory; to the explorer it reads the variable in both cases, so the order of a load and a
+//! commit matters, and nothing else does.
 //!
-//! The numbers of the commits' threads are made from the thread and from how many stores it had made before, so
-//! they are the same in every execution, and in another process.
+//! The thread id of a commit is computed from the storing thread and the number of its earlier
+//! stores, so it is the same in every execution and in another process.
 //!
-//! Memory is the table of states, since a variable may be gone when a store to it is committed. A variable
-//! learns what was committed when it is used next.
+//! Memory is the table of object states, since a variable may have been dropped when a store to it
+//! is committed. A variable takes the committed value when it is used next.
 
 use std::panic::Location;
 
@@ -22,37 +23,46 @@ use super::insertions::Inserted;
 use super::mapping::{Drains, Events, Target};
 use super::operation::Current;
 
-/// How many numbers the threads of the program have, when stores are buffered; those above are of commits.
+/// The thread ids of the program when stores are buffered: those below the [width](Self::width).
+/// The ids above are those of commits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stride(u32);
+pub struct ThreadIdSpace(u32);
 
-impl Stride {
+impl ThreadIdSpace {
     /// Enough for most programs.
-    pub const FIRST: Stride = Stride(4);
-    /// All that there are, the smallest first.
-    pub const ALL: [Stride; 4] = [Stride::FIRST, Stride(32), Stride(512), Stride(8192)];
+    pub const FIRST: ThreadIdSpace = ThreadIdSpace(4);
+    /// All widths, the smallest first.
+    pub const ALL: [ThreadIdSpace; 4] = [
+        ThreadIdSpace::FIRST,
+        ThreadIdSpace(32),
+        ThreadIdSpace(512),
+        ThreadIdSpace(8192),
+    ];
 
-    /// How many numbers it has.
+    /// How many thread ids the program has.
     pub fn width(self) -> u32 {
         self.0
     }
 
-    /// The one with so many numbers.
-    pub fn of_width(width: u32) -> Option<Stride> {
-        Stride::ALL.into_iter().find(|stride| stride.0 == width)
+    /// The space with this width.
+    pub fn with_width(width: u32) -> Option<ThreadIdSpace> {
+        ThreadIdSpace::ALL.into_iter().find(|ids| ids.0 == width)
     }
 
-    /// The next larger one.
-    pub fn next(self) -> Option<Stride> {
-        Stride::ALL.into_iter().find(|other| other.0 > self.0)
+    /// The next wider space.
+    pub fn next(self) -> Option<ThreadIdSpace> {
+        ThreadIdSpace::ALL
+            .into_iter()
+            .find(|other| other.0 > self.0)
     }
 
-    /// The number of the commit of a thread's store.
+    /// The thread id of the commit of a thread's store.
     pub fn commit(self, thread: ThreadId, store: u32) -> ThreadId {
         ThreadId((store + 1) * self.0 + thread.0)
     }
 
-    /// Which store of which thread the number is the commit of; none if it is that of a thread.
+    /// The thread and the store whose commit has this id; none if it is the id of a thread of the
+    /// program.
     #[inline]
     pub fn committed(self, number: ThreadId) -> Option<(ThreadId, u32)> {
         let store = (number.0 / self.0).checked_sub(1)?;
@@ -60,36 +70,38 @@ impl Stride {
     }
 }
 
-/// A store, from when it is issued.
+/// A store that was issued.
 #[derive(Debug)]
 struct Store {
     object: Address,
     value: u64,
     location: &'static Location<'static>,
-    /// The stores of the thread that are committed before it, and how many of them are known to be.
+    /// The stores of the thread that are committed before it, and how many of their commits it has
+    /// joined.
     after: Vec<u32>,
     known: usize,
     is_committed: bool,
-    /// Who has the variable alone has changed it since: the store does nothing any more.
+    /// Whether the variable was changed through an exclusive reference since: the commit then
+    /// changes nothing.
     is_void: bool,
-    /// How many stores were issued before, by any thread.
+    /// How many stores all threads had issued before.
     order: u64,
-    /// What who reads it synchronises with.
+    /// The clock that a load of the stored value synchronizes with.
     released: Vec<u32>,
 }
 
-/// What a thread has stored.
+/// The store buffer of a thread.
 #[derive(Debug, Default)]
 struct Buffer {
-    /// All that it has stored in this execution.
+    /// All stores of the thread in this execution, committed or not.
     stores: Vec<Store>,
-    /// The last store to each variable that may not be committed.
+    /// The last store to each variable, unless it is known to be committed.
     newest: Vec<(Address, u32)>,
-    /// The last stores before a barrier between stores, which later ones may not overtake.
+    /// The last stores before a store barrier, which later ones may not overtake.
     barred: Vec<u32>,
-    /// Whether its next operation has waited for everything, and there was something.
+    /// Whether the next operation has waited for the whole buffer, which was not empty.
     has_drained: bool,
-    /// Whether the operation has waited for anything.
+    /// Whether the next operation has waited for any store.
     has_waited: bool,
 }
 
@@ -101,7 +113,7 @@ impl Buffer {
             .map(|(_, store)| *store)
     }
 
-    /// The stores that the next one to a variable comes after.
+    /// The stores that are committed before the next store to a variable.
     fn before_next(&self, object: Address, target: Target) -> Vec<u32> {
         if target == Target::X86 {
             return self
@@ -123,30 +135,30 @@ impl Buffer {
 /// The store buffers of an execution.
 #[derive(Debug)]
 pub(crate) struct StoreBuffers {
-    stride: Option<Stride>,
+    ids: Option<ThreadIdSpace>,
     buffers: Vec<Buffer>,
     issued: u64,
-    /// By object: whether the variable does not know yet what was committed.
+    /// By object: whether the variable has not taken the committed value yet.
     stale: Vec<bool>,
 }
 
 impl StoreBuffers {
-    pub(crate) fn new(stride: Option<Stride>) -> Self {
+    pub(crate) fn new(ids: Option<ThreadIdSpace>) -> Self {
         StoreBuffers {
-            stride,
+            ids,
             buffers: Vec::new(),
             issued: 0,
             stale: Vec::new(),
         }
     }
 
-    /// Whether stores are buffered at all.
+    /// Whether stores are buffered.
     #[inline]
-    pub(crate) fn are_there(&self) -> bool {
-        self.stride.is_some()
+    pub(crate) fn are_enabled(&self) -> bool {
+        self.ids.is_some()
     }
 
-    /// Empties them, for a new execution.
+    /// Empties the buffers, for a new execution.
     pub(crate) fn reset(&mut self) {
         for buffer in &mut self.buffers {
             buffer.stores.clear();
@@ -160,7 +172,7 @@ impl StoreBuffers {
     }
 
     fn store_of(&self, number: ThreadId) -> Option<(ThreadId, &Store)> {
-        let (thread, store) = self.stride?.committed(number)?;
+        let (thread, store) = self.ids?.committed(number)?;
         let store = self
             .buffers
             .get(thread.index())?
@@ -169,34 +181,33 @@ impl StoreBuffers {
         Some((thread, store))
     }
 
-    /// Whether there is a number for the thread.
+    /// Whether the thread has an id of the program's threads.
     #[inline]
     pub fn has_room_for(&self, thread: ThreadId) -> bool {
-        self.stride.is_none_or(|stride| thread.0 < stride.0)
+        self.ids.is_none_or(|ids| thread.0 < ids.0)
     }
 
-    /// An operation has waited for everything and is no event of the machine yet.
+    /// Forgets that the next operation has waited.
     pub(crate) fn forget_drain(&mut self, thread: ThreadId) {
         let buffer = self.buffer(thread);
         (buffer.has_drained, buffer.has_waited) = (false, false);
     }
 
-    /// Whether the number is one of commits.
+    /// Whether the id is that of a commit.
     #[inline]
     pub(crate) fn is_commit(&self, number: ThreadId) -> bool {
-        self.stride
-            .is_some_and(|stride| stride.committed(number).is_some())
+        self.ids.is_some_and(|ids| ids.committed(number).is_some())
     }
 
-    /// A number above that of every commit.
+    /// An upper bound of the ids of commits.
     #[inline]
     pub(crate) fn bound(&self) -> usize {
-        let Some(stride) = self.stride else { return 0 };
+        let Some(ids) = self.ids else { return 0 };
         let stores = self.buffers.iter().map(|buffer| buffer.stores.len()).max();
-        (stores.unwrap_or(0) + 1) * stride.0 as usize
+        (stores.unwrap_or(0) + 1) * ids.0 as usize
     }
 
-    /// Where a commit stands.
+    /// The status of a commit.
     #[cold]
     pub(crate) fn status(&self, number: ThreadId) -> ThreadStatus {
         let Some((thread, store)) = self.store_of(number) else {
@@ -205,8 +216,8 @@ impl StoreBuffers {
         if store.is_committed {
             return ThreadStatus::Finished;
         }
-        let intent = match (self.stride, store.after.get(store.known)) {
-            (Some(stride), Some(&before)) => Intent::Join(stride.commit(thread, before)),
+        let intent = match (self.ids, store.after.get(store.known)) {
+            (Some(ids), Some(&before)) => Intent::Join(ids.commit(thread, before)),
             _ => Intent::Access {
                 object: store.object,
                 effect: Effect::Write,
@@ -219,21 +230,21 @@ impl StoreBuffers {
         }
     }
 
-    /// Where the store of a commit is in the source.
+    /// The source location of the store of a pending commit.
     pub(crate) fn location(&self, number: ThreadId) -> Option<&'static Location<'static>> {
         let (_, store) = self.store_of(number)?;
         (!store.is_committed).then_some(store.location)
     }
 
-    /// What a thread reads of its own stores to a variable, if not memory.
+    /// The value that a load of the thread forwards from its own buffer; none if it reads memory.
     pub(crate) fn forwarded(&self, thread: ThreadId, object: Address) -> Option<u64> {
         let buffer = self.buffers.get(thread.index())?;
         let store = &buffer.stores[buffer.newest(object)? as usize];
         (!store.is_committed && !store.is_void).then_some(store.value)
     }
 
-    /// What a variable has when all stores to it are committed in the order in which they were issued, if not
-    /// what it has. They are void from now on.
+    /// The value of a variable after all buffered stores to it are committed in the order in which
+    /// they were issued; none if there are none. Their commits change nothing any more.
     fn take_last_issued(&mut self, object: Address) -> Option<u64> {
         let stores = self
             .buffers
@@ -257,9 +268,9 @@ impl StoreBuffers {
         &mut self.buffers[thread.index()]
     }
 
-    /// Takes a note of the last stores that a thread has to wait for. Returns them.
+    /// Marks stores as drained. Returns the commits that the thread has to join.
     fn drain(&mut self, thread: ThreadId, drains: Drains<'_>) -> Vec<ThreadId> {
-        let Some(stride) = self.stride else {
+        let Some(ids) = self.ids else {
             return Vec::new();
         };
         let buffer = self.buffer(thread);
@@ -288,17 +299,17 @@ impl StoreBuffers {
         buffer.has_drained = is_all && !last.is_empty();
         buffer.has_waited = !last.is_empty();
         last.into_iter()
-            .map(|store| stride.commit(thread, store))
+            .map(|store| ids.commit(thread, store))
             .collect()
     }
 
-    /// Later stores of the thread do not overtake earlier ones.
+    /// A store barrier: later stores of the thread do not overtake earlier ones.
     pub(crate) fn bar(&mut self, thread: ThreadId) {
         let buffer = self.buffer(thread);
         buffer.barred = buffer.newest.iter().map(|&(_, store)| store).collect();
     }
 
-    /// An operation is these events of the machine.
+    /// Checks whether an operation that consists of these events has waited for the right stores.
     pub(crate) fn check(&mut self, thread: ThreadId, events: Events, target: Target) -> Waited {
         let Some(operation) = events.operation.or(events.barrier) else {
             return Waited::Enough;
@@ -324,7 +335,7 @@ impl StoreBuffers {
     }
 }
 
-/// Whether an operation has waited for the stores for which it waits on the machine.
+/// Whether an operation has waited for the stores that it waits for on the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Waited {
     Enough,
@@ -333,13 +344,13 @@ pub(crate) enum Waited {
 }
 
 impl Execution {
-    /// Takes a step of a commit.
+    /// Performs a step of a commit.
     #[cold]
     pub(crate) fn step_commit(&mut self, number: ThreadId) {
-        let Some(stride) = self.buffers.stride else {
+        let Some(ids) = self.buffers.ids else {
             return;
         };
-        let Some((thread, store)) = stride.committed(number) else {
+        let Some((thread, store)) = ids.committed(number) else {
             return;
         };
         let store = &mut self.buffers.buffers[thread.index()].stores[store as usize];
@@ -356,7 +367,7 @@ impl Execution {
         self.set_state(object, after);
         if !is_void {
             self.set_stale(object, true);
-            if self.races.are_watched() {
+            if self.races.are_tracked() {
                 self.races.commit(thread, object, &released);
             }
         }
@@ -384,17 +395,17 @@ impl Execution {
         stale[object.index()] = is_stale;
     }
 
-    /// What the running thread sees of a variable, if the variable does not know it.
-    pub(crate) fn seen(&self, object: Address) -> Option<u64> {
+    /// The value of a variable for the running thread, if it differs from the one in the variable.
+    pub(crate) fn buffered_value(&self, object: Address) -> Option<u64> {
         let is_stale = self.buffers.stale.get(object.index()) == Some(&true);
-        let own = self.buffers.forwarded(self.thread, object);
+        let own = self.buffers.forwarded(self.running.thread, object);
         own.or_else(|| is_stale.then(|| self.state(object)))
     }
 
-    /// What a variable does not know yet: what was committed to it. It knows now.
+    /// The committed value that a variable has not taken yet.
     #[inline]
     pub(crate) fn take_committed(&mut self, object: Address) -> Option<u64> {
-        match self.buffers.are_there() {
+        match self.buffers.are_enabled() {
             true => self.take_from_buffers(object),
             false => None,
         }
@@ -404,7 +415,7 @@ impl Execution {
     fn take_from_buffers(&mut self, object: Address) -> Option<u64> {
         let unknown = match self.phase {
             Phase::Running => None,
-            // Nothing will be committed any more.
+            // There are no commits any more.
             _ => self.buffers.take_last_issued(object),
         };
         let is_stale = self.buffers.stale.get(object.index()) == Some(&true);
@@ -414,33 +425,33 @@ impl Execution {
 }
 
 impl Current {
-    /// The value of a variable as the calling thread sees it, if a store buffer or the last commit
-    /// has another one than the variable.
+    /// The value of a variable for the calling thread, if a store buffer or the last commit has
+    /// another one than the variable.
     pub fn buffered_value(self, object: Address) -> Option<u64> {
-        self.with(|execution| execution.seen(object))
+        self.with(|execution| execution.buffered_value(object))
     }
 
-    /// What was committed to a variable and is not in it yet. The caller puts it there.
+    /// The committed value that a variable has not taken yet. The caller stores it there.
     pub fn take_committed(self, object: Address) -> Option<u64> {
         self.with(|execution| execution.take_committed(object))
     }
 
-    /// Whether stores wait in buffers.
+    /// Whether stores are buffered.
     #[inline]
     pub fn has_store_buffers(self) -> bool {
-        self.with(|execution| execution.buffers.are_there())
+        self.read(|execution| execution.buffers.are_enabled())
     }
 
-    /// Whether a store that the thread makes now is buffered. What a thread does while it is alone is done
-    /// before others begin.
+    /// Whether the next store of the calling thread is buffered. What the only thread does is in
+    /// memory before others start.
     #[inline]
     pub fn buffers_stores(self) -> bool {
         self.has_store_buffers() && !self.is_direct() && !self.is_alone()
     }
 
-    /// What is done to operations at a place.
+    /// The insertions at a source location.
     pub fn inserted(self, location: &'static Location<'static>) -> Inserted {
-        self.with(|execution| match execution.has_insertions {
+        self.with(|execution| match execution.recording.has_insertions {
             true => execution
                 .names
                 .registry()
@@ -450,7 +461,7 @@ impl Current {
         })
     }
 
-    /// Waits until stores of the calling thread are in memory.
+    /// Waits until these stores of the calling thread are committed.
     #[inline]
     pub fn drain(self, drains: Drains<'_>, location: &'static Location<'static>) {
         if self.has_store_buffers() && !self.is_direct() {
@@ -462,7 +473,7 @@ impl Current {
     fn drain_buffer(self, drains: Drains<'_>, location: &'static Location<'static>) {
         let inserted = self.inserted(location).barrier();
         let last = self.with(|execution| {
-            let thread = execution.thread;
+            let thread = execution.running.thread;
             if inserted == Some(Operation::StoreBarrier) {
                 execution.buffers.bar(thread);
             }
@@ -478,7 +489,7 @@ impl Current {
         }
     }
 
-    /// Puts a store into the calling thread's buffer. `released` is what who reads it synchronises with.
+    /// Issues a store to the calling thread's buffer.
     pub fn buffer_store(
         self,
         object: Address,
@@ -487,11 +498,11 @@ impl Current {
         location: &'static Location<'static>,
     ) {
         self.with(|execution| {
-            let (thread, target) = (execution.thread, execution.setup.target);
-            let Some(stride) = execution.buffers.stride else {
+            let (thread, target) = (execution.running.thread, execution.setup.target);
+            let Some(ids) = execution.buffers.ids else {
                 return;
             };
-            let released = match execution.races.are_watched() {
+            let released = match execution.races.are_tracked() {
                 true => execution.races.released_by_store(thread, is_releasing),
                 false => Vec::new(),
             };
@@ -513,16 +524,16 @@ impl Current {
             });
             buffer.newest.retain(|&(known, _)| known != object);
             buffer.newest.push((object, number));
-            let commit = stride.commit(thread, number);
+            let commit = ids.commit(thread, number);
             execution.performed_mut().spawned.push(commit);
         });
     }
 
-    /// The calling thread has a variable alone: its stores to it are done. What it has then, if it does not
-    /// know.
-    pub fn take_alone(self, object: Address) -> Option<u64> {
+    /// Completes the stores of the calling thread to a variable to which it has an exclusive
+    /// reference. Returns the value that the variable has not taken yet.
+    pub fn take_exclusive(self, object: Address) -> Option<u64> {
         self.with(|execution| {
-            let thread = execution.thread;
+            let thread = execution.running.thread;
             let own = execution.buffers.forwarded(thread, object);
             let committed = execution.take_committed(object);
             if let Some(buffer) = execution.buffers.buffers.get_mut(thread.index()) {
@@ -542,13 +553,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_numbers_of_commits_are_those_of_no_threads() {
-        for stride in Stride::ALL {
+    fn ids_of_commits_are_not_ids_of_threads() {
+        for ids in ThreadIdSpace::ALL {
             for thread in [0, 1, 2, 3].map(ThreadId) {
-                assert_eq!(stride.committed(thread), None);
+                assert_eq!(ids.committed(thread), None);
                 for store in [0, 1, 2, 100] {
-                    let number = stride.commit(thread, store);
-                    assert_eq!(stride.committed(number), Some((thread, store)));
+                    let number = ids.commit(thread, store);
+                    assert_eq!(ids.committed(number), Some((thread, store)));
                 }
             }
         }

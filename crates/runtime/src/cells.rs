@@ -1,29 +1,29 @@
-//! A cell as the execution knows it: whose accesses are checked for races.
+//! Cells whose accesses are checked for data races.
 
 use std::panic::Location;
 
-use super::error::{Place, ProgramError};
+use super::error::{OwnedLocation, ProgramError};
 use super::execution::Phase;
 use super::foreign;
 use super::operation::Current;
 
-/// A cell of an execution, or one that was made outside of any.
+/// A cell of an execution, or one that was created outside of any.
 #[derive(Debug)]
 pub struct CheckedCell {
     execution: u64,
     index: u32,
-    made_at: &'static Location<'static>,
+    created_at: &'static Location<'static>,
 }
 
-/// An access that has begun, by the step in which it did.
+/// The step in which an access to a cell started.
 #[derive(Clone, Copy, Debug)]
-pub struct Begun {
+pub struct CellAccessStart {
     step: u64,
 }
 
 /// How a cell is accessed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CellUse {
+pub enum CellAccessKind {
     /// It is read.
     Read,
     /// It is written.
@@ -31,14 +31,16 @@ pub enum CellUse {
 }
 
 impl CheckedCell {
-    /// A new cell, which is written by being made.
+    /// Creates a cell. This counts as a write.
     pub fn new(location: &'static Location<'static>) -> Self {
         let (execution, index) = match Current::get() {
             None => (0, 0),
             Some(current) => current.with(|execution| {
-                let index = execution.races.make_cell(execution.thread, location);
-                if execution.phase == Phase::Silent {
-                    execution.own_things.add_cell(index);
+                let index = execution
+                    .races
+                    .create_cell(execution.running.thread, location);
+                if execution.phase == Phase::StaticInit {
+                    execution.statics.initializer.add_cell(index);
                 }
                 (execution.serial, index)
             }),
@@ -46,7 +48,7 @@ impl CheckedCell {
         CheckedCell {
             execution,
             index,
-            made_at: location,
+            created_at: location,
         }
     }
 
@@ -59,26 +61,35 @@ impl CheckedCell {
         }
     }
 
-    /// An access begins. A race is the end of the execution.
+    /// Starts an access. A data race ends the execution.
     #[inline]
-    pub fn begin(&self, how: CellUse, location: &'static Location<'static>) -> Begun {
+    pub fn begin(
+        &self,
+        how: CellAccessKind,
+        location: &'static Location<'static>,
+    ) -> CellAccessStart {
         match Current::get() {
             Some(current) => self.begin_in(current, how, location),
             None => {
                 if self.execution != 0 {
-                    foreign::used_by_unknown_thread(self.execution, self.made_at, location);
+                    foreign::report_foreign_use(self.execution, self.created_at, location);
                 }
-                Begun { step: 0 }
+                CellAccessStart { step: 0 }
             }
         }
     }
 
-    /// An access ends. If the thread has stopped meanwhile, another may have come between, so that
-    /// the end counts as an access too.
+    /// Ends an access. If the thread took a step meanwhile, other threads may have run, so the end
+    /// counts as an access too.
     #[inline]
-    pub fn end(&self, how: CellUse, begun: Begun, location: &'static Location<'static>) {
+    pub fn end(
+        &self,
+        how: CellAccessKind,
+        begun: CellAccessStart,
+        location: &'static Location<'static>,
+    ) {
         if let Some(current) = Current::get() {
-            if current.with(|execution| execution.steps) != begun.step {
+            if current.read(|execution| execution.recording.steps) != begun.step {
                 self.begin_in(current, how, location);
             }
         }
@@ -87,27 +98,27 @@ impl CheckedCell {
     fn begin_in(
         &self,
         current: Current,
-        how: CellUse,
+        how: CellAccessKind,
         location: &'static Location<'static>,
-    ) -> Begun {
-        if current.phase() == Phase::Silent
+    ) -> CellAccessStart {
+        if current.phase() == Phase::StaticInit
             && !current.is_alone()
-            && !current.with(|execution| execution.own_things.has_cell(self.index))
+            && !current.read(|execution| execution.statics.initializer.has_cell(self.index))
         {
-            current.note_foreign_use();
+            current.note_shared_use();
         }
         let (race, dropped, step) = current.with(|execution| {
-            let step = execution.steps;
-            if execution.phase == Phase::Dissolving || execution.serial != self.execution {
+            let step = execution.recording.steps;
+            if execution.phase == Phase::Teardown || execution.serial != self.execution {
                 return (None, None, step);
             }
-            let drop = execution.slots[execution.thread.index()].final_drop;
-            let (races, thread) = (&mut execution.races, execution.thread);
+            let drop = execution.slot().final_drop;
+            let (races, thread) = (&mut execution.races, execution.running.thread);
             let race = match how {
-                CellUse::Read => races.read_cell(thread, self.index, location),
-                CellUse::Write => races.write_cell(thread, self.index, location),
+                CellAccessKind::Read => races.read_cell(thread, self.index, location),
+                CellAccessKind::Write => races.write_cell(thread, self.index, location),
             };
-            let is_write = how == CellUse::Write;
+            let is_write = how == CellAccessKind::Write;
             let dropped = races.access_in_drop(self.index, is_write, drop);
             (race, dropped, step)
         });
@@ -115,18 +126,18 @@ impl CheckedCell {
             current.fail(ProgramError::Race(race));
         }
         if let Some(drop) = dropped {
-            current.complain_of_drop(drop);
+            current.request_ordered_drops(drop);
         }
-        if !current.is_of(self.execution) && current.phase() != Phase::Dissolving {
-            current.fail(ProgramError::BadUse {
+        if !current.is_of(self.execution) && current.phase() != Phase::Teardown {
+            current.fail(ProgramError::Misuse {
                 message: format!(
-                    "the cell made at {}, outside of this execution, is used inside of it: make it \
+                    "the cell created at {}, outside of this execution, is used inside of it: create it \
                      in the closure that is checked, or with fencepost::lazy_static!",
-                    Place::from(self.made_at)
+                    OwnedLocation::from(self.created_at)
                 ),
-                place: Some(location.into()),
+                location: Some(location.into()),
             });
         }
-        Begun { step }
+        CellAccessStart { step }
     }
 }

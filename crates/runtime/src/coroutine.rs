@@ -1,8 +1,8 @@
-//! A thread of the program is a coroutine: how it is made, begins and ends.
+//! The coroutines that the threads of the program run on: how a thread is spawned, starts and ends.
 //!
-//! A spawned thread does not run before its parent stops; the runtime then runs it to
-//! its first operation. Spawning, beginning and ending are no steps; they go with the step in
-//! which they happen.
+//! A spawned thread does not run before its parent is suspended; the runtime then runs it to its
+//! first operation. Spawning, starting and ending a thread are not steps of their own. They belong
+//! to the step in which they happen.
 #![allow(unsafe_code)] // Scoped threads borrow from their parents' stacks.
 
 use std::any::Any;
@@ -16,86 +16,86 @@ use fencepost_explore::{Effect, Intent};
 use fencepost_memory::{Operation, ThreadId};
 
 use super::error::{ProgramError, Restart};
-use super::execution::{Execution, Outcomes, STACK_SIZES, Slot, Status};
-use super::locals::Locals;
+use super::execution::Execution;
 use super::mapping::{Drains, Events};
-use super::names::MadeThread;
-use super::operation::{Current, Dissolved};
+use super::names::SpawnedThread;
+use super::operation::{Current, Unwound};
+use super::setup::STACK_SIZES;
 use super::step::Step;
-use super::waits::WaitMemory;
+use super::threads::{Outcomes, PendingOperation, SlotStatus, ThreadSlot};
 
 /// How a thread ended.
 pub(crate) enum End {
     /// Its function returned.
     Returned,
-    /// It was unwound, because the execution is over.
-    Dissolved,
+    /// The runtime unwound it, because the execution is over.
+    Unwound,
     /// It panicked.
     Panicked(Box<dyn Any + Send>),
-    /// It used up its stack, whose contents are lost.
+    /// It overflowed its stack, whose contents are lost.
     Overflowed,
 }
 
 pub(crate) type Yield = Yielder<(), ()>;
 pub(crate) type ThreadCoroutine = Coroutine<(), (), End, DefaultStack>;
 
-/// Where the coroutine of a thread is while it has not ended; before and after, its stack, or nothing.
+/// The coroutine of a live thread; otherwise its stack, or nothing.
 #[derive(Default)]
 pub(crate) struct CoroutineSlot {
     pub(crate) coroutine: Option<ThreadCoroutine>,
-    /// Of the size that the thread's slot says.
+    /// Its size is in the thread's slot.
     stack: Option<DefaultStack>,
 }
 
-/// The coroutines of threads, by thread. Each has a place of its own, which is never moved: a thread that runs makes
-/// others, and its own coroutine is in use meanwhile.
+/// The coroutines, by thread. Each is in a slot that is never moved: a thread that runs spawns
+/// others, while its own coroutine is in use.
 #[derive(Default)]
 pub(crate) struct Coroutines {
-    /// Made by `Box`, freed when the table is dropped.
-    places: Vec<NonNull<CoroutineSlot>>,
+    /// Allocated by `Box`, freed when the table is dropped.
+    slots: Vec<NonNull<CoroutineSlot>>,
 }
 
 impl Coroutines {
-    /// The place of a thread that was there in this execution or in one before.
+    /// The slot of a thread of this execution or of an earlier one.
     #[inline]
-    pub(crate) fn place(&self, thread: ThreadId) -> NonNull<CoroutineSlot> {
-        self.places[thread.index()]
+    pub(crate) fn slot(&self, thread: ThreadId) -> NonNull<CoroutineSlot> {
+        self.slots[thread.index()]
     }
 
-    /// There is a place for the thread.
-    fn add_places(&mut self, thread: ThreadId) {
-        if self.places.len() <= thread.index() {
-            let place = || NonNull::from(Box::leak(Box::default()));
-            self.places.resize_with(thread.index() + 1, place);
+    /// Adds slots up to that of the thread.
+    fn add_slots(&mut self, thread: ThreadId) {
+        if self.slots.len() <= thread.index() {
+            let slot = || NonNull::from(Box::leak(Box::default()));
+            self.slots.resize_with(thread.index() + 1, slot);
         }
     }
 }
 
 impl Drop for Coroutines {
     fn drop(&mut self) {
-        for place in self.places.drain(..) {
-            // SAFETY: it came from a box in `add_places`, and no thread is running.
-            drop(unsafe { Box::from_raw(place.as_ptr()) });
+        for slot in self.slots.drain(..) {
+            // SAFETY: it came from a box in `add_slots`. The table is dropped with its execution,
+            // when no coroutine runs.
+            drop(unsafe { Box::from_raw(slot.as_ptr()) });
         }
     }
 }
 
-/// Threads with a number below keep their stacks, since the next execution has probably the same threads. The others
-/// may be many, and few of them there at a time: they share what they need.
+/// Threads with a smaller id keep their stacks, since the next execution has probably the same
+/// threads. There may be many others, and few of them at a time: they share stacks.
 const THREADS_WITH_STACKS: usize = 16;
 
-/// Stacks to use again: a fresh one costs a hundred times as much.
+/// Stacks for reuse: a new one costs a hundred times as much.
 #[derive(Default)]
 pub(crate) struct StackPool {
     free: Vec<(usize, DefaultStack)>,
 }
 
-/// Stacks of runtimes that are gone, for those that come. Small checks have few executions, and tests are many small
-/// checks.
+/// Stacks of runtimes that were dropped, for new ones. Small checks have few executions, and tests
+/// are many small checks.
 static SPARE: Mutex<Vec<(usize, DefaultStack)>> = Mutex::new(Vec::new());
 
-/// How many are kept when no check is running, and how large they may be: together they are 8 MiB, if they were
-/// used to the full.
+/// How many are kept when no check is running, and how large they may be: at most 8 MiB together.
 const MOST_SPARE: usize = 32;
 const LARGEST_SPARE: usize = 256 * 1024;
 
@@ -123,8 +123,8 @@ impl StackPool {
         if let Some(stack) = take_from(&mut self.free, size) {
             return Ok(stack);
         }
-        // The lock is given back before anything else happens: the thread that spawns may be at the end of its stack, and
-        // whoever uses that up never comes back.
+        // The lock is released before anything else happens: the spawning thread may be at the end
+        // of its stack, and a coroutine that overflows its stack never returns.
         let spare = take_from(&mut spare(), size);
         match spare {
             Some(stack) => Ok(stack),
@@ -143,98 +143,102 @@ fn take_from(free: &mut Vec<(usize, DefaultStack)>, size: usize) -> Option<Defau
     Some(free.swap_remove(index).1)
 }
 
-/// What a spawn may ask for.
+/// The settings of a new thread.
 #[derive(Clone, Debug, Default)]
 pub struct SpawnOptions {
     /// The thread's name.
     pub name: Option<Arc<str>>,
-    /// Its stack size, if not the usual one.
+    /// Its stack size in bytes, if not that of [`Setup`](super::Setup).
     pub stack_size: Option<usize>,
 }
 
 impl Current {
-    /// Makes a thread, which is to be given a body before anything else happens. None if the execution is over.
-    pub fn make_thread(
+    /// Creates a thread. The caller gives it a [body](Self::give_body) before it does anything
+    /// else. None if the execution is over.
+    pub fn create_thread(
         self,
         options: &SpawnOptions,
         location: &'static Location<'static>,
     ) -> Option<ThreadId> {
-        if self.is_dissolving() || self.is_ending_in_panic() {
+        if self.is_tearing_down() || self.is_ending_in_panic() {
             return None;
         }
-        self.depend_on_thread();
-        self.note_foreign_use();
+        self.note_thread_dependence();
+        self.note_shared_use();
         let is_one_too_many = |execution: &mut Execution| {
             let most = execution.setup.max_steps;
-            let is_reached = execution.has_made_most_threads();
-            is_reached.then_some((most, execution.thread))
+            let is_reached = execution.is_at_thread_limit();
+            is_reached.then_some((most, execution.running.thread))
         };
         if let Some((steps, thread)) = self.with(is_one_too_many) {
             self.fail(ProgramError::StepLimit {
                 steps,
                 thread,
-                place: location.into(),
+                location: location.into(),
             });
         }
         self.drain(Drains::Everything, location);
-        let made = self.with(|execution| {
-            let made = execution.make_thread(location);
+        let spawned = self.with(|execution| {
+            let spawned = execution.create_thread(location);
             if let Some(name) = &options.name {
-                execution.names.name_thread(made.thread, name);
+                execution.names.name_thread(spawned.thread, name);
             }
-            if !execution.buffers.has_room_for(made.thread) {
+            if !execution.buffers.has_room_for(spawned.thread) {
                 return Err(None::<std::io::Error>);
             }
-            announce_spawn(execution, &made, location);
-            add_thread(execution, &made, options).map_err(Some)?;
-            Ok(made.thread)
+            announce_spawn(execution, &spawned, location);
+            add_thread(execution, &spawned, options).map_err(Some)?;
+            Ok(spawned.thread)
         });
-        match made {
+        match spawned {
             Ok(thread) => Some(thread),
-            Err(None) => self.fail(Restart::WiderStride),
-            Err(Some(error)) => self.fail(ProgramError::BadUse {
-                message: format!("there is no stack for another thread: {error}"),
-                place: Some(location.into()),
+            Err(None) => self.fail(Restart::WiderThreadIdSpace),
+            Err(Some(error)) => self.fail(ProgramError::Misuse {
+                message: format!("cannot allocate a stack for another thread: {error}"),
+                location: Some(location.into()),
             }),
         }
     }
 
-    /// Gives a thread that was just made its body. It will run when the calling one stops.
+    /// Gives a new thread its body. It will run when the calling thread is suspended.
     ///
     /// # Safety
-    /// What `body` borrows must stay valid until the thread has ended or was taken down.
+    /// [`create_thread`](Self::create_thread) must have returned the thread in this execution, and
+    /// it must not have a body yet. What `body` borrows must stay valid until the thread has
+    /// finished or was torn down.
     #[inline]
     pub unsafe fn give_body<F: FnOnce()>(self, thread: ThreadId, body: F) {
-        // SAFETY: handed on to the caller.
+        // SAFETY: the caller's promise.
         self.with(|execution| unsafe { give_body(execution, thread, body) });
     }
 
     #[inline]
     fn is_ending_in_panic(self) -> bool {
-        std::thread::panicking() && self.with(|execution| !execution.began_panicking)
+        std::thread::panicking() && self.read(|execution| !execution.teardown.began_panicking)
     }
 }
 
-/// The parent's part of a spawn.
+/// Records the parent's part of a spawn.
 #[inline]
 fn announce_spawn(
     execution: &mut Execution,
-    made: &MadeThread,
+    spawned: &SpawnedThread,
     location: &'static Location<'static>,
 ) {
-    let parent = execution.thread;
-    execution.set_state(made.tokens.start, 1);
-    if execution.races.are_watched() {
-        execution.races.spawn(parent, made.thread);
+    let parent = execution.running.thread;
+    execution.set_state(spawned.tokens.start, 1);
+    if execution.races.are_tracked() {
+        execution.races.spawn(parent, spawned.thread);
     }
     let events = execution
         .setup
         .target
-        .draining(Operation::LockedStore(made.tokens.start));
+        .draining(Operation::LockedStore(spawned.tokens.start));
     emit_of_spawn(execution, parent, location, events);
 }
 
-/// The child knows what its parent knows. If the monitor has heard of nothing that the parent did, that is nothing.
+/// Emits an event of a spawn. It orders what the parent did before the child. If the monitor has
+/// received only unordered accesses from the parent, it orders nothing.
 #[inline]
 fn emit_of_spawn(
     execution: &mut Execution,
@@ -243,173 +247,161 @@ fn emit_of_spawn(
     events: Events,
 ) {
     let mut step = Step::in_place(execution, thread, location);
-    match step.is_unheard() {
-        true => step.emit_inert(events, 1),
+    match step.is_unordered() {
+        true => step.emit_unordered(events, 1),
         false => step.emit(events, 1),
     }
 }
 
-/// Puts a thread into its slot, and a stack into its place.
+/// Makes a thread live, and gives it a stack.
 #[inline]
 pub(crate) fn add_thread(
     execution: &mut Execution,
-    made: &MadeThread,
+    spawned: &SpawnedThread,
     options: &SpawnOptions,
 ) -> std::io::Result<()> {
     let stack_size = options.stack_size.unwrap_or(execution.setup.stack_size);
     let stack_size = stack_size.max(*STACK_SIZES.start());
-    let thread = made.thread;
-    let has_stack = match execution.slots.get(thread.index()) {
-        // SAFETY: the thread is not there, so nobody uses its place.
-        Some(slot) => unsafe {
-            slot.stack_size == stack_size
-                && execution.coroutines.place(thread).as_ref().stack.is_some()
-        },
+    let thread = spawned.thread;
+    let has_stack = match execution.threads.slots.get(thread.index()) {
+        Some(slot) => {
+            assert_eq!(
+                slot.status,
+                SlotStatus::NotSpawned,
+                "{thread} exists already"
+            );
+            // SAFETY: the thread does not exist, so its coroutine slot is not in use.
+            let coroutine = unsafe { execution.threads.coroutines.slot(thread).as_ref() };
+            slot.stack.size == stack_size && coroutine.stack.is_some()
+        }
         None => false,
     };
-    // The first thread has no parent, and its children are as unheard of as it is.
-    let is_first = execution.present.is_empty();
-    let is_unheard = is_first || execution.slots[execution.thread.index()].is_unheard;
+    // The first thread has no parent.
+    let is_first = execution.threads.spawned.is_empty();
+    let is_unordered = is_first || execution.slot().is_unordered;
     if !has_stack {
-        find_stack(execution, made, stack_size)?;
+        find_stack(execution, spawned, stack_size)?;
     }
-    let slot = &mut execution.slots[thread.index()];
-    debug_assert_eq!(slot.status, Status::Absent, "{thread} is there twice");
-    slot.status = Status::Present;
-    slot.intent = Intent::Local;
-    slot.outcomes = Outcomes::One;
-    slot.location = made.location();
-    slot.spawned_at = made.location();
-    slot.maker = made.maker;
-    slot.tokens = made.tokens;
-    if slot.name.is_some() || options.name.is_some() {
-        slot.name.clone_from(&options.name);
+    let slot = &mut execution.threads.slots[thread.index()];
+    slot.status = SlotStatus::Live;
+    slot.pending = PendingOperation::first(spawned.location());
+    slot.identity.spawned_at = spawned.location();
+    slot.identity.creator = spawned.creator;
+    slot.identity.tokens = spawned.tokens;
+    if slot.identity.name.is_some() || options.name.is_some() {
+        slot.identity.name.clone_from(&options.name);
     }
-    slot.is_unheard = is_unheard;
+    slot.is_unordered = is_unordered;
     slot.waits.reset();
     slot.reading.clear();
     slot.final_drop = None;
-    slot.own_arcs = 0;
-    // The states of its tokens are 0: nobody has used them.
-    execution.reset_maker(made.maker);
-    execution.present.push(thread);
-    execution.living += 1;
+    // The states of its tokens are 0, since no thread has used them.
+    execution.reset_creator(spawned.creator);
+    execution.threads.spawned.push(thread);
+    execution.threads.live += 1;
     Ok(())
 }
 
-/// A thread was not there before, or has given its stack back, or needs one of another size.
+/// Finds a stack for a thread that is new, has returned its stack, or needs one of another size.
 #[cold]
 fn find_stack(
     execution: &mut Execution,
-    made: &MadeThread,
+    spawned: &SpawnedThread,
     stack_size: usize,
 ) -> std::io::Result<()> {
-    let thread = made.thread;
-    let stack = execution.stacks.take(stack_size)?;
-    if execution.slots.len() <= thread.index() {
-        add_slots(execution, made);
+    let thread = spawned.thread;
+    let stack = execution.threads.stacks.take(stack_size)?;
+    if execution.threads.slots.len() <= thread.index() {
+        add_slots(execution, spawned);
     }
-    execution.coroutines.add_places(thread);
+    execution.threads.coroutines.add_slots(thread);
     execution.give_stack_back(thread);
-    let slot = &mut execution.slots[thread.index()];
-    slot.stack_size = stack_size;
-    slot.stack_limit = stack.limit().get();
-    // SAFETY: the thread is not there, so nobody uses its place.
-    unsafe { execution.coroutines.place(thread).as_mut() }.stack = Some(stack);
+    let slot = &mut execution.threads.slots[thread.index()];
+    slot.stack.size = stack_size;
+    slot.stack.limit = stack.limit().get();
+    // SAFETY: the thread is not live (`add_thread` has checked it), so its coroutine slot is not in
+    // use.
+    unsafe { execution.threads.coroutines.slot(thread).as_mut() }.stack = Some(stack);
     Ok(())
 }
 
 impl Execution {
-    /// A thread has ended, or has been unwound: its stack is kept for the next execution.
+    /// Keeps the stack of a thread that is finished or was unwound for the next execution.
     #[inline]
     pub(crate) fn keep_stack(&mut self, thread: ThreadId) {
-        // SAFETY: the thread is not running, so nobody uses its place.
-        let place = unsafe { self.coroutines.place(thread).as_mut() };
-        let coroutine = place.coroutine.take();
-        place.stack = coroutine.map(ThreadCoroutine::into_stack);
+        // SAFETY: only the runtime calls this, while no coroutine runs, so the slot is not in use.
+        let slot = unsafe { self.threads.coroutines.slot(thread).as_mut() };
+        let coroutine = slot.coroutine.take();
+        slot.stack = coroutine.map(ThreadCoroutine::into_stack);
         if thread.index() >= THREADS_WITH_STACKS {
             self.give_stack_back(thread);
         }
     }
 
-    /// The stack of a thread that is not there is for others to use.
+    /// Returns the stack of a thread that is not live to the pool.
     #[cold]
     fn give_stack_back(&mut self, thread: ThreadId) {
-        // SAFETY: the thread is not running, so nobody uses its place.
-        let place = unsafe { self.coroutines.place(thread).as_mut() };
-        if let Some(stack) = place.stack.take() {
-            let size = self.slots[thread.index()].stack_size;
-            self.stacks.give_back(size, stack);
+        // SAFETY: the thread is not live, so its coroutine does not run and the slot is not in use.
+        let slot = unsafe { self.threads.coroutines.slot(thread).as_mut() };
+        if let Some(stack) = slot.stack.take() {
+            let size = self.threads.slots[thread.index()].stack.size;
+            self.threads.stacks.give_back(size, stack);
         }
     }
 
-    /// No thread will need its stack again.
+    /// Returns the stacks of all threads to the pool.
     pub(crate) fn give_all_stacks_back(&mut self) {
-        for index in 0..self.coroutines.places.len() {
+        for index in 0..self.threads.coroutines.slots.len() {
             self.give_stack_back(ThreadId(index as u32));
         }
     }
 }
 
 #[cold]
-fn add_slots(execution: &mut Execution, made: &MadeThread) {
-    let slot = || Slot {
-        status: Status::Absent,
-        intent: Intent::Local,
-        outcomes: Outcomes::One,
-        location: made.location(),
-        spawned_at: made.location(),
-        trap: None,
-        stack_limit: 0,
-        yielder: std::ptr::null(),
-        maker: made.maker,
-        tokens: made.tokens,
-        stack_size: 0,
-        name: None,
-        locals: Locals::default(),
-        waits: WaitMemory::default(),
-        is_unheard: true,
-        reading: Vec::new(),
-        final_drop: None,
-        own_arcs: 0,
-    };
-    execution.slots.resize_with(made.thread.index() + 1, slot);
+fn add_slots(execution: &mut Execution, spawned: &SpawnedThread) {
+    let slot = || ThreadSlot::unused(spawned);
+    let slots = &mut execution.threads.slots;
+    slots.resize_with(spawned.thread.index() + 1, slot);
 }
 
 /// Puts a thread's body on its stack.
 ///
 /// # Safety
-/// What `body` borrows must stay valid until the thread has ended or was taken down.
+/// The thread must be live and have no body yet. What `body` borrows must stay valid until the
+/// thread has finished or was torn down.
 #[inline]
 pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
     if size_of::<F>() <= LARGEST_ON_STACK {
-        // SAFETY: handed on to the caller.
+        // SAFETY: the caller's promise.
         unsafe { put_on_stack(execution, thread, body) }
     } else {
         let body = Box::new(body);
-        // SAFETY: handed on to the caller.
+        // SAFETY: the caller's promise.
         unsafe { put_on_stack(execution, thread, body) }
     }
 }
 
-/// A larger body is put elsewhere: it might not fit on the stack, and that is noticed only by a thread that runs.
+/// A larger body is boxed: it might not fit on the stack, and an overflow is noticed only while a
+/// thread runs.
 const LARGEST_ON_STACK: usize = 1024;
 
-/// As [`give_body`].
+/// # Safety
+/// As for [`give_body`].
 #[inline]
 unsafe fn put_on_stack<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
-    // SAFETY: the thread does not run yet, so nobody uses its place.
-    let place = unsafe { execution.coroutines.place(thread).as_mut() };
-    let stack = place.stack.take().expect("a thread is made with a stack");
-    // SAFETY: the caller's promise. The coroutine ends, or is unwound, or is leaked with its
-    // stack; it is used only on the OS thread that made it.
+    // SAFETY: the thread has no body yet, so its coroutine does not run and the slot is not in use.
+    let slot = unsafe { execution.threads.coroutines.slot(thread).as_mut() };
+    let stack = slot.stack.take().expect("a new thread has a stack");
+    // SAFETY: the caller promises that what `body` borrows is valid until the thread is finished or
+    // torn down. The coroutine returns, or is unwound, or is leaked with its stack. The runtime is
+    // not `Send`, so the coroutine is used only on this OS thread.
     let coroutine = unsafe {
         ThreadCoroutine::with_stack_unchecked(stack, move |yielder: &Yield, ()| {
             run_thread(yielder, body)
         })
     };
-    execution.slots[thread.index()].trap = Some(coroutine.trap_handler());
-    place.coroutine = Some(coroutine);
+    execution.threads.slots[thread.index()].stack.trap = Some(coroutine.trap_handler());
+    slot.coroutine = Some(coroutine);
 }
 
 /// What runs on the thread's stack.
@@ -423,19 +415,19 @@ fn run_thread<F: FnOnce()>(yielder: &Yield, body: F) -> End {
     }));
     match result {
         Ok(()) => End::Returned,
-        Err(payload) if payload.is::<Dissolved>() => End::Dissolved,
+        Err(payload) if payload.is::<Unwound>() => End::Unwound,
         Err(payload) => End::Panicked(payload),
     }
 }
 
-/// The child's part of a spawn.
+/// Records the child's part of a spawn.
 #[inline]
 fn begin(current: Current, yielder: &Yield) {
     current.with(|execution| {
-        let thread = execution.thread;
-        let slot = &mut execution.slots[thread.index()];
-        slot.yielder = yielder;
-        let (start, location) = (slot.tokens.start, slot.location);
+        let thread = execution.running.thread;
+        let slot = &mut execution.threads.slots[thread.index()];
+        slot.stack.yielder = yielder;
+        let (start, location) = (slot.identity.tokens.start, slot.pending.location);
         if thread != ThreadId(0) {
             let events = Events::only(Operation::LockedLoad(start));
             emit_of_spawn(execution, thread, location, events);
@@ -443,20 +435,20 @@ fn begin(current: Current, yielder: &Yield) {
     });
 }
 
-/// Nobody can wait for the first thread, so its end is no event.
+/// Records the end of a thread. The first thread cannot be joined, so its end is not an event.
 fn end(current: Current) {
     let is_done = current.with(|execution| {
-        let slot = &execution.slots[execution.thread.index()];
-        // Mostly the end is no step and waits for nothing.
+        let slot = execution.slot();
+        // Mostly the end is not a step and waits for nothing.
         let is_step = execution.setup.are_ends_visible
-            || execution.buffers.are_there()
+            || execution.buffers.are_enabled()
             || slot.final_drop.is_some();
-        let end = slot.tokens.end;
-        if !is_step && execution.thread != ThreadId(0) {
-            // Who joins it tells the monitor.
+        let end = slot.identity.tokens.end;
+        if !is_step && execution.running.thread != ThreadId(0) {
+            // The join tells the monitor.
             execution.set_state(end, 1);
         }
-        !is_step || execution.thread == ThreadId(0)
+        !is_step || execution.running.thread == ThreadId(0)
     });
     if !is_done {
         end_in_step(current);
@@ -466,9 +458,13 @@ fn end(current: Current) {
 #[cold]
 fn end_in_step(current: Current) {
     let (object, location, is_visible) = current.with(|execution| {
-        let slot = &execution.slots[execution.thread.index()];
+        let slot = execution.slot();
         let is_visible = execution.setup.are_ends_visible;
-        (slot.tokens.end, slot.spawned_at, is_visible)
+        (
+            slot.identity.tokens.end,
+            slot.identity.spawned_at,
+            is_visible,
+        )
     });
     current.drain(Drains::Everything, location);
     if is_visible {
@@ -484,7 +480,7 @@ fn end_in_step(current: Current) {
             step.emit(events, 1);
         });
     } else {
-        // Who joins it tells the monitor.
+        // The join tells the monitor.
         current.local(location, |step| step.set_state(object, 1));
     }
 }

@@ -1,4 +1,4 @@
-//! Drops: the last one of an `Arc`, and what has to be dropped before the end.
+//! Drops: of the last reference to an `Arc`, and of values that must not leak.
 
 use std::panic::Location;
 
@@ -13,18 +13,18 @@ use super::operation::Current;
 pub(crate) struct FinalDrop {
     /// The counts of the `Arc`.
     pub(crate) counts: Address,
-    /// Where it was made.
-    pub(crate) made_at: &'static Location<'static>,
+    /// Where the `Arc` was created.
+    pub(crate) created_at: &'static Location<'static>,
 }
 
-/// Something that has to be dropped before the end.
+/// A value that has to be dropped before the execution ends.
 pub(crate) struct TrackedDrop {
     pub(crate) what: &'static str,
     pub(crate) location: &'static Location<'static>,
     pub(crate) is_alive: bool,
 }
 
-/// Something that was promised to be dropped.
+/// A handle to a value that has to be dropped before the execution ends.
 #[derive(Clone, Copy, Debug)]
 pub struct DropTracker {
     execution: u64,
@@ -32,68 +32,68 @@ pub struct DropTracker {
 }
 
 impl Current {
-    /// The calling thread is about to do what is no step but depends on which thread does it, or tells
-    /// the monitor or others of it. A destructor that does so has to be that of an `Arc` whose drops
-    /// are ordered.
+    /// The calling thread is about to do something that is not a step, but whose effect depends on
+    /// which thread does it. If it is in the drop of the last reference to an `Arc`, the drops of
+    /// that `Arc` have to be ordered.
     #[inline]
-    pub fn depend_on_thread(self) {
-        let final_drop =
-            self.with(|execution| execution.slots[execution.thread.index()].final_drop);
+    pub fn note_thread_dependence(self) {
+        let final_drop = self.read(|execution| execution.slot().final_drop);
         if let Some(drop) = final_drop {
             if !self.is_direct() {
-                self.complain_of_drop(drop);
+                self.request_ordered_drops(drop);
             }
         }
     }
 
-    /// A destructor is about to do what others can notice, and the drop that called it was taken to
-    /// be nothing that matters.
+    /// Requests a restart in which the drops of an `Arc` are ordered: its destructor is about to do
+    /// something that other threads can observe.
     #[cold]
-    pub(crate) fn complain_of_drop(self, drop: FinalDrop) -> ! {
+    pub(crate) fn request_ordered_drops(self, drop: FinalDrop) -> ! {
         self.with(|execution| {
-            let location = execution.names.location(drop.made_at);
+            let location = execution.names.location(drop.created_at);
             execution.names.registry().note_visible_drop(location);
         });
         self.fail(Restart::OrderedDrops)
     }
 
-    /// Runs a destructor because the last reference to an `Arc` is gone. If it does what
-    /// others can notice, the check has to begin again.
+    /// Runs the destructor of a value whose last reference was dropped. If it does something that
+    /// other threads can observe, the check has to restart.
     ///
-    /// The destructor happens after all the other drops. What the thread does then does not: another
-    /// thread could as well have been the last, and that is not explored. A cell that the destructor
-    /// has accessed must therefore not be accessed later: see [`CheckedCell`](super::cells::CheckedCell).
+    /// The destructor happens after all the other drops. What the thread does next does not, since
+    /// another thread could have dropped the last reference, and that is not explored. So a cell
+    /// that the destructor has accessed must not be accessed later: see
+    /// [`CheckedCell`](super::cells::CheckedCell).
     pub fn drop_last(self, counts: &Object, destructor: impl FnOnce()) {
         let (before, known) = self.with(|execution| {
-            let thread = execution.thread;
-            let known = execution.races.are_watched().then(|| {
+            let thread = execution.running.thread;
+            let known = execution.races.are_tracked().then(|| {
                 let known = execution.races.known_by(thread);
                 execution.races.acquire(thread, counts.address());
                 known
             });
-            let slot = &mut execution.slots[thread.index()];
+            let slot = &mut execution.threads.slots[thread.index()];
             let drop = FinalDrop {
                 counts: counts.address(),
-                made_at: counts.made_at(),
+                created_at: counts.created_at(),
             };
             (slot.final_drop.replace(drop), known)
         });
         destructor();
         self.with(|execution| {
-            let thread = execution.thread;
-            execution.slots[thread.index()].final_drop = before;
+            let thread = execution.running.thread;
+            execution.threads.slots[thread.index()].final_drop = before;
             if let Some(known) = known {
                 execution.races.restore(thread, known);
             }
         });
     }
 
-    /// Whether drops of what is made there matter to other threads.
-    pub fn is_drop_visible(self, made_at: &'static Location<'static>) -> bool {
-        self.with(|execution| execution.names.is_drop_visible(made_at))
+    /// Whether other threads can observe the drops of what is created there.
+    pub fn is_drop_visible(self, created_at: &'static Location<'static>) -> bool {
+        self.with(|execution| execution.names.is_drop_visible(created_at))
     }
 
-    /// Something has to be dropped before the execution ends, or it was leaked.
+    /// Registers a value that has to be dropped before the execution ends.
     pub fn track_drop(
         self,
         what: &'static str,
@@ -114,7 +114,7 @@ impl Current {
 }
 
 impl DropTracker {
-    /// It was dropped.
+    /// Marks the value as dropped.
     pub fn end(self) {
         if let Some(current) = Current::get() {
             if current.is_of(self.execution) {

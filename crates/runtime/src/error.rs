@@ -1,13 +1,13 @@
-//! What can be wrong with a program, or with how it is checked.
+//! Errors of a checked program, misuse of the library, and requests to restart a check.
 
 use std::fmt;
 use std::panic::Location;
 
 use fencepost_memory::ThreadId;
 
-/// A place in the source.
+/// A source location with an owned file name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Place {
+pub struct OwnedLocation {
     /// The file, as the compiler was given it.
     pub file: String,
     /// The line, from 1.
@@ -16,9 +16,9 @@ pub struct Place {
     pub column: u32,
 }
 
-impl From<&Location<'_>> for Place {
+impl From<&Location<'_>> for OwnedLocation {
     fn from(location: &Location<'_>) -> Self {
-        Place {
+        OwnedLocation {
             file: location.file().to_owned(),
             line: location.line(),
             column: location.column(),
@@ -26,7 +26,7 @@ impl From<&Location<'_>> for Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for OwnedLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
     }
@@ -35,24 +35,24 @@ impl fmt::Display for Place {
 /// One of the two accesses of a race.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RaceAccess {
-    /// Who accessed the cell.
+    /// The thread that accessed the cell.
     pub thread: ThreadId,
-    /// Whether it wrote. The making of a cell is a write.
+    /// Whether the access is a write. The creation of a cell is one.
     pub is_write: bool,
-    /// Where.
-    pub place: Place,
+    /// The source location of the access.
+    pub location: OwnedLocation,
 }
 
-/// Two accesses to a cell, at least one of them a write, that nothing orders.
+/// Two accesses to a cell, at least one of them a write, that happens-before does not order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Race {
-    /// Where the cell was made.
-    pub cell: Place,
-    /// The name that the user gave it.
+    /// Where the cell was created.
+    pub cell: OwnedLocation,
+    /// The name that the program gave the cell.
     pub name: Option<String>,
     /// The access that was performed first.
     pub first: RaceAccess,
-    /// The access that found the race.
+    /// The access at which the race was detected.
     pub second: RaceAccess,
 }
 
@@ -60,59 +60,61 @@ pub struct Race {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ProgramError {
-    /// A thread panicked: mostly a failed assertion.
+    /// A thread panicked, mostly because of a failed assertion.
     Panic {
-        /// Who.
+        /// The thread.
         thread: ThreadId,
-        /// What it said.
+        /// The panic message.
         message: String,
-        /// Where. Unknown if the panic was resumed, or the panic hook was replaced.
-        place: Option<Place>,
+        /// Where the thread panicked. Unknown if the panic was resumed, or the panic hook was
+        /// replaced.
+        location: Option<OwnedLocation>,
     },
     /// A data race on a cell.
     Race(Box<Race>),
-    /// Something was still alive when all threads had ended.
+    /// A value was not dropped by the end of the execution.
     Leak {
-        /// What it is: `Arc`, for example.
+        /// Its type, such as `Arc`.
         what: &'static str,
-        /// Where it was made.
-        place: Place,
+        /// Where it was created.
+        location: OwnedLocation,
     },
-    /// A thread used up its stack.
+    /// A thread overflowed its stack.
     StackOverflow {
-        /// Who.
+        /// The thread.
         thread: ThreadId,
-        /// How many bytes it had.
+        /// The size of its stack in bytes.
         size: usize,
     },
-    /// More threads were made than an execution may have steps.
+    /// The program spawned more threads than an execution may have steps.
     StepLimit {
-        /// How many steps it may have.
+        /// The step limit.
         steps: u64,
-        /// Who made them.
+        /// The thread that spawned one more.
         thread: ThreadId,
-        /// Where.
-        place: Place,
+        /// Where it did.
+        location: OwnedLocation,
     },
-    /// The library was used as it cannot be.
-    BadUse {
+    /// The program uses the library in a way that cannot be checked.
+    Misuse {
         /// What is wrong, and what to do instead.
         message: String,
-        /// Where, if that is one place.
-        place: Option<Place>,
+        /// Where the program does it, if that is one location.
+        location: Option<OwnedLocation>,
     },
 }
 
-/// What a check has to change before it starts over. It is no error of the program: an execution showed that
-/// something matters that the runtime had left out to explore fewer executions.
+/// What a check has to change before it starts over. This is not an error of the program: an
+/// execution showed that something matters that the runtime had left out to explore fewer
+/// executions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Restart {
-    /// The program asks whether a thread has finished, so the ends of threads have to be steps of their own
-    /// ([`Setup::are_ends_visible`](super::Setup::are_ends_visible)).
+    /// The program asks whether a thread has finished, so the ends of threads have to be steps of
+    /// their own ([`Setup::are_ends_visible`](super::Setup::are_ends_visible)).
     VisibleEnds,
-    /// Other threads can notice when the last reference to an `Arc` is dropped, so the order of the drops matters.
-    /// The [`Registry`](super::Registry) has recorded it: reuse it.
+    /// Other threads can notice when the last reference to an `Arc` is dropped, so the order of the
+    /// drops matters. The [`Registry`](super::Registry) has recorded it: reuse it.
     OrderedDrops,
     /// The initializer of a static does more than construct values, so it has to run in steps
     /// ([`Setup::are_statics_visible`](super::Setup::are_statics_visible)).
@@ -121,8 +123,8 @@ pub enum Restart {
     /// ([`Setup::are_writers_announced`](super::Setup::are_writers_announced)).
     AnnouncedWriters,
     /// The program has more threads than there are ids for with store buffers: use a wider
-    /// [`Stride`](super::Stride).
-    WiderStride,
+    /// [`ThreadIdSpace`](super::ThreadIdSpace).
+    WiderThreadIdSpace,
 }
 
 /// Why the runtime does not continue an execution.
@@ -140,41 +142,41 @@ impl fmt::Display for ProgramError {
             ProgramError::Panic {
                 thread,
                 message,
-                place,
+                location,
             } => {
                 write!(f, "thread {thread} panicked")?;
-                if let Some(place) = place {
-                    write!(f, " at {place}")?;
+                if let Some(location) = location {
+                    write!(f, " at {location}")?;
                 }
                 write!(f, ": {message}")
             }
             ProgramError::Race(race) => write!(
                 f,
-                "data race on the cell made at {}: {} and {}, and nothing orders them",
+                "data race on the cell created at {}: {} and {}, and nothing orders them",
                 race.cell, race.first, race.second
             ),
-            ProgramError::Leak { what, place } => {
-                write!(f, "the {what} made at {place} was never dropped")
+            ProgramError::Leak { what, location } => {
+                write!(f, "the {what} created at {location} was never dropped")
             }
             ProgramError::StackOverflow { thread, size } => {
                 write!(
                     f,
-                    "thread {thread} used up its stack of {} KiB",
+                    "thread {thread} overflowed its stack of {} KiB",
                     size / 1024
                 )
             }
             ProgramError::StepLimit {
                 steps,
                 thread,
-                place,
+                location,
             } => write!(
                 f,
-                "thread {thread} made more than {steps} threads, as many as there may be steps, at {place}"
+                "thread {thread} spawned more than {steps} threads, the step limit, at {location}"
             ),
-            ProgramError::BadUse { message, place } => {
+            ProgramError::Misuse { message, location } => {
                 f.write_str(message)?;
-                match place {
-                    Some(place) => write!(f, " (at {place})"),
+                match location {
+                    Some(location) => write!(f, " (at {location})"),
                     None => Ok(()),
                 }
             }
@@ -187,7 +189,7 @@ impl std::error::Error for ProgramError {}
 impl fmt::Display for RaceAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = if self.is_write { "writes" } else { "reads" };
-        write!(f, "{} {verb} at {}", self.thread, self.place)
+        write!(f, "{} {verb} at {}", self.thread, self.location)
     }
 }
 
@@ -195,8 +197,8 @@ impl fmt::Display for RaceAccess {
 mod tests {
     use super::*;
 
-    fn place(line: u32) -> Place {
-        Place {
+    fn location(line: u32) -> OwnedLocation {
+        OwnedLocation {
             file: "src/queue.rs".to_owned(),
             line,
             column: 5,
@@ -208,45 +210,45 @@ mod tests {
         let access = |thread, is_write, line| RaceAccess {
             thread: ThreadId(thread),
             is_write,
-            place: place(line),
+            location: location(line),
         };
         let messages = [
             (
                 ProgramError::Panic {
                     thread: ThreadId(1),
                     message: "assertion failed".to_owned(),
-                    place: Some(place(3)),
+                    location: Some(location(3)),
                 },
                 "thread T1 panicked at src/queue.rs:3:5: assertion failed",
             ),
             (
                 ProgramError::Race(Box::new(Race {
-                    cell: place(1),
+                    cell: location(1),
                     name: None,
                     first: access(1, true, 2),
                     second: access(2, false, 3),
                 })),
-                "data race on the cell made at src/queue.rs:1:5: T1 writes at src/queue.rs:2:5 and \
+                "data race on the cell created at src/queue.rs:1:5: T1 writes at src/queue.rs:2:5 and \
                  T2 reads at src/queue.rs:3:5, and nothing orders them",
             ),
             (
                 ProgramError::Leak {
                     what: "Arc",
-                    place: place(4),
+                    location: location(4),
                 },
-                "the Arc made at src/queue.rs:4:5 was never dropped",
+                "the Arc created at src/queue.rs:4:5 was never dropped",
             ),
             (
                 ProgramError::StackOverflow {
                     thread: ThreadId(2),
                     size: 262_144,
                 },
-                "thread T2 used up its stack of 256 KiB",
+                "thread T2 overflowed its stack of 256 KiB",
             ),
             (
-                ProgramError::BadUse {
+                ProgramError::Misuse {
                     message: "a check is inside a check".to_owned(),
-                    place: Some(place(5)),
+                    location: Some(location(5)),
                 },
                 "a check is inside a check (at src/queue.rs:5:5)",
             ),

@@ -1,13 +1,13 @@
-//! Threads that a check does not know, and that use its objects all the same.
+//! OS threads that use objects of a check to which they do not belong.
 //!
-//! They have no execution to report to, so they leave a note for the worker whose
-//! execution it was, and panic.
+//! Such a thread has no execution to report to. It leaves a note for the worker whose execution it
+//! is, and panics.
 
 use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::error::{Place, ProgramError};
+use super::error::{OwnedLocation, ProgramError};
 
 static NOTES: Mutex<Notes> = Mutex::new(Notes {
     runtimes: Vec::new(),
@@ -16,12 +16,12 @@ static NOTES: Mutex<Notes> = Mutex::new(Notes {
 static NOTE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 struct Notes {
-    /// Those that run executions, by what the serial numbers of these begin with.
+    /// The runtimes that exist, by the upper bits of the serial numbers of their executions.
     runtimes: Vec<u64>,
     unread: Vec<(u64, ProgramError)>,
 }
 
-/// More of one execution say nothing new.
+/// More notes would say nothing new.
 const MAX_NOTES: usize = 64;
 
 /// The part of an execution's serial number that counts the executions of one runtime.
@@ -31,13 +31,13 @@ fn notes() -> MutexGuard<'static, Notes> {
     NOTES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A runtime is going to run executions.
-pub(crate) fn expect_notes(runtime: u64) {
+/// Accepts notes for a runtime.
+pub(crate) fn register_runtime(runtime: u64) {
     notes().runtimes.push(runtime);
 }
 
-/// A runtime will run no more.
-pub(crate) fn forget_notes(runtime: u64) {
+/// Drops the notes for a runtime that is dropped.
+pub(crate) fn deregister_runtime(runtime: u64) {
     let mut notes = notes();
     notes.runtimes.retain(|&other| other != runtime);
     notes.forget(|serial| serial >> EXECUTION_BITS == runtime);
@@ -50,60 +50,60 @@ impl Notes {
     }
 }
 
-/// Complains about a use, on a thread outside of any check, of an object of an execution.
-pub(crate) fn used_by_unknown_thread(
+/// Reports that an OS thread outside of any check uses an object of an execution.
+pub(crate) fn report_foreign_use(
     execution: u64,
-    made_at: &'static Location<'static>,
+    created_at: &'static Location<'static>,
     location: &'static Location<'static>,
 ) {
     if std::thread::panicking() {
         return;
     }
     let message = format!(
-        "the object made in a check, at {}, is used by a thread that the check does not know, at \
+        "the object created in a check, at {}, is used by a thread that the check does not know, at \
          {}: spawn threads with fencepost::thread, and use nothing of a check after it",
-        Place::from(made_at),
-        Place::from(location)
+        OwnedLocation::from(created_at),
+        OwnedLocation::from(location)
     );
     note(
         execution,
-        ProgramError::BadUse {
+        ProgramError::Misuse {
             message: message.clone(),
-            place: Some(location.into()),
+            location: Some(location.into()),
         },
     );
     panic!("{message}");
 }
 
-/// Complains about the drop of a reference, on a thread outside of any check, to an object of an
-/// execution. A destructor does not panic.
-pub fn dropped_by_unknown_thread(execution: u64, made_at: &'static Location<'static>) {
+/// Reports that an OS thread outside of any check drops a reference to an object of an execution.
+/// Unlike a use, this does not panic.
+pub fn report_foreign_drop(execution: u64, created_at: &'static Location<'static>) {
     let message = format!(
-        "the object made in a check, at {}, is dropped by a thread that the check does not know: spawn \
+        "the object created in a check, at {}, is dropped by a thread that the check does not know: spawn \
          threads with fencepost::thread, and keep nothing of a check after it",
-        Place::from(made_at)
+        OwnedLocation::from(created_at)
     );
     note(
         execution,
-        ProgramError::BadUse {
+        ProgramError::Misuse {
             message,
-            place: Some(made_at.into()),
+            location: Some(created_at.into()),
         },
     );
 }
 
 fn note(execution: u64, error: ProgramError) {
     let mut notes = notes();
-    // Of a check that is over nobody would read it.
+    // A check that is over has no worker that would read it.
     if notes.runtimes.contains(&(execution >> EXECUTION_BITS)) && notes.unread.len() < MAX_NOTES {
         notes.unread.push((execution, error));
         NOTE_COUNT.store(notes.unread.len(), Ordering::Release);
     }
 }
 
-/// The complaint about an execution, if there is one.
+/// The misuse of the objects of an execution, if there is one.
 #[inline]
-pub(crate) fn complaint_about(execution: u64) -> Option<ProgramError> {
+pub(crate) fn misuse_of(execution: u64) -> Option<ProgramError> {
     if NOTE_COUNT.load(Ordering::Acquire) == 0 {
         return None;
     }

@@ -1,5 +1,5 @@
-//! Fences that the program does not have, and stores that are taken as `SeqCst`: to see what they would change,
-//! without building it again.
+//! Fences that the program does not have, and stores that are made `SeqCst`: the check inserts them
+//! at run time, to see what they change.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fencepost_memory::{Access, Operation};
 use rustc_hash::FxHashMap;
 
-use super::error::Place;
+use super::error::OwnedLocation;
 use super::mapping::Target;
 use super::names::SourceLocation;
 
-/// What is done to the operations at a place.
+/// A change of the operations at a source location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Insertion {
-    /// A barrier between stores comes before them.
+    /// A store barrier before them.
     StoreBarrier,
-    /// A full fence comes before them.
+    /// A full fence before them.
     Fence,
     /// Stores are `SeqCst`.
     SeqCstStore,
 }
 
-/// All that is done to the operations at a place.
+/// All changes of the operations at a source location.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Inserted {
     store_barrier: bool,
@@ -40,7 +40,7 @@ impl Inserted {
         }
     }
 
-    /// What comes before them.
+    /// The barrier or fence before the operations.
     pub(crate) fn barrier(self) -> Option<Operation> {
         match (self.fence, self.store_barrier) {
             (true, _) => Some(Operation::Fence),
@@ -50,96 +50,98 @@ impl Inserted {
     }
 }
 
-/// What the user wants to be done at a place.
+/// A change that the user requested.
 #[derive(Clone, Debug)]
-struct Chosen {
-    place: Place,
+struct Requested {
+    location: OwnedLocation,
     insertion: Insertion,
-    is_met: Arc<AtomicBool>,
+    is_matched: Arc<AtomicBool>,
 }
 
-impl Chosen {
-    /// The end of a path is enough, and without a column it is the whole line.
+impl Requested {
+    /// Whether it applies at a location. The end of a path is enough, and column 0 stands for the
+    /// whole line.
     fn is_at(&self, location: SourceLocation) -> bool {
-        let Place { file, line, column } = &self.place;
+        let OwnedLocation { file, line, column } = &self.location;
         let folder = location.file().strip_suffix(file.as_str());
         let is_file = folder.is_some_and(|f| f.is_empty() || f.ends_with(['/', '\\']));
         is_file && *line == location.line() && (*column == 0 || *column == location.column())
     }
 }
 
-/// What is done where.
+/// The changes of a program, by source location.
 #[derive(Clone, Debug, Default)]
 pub struct Insertions {
     at: FxHashMap<SourceLocation, Inserted>,
-    chosen: Vec<Chosen>,
+    requested: Vec<Requested>,
 }
 
 impl Insertions {
-    /// Whether nothing is done anywhere.
+    /// Whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.at.is_empty() && self.chosen.is_empty()
+        self.at.is_empty() && self.requested.is_empty()
     }
 
-    /// Does this too.
+    /// Adds a change.
     pub fn insert(&mut self, location: SourceLocation, insertion: Insertion) {
         self.at.entry(location).or_default().add(insertion);
     }
 
-    /// The same, with what the user wants to be done. A place without a column is a whole line.
-    pub fn with_chosen(mut self, chosen: &[(Place, Insertion)]) -> Self {
-        let chosen = chosen.iter().map(|(place, insertion)| Chosen {
-            place: place.clone(),
+    /// Adds the changes that the user requested. Column 0 stands for the whole line.
+    pub fn with_requested(mut self, requested: &[(OwnedLocation, Insertion)]) -> Self {
+        let requested = requested.iter().map(|(location, insertion)| Requested {
+            location: location.clone(),
             insertion: *insertion,
-            is_met: Arc::default(),
+            is_matched: Arc::default(),
         });
-        self.chosen = chosen.collect();
+        self.requested = requested.collect();
         self
     }
 
-    /// Where the user wants something to be done, and no operation was.
-    pub fn not_met(&self) -> impl Iterator<Item = &Place> {
-        let not_met = |chosen: &&Chosen| !chosen.is_met.load(Ordering::Relaxed);
-        self.chosen
+    /// The requested locations at which the program has performed no operation.
+    pub fn unmatched(&self) -> impl Iterator<Item = &OwnedLocation> {
+        let unmatched = |requested: &&Requested| !requested.is_matched.load(Ordering::Relaxed);
+        self.requested
             .iter()
-            .filter(not_met)
-            .map(|chosen| &chosen.place)
+            .filter(unmatched)
+            .map(|requested| &requested.location)
     }
 
-    /// All that is done there.
+    /// The changes at a location.
     pub(crate) fn inserted(&self, location: SourceLocation) -> Inserted {
         let mut inserted = self.at.get(&location).copied().unwrap_or_default();
-        for chosen in self.chosen.iter().filter(|chosen| chosen.is_at(location)) {
-            chosen.is_met.store(true, Ordering::Relaxed);
-            inserted.add(chosen.insertion);
+        for requested in self.requested.iter().filter(|it| it.is_at(location)) {
+            requested.is_matched.store(true, Ordering::Relaxed);
+            inserted.add(requested.insertion);
         }
         inserted
     }
 
-    /// Tells of an access, and of what comes before it. What is inserted has no location.
+    /// Passes an access to `emit`, after what is inserted before it. Inserted accesses have no
+    /// location.
     pub fn apply(
         &self,
         target: Target,
         mut access: Access,
         location: SourceLocation,
-        tell: &mut impl FnMut(Access),
+        emit: &mut impl FnMut(Access),
     ) {
         let inserted = self.inserted(location);
         let thread = access.thread;
-        let mut tell_barrier = |operation| tell(Access::new(thread, operation));
+        let mut emit_barrier = |operation| emit(Access::new(thread, operation));
         if let Some(barrier) = inserted.barrier() {
-            tell_barrier(barrier);
+            emit_barrier(barrier);
         }
         if inserted.seq_cst_store {
             if let Operation::Store(address) = access.operation {
                 if target == Target::Pso {
-                    tell_barrier(Operation::StoreBarrier);
+                    emit_barrier(Operation::StoreBarrier);
                 }
                 access.operation = Operation::LockedStore(address);
             }
         }
-        tell(access);
+        emit(access);
     }
 }
 

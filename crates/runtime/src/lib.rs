@@ -1,31 +1,37 @@
-//! Internal crate of Fencepost: runs a program whose threads are coroutines, one operation at a time.
+//! Internal crate of Fencepost: runs a program whose threads are coroutines, one operation at a
+//! time.
 //!
 //! A front end (the look-alikes of `std` in `fencepost`) performs operations on objects through
-//! [`Current`]; the explorer runs the program through [`Runtime`]. Nothing here knows the front end's
-//! types.
+//! [`Current`]; the explorer runs the program through [`Runtime`]. This crate does not depend on
+//! the types of the front end.
+//!
+//! No safe function has an unsafe precondition: `current` says how that is enforced.
 //!
 //! Read in this order:
 //! 1. [`operation`], [`object`] and [`step`]: what a front end's types are built from.
-//! 2. `execution`, `coroutine` and [`runtime`]: one execution, its threads, and the closure as a program
-//!    for the explorer.
-//! 3. [`mapping`]: which memory events an operation is. `buffers`: store buffers. `insertions`: fences
-//!    that the program does not have.
+//! 2. `execution` with `threads` and `recording`: the state of one execution. `current`: how its
+//!    threads find and borrow it. `coroutine`: spawn and end of threads. [`runtime`]: the closure
+//!    as a program of the explorer. `setup`: settings.
+//! 3. [`mapping`]: the memory events of each operation. `buffers`: store buffers. `insertions`:
+//!    fences that the program does not have.
 //! 4. [`races`] and [`cells`]: data races.
 //! 5. [`names`]: deterministic ids, and names for reports.
 //! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
-//! 7. `waits`, `drops` and `writers`: what is a step only if other threads can observe it.
-//! 8. [`pulse`], `panics`, `overflow`, `foreign` and [`error`]: watchdog, and what can go wrong.
-//! 9. `blocks`: memory that the next execution uses again.
+//! 7. `waits`, `drops` and `writers`: operations that are steps only if other threads can observe
+//!    the difference.
+//! 8. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: the watchdog's view, and what
+//!    can go wrong.
+//! 9. `blocks`: memory that the next execution reuses.
 
 pub mod cells;
 pub mod error;
+pub mod heartbeat;
 pub mod locals;
 pub mod mapping;
 pub mod names;
 pub mod object;
 pub mod once;
 pub mod operation;
-pub mod pulse;
 pub mod races;
 pub mod runtime;
 pub mod step;
@@ -33,22 +39,25 @@ pub mod step;
 mod blocks;
 mod buffers;
 mod coroutine;
+mod current;
 mod drops;
 mod execution;
 mod foreign;
 mod insertions;
 mod overflow;
 mod panics;
+mod recording;
+mod setup;
 mod statics;
+mod threads;
 mod waits;
 mod writers;
 
 pub use blocks::free;
-pub use buffers::Stride;
+pub use buffers::ThreadIdSpace;
 pub use coroutine::SpawnOptions;
 pub use drops::DropTracker;
-pub use error::{Place, ProgramError, Race, RaceAccess, Restart, Stop};
-pub use execution::{Outcomes, STACK_SIZES, Setup};
+pub use error::{OwnedLocation, ProgramError, Race, RaceAccess, Restart, Stop};
 pub use insertions::{Inserted, Insertion, Insertions};
 pub use mapping::releases;
 pub use mapping::{Drains, Events, Target};
@@ -56,5 +65,7 @@ pub use names::{Names, Registry};
 pub use object::Object;
 pub use operation::Current;
 pub use runtime::{Checked, Runtime};
+pub use setup::{STACK_SIZES, Setup};
 pub use statics::StaticDeclaration;
 pub use step::Step;
+pub use threads::Outcomes;

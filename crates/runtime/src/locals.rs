@@ -19,7 +19,7 @@ impl Locals {
 
 struct Local {
     key: usize,
-    /// None after it was destroyed.
+    /// None after its destruction.
     value: Option<Box<dyn Any>>,
 }
 
@@ -28,19 +28,19 @@ struct Local {
 pub struct Destroyed;
 
 impl Current {
-    /// The calling thread's value for `key`, if it has been initialized. The value is alive until the
-    /// thread's function has returned or was unwound.
+    /// The calling thread's value for `key`, if it has been initialized. The value is alive until
+    /// the thread's function has returned or was unwound.
     ///
     /// # Panics
     /// If the value has another type.
     pub fn local_value<T: 'static>(self, key: usize) -> Option<Result<*const T, Destroyed>> {
         self.with(|execution| {
-            let locals = &execution.slots[execution.thread.index()].locals;
+            let locals = &execution.slot().locals;
             let local = locals.values.iter().find(|local| local.key == key)?;
             let Some(value) = &local.value else {
                 return Some(Err(Destroyed));
             };
-            let value: &T = value.downcast_ref().expect("a key is that of one value");
+            let value: &T = value.downcast_ref().expect("a key belongs to one value");
             Some(Ok(std::ptr::from_ref(value)))
         })
     }
@@ -50,7 +50,7 @@ impl Current {
         let value = Box::new(value);
         let address = std::ptr::from_ref(&*value);
         self.with(|execution| {
-            let locals = &mut execution.slots[execution.thread.index()].locals;
+            let locals = &mut execution.slot_mut().locals;
             locals.values.push(Local {
                 key,
                 value: Some(value),
@@ -62,10 +62,7 @@ impl Current {
     /// Drops the values of the calling thread, the latest first, as `std` does.
     #[inline]
     pub(crate) fn drop_locals(self) {
-        let has_some = self.with(|execution| {
-            let locals = &execution.slots[execution.thread.index()].locals;
-            !locals.is_empty()
-        });
+        let has_some = self.read(|execution| !execution.slot().locals.is_empty());
         // Mostly there is none.
         if has_some {
             self.drop_all_locals();
@@ -76,7 +73,7 @@ impl Current {
     fn drop_all_locals(self) {
         let take_last = || {
             self.with(|execution| {
-                let locals = &mut execution.slots[execution.thread.index()].locals;
+                let locals = &mut execution.slot_mut().locals;
                 let last = locals.values.iter_mut().rev();
                 let last = last.filter_map(|local| local.value.take()).next();
                 if last.is_none() {
@@ -85,7 +82,7 @@ impl Current {
                 last
             })
         };
-        // A destructor may be a whole program: nothing is lent while it runs.
+        // A destructor may run any code, so the execution is not borrowed meanwhile.
         while let Some(value) = take_last() {
             drop(value);
         }

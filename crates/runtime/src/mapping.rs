@@ -1,6 +1,6 @@
-//! Which events of a machine with store buffers an operation of Rust is.
+//! The memory events of each operation, on a machine with store buffers.
 //!
-//! This is the only place that knows. Two targets:
+//! Only this module decides that. There are two targets:
 //!
 //! | operation | x86 (TSO) | PSO |
 //! | --- | --- | --- |
@@ -16,17 +16,17 @@
 //! | fence, SeqCst | `fence` | `fence` |
 //! | lock of a mutex | `il` | `il` |
 //! | unlock of a mutex | `il` | `stbar` `il` |
-//! | `RwLock` that is taken, by who waits for it | `il` | `il` |
-//! | `RwLock` that is taken, by `try_read` or `try_write` | `ld` `il` | `ld` `il` |
-//! | `RwLock` that is not taken by `try_read` or `try_write` | `ld` | `ld` |
+//! | `RwLock`, taken by an operation that waits | `il` | `il` |
+//! | `RwLock`, taken by `try_read` or `try_write` | `ld` `il` | `ld` `il` |
+//! | `RwLock`, not taken by `try_read` or `try_write` | `ld` | `ld` |
 //! | release of an `RwLock` | `il` | `stbar` `il` |
-//! | sending to a channel without receiver, but for a rendezvous | `ld` | `ld` |
+//! | send to a channel without receiver, except for a rendezvous | `ld` | `ld` |
 //! | condition variable, other operations on a channel, barrier, spawn, join, park, unpark | a locked operation | `fence` and a locked operation |
-//! | count of an `Arc`, up | `il` to an address of who does it | such an `il` |
-//! | count of an `Arc`, down | `il` to an address of who does it | `stbar` and such an `il` |
-//! | count of an `Arc`, looked at | a `ld` of every other such address | the same |
+//! | count of an `Arc`, up | `il` to an address of the thread | such an `il` |
+//! | count of an `Arc`, down | `il` to an address of the thread | `stbar` and such an `il` |
+//! | count of an `Arc`, read | a `ld` of every other such address | the same |
 //! | count of an `Arc`, compared | `fence` and a `lld` of every other such address | a `lld` of every such address |
-//! | count of an `Arc` that no other thread can know | `fence` | `stbar` if down |
+//! | count of an `Arc` that is not shared | `fence` | `stbar` if down |
 //!
 //! On x86 a locked operation drains the whole store buffer; PSO is the machine of BSS, where it
 //! drains only its own address, so that what must drain everything needs a `fence` before it.
@@ -79,15 +79,14 @@ impl Events {
     }
 }
 
-/// What must be in memory before an operation is performed.
+/// The stores that must be in memory before an operation is performed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Drains<'a> {
-    /// Nothing: stores may wait.
+    /// None: stores may stay in the buffer.
     Nothing,
-    /// What the thread has stored to these addresses, and all that it has stored before its last barrier between
-    /// stores.
+    /// The thread's stores to these addresses, and all its stores before its last store barrier.
     Addresses(&'a [Address]),
-    /// Everything that the thread has stored.
+    /// All stores of the thread.
     Everything,
 }
 
@@ -129,8 +128,8 @@ impl Target {
         self.releasing(success, Operation::LockedLoad(address))
     }
 
-    /// What a read-modify-write of these addresses waits for, whether or not it writes; and, with `Acquire`, a
-    /// lock.
+    /// The stores that a read-modify-write of these addresses waits for, whether or not it writes;
+    /// with `Acquire`, also those of a lock operation.
     #[inline]
     pub fn drained_by_exchange(self, addresses: &[Address], ordering: Ordering) -> Drains<'_> {
         match self {
@@ -139,7 +138,7 @@ impl Target {
         }
     }
 
-    /// What a fence waits for.
+    /// The stores that a fence waits for.
     #[inline]
     pub fn drained_by_fence(self, ordering: Ordering) -> Drains<'static> {
         match ordering {
@@ -148,7 +147,7 @@ impl Target {
         }
     }
 
-    /// Whether a store waits in the buffer.
+    /// Whether a store enters the buffer.
     #[inline]
     pub fn buffers_store(self, ordering: Ordering) -> bool {
         ordering != Ordering::SeqCst
@@ -190,8 +189,8 @@ impl Target {
         Events::after(Operation::Fence, self == Target::Pso, operation)
     }
 
-    /// A locked operation on a reference count, apart from the addresses that say who has changed
-    /// it: there is not one that has an order, since nobody can tell the order of such changes.
+    /// A locked operation on a reference count, apart from the addresses of the threads that have
+    /// changed it: no thread can observe the order of such changes, so they are not ordered.
     #[inline]
     pub fn count(self, is_releasing: bool) -> Events {
         match self {

@@ -1,96 +1,97 @@
-//! What a shared thing is to the explorer: a number, and the execution that it belongs to.
+//! Objects: what operations are performed on. An object has an address, and belongs to one
+//! execution.
 
 use std::panic::Location;
 use std::sync::Arc;
 
 use fencepost_memory::{Address, ThreadId};
 
-use super::error::{Place, ProgramError};
+use super::error::{OwnedLocation, ProgramError};
 use super::execution::{Execution, Phase};
 use super::foreign;
 use super::operation::Current;
 
-/// What a shared thing is to the explorer.
+/// A shared object, as the explorer knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
-    /// That of the execution that it was made in; 0 outside of a check.
+    /// The serial number of the execution in which it was created; 0 outside of a check.
     execution: u64,
     address: Address,
-    made_at: &'static Location<'static>,
+    created_at: &'static Location<'static>,
 }
 
 impl Object {
-    /// A new object of the running thread (or of the static that is being initialised), of a
-    /// type called `kind`. Outside of a check it is known to nobody.
+    /// Creates an object of the running thread, or of the static that it initializes. `kind` is the
+    /// name of its type. Outside of a check the object belongs to no execution.
     #[inline]
     pub fn new(kind: &'static str, state: u64, location: &'static Location<'static>) -> Self {
         match Current::get() {
             None => Object {
                 execution: 0,
                 address: Address(u32::MAX),
-                made_at: location,
+                created_at: location,
             },
             Some(current) => current.with(|execution| {
-                let address = execution.make_object(kind, state, location);
+                let address = execution.create_object(kind, state, location);
                 Object::of(execution, address, location)
             }),
         }
     }
 
     #[inline]
-    fn of(execution: &Execution, address: Address, made_at: &'static Location<'static>) -> Self {
+    fn of(execution: &Execution, address: Address, created_at: &'static Location<'static>) -> Self {
         Object {
             execution: execution.serial,
             address,
-            made_at,
+            created_at,
         }
     }
 
-    /// The object's number. Means nothing outside of a check.
+    /// The object's address. It has no meaning outside of a check.
     #[inline]
     pub fn address(&self) -> Address {
         self.address
     }
 
-    /// Where it was made.
-    pub fn made_at(&self) -> &'static Location<'static> {
-        self.made_at
+    /// Where it was created.
+    pub fn created_at(&self) -> &'static Location<'static> {
+        self.created_at
     }
 
-    /// Whether the object is known to the execution that is running here. Unlike `current` it
-    /// never complains: for destructors and `Debug`.
+    /// Whether the object belongs to the current execution. Unlike [`current`](Self::current) this
+    /// never fails: for destructors and `Debug`.
     pub fn is_of_current(&self) -> bool {
         Current::get().is_some_and(|current| current.is_of(self.execution))
     }
 
-    /// The execution in which an operation on the object is to be performed; outside of a check,
-    /// none.
+    /// The execution in which an operation on the object is performed; none outside of a check.
     ///
-    /// If the object and the caller belong to different worlds, this does not return: it is bad
-    /// use, and reported as such.
+    /// If the object does not belong to the caller's execution, this reports a misuse and does not
+    /// return.
     #[inline]
     pub fn current(&self, location: &'static Location<'static>) -> Option<Current> {
         match Current::get() {
             Some(current) if current.is_of(self.execution) => Some(current),
             None if self.execution == 0 => None,
             current => {
-                self.complain(current, location);
+                self.report_misuse(current, location);
                 None
             }
         }
     }
 
-    /// A reference to the object is dropped. As [`current`](Self::current), but a thread outside of any
-    /// check only leaves a note, and what is unwound or was made outside of checks may be dropped anywhere.
+    /// As [`current`](Self::current), for a reference to the object that is dropped. An OS thread
+    /// outside of any check only leaves a note. Unwound threads may drop any object, and objects
+    /// from outside of checks may be dropped anywhere.
     pub fn current_in_drop(&self) -> Option<Current> {
         match Current::get() {
             Some(current) if current.is_of(self.execution) => Some(current),
             None if self.execution != 0 => {
-                foreign::dropped_by_unknown_thread(self.execution, self.made_at);
+                foreign::report_foreign_drop(self.execution, self.created_at);
                 None
             }
             Some(current) if self.execution != 0 && !current.is_direct() => {
-                self.complain(Some(current), self.made_at);
+                self.report_misuse(Some(current), self.created_at);
                 None
             }
             _ => None,
@@ -98,36 +99,36 @@ impl Object {
     }
 
     #[cold]
-    fn complain(&self, current: Option<Current>, location: &'static Location<'static>) {
+    fn report_misuse(&self, current: Option<Current>, location: &'static Location<'static>) {
         let Some(current) = current else {
-            return foreign::used_by_unknown_thread(self.execution, self.made_at, location);
+            return foreign::report_foreign_use(self.execution, self.created_at, location);
         };
-        if current.phase() == Phase::Dissolving {
+        if current.phase() == Phase::Teardown {
             return;
         }
-        let made_at = Place::from(self.made_at);
+        let created_at = OwnedLocation::from(self.created_at);
         let message = if self.execution == 0 {
             format!(
-                "the object made at {made_at}, outside of the check, is used inside of it: make \
+                "the object created at {created_at}, outside of the check, is used inside of it: create \
                  it in the closure that is checked, or with fencepost::lazy_static!"
             )
         } else {
             format!(
-                "the object made at {made_at}, in an earlier execution, is used in this one: \
+                "the object created at {created_at}, in an earlier execution, is used in this one: \
                  nothing may outlive the closure that is checked; use fencepost::lazy_static! for \
                  statics"
             )
         };
-        current.fail(ProgramError::BadUse {
+        current.fail(ProgramError::Misuse {
             message,
-            place: Some(location.into()),
+            location: Some(location.into()),
         })
     }
 
     /// Gives the object a name for reports.
     pub fn set_name(&self, name: &str) {
         if let Some(current) = Current::get() {
-            if current.is_of(self.execution) && current.phase() != Phase::Dissolving {
+            if current.is_of(self.execution) && current.phase() != Phase::Teardown {
                 current.with(|execution| execution.names.name_object(self.address, name));
             }
         }
@@ -139,9 +140,13 @@ impl Current {
     #[inline]
     pub fn handle_of(self, thread: ThreadId) -> (Option<Arc<str>>, Object) {
         self.with(|execution| {
-            let slot = &execution.slots[thread.index()];
-            let token = Object::of(execution, slot.tokens.park, slot.spawned_at);
-            (slot.name.clone(), token)
+            let slot = &execution.threads.slots[thread.index()];
+            let token = Object::of(
+                execution,
+                slot.identity.tokens.park,
+                slot.identity.spawned_at,
+            );
+            (slot.identity.name.clone(), token)
         })
     }
 }

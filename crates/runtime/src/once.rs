@@ -1,7 +1,7 @@
-//! One-time initialization: an object whose state says how far it is ([`NEW`], [`RUNNING`] or
-//! [`DONE`]). The thread that finds it new makes it running; a thread that finds it running waits; a
-//! thread that finds it done only reads it, with a plain load. What was done happens before whatever
-//! others do after they see it done.
+//! One-time initialization: an object whose state is [`NEW`], [`RUNNING`] or [`DONE`]. The thread
+//! that finds it new sets it to running; a thread that finds it running waits; a thread that finds
+//! it done only reads it, with a plain load. The initialization happens before whatever other
+//! threads do after they see it done.
 
 use std::panic::Location;
 
@@ -22,24 +22,24 @@ pub struct OnceFlag {
     object: Object,
 }
 
-/// What [`OnceFlag::begin`] came to.
+/// The result of [`OnceFlag::begin`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Begin {
-    /// The caller initialises, and says so with [`OnceFlag::complete`].
+    /// The caller initializes, and then calls [`OnceFlag::complete`].
     Claimed,
-    /// Another thread has initialised it.
+    /// Another thread has completed the initialization.
     AlreadyDone,
 }
 
 impl OnceFlag {
-    /// A new flag, which is an object of type `kind`.
+    /// Creates a flag: an object of type `kind`.
     pub fn new(kind: &'static str, state: u64, location: &'static Location<'static>) -> Self {
         OnceFlag {
             object: Object::new(kind, state, location),
         }
     }
 
-    /// For the initialisation of a static.
+    /// Creates the flag of a static.
     pub fn of_static(location: &'static Location<'static>) -> Self {
         OnceFlag::new("static", NEW, location)
     }
@@ -66,7 +66,7 @@ impl OnceFlag {
         state
     }
 
-    /// Begins, or waits until it is done.
+    /// Claims the initialization, or waits until another thread has completed it.
     pub fn begin(&self, current: Current, location: &'static Location<'static>) -> Begin {
         if self.is_done_without_waiting(current, location) {
             return Begin::AlreadyDone;
@@ -92,7 +92,7 @@ impl OnceFlag {
         turn.unwrap_or_else(|| current.cannot_wait())
     }
 
-    /// Who has begun is done. `put` leaves the result where others find it.
+    /// Completes the initialization. `put` publishes the result.
     pub fn complete<R>(
         &self,
         current: Current,
@@ -106,7 +106,8 @@ impl OnceFlag {
         })
     }
 
-    /// Does what needs no time, if it is new; or waits until it is done.
+    /// Initializes in one step if no thread has begun; otherwise waits until another thread has
+    /// completed it.
     pub fn do_at_once<R>(
         &self,
         current: Current,
@@ -143,8 +144,8 @@ impl OnceFlag {
         step.emit(step.target().unlock(object), DONE);
     }
 
-    /// Whether it is done, which is a plain load. Where stores are buffered that matters: what follows if it is not
-    /// waits for them.
+    /// With store buffers, whether the initialization is complete, by a plain load: the operation
+    /// that follows if it is not waits for the buffer.
     fn is_done_without_waiting(
         &self,
         current: Current,
@@ -153,7 +154,7 @@ impl OnceFlag {
         current.buffers_stores() && self.is_done(current, location)
     }
 
-    /// Whether it is done.
+    /// Whether the initialization is complete.
     pub fn is_done(&self, current: Current, location: &'static Location<'static>) -> bool {
         let intent = self.intent(Effect::Read, None);
         let state =
@@ -161,7 +162,7 @@ impl OnceFlag {
         state == DONE
     }
 
-    /// Waits until it is done.
+    /// Waits until the initialization is complete.
     pub fn wait(&self, current: Current, location: &'static Location<'static>) {
         let intent = self.intent(Effect::Read, Some(Condition::Equals(DONE)));
         let state =
@@ -171,7 +172,7 @@ impl OnceFlag {
         }
     }
 
-    /// Who has it alone has changed how far it is.
+    /// Sets the state, for a caller that has an exclusive reference.
     pub fn set(&self, state: u64) {
         if self.object.is_of_current() {
             if let Some(current) = Current::get() {

@@ -1,19 +1,24 @@
-//! What the types of this library are made of: operations on objects.
+//! Operations on objects: what the types of a front end consist of.
 //!
-//! A type that can be shared holds an [`Object`](super::Object). Its methods ask it for the [`Current`] execution.
-//! If there is none the method does what `std` does. Otherwise it calls
-//! [`Current::operation`] with what it is about to do; the thread stops there, and when the explorer
-//! has chosen it, the closure is performed, atomically, with a [`Step`] in which it records
-//! what it did.
+//! A shared type holds an [`Object`](super::Object). Its methods ask it for the [`Current`]
+//! execution. If there is none, the method does what `std` does. Otherwise it calls
+//! [`Current::operation`] with what it is about to do. The thread is suspended there. When the
+//! explorer has chosen it, the closure runs atomically, with a [`Step`] in which it records what it
+//! does.
 //!
-//! When an execution is over before its threads have ended, they are unwound, and destructors may
-//! call such methods. The closure is then performed at once, and what it records is
-//! dropped. It must not rely on the condition that it awaited; see [`Step::is_seen`].
+//! When an execution is over before its threads have finished, they are unwound, and destructors
+//! may call such methods. The closure then runs at once, and what it records is discarded. It must
+//! not rely on the condition that it awaited; see [`Step::is_recorded`].
+//!
+//! Misuse is safe. A [`Current`] holds no pointer: each method finds the execution of the calling
+//! thread and borrows it exclusively (`current` has the details). If the execution is over, belongs
+//! to another OS thread, or is borrowed already because a callback calls back, the method panics.
 #![allow(unsafe_code)] // Coroutines and their runtime share the execution by pointer.
 
 use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::Location;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,33 +26,34 @@ use fencepost_explore::Intent;
 use fencepost_memory::{Address, ThreadId};
 
 use super::coroutine::Yield;
+use super::current::{has_current_execution, lend, read};
 use super::error::Stop;
-use super::execution::{
-    Execution, Outcomes, Phase, Status, available_execution, has_current_execution, lend_current,
-};
+use super::execution::{Execution, Phase};
 use super::mapping::{Drains, Target};
 use super::names::Tokens;
 use super::step::Step;
+use super::threads::{Outcomes, PendingOperation};
 
-/// How many operations a thread may perform while it is unwound. Destructors that wait for other
-/// threads would wait for ever.
+/// How many operations a thread may perform while it is unwound. A destructor that spins until
+/// another thread does something would never return.
 const DIRECT_OPERATIONS: u32 = 10_000;
 
-/// What is thrown to unwind a thread of an execution that is over.
-pub(crate) struct Dissolved;
+/// The panic payload that unwinds a thread of an execution that is over.
+pub(crate) struct Unwound;
 
 /// The execution that the calling thread belongs to.
 ///
-/// It is found through a thread-local pointer whenever it is used, so a value of this type may be kept for
-/// longer than the execution: then its methods panic, or are about the next execution.
+/// Its methods find the execution through a thread-local pointer whenever they are called. So a
+/// value of this type may outlive the execution: then its methods panic, or apply to the next
+/// execution.
 #[derive(Clone, Copy)]
 pub struct Current {
-    /// It is no use to other OS threads.
+    /// Other OS threads have another execution, or none.
     not_send: PhantomData<*const Execution>,
 }
 
 impl Current {
-    /// The execution whose thread is calling; none outside of a check.
+    /// The execution of the calling thread; none outside of a check.
     #[inline]
     pub fn get() -> Option<Self> {
         has_current_execution().then_some(Current::ENTERED)
@@ -58,14 +64,25 @@ impl Current {
         not_send: PhantomData,
     };
 
-    /// Lends the execution to `f`, which is code of this crate and uses nothing but the execution: it calls
-    /// neither this function nor code of a front end. For that there is [`lend`](Self::lend).
+    /// Lends the execution to `f`. Whatever `f` calls cannot borrow the execution again: it panics.
     ///
     /// # Panics
-    /// If the execution is over, or is lent to code of a front end.
+    /// If the execution is over, or is lent already.
     #[inline]
     pub(crate) fn with<R>(self, f: impl FnOnce(&mut Execution) -> R) -> R {
-        match self.try_with(f) {
+        match lend(f) {
+            Some(result) => result,
+            None => not_available(),
+        }
+    }
+
+    /// Copies something out of the execution. `f` only reads fields: see [`read`].
+    ///
+    /// # Panics
+    /// If the execution is over, or is lent.
+    #[inline]
+    pub(crate) fn read<R: Copy>(self, f: impl FnOnce(&Execution) -> R) -> R {
+        match read(f) {
             Some(result) => result,
             None => not_available(),
         }
@@ -74,73 +91,61 @@ impl Current {
     /// As [`with`](Self::with), but none if the execution is not available.
     #[inline]
     pub(crate) fn try_with<R>(self, f: impl FnOnce(&mut Execution) -> R) -> Option<R> {
-        let mut execution = available_execution()?;
-        // SAFETY: the current execution is valid. Nobody has a reference to it: not its runtime, whose
-        // coroutine is running; not who lends it to a front end, since it is available; and no caller of
-        // this function, since no `f` comes here again.
-        Some(f(unsafe { execution.as_mut() }))
-    }
-
-    /// Lends the execution to `f`, which may call anything: what needs the execution too panics.
-    #[inline]
-    fn lend<R>(self, f: impl FnOnce(&mut Execution) -> R) -> R {
-        match lend_current(f) {
-            Some(result) => result,
-            None => not_available(),
-        }
+        lend(f)
     }
 
     /// Whether this is the execution with that serial number.
     #[inline]
     pub(crate) fn is_of(self, execution: u64) -> bool {
-        self.with(|current| current.serial == execution)
+        self.read(|current| current.serial == execution)
     }
 
     #[inline]
     pub(crate) fn phase(self) -> Phase {
-        self.with(|execution| execution.phase)
+        self.read(|execution| execution.phase)
     }
 
     /// The calling thread.
     #[inline]
     pub fn thread(self) -> ThreadId {
-        self.with(|execution| execution.thread)
+        self.read(|execution| execution.running.thread)
     }
 
-    /// What the program is compiled for.
+    /// The machine that the program is compiled for.
     pub fn target(self) -> Target {
-        self.with(|execution| execution.setup.target)
+        self.read(|execution| execution.setup.target)
     }
 
-    /// Whether the execution is over, and operations are performed at once and unseen.
-    pub fn is_dissolving(self) -> bool {
-        self.phase() == Phase::Dissolving
+    /// Whether the execution is over, so that operations are performed at once and not recorded.
+    pub fn is_tearing_down(self) -> bool {
+        self.phase() == Phase::Teardown
     }
 
     /// The objects that belong to a thread.
     pub fn tokens(self, thread: ThreadId) -> Tokens {
-        self.with(|execution| execution.slots[thread.index()].tokens)
+        self.with(|execution| execution.threads.slots[thread.index()].identity.tokens)
     }
 
     /// Whether the end of a thread is a step of its own.
     pub fn are_ends_visible(self) -> bool {
-        self.with(|execution| execution.setup.are_ends_visible)
+        self.read(|execution| execution.setup.are_ends_visible)
     }
 
-    /// The state of an object, as invisible code may know it: to find out what to announce.
+    /// The state of an object, read without a step: to compute the intent of an operation.
     pub fn peek(self, object: Address) -> u64 {
-        self.with(|execution| execution.state(object))
+        self.read(|execution| execution.state(object))
     }
 
-    /// Changes the state of an object, unseen. Only for what no other thread can know of or wait
-    /// for, or for what was changed behind the explorer's back (`get_mut`).
+    /// Changes the state of an object without a step. Only for objects that no other thread can
+    /// know of or wait for, or that the program has changed through an exclusive reference
+    /// (`get_mut`).
     #[inline]
     pub fn set_state(self, object: Address, state: u64) {
         self.with(|execution| execution.set_state(object, state));
     }
 
-    /// Performs a visible operation: says what it will be, stops until the explorer has
-    /// chosen this thread, and performs it. What the thread has stored is in memory before.
+    /// Performs a visible operation: declares it, suspends the thread until the explorer chooses
+    /// it, and performs it. Before that, all stores of the thread are committed.
     #[inline]
     pub fn operation<R>(
         self,
@@ -152,7 +157,7 @@ impl Current {
         self.operation_after(Drains::Everything, intent, outcomes, location, perform)
     }
 
-    /// The same, for what waits for less of what the thread has stored.
+    /// As [`operation`](Self::operation), but waits only for these stores of the thread.
     #[inline]
     pub fn operation_after<R>(
         self,
@@ -166,7 +171,7 @@ impl Current {
         self.plain_operation(intent, outcomes, location, perform)
     }
 
-    /// The same, for what takes a lock and releases nothing.
+    /// As [`operation`](Self::operation), for an operation that takes a lock.
     #[inline]
     pub fn lock_operation<R>(
         self,
@@ -179,7 +184,7 @@ impl Current {
         self.operation_after(drains, intent, outcomes, location, perform)
     }
 
-    /// The same, for a plain load.
+    /// As [`operation`](Self::operation), for a plain load.
     #[inline]
     pub fn load_operation<R>(
         self,
@@ -191,7 +196,7 @@ impl Current {
         self.operation_after(Drains::Nothing, intent, Outcomes::One, location, perform)
     }
 
-    /// The same, for what does not wait for the store buffer.
+    /// As [`operation`](Self::operation), but does not wait for the store buffer.
     #[inline]
     pub fn plain_operation<R>(
         self,
@@ -201,59 +206,71 @@ impl Current {
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         if self.is_direct() {
-            if self.phase() == Phase::Silent {
-                self.check_unseen(intent, outcomes);
+            if self.phase() == Phase::StaticInit {
+                self.check_unrecorded(intent, outcomes);
             }
             return self.directly(location, perform);
         }
         let (yielder, final_drop, is_reading) = self.with(|execution| {
-            let slot = &mut execution.slots[execution.thread.index()];
-            slot.intent = intent;
-            slot.outcomes = outcomes;
-            slot.location = location;
-            (slot.yielder, slot.final_drop, !slot.reading.is_empty())
+            let slot = execution.slot_mut();
+            slot.pending = PendingOperation {
+                intent,
+                outcomes,
+                location,
+            };
+            let (final_drop, is_reading) = (slot.final_drop, !slot.reading.is_empty());
+            (execution.yielder(), final_drop, is_reading)
         });
         if is_reading && may_wait(intent) {
             self.note_wait_of_reader();
         }
         if let Some(drop) = final_drop {
-            self.complain_of_drop(drop);
+            self.request_ordered_drops(drop);
         }
-        self.stop(yielder);
+        self.wait_for_turn(yielder);
         self.perform(location, perform)
     }
 
-    /// Stops before what is no operation of the program: until the explorer lets the thread go on.
+    /// Suspends the thread until the explorer chooses it, without an operation of the program.
     pub(crate) fn stop_before(self, intent: Intent, location: &'static Location<'static>) {
         let yielder = self.with(|execution| {
-            let slot = &mut execution.slots[execution.thread.index()];
-            slot.intent = intent;
-            slot.outcomes = Outcomes::One;
-            slot.location = location;
-            slot.yielder
+            let slot = execution.slot_mut();
+            slot.pending = PendingOperation {
+                intent,
+                outcomes: Outcomes::One,
+                location,
+            };
+            execution.yielder()
         });
-        self.stop(yielder);
+        self.wait_for_turn(yielder);
     }
 
+    /// Suspends the calling coroutine until the explorer chooses its thread. If the execution is
+    /// over by then, unwinds the thread.
     #[inline]
-    fn stop(self, yielder: *const Yield) {
-        // SAFETY: the yielder lives at the base of the stack that this is running on.
-        unsafe { &*yielder }.suspend(());
+    fn wait_for_turn(self, yielder: Option<NonNull<Yield>>) {
+        let Some(yielder) = yielder else {
+            not_available();
+        };
+        // SAFETY: the callers got it from `Execution::yielder`, and the coroutine was not suspended
+        // since.
+        unsafe { suspend(yielder) };
         if self.phase() != Phase::Running {
-            dissolve_thread();
+            unwind_thread();
         }
     }
 
-    /// Whether no other thread was made yet. What is done now comes before everything that
-    /// another thread will do.
+    /// Whether the program has spawned no thread yet. What the thread does now happens before
+    /// everything that another thread will do.
     #[inline]
     pub fn is_alone(self) -> bool {
-        self.with(|execution| execution.is_alone())
+        self.read(|execution| execution.threads.is_alone())
     }
 
-    /// Joins a thread that has ended without stopping before, if that is possible. `perform` is what else a join is.
+    /// Joins a finished thread without a step of its own, if the explorer allows that. Returns
+    /// whether it did. `perform` records the rest of the join.
     #[inline]
-    pub fn joins_at_once(
+    pub fn try_inline_join(
         self,
         ended: ThreadId,
         location: &'static Location<'static>,
@@ -262,11 +279,11 @@ impl Current {
         if self.is_direct() {
             return false;
         }
-        self.lend(|execution| {
-            let joins = execution.joins_at_once(ended);
+        self.with(|execution| {
+            let joins = execution.can_join_inline(ended);
             if joins {
                 execution.performed_mut().joined.push(ended);
-                let thread = execution.thread;
+                let thread = execution.running.thread;
                 perform(&mut Step::in_place(execution, thread, location));
             }
             joins
@@ -275,31 +292,31 @@ impl Current {
 
     /// Whether waiting on a condition variable may end without a notification.
     pub fn has_spurious_wakeups(self) -> bool {
-        self.with(|execution| execution.setup.spurious_wakeups)
+        self.read(|execution| execution.setup.spurious_wakeups)
     }
 
-    /// Keeps what belongs to a pointer that something was turned into.
-    pub fn keep_for_pointer(self, address: usize, kept: Arc<dyn Any + Send + Sync>) {
-        self.with(|execution| execution.raw.insert(address, kept));
+    /// Keeps a value for a raw pointer that a front end has made from one of its types.
+    pub fn associate_with_pointer(self, address: usize, kept: Arc<dyn Any + Send + Sync>) {
+        self.with(|execution| execution.objects.by_pointer.insert(address, kept));
     }
 
-    /// What belongs to a pointer.
-    pub fn kept_for_pointer(self, address: usize) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.with(|execution| execution.raw.get(&address).cloned())
+    /// The value that was kept for a raw pointer.
+    pub fn associated_with_pointer(self, address: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.with(|execution| execution.objects.by_pointer.get(&address).cloned())
     }
 
-    /// An operation was performed at once (see [`Step::is_seen`]) that would have to wait for what
-    /// no one will do.
+    /// Fails an operation that was performed at once (see [`Step::is_recorded`]) and would have to
+    /// wait for something that no thread will do.
     #[cold]
     pub fn cannot_wait(self) -> ! {
-        if self.phase() == Phase::Silent {
-            self.need_visible_statics();
+        if self.phase() == Phase::StaticInit {
+            self.request_visible_statics();
         }
         self.abandon();
-        panic!("a destructor waits, after the end of the check, for what will not happen");
+        panic!("a destructor waits for another thread after the end of the execution");
     }
 
-    /// Performs an operation that touches no object, and that no thread has to stop for.
+    /// Performs an operation that touches no object and is not a step.
     #[inline]
     pub fn local<R>(
         self,
@@ -309,7 +326,7 @@ impl Current {
         if self.is_direct() {
             return self.directly(location, perform);
         }
-        self.depend_on_thread();
+        self.note_thread_dependence();
         self.perform(location, perform)
     }
 
@@ -319,8 +336,8 @@ impl Current {
         location: &'static Location<'static>,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        self.lend(|execution| {
-            let thread = execution.thread;
+        self.with(|execution| {
+            let thread = execution.running.thread;
             perform(&mut Step::in_place(execution, thread, location))
         })
     }
@@ -330,13 +347,13 @@ impl Current {
         self.phase() != Phase::Running || (std::thread::panicking() && self.is_panicking())
     }
 
-    /// A panic is the end of the execution. The hook has said so already, unless the user has
+    /// A panic ends the execution. The panic hook has recorded that already, unless the program has
     /// replaced it.
     #[cold]
     fn is_panicking(self) -> bool {
         self.with(|execution| {
-            if !execution.began_panicking {
-                execution.phase = Phase::Dissolving;
+            if !execution.teardown.began_panicking {
+                execution.phase = Phase::Teardown;
             }
             execution.phase != Phase::Running
         })
@@ -348,72 +365,81 @@ impl Current {
         location: &'static Location<'static>,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        let is_stuck = self.with(|execution| {
-            execution.direct_operations += u32::from(execution.phase == Phase::Dissolving);
-            execution.direct_operations > DIRECT_OPERATIONS
+        let is_over_limit = self.with(|execution| {
+            execution.teardown.direct_operations += u32::from(execution.phase == Phase::Teardown);
+            execution.teardown.direct_operations > DIRECT_OPERATIONS
         });
-        if is_stuck {
+        if is_over_limit {
             self.abandon();
         }
-        let seen = self.with(|execution| {
-            let seen = execution.performed;
-            execution.hide();
-            seen
-        });
+        let paused = self.with(|execution| execution.recording.pause());
         let result = self.perform(location, perform);
-        self.with(|execution| execution.performed = seen);
+        self.with(|execution| execution.recording.unpause(paused));
         result
     }
 
-    /// Gives up a thread that cannot be unwound: a destructor waits for what will not happen. It
-    /// is never resumed, and its stack is leaked. Returns only if no thread is running.
+    /// Abandons the calling thread, which cannot be unwound: a destructor waits for something that
+    /// will not happen. The thread is never resumed, and its stack is leaked. Returns only if no
+    /// coroutine is running.
     pub fn abandon(self) {
         let yielder = self.with(|execution| {
-            execution.is_abandoned |= execution.is_in_coroutine;
-            let slot = &execution.slots[execution.thread.index()];
-            execution.is_in_coroutine.then_some(slot.yielder)
+            execution.running.is_abandoned |= execution.running.is_in_coroutine;
+            execution.yielder()
         });
         if let Some(yielder) = yielder {
             loop {
-                // SAFETY: as in `operation`.
-                unsafe { &*yielder }.suspend(());
+                // SAFETY: it came from `Execution::yielder`. The runtime does not resume the
+                // coroutine any more.
+                unsafe { suspend(yielder) };
             }
         }
     }
 
-    /// Stops a panicking thread, which the caller has caught, until all of the threads have been
-    /// taken down: they borrow from its stack.
-    pub fn wait_for_dissolution_of(self, threads: &[ThreadId]) {
-        let yielder = self.with(|execution| {
-            let are_there = threads
-                .iter()
-                .any(|thread| execution.slots[thread.index()].status == Status::Present);
-            (are_there && execution.is_in_coroutine)
-                .then(|| execution.slots[execution.thread.index()].yielder)
-        });
-        if let Some(yielder) = yielder {
-            // SAFETY: as in `operation`.
-            unsafe { &*yielder }.suspend(());
+    /// Suspends the calling thread until the other threads have finished or were torn down. Threads
+    /// that borrow from the stack of the calling thread have to be waited for like this: after the
+    /// execution is over, a join returns at once.
+    pub fn wait_until_finished(self, threads: &[ThreadId]) {
+        let live_yielder = |execution: &mut Execution| {
+            let mut threads = threads.iter();
+            let is_live = threads.any(|&thread| execution.threads.is_live(thread));
+            execution.yielder().filter(|_| is_live)
+        };
+        while let Some(yielder) = self.with(live_yielder) {
+            // SAFETY: it came from `Execution::yielder`, and the coroutine was not suspended since.
+            unsafe { suspend(yielder) };
         }
     }
 
-    /// Ends the execution with an error of the program. The calling thread is unwound.
+    /// Ends the execution with an error or a request to restart. The calling thread is unwound.
     pub fn fail(self, stop: impl Into<Stop>) -> ! {
+        let stop = stop.into();
         self.with(|execution| execution.fail(stop));
-        dissolve_thread()
+        unwind_thread()
     }
+}
+
+/// Suspends the calling coroutine until its runtime resumes it.
+///
+/// # Safety
+/// The yielder must come from [`Execution::yielder`], called by this coroutine since it was last
+/// resumed.
+#[inline]
+unsafe fn suspend(yielder: NonNull<Yield>) {
+    // SAFETY: it is that of the running coroutine, and lives at the base of the stack that this
+    // runs on.
+    unsafe { yielder.as_ref() }.suspend(());
 }
 
 #[cold]
 #[inline(never)]
 fn not_available() -> ! {
     panic!(
-        "internal error: an execution is used after its end or while it is changed; this is a bug in \
+        "internal error: an execution is used after its end or while it is borrowed; this is a bug in \
          Fencepost"
     )
 }
 
-/// Whether a thread may have to wait for others here.
+/// Whether the operation may block.
 fn may_wait(intent: Intent) -> bool {
     match intent {
         Intent::Local => false,
@@ -424,6 +450,6 @@ fn may_wait(intent: Intent) -> bool {
 
 /// Unwinds the calling thread, past the panic hook.
 #[cold]
-pub(crate) fn dissolve_thread() -> ! {
-    std::panic::resume_unwind(Box::new(Dissolved))
+pub(crate) fn unwind_thread() -> ! {
+    std::panic::resume_unwind(Box::new(Unwound))
 }

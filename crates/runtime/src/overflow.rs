@@ -1,9 +1,10 @@
-//! A thread that uses up its stack ends with an error instead of ending the process.
+//! Stack overflow: a thread that overflows its stack fails the execution instead of killing the
+//! process.
 //!
-//! Below every stack lies a page that cannot be touched. A fault there, while the stack's coroutine
-//! is running, makes the coroutine return; what was on its stack is lost without
-//! destructors, which is fine, since the execution is over. Every other fault goes to the handler
-//! that was there before ours, after a line that says which thread of the program it was.
+//! Below every stack is a guard page. A fault there, while the stack's coroutine is running, makes
+//! the coroutine return. Destructors do not run for what was on its stack; the execution is over
+//! anyway. Every other fault goes to the handler that was installed before ours, after a line that
+//! names the thread of the program.
 #![allow(unsafe_code)] // Signals.
 
 /// Installs the handler, once, and gives this OS thread a stack to run it on.
@@ -29,12 +30,12 @@ mod linux {
     use libc::{c_int, c_void, siginfo_t, ucontext_t};
 
     use super::super::coroutine::End;
-    use super::super::execution::current_execution;
+    use super::super::current::interrupted_execution;
 
     static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
     static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
 
-    /// What the handler runs on, if the OS thread was not made by `std`.
+    /// The stack of the handler, if `std` did not create the OS thread.
     struct AlternateStack(#[allow(dead_code)] Vec<u8>);
 
     impl Drop for AlternateStack {
@@ -57,7 +58,7 @@ mod linux {
         ALTERNATE_STACK.with(|_| ());
         PREVIOUS.get_or_init(|| {
             // SAFETY: `sysconf` has no preconditions. The handler has the signature that goes with
-            // SA_SIGINFO, and all parts of the structures that are read are initialised.
+            // SA_SIGINFO, and all parts of the structures that are read are initialized.
             unsafe {
                 let size = libc::sysconf(libc::_SC_PAGESIZE);
                 PAGE_SIZE.store(size.try_into().unwrap_or(4096), Ordering::Relaxed);
@@ -101,51 +102,55 @@ mod linux {
             end_thread(address, &mut *context.cast::<ucontext_t>())
         };
         if !is_handled {
-            tell_of_fault();
+            print_fault();
             pass_on(signal, info, context);
         }
     }
 
-    /// If a thread of a program was running, says which, and where it was last seen. It must neither
+    /// If a thread of a program was running, prints its name and its last step. It must neither
     /// allocate nor lock.
-    fn tell_of_fault() {
-        static IS_TOLD: AtomicBool = AtomicBool::new(false);
-        let Some(execution) = current_execution() else {
+    fn print_fault() {
+        static IS_PRINTED: AtomicBool = AtomicBool::new(false);
+        let Some(execution) = interrupted_execution() else {
             return;
         };
         // SAFETY: as in `end_thread`.
         let execution = unsafe { execution.as_ref() };
-        let Some(slot) = execution.slots.get(execution.thread.index()) else {
+        let Some(slot) = execution
+            .threads
+            .slots
+            .get(execution.running.thread.index())
+        else {
             return;
         };
-        if IS_TOLD.swap(true, Ordering::Relaxed) {
+        if IS_PRINTED.swap(true, Ordering::Relaxed) {
             return;
         }
         let mut line = Line::default();
         // What does not fit is left out.
-        let _ = match (&slot.name, execution.thread.0) {
+        let _ = match (&slot.identity.name, execution.running.thread.0) {
             (Some(name), _) => write!(line, "\nfencepost: SIGSEGV in {name}"),
             (None, 0) => write!(line, "\nfencepost: SIGSEGV in main"),
             (None, number) => write!(line, "\nfencepost: SIGSEGV in T{number}"),
         };
-        let seen = match std::ptr::eq(slot.location, slot.spawned_at) {
-            true => "which was made at",
+        let last = match std::ptr::eq(slot.pending.location, slot.identity.spawned_at) {
+            true => "which was spawned at",
             false => "after its step at",
         };
-        let at = slot.location;
+        let at = slot.pending.location;
         let _ = writeln!(
             line,
-            ", {seen} {}:{}:{}: memory was probably used after it was freed, which Fencepost checks \
+            ", {last} {}:{}:{}: memory was probably used after it was freed, which Fencepost checks \
              for cells only",
             at.file(),
             at.line(),
             at.column()
         );
-        // SAFETY: the bytes are there.
+        // SAFETY: `length` bytes of the array were written.
         unsafe { libc::write(2, line.bytes.as_ptr().cast(), line.length) };
     }
 
-    /// A line of text that takes no memory.
+    /// A line of text that is not allocated.
     struct Line {
         bytes: [u8; 1024],
         length: usize,
@@ -163,9 +168,8 @@ mod linux {
     impl Write for Line {
         fn write_str(&mut self, text: &str) -> std::fmt::Result {
             let end = self.length + text.len();
-            let place = self.bytes.get_mut(self.length..end);
-            place
-                .ok_or(std::fmt::Error)?
+            let free = self.bytes.get_mut(self.length..end);
+            free.ok_or(std::fmt::Error)?
                 .copy_from_slice(text.as_bytes());
             self.length = end;
             Ok(())
@@ -177,22 +181,28 @@ mod linux {
     /// # Safety
     /// Called from a signal handler, with the context that it was given.
     unsafe fn end_thread(address: usize, context: &mut ucontext_t) -> bool {
-        let Some(execution) = current_execution() else {
+        let Some(execution) = interrupted_execution() else {
             return false;
         };
-        // SAFETY: the execution is alive while it is current. The fault interrupted a thread of
-        // it, perhaps in the middle of a change; only fields that do not move are read.
+        // SAFETY: the execution is alive while it is current. The fault interrupted the program on
+        // this OS thread, perhaps while it changed the execution. Nothing that a change leaves
+        // half-written is read: the slot of the running thread was written before that thread was
+        // resumed, and slots are moved only by `Vec`, on the heap.
         let execution = unsafe { execution.as_ref() };
-        if !execution.is_in_coroutine {
+        if !execution.running.is_in_coroutine {
             return false;
         }
-        let Some(slot) = execution.slots.get(execution.thread.index()) else {
+        let Some(slot) = execution
+            .threads
+            .slots
+            .get(execution.running.thread.index())
+        else {
             return false;
         };
-        let Some(trap) = &slot.trap else {
+        let Some(trap) = &slot.stack.trap else {
             return false;
         };
-        let guard = slot.stack_limit..slot.stack_limit + PAGE_SIZE.load(Ordering::Relaxed);
+        let guard = slot.stack.limit..slot.stack.limit + PAGE_SIZE.load(Ordering::Relaxed);
         if !guard.contains(&address) || !trap.stack_ptr_in_bounds(stack_pointer(context)) {
             return false;
         }
@@ -205,7 +215,7 @@ mod linux {
         true
     }
 
-    /// To whoever handled faults before.
+    /// Calls the handler that was installed before ours.
     fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         let Some(previous) = PREVIOUS.get() else {
             return;

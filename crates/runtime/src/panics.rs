@@ -1,21 +1,21 @@
-//! What a panic of a checked program says, and where.
+//! The message and the source location of a panic of the program.
 //!
-//! Only a panic hook learns the place. Ours is silent about threads of a check, since a
-//! check may run into the same panic many times and reports it in its own way; it hands
-//! everything else to the hook before it.
+//! Only a panic hook learns the location. Ours prints nothing for threads of a check, since a check
+//! may run into the same panic many times, and reports it itself. It passes other panics on to the
+//! hook that was installed before.
 
 use std::any::Any;
 use std::panic::PanicHookInfo;
 use std::sync::Once;
 
-use super::error::{Place, ProgramError, Stop};
+use super::error::{OwnedLocation, ProgramError, Stop};
 use super::execution::Phase;
 use super::operation::Current;
 
-/// What `std` says when a destructor panics during unwinding; it then aborts.
+/// The message of `std` when a destructor panics during unwinding. Then `std` aborts.
 const PANIC_IN_CLEANUP: &str = "panic in a destructor during cleanup";
 
-/// Puts our hook before the present one, once.
+/// Installs our hook before the present one, once.
 pub(crate) fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -31,7 +31,7 @@ fn note_panic(current: Current, info: &PanicHookInfo<'_>, previous: &dyn Fn(&Pan
     let message = message_of(info.payload());
     if message == PANIC_IN_CLEANUP {
         let stop = current
-            .try_with(|execution| execution.stop.clone())
+            .try_with(|execution| execution.teardown.stop.clone())
             .flatten();
         eprintln!(
             "fencepost: a destructor panicked while the threads of an execution were unwound, so \
@@ -43,25 +43,26 @@ fn note_panic(current: Current, info: &PanicHookInfo<'_>, previous: &dyn Fn(&Pan
         }
         return previous(info);
     }
-    // An error of ours, which happened while an operation was performed.
+    // The execution is borrowed: an internal error, in an operation.
     let Some(phase) = current.try_with(|execution| execution.phase) else {
         return previous(info);
     };
-    if phase == Phase::Dissolving {
+    if phase == Phase::Teardown {
         return;
     }
-    let place = info.location().map(Place::from);
+    let location = info.location().map(OwnedLocation::from);
     current.with(|execution| {
-        let thread = execution.thread;
-        execution.fail(ProgramError::Panic {
+        let thread = execution.running.thread;
+        let error = ProgramError::Panic {
             thread,
             message,
-            place,
-        });
+            location,
+        };
+        execution.fail(error.into());
     });
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn message_of(payload: &(dyn Any + Send)) -> String {
     match (
         payload.downcast_ref::<&str>(),

@@ -1,18 +1,18 @@
 //! Data races on cells, by the happens-before of C11.
 //!
-//! Cells are accessed without being seen by the explorer or the monitor: if accesses are
-//! ordered by happens-before, no interleaving of them differs, and if not, that is the error. So
-//! one interleaving is enough to find a race that its happens-before shows.
+//! Neither the explorer nor the monitor sees accesses to cells: if happens-before orders them,
+//! their interleavings do not differ, and if not, that is the error. So one interleaving is enough
+//! to find a race that its happens-before shows.
 //!
 //! Every thread has a clock of what happens before its next operation, one of what it would
 //! acquire by a fence (from relaxed loads), and one of what its last release fence covers. Every
-//! atomic has the clock that an acquire load of its present value synchronises with: that of the
+//! atomic has the clock that an acquire load of its present value synchronizes with: that of the
 //! release store which heads the release sequence, joined with those of the read-modify-writes that
 //! continue it. A relaxed store begins a new one, with what the last release fence covers.
 //! (C++20: a later store of the same thread does not continue a sequence.)
 //!
-//! Nothing that happened before the first cell was made can order accesses to cells, so the
-//! clocks stand still until then.
+//! Nothing that happened before the creation of the first cell can order accesses to cells, so the
+//! clocks do not advance until then.
 
 use std::panic::Location;
 use std::sync::atomic::Ordering;
@@ -58,18 +58,18 @@ impl Clock {
     }
 }
 
-/// What a thread knows.
+/// The clocks of a thread.
 #[derive(Debug, Default)]
 struct ThreadClocks {
     execution: u64,
     now: Clock,
-    /// From relaxed loads: an acquire fence makes it part of `now`.
+    /// From relaxed loads: an acquire fence joins it into `now`.
     acquirable: Clock,
     /// `now` at the last release fence.
     fenced: Clock,
 }
 
-/// What an acquire load of an object's present value synchronises with.
+/// The clock that an acquire load of an object's present value synchronizes with.
 #[derive(Debug, Default)]
 struct ObjectClock {
     execution: u64,
@@ -87,12 +87,12 @@ struct CellAccess {
 /// The accesses to a cell that could still race: its last write, and each thread's last read since.
 #[derive(Debug)]
 struct CellHistory {
-    made_at: &'static Location<'static>,
+    created_at: &'static Location<'static>,
     name: Option<Box<str>>,
     write: CellAccess,
     reads: Vec<CellAccess>,
-    /// A destructor that could as well have been called by another thread has accessed it, and
-    /// whether that was to write.
+    /// The drop of a last reference, which another thread could have done, that has accessed the
+    /// cell; and whether it wrote.
     in_drop: Option<(FinalDrop, bool)>,
 }
 
@@ -100,7 +100,7 @@ struct CellHistory {
 #[derive(Debug, Default)]
 pub struct Races {
     execution: u64,
-    are_watched: bool,
+    are_tracked: bool,
     threads: Vec<ThreadClocks>,
     objects: Vec<ObjectClock>,
     /// Histories beyond `cell_count` are of earlier executions, and kept for their memory.
@@ -123,17 +123,17 @@ fn releases(ordering: Ordering) -> bool {
 }
 
 impl Races {
-    /// Forgets all, for a new execution.
+    /// Forgets everything, for a new execution.
     pub(crate) fn reset(&mut self, execution: u64) {
         self.execution = execution;
-        self.are_watched = false;
+        self.are_tracked = false;
         self.cell_count = 0;
     }
 
-    /// Whether there are cells, so that the clocks move.
+    /// Whether there are cells, so that the clocks advance.
     #[inline]
-    pub fn are_watched(&self) -> bool {
-        self.are_watched
+    pub fn are_tracked(&self) -> bool {
+        self.are_tracked
     }
 
     fn clocks(&mut self, thread: ThreadId) -> &mut ThreadClocks {
@@ -152,7 +152,7 @@ impl Races {
         clocks
     }
 
-    /// The clocks of a thread and of an object, apart.
+    /// The clocks of a thread and of an object.
     fn pair(&mut self, thread: ThreadId, object: Address) -> (&mut ThreadClocks, &mut ObjectClock) {
         self.clocks(thread);
         if self.objects.len() <= object.index() {
@@ -167,13 +167,13 @@ impl Races {
         (&mut self.threads[thread.index()], clock)
     }
 
-    /// The thread learns what was released to the object.
+    /// Joins the object's clock into the thread's.
     pub fn acquire(&mut self, thread: ThreadId, object: Address) {
         let (clocks, object) = self.pair(thread, object);
         clocks.now.join(&object.released);
     }
 
-    /// The thread adds what it knows to what was released to the object.
+    /// Joins the thread's clock into the object's.
     pub fn release(&mut self, thread: ThreadId, object: Address) {
         let (clocks, object) = self.pair(thread, object);
         object.released.join(&clocks.now);
@@ -201,7 +201,7 @@ impl Races {
         }
     }
 
-    /// A store is issued that will be in memory later: what who reads it then synchronises with.
+    /// The clock that loads of a buffered store will synchronize with.
     pub fn released_by_store(&mut self, thread: ThreadId, is_releasing: bool) -> Vec<u32> {
         let clocks = self.clocks(thread);
         if !is_releasing {
@@ -212,7 +212,7 @@ impl Races {
         released
     }
 
-    /// A store that was issued before is in memory.
+    /// Commits a buffered store.
     pub(crate) fn commit(&mut self, thread: ThreadId, object: Address, released: &[u32]) {
         let (_, object) = self.pair(thread, object);
         object.released.clear();
@@ -243,13 +243,13 @@ impl Races {
         }
     }
 
-    /// The child begins after what its parent has done.
+    /// What the child does happens after what its parent has done.
     pub fn spawn(&mut self, parent: ThreadId, child: ThreadId) {
         self.join(child, parent);
         self.clocks(parent).now.advance(parent);
     }
 
-    /// The thread goes on after all that the other has done.
+    /// What the thread does next happens after everything that the other thread has done.
     pub(crate) fn join(&mut self, thread: ThreadId, other: ThreadId) {
         self.clocks(other);
         let known = std::mem::take(&mut self.clocks(thread).now);
@@ -258,7 +258,7 @@ impl Races {
         self.threads[thread.index()].now = joined;
     }
 
-    /// Adds the thread's clock to one that the caller keeps: that of a static.
+    /// Copies the thread's clock to one that the caller keeps, such as that of a static.
     pub fn publish(&mut self, thread: ThreadId, clock: &mut Vec<u32>) {
         let clocks = self.clocks(thread);
         clock.clear();
@@ -266,7 +266,8 @@ impl Races {
         clocks.now.advance(thread);
     }
 
-    /// Joins the thread's clock to one that the caller keeps: that of the readers of a lock.
+    /// Joins the thread's clock into one that the caller keeps, such as that of the readers of a
+    /// lock.
     pub fn publish_more(&mut self, thread: ThreadId, clock: &mut Vec<u32>) {
         let clocks = self.clocks(thread);
         let mut joined = Clock(std::mem::take(clock));
@@ -275,7 +276,7 @@ impl Races {
         clocks.now.advance(thread);
     }
 
-    /// The thread learns a clock that was kept by [`publish`](Self::publish).
+    /// Joins a clock of [`publish`](Self::publish) into the thread's.
     pub fn learn(&mut self, thread: ThreadId, clock: &[u32]) {
         let now = &mut self.clocks(thread).now;
         for (index, &time) in clock.iter().enumerate() {
@@ -286,12 +287,12 @@ impl Races {
         }
     }
 
-    /// What the thread knows, to be restored.
+    /// The thread's clock, to be restored.
     pub fn known_by(&mut self, thread: ThreadId) -> Vec<u32> {
         self.clocks(thread).now.0.clone()
     }
 
-    /// The thread forgets what it has learnt since then.
+    /// Restores the thread's clock, except for its own entry.
     pub fn restore(&mut self, thread: ThreadId, known: Vec<u32>) {
         let own = self.clocks(thread).now.at(thread);
         let now = &mut self.clocks(thread).now;
@@ -299,13 +300,13 @@ impl Races {
         now.0[thread.index()] = own;
     }
 
-    /// A cell is made, which is a write to it. Returns its number.
-    pub(crate) fn make_cell(
+    /// Creates a cell, which is a write to it. Returns its index.
+    pub(crate) fn create_cell(
         &mut self,
         thread: ThreadId,
         location: &'static Location<'static>,
     ) -> u32 {
-        self.are_watched = true;
+        self.are_tracked = true;
         let write = CellAccess {
             thread,
             time: self.clocks(thread).now.at(thread),
@@ -313,14 +314,14 @@ impl Races {
         };
         match self.cells.get_mut(self.cell_count) {
             Some(history) => {
-                history.made_at = location;
+                history.created_at = location;
                 history.name = None;
                 history.write = write;
                 history.reads.clear();
                 history.in_drop = None;
             }
             None => self.cells.push(CellHistory {
-                made_at: location,
+                created_at: location,
                 name: None,
                 write,
                 reads: Vec::new(),
@@ -336,7 +337,7 @@ impl Races {
         self.cells[cell as usize].name = Some(name.into());
     }
 
-    /// The thread reads a cell. The race with an earlier write, if there is one.
+    /// The thread reads a cell. Returns the race with an earlier write, if there is one.
     pub(crate) fn read_cell(
         &mut self,
         thread: ThreadId,
@@ -356,7 +357,7 @@ impl Races {
         None
     }
 
-    /// The thread writes a cell. The race with an earlier access, if there is one.
+    /// The thread writes a cell. Returns the race with an earlier access, if there is one.
     pub(crate) fn write_cell(
         &mut self,
         thread: ThreadId,
@@ -378,9 +379,9 @@ impl Races {
         None
     }
 
-    /// A cell is accessed, in a destructor that another thread could as well have called, or
-    /// not. Returns such a destructor that has accessed the cell before, if the two accesses
-    /// could race had another thread called it.
+    /// Records whether a cell is accessed in the drop of a last reference, which another thread
+    /// could have done. Returns such a drop that has accessed the cell before, if the two accesses
+    /// could race had another thread done it.
     #[inline]
     pub(crate) fn access_in_drop(
         &mut self,
@@ -424,10 +425,10 @@ fn race(history: &CellHistory, first: (CellAccess, bool), second: (CellAccess, b
     let access = |(access, is_write): (CellAccess, bool)| RaceAccess {
         thread: access.thread,
         is_write,
-        place: access.location.into(),
+        location: access.location.into(),
     };
     Box::new(Race {
-        cell: history.made_at.into(),
+        cell: history.created_at.into(),
         name: history.name.as_deref().map(str::to_owned),
         first: access(first),
         second: access(second),

@@ -1,4 +1,4 @@
-//! A closure as a program that an explorer can run.
+//! The runtime: runs a closure as a [`Program`] of the explorer.
 #![allow(unsafe_code)] // Coroutines and their runtime share the execution by pointer.
 
 use std::any::Any;
@@ -12,40 +12,45 @@ use fencepost_explore::{Performed, Program, ThreadStatus};
 use fencepost_memory::{Address, LocationId, ThreadId};
 
 use super::coroutine::{End, SpawnOptions, add_thread, give_body};
+use super::current::{Entered, has_current_execution};
 use super::error::{ProgramError, Restart, Stop};
-use super::execution::{Entered, Execution, Outcomes, Phase, Setup, Status, has_current_execution};
-use super::names::{MadeThread, Registry};
+use super::execution::{Execution, Phase};
+use super::heartbeat::Heartbeat;
+use super::names::{Registry, SpawnedThread};
 use super::operation::Current;
-use super::pulse::Pulse;
+use super::recording::{Attached, Recording};
+use super::setup::Setup;
+use super::threads::{Outcomes, SlotStatus};
 use super::{foreign, overflow, panics};
 
-/// What is checked.
+/// The closure that is checked.
 pub type Checked = Arc<dyn Fn() + Send + Sync>;
 
-/// How often a thread is resumed that stops again and again while it is unwound.
+/// How often a thread is resumed that is suspended again and again while it is unwound.
 const MAX_RESUMES: u32 = 100;
 
-/// One worker of a check. It stays on the OS thread that made it.
+/// Runs the executions of one worker of a check. It is not `Send`: it stays on the OS thread that
+/// created it.
 pub struct Runtime {
     checked: Checked,
-    main: MadeThread,
-    /// Made by `Box`, freed when the runtime is dropped. Coroutines use it while they run.
+    main: SpawnedThread,
+    /// Allocated by `Box`, freed when the runtime is dropped. Coroutines use it while they run.
     execution: NonNull<Execution>,
     serial: u64,
     is_begun: bool,
-    pulse: Arc<Pulse>,
-    /// How often a thread was let run.
+    heartbeat: Arc<Heartbeat>,
+    /// How often a thread was resumed.
     turns: u64,
 }
 
 impl Runtime {
-    /// A worker of the check whose numbers are in `registry`.
+    /// Creates the runtime of a worker of the check to which `registry` belongs.
     pub fn new(checked: Checked, setup: Setup, registry: Arc<Registry>) -> Self {
         static RUNTIMES: AtomicU64 = AtomicU64::new(1);
         panics::install_hook();
         overflow::install_handler();
         let number = RUNTIMES.fetch_add(1, Ordering::Relaxed);
-        foreign::expect_notes(number);
+        foreign::register_runtime(number);
         let execution = Box::new(Execution::new(setup, registry));
         Runtime {
             checked,
@@ -54,70 +59,88 @@ impl Runtime {
             // 2^40 executions would take a worker more than a week.
             serial: number << foreign::EXECUTION_BITS,
             is_begun: false,
-            pulse: Arc::default(),
+            heartbeat: Arc::default(),
             turns: 0,
         }
     }
 
-    /// Where others can see whether the worker is getting on.
-    pub fn pulse(&self) -> &Arc<Pulse> {
-        &self.pulse
+    /// Shows other OS threads whether the worker makes progress.
+    pub fn heartbeat(&self) -> &Arc<Heartbeat> {
+        &self.heartbeat
     }
 
-    /// From the next execution on, the registry is told with which values objects are made.
+    /// From the next execution on, the registry records the initial values of objects.
     pub fn keep_first_values(&mut self) {
         let keep = |execution: &mut Execution| execution.setup.keeps_first_values = true;
         self.with(keep);
     }
 
-    /// Lends the execution to `f`, which runs no code of the program. Used while no coroutine is running.
+    /// Borrows the execution for `f`, which calls no method of the runtime.
     #[inline]
     fn with<R>(&self, f: impl FnOnce(&mut Execution) -> R) -> R {
-        // SAFETY: the execution is alive as long as the runtime. No coroutine runs, since those run inside of
-        // `resume`, which borrows the runtime mutably and has no reference to the execution meanwhile. None of
-        // the `f` in this module comes here again.
+        // SAFETY: the execution is alive as long as the runtime. Others have a reference to it only
+        // inside of `enter`, which borrows the runtime mutably, so this function is not called
+        // meanwhile. None of the closures of this module calls a method of the runtime, and no code
+        // of the program runs in them in which others could: those that drop values of the program
+        // have the runtime borrowed mutably.
         f(unsafe { &mut *self.execution.as_ptr() })
+    }
+
+    /// Runs code of the program, for which the execution is the current one.
+    #[inline(always)] // Each step is a call.
+    fn enter<R>(&mut self, code: impl FnOnce() -> R) -> R {
+        // SAFETY: the runtime owns the execution. References to it exist only in `with`, which
+        // cannot be called while the runtime is borrowed here.
+        let _entered = unsafe { Entered::new(self.execution) };
+        code()
+    }
+
+    /// Records what is performed while the result lives.
+    #[inline]
+    fn record_in<'record>(&mut self, performed: &'record mut Performed) -> Attached<'record> {
+        // SAFETY: the execution is alive.
+        let recording: *mut Recording = unsafe { &raw mut (*self.execution.as_ptr()).recording };
+        // SAFETY: the recording is alive as long as the runtime, and the callers drop the guard
+        // before they return. References to it exist only in `with`, and in code that `enter` runs.
+        unsafe { Attached::new(NonNull::new_unchecked(recording), performed) }
     }
 
     /// Runs `thread` to its next operation, then the threads that it has spawned to their first.
     fn run(&mut self, thread: Option<ThreadId>) -> Result<(), Stop> {
-        // SAFETY: the runtime owns the execution, and has no reference to it while threads run.
-        let entered = unsafe { Entered::new(self.execution) };
         let mut next = thread;
         loop {
             if let Some(thread) = next {
-                self.resume(thread, &entered);
+                self.resume(thread);
             }
-            next = match self.adopt_newborn() {
+            next = match self.start_next() {
                 None => break,
                 Some(child) => {
                     (self.with(|execution| execution.phase) == Phase::Running).then_some(child)
                 }
             };
         }
-        drop(entered);
         self.with(|execution| {
-            // Whatever else went wrong may come of it: a panic of the thread, for example, that was
-            // joined.
-            if let Some(complaint) = foreign::complaint_about(execution.serial) {
-                execution.phase = Phase::Dissolving;
-                execution.stop = Some(complaint.into());
+            // It may have caused whatever else went wrong, such as a panic of the thread that
+            // joined the other one.
+            if let Some(complaint) = foreign::misuse_of(execution.serial) {
+                execution.phase = Phase::Teardown;
+                execution.teardown.stop = Some(complaint.into());
             }
-            match &execution.stop {
-                // It stays where it is too, so that nothing that happens from here on replaces it.
+            match &execution.teardown.stop {
+                // It also stays in the execution, so that later errors do not replace it.
                 Some(stop) => Err(stop.clone()),
                 None => Ok(()),
             }
         })
     }
 
-    /// Takes over the next thread that was spawned.
+    /// The next spawned thread that has not run yet. It counts as started now.
     #[inline]
-    fn adopt_newborn(&mut self) -> Option<ThreadId> {
+    fn start_next(&mut self) -> Option<ThreadId> {
         self.with(|execution| {
             // Mostly there is none.
-            let thread = *execution.present.get(execution.adopted)?;
-            execution.adopted += 1;
+            let thread = *execution.threads.spawned.get(execution.threads.started)?;
+            execution.threads.started += 1;
             if thread != self.main.thread {
                 execution.performed_mut().spawned.push(thread);
             }
@@ -125,110 +148,111 @@ impl Runtime {
         })
     }
 
-    /// Runs a thread that is there until it stops.
+    /// Runs a live thread until it is suspended or finished.
     #[inline(always)] // It is a large part of `run`, and each step is one.
-    fn resume(&mut self, thread: ThreadId, entered: &Entered) {
-        let (mut place, since) = self.with(|execution| {
-            execution.thread = thread;
-            execution.is_in_coroutine = true;
-            let since = execution.slots[thread.index()].location;
-            (execution.coroutines.place(thread), since)
+    fn resume(&mut self, thread: ThreadId) {
+        let (mut slot, since) = self.with(|execution| {
+            execution.running.thread = thread;
+            execution.running.is_in_coroutine = true;
+            let since = execution.threads.slots[thread.index()].pending.location;
+            (execution.threads.coroutines.slot(thread), since)
         });
         self.turns += 1;
-        self.pulse.begin(self.turns, thread, since);
-        // SAFETY: the place stays where it is, and only this runtime uses it while there is a coroutine in it.
-        let place = unsafe { place.as_mut() };
-        let coroutine = place
+        self.heartbeat.begin(self.turns, thread, since);
+        // SAFETY: the slot is never moved. While the thread is live, only this function and the two
+        // below use it.
+        let slot = unsafe { slot.as_mut() };
+        let coroutine = slot
             .coroutine
             .as_mut()
-            .expect("a thread that is there has a coroutine");
-        let result = coroutine.resume(());
-        entered.reclaim();
-        self.pulse.end();
+            .expect("a live thread has a coroutine");
+        let result = self.enter(|| coroutine.resume(()));
+        self.heartbeat.end();
         let is_abandoned = self.with(|execution| {
-            execution.is_in_coroutine = false;
-            std::mem::take(&mut execution.is_abandoned)
+            execution.running.is_in_coroutine = false;
+            std::mem::take(&mut execution.running.is_abandoned)
         });
         match result {
             CoroutineResult::Yield(()) if !is_abandoned => {}
             CoroutineResult::Yield(()) => self.leak(thread),
-            CoroutineResult::Return(End::Returned | End::Dissolved) => self.end(thread),
+            CoroutineResult::Return(End::Returned | End::Unwound) => self.end(thread),
             CoroutineResult::Return(End::Overflowed) => self.overflow(thread),
             CoroutineResult::Return(End::Panicked(payload)) => {
                 let error = panic_error(thread, &*payload);
-                self.with(|execution| execution.fail(error));
+                self.with(|execution| execution.fail(error.into()));
                 self.end(thread);
             }
         }
     }
 
-    /// A thread has ended, or has been unwound.
+    /// Marks a thread as finished, and keeps its stack.
     #[inline]
     fn end(&mut self, thread: ThreadId) {
         self.with(|execution| {
-            execution.set_ended(thread);
+            execution.threads.set_finished(thread);
             execution.keep_stack(thread);
         });
     }
 
-    /// A thread has used up its stack. What is left of it may still be referred to.
+    /// Records a stack overflow. Other threads may still borrow from the stack, so it is leaked.
     #[cold]
     fn overflow(&mut self, thread: ThreadId) {
         self.leak(thread);
         self.with(|execution| {
-            let size = execution.slots[thread.index()].stack_size;
-            execution.fail(ProgramError::StackOverflow { thread, size });
+            let size = execution.threads.slots[thread.index()].stack.size;
+            execution.fail(ProgramError::StackOverflow { thread, size }.into());
         });
     }
 
-    /// A thread cannot be unwound. What it owns stays as it is, for ever.
+    /// Leaks a thread that cannot be unwound, with its stack and everything on it.
     #[cold]
     fn leak(&mut self, thread: ThreadId) {
         self.with(|execution| {
-            execution.set_ended(thread);
-            // SAFETY: the thread is not running, so nobody else uses its place.
-            let place = unsafe { execution.coroutines.place(thread).as_mut() };
-            std::mem::forget(place.coroutine.take());
+            execution.threads.set_finished(thread);
+            // SAFETY: no coroutine runs, so the slot is not in use.
+            let slot = unsafe { execution.threads.coroutines.slot(thread).as_mut() };
+            std::mem::forget(slot.coroutine.take());
         });
     }
 
-    /// Unwinds the threads that have not ended, the latest first: they may borrow from those
-    /// that spawned them.
-    fn dissolve(&mut self, entered: &Entered) {
+    /// Unwinds the live threads, the latest first: a thread may borrow from the stack of the one
+    /// that spawned it.
+    fn tear_down_threads(&mut self) {
         let count = self.with(|execution| {
-            execution.adopted = execution.present.len();
-            match execution.living {
+            execution.threads.started = execution.threads.spawned.len();
+            match execution.threads.live {
                 0 => 0,
-                _ => execution.present.len(),
+                _ => execution.threads.spawned.len(),
             }
         });
         for position in (0..count).rev() {
             let thread = self.with(|execution| {
-                let thread = execution.present[position];
-                let is_there = execution.slots[thread.index()].status == Status::Present;
+                let thread = execution.threads.spawned[position];
+                let is_there = execution.threads.slots[thread.index()].status == SlotStatus::Live;
                 is_there.then_some(thread)
             });
             if let Some(thread) = thread {
-                self.dissolve_thread(thread, entered);
+                self.tear_down_thread(thread);
             }
         }
     }
 
     #[cold]
-    fn dissolve_thread(&mut self, thread: ThreadId, entered: &Entered) {
-        let mut place = self.with(|execution| {
-            execution.thread = thread;
-            execution.direct_operations = 0;
-            execution.coroutines.place(thread)
+    fn tear_down_thread(&mut self, thread: ThreadId) {
+        let mut slot = self.with(|execution| {
+            execution.running.thread = thread;
+            execution.teardown.direct_operations = 0;
+            execution.threads.coroutines.slot(thread)
         });
-        // SAFETY: no thread is running, so nobody else uses the place.
-        let Some(coroutine) = &mut unsafe { place.as_mut() }.coroutine else {
-            // Who made it used up its stack before it gave the thread a body.
+        // SAFETY: no coroutine runs, so the slot is not in use.
+        let Some(coroutine) = &mut unsafe { slot.as_mut() }.coroutine else {
+            // Its parent overflowed its stack before it gave the thread a body.
             return self.leak(thread);
         };
         if !coroutine.started() {
             // Drops the function that it was to run.
-            let dropped = catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind()));
+            let force_unwind = AssertUnwindSafe(|| coroutine.force_unwind());
+            let dropped = self.enter(|| catch_unwind(force_unwind));
             match dropped {
                 Ok(()) => self.end(thread),
                 Err(_) => self.leak(thread),
@@ -236,9 +260,10 @@ impl Runtime {
             return;
         }
         for _ in 0..MAX_RESUMES {
-            self.resume(thread, entered);
-            let is_over =
-                |execution: &mut Execution| execution.slots[thread.index()].status == Status::Ended;
+            self.resume(thread);
+            let is_over = |execution: &mut Execution| {
+                execution.threads.slots[thread.index()].status == SlotStatus::Finished
+            };
             if self.with(is_over) {
                 return;
             }
@@ -246,30 +271,31 @@ impl Runtime {
         self.leak(thread);
     }
 
-    /// Drops what belongs to the execution and to none of its threads.
+    /// Drops the thread-local values and the statics that are left.
     fn clear(&mut self) -> Result<(), ProgramError> {
         let mut result = Ok(());
-        for position in 0..self.with(|execution| execution.present.len()) {
+        for position in 0..self.with(|execution| execution.threads.spawned.len()) {
             let locals = self.with(|execution| {
-                let thread = execution.present[position];
-                let locals = &mut execution.slots[thread.index()].locals;
+                let thread = execution.threads.spawned[position];
+                let locals = &mut execution.threads.slots[thread.index()].locals;
                 (!locals.is_empty()).then(|| std::mem::take(locals))
             });
             if let Some(locals) = locals {
-                result = result.and(catch_unwind(AssertUnwindSafe(|| drop(locals))));
+                let dropped = self.enter(|| catch_unwind(AssertUnwindSafe(|| drop(locals))));
+                result = result.and(dropped);
             }
         }
-        result = result.and(Current::ENTERED.drop_statics());
+        result = result.and(self.enter(|| Current::ENTERED.drop_statics()));
         result.map_err(|payload| panic_error(self.main.thread, &*payload))
     }
 
     fn leaked(&self) -> Option<ProgramError> {
         self.with(|execution| {
             let mut tracked = execution.tracked_drops.iter();
-            let tracked = tracked.find(|w| w.is_alive && execution.setup.leak_check)?;
+            let tracked = tracked.find(|value| value.is_alive && execution.setup.leak_check)?;
             Some(ProgramError::Leak {
                 what: tracked.what,
-                place: tracked.location.into(),
+                location: tracked.location.into(),
             })
         })
     }
@@ -279,7 +305,7 @@ fn panic_error(thread: ThreadId, payload: &(dyn Any + Send)) -> ProgramError {
     ProgramError::Panic {
         thread,
         message: panics::message_of(payload),
-        place: None,
+        location: None,
     }
 }
 
@@ -289,61 +315,63 @@ impl Program for Runtime {
 
     fn start(&mut self, performed: &mut Performed) -> Result<(), Stop> {
         if has_current_execution() {
-            return Err(Stop::Error(ProgramError::BadUse {
+            return Err(Stop::Error(ProgramError::Misuse {
                 message: "a check is run inside of a check".to_owned(),
-                place: None,
+                location: None,
             }));
         }
         self.finish(false)?;
         self.serial += 1;
         self.is_begun = true;
         let checked = self.checked.clone();
+        let _recording = self.record_in(performed);
         let begun = self.with(|execution| {
             execution.reset(self.serial);
-            execution.performed = NonNull::from(&mut *performed);
             add_thread(execution, &self.main, &SpawnOptions::default())?;
             // SAFETY: the body borrows nothing.
             unsafe { give_body(execution, self.main.thread, move || checked()) };
             Ok(())
         });
-        begun.map_err(|error: std::io::Error| ProgramError::BadUse {
-            message: format!("there is no stack for a thread: {error}"),
-            place: None,
+        begun.map_err(|error: std::io::Error| ProgramError::Misuse {
+            message: format!("cannot allocate a stack for the first thread: {error}"),
+            location: None,
         })?;
         self.run(None)
     }
 
     fn is_fatal(&self, error: &ProgramError) -> bool {
-        matches!(error, ProgramError::BadUse { .. })
+        matches!(error, ProgramError::Misuse { .. })
     }
 
     fn thread_bound(&self) -> usize {
-        let bound =
-            |execution: &mut Execution| execution.slots.len().max(execution.buffers.bound());
+        let bound = |execution: &mut Execution| {
+            execution.threads.slots.len().max(execution.buffers.bound())
+        };
         self.with(bound)
     }
 
     fn status(&self, thread: ThreadId) -> ThreadStatus {
-        self.with(|execution| {
-            if execution.buffers.is_commit(thread) {
-                return execution.buffers.status(thread);
-            }
-            let Some(slot) = execution.slots.get(thread.index()) else {
-                return ThreadStatus::NotSpawned;
-            };
-            match slot.status {
-                Status::Absent => ThreadStatus::NotSpawned,
-                Status::Ended => ThreadStatus::Finished,
-                Status::Present => ThreadStatus::Pending {
-                    intent: slot.intent,
-                    outcomes: match slot.outcomes {
-                        Outcomes::One => 1,
-                        Outcomes::Fixed(count) => count,
-                        Outcomes::Of(object, count) => count(execution.state(object)),
-                    },
+        // SAFETY: as in `with`. The reference is not used any more when a function of the front end
+        // is called.
+        let execution = unsafe { self.execution.as_ref() };
+        if execution.buffers.is_commit(thread) {
+            return execution.buffers.status(thread);
+        }
+        let Some(slot) = execution.threads.slots.get(thread.index()) else {
+            return ThreadStatus::NotSpawned;
+        };
+        match slot.status {
+            SlotStatus::NotSpawned => ThreadStatus::NotSpawned,
+            SlotStatus::Finished => ThreadStatus::Finished,
+            SlotStatus::Live => ThreadStatus::Pending {
+                intent: slot.pending.intent,
+                outcomes: match slot.pending.outcomes {
+                    Outcomes::One => 1,
+                    Outcomes::Fixed(count) => count,
+                    Outcomes::Of(object, count) => count(execution.state(object)),
                 },
-            }
-        })
+            },
+        }
     }
 
     fn state(&self, object: Address) -> u64 {
@@ -356,9 +384,9 @@ impl Program for Runtime {
                 let location = execution.buffers.location(thread)?;
                 return Some(execution.names.location(location));
             }
-            let slot = execution.slots.get(thread.index())?;
-            let location = slot.location;
-            (slot.status == Status::Present).then(|| execution.names.location(location))
+            let slot = execution.threads.slots.get(thread.index())?;
+            let location = slot.pending.location;
+            (slot.status == SlotStatus::Live).then(|| execution.names.location(location))
         })
     }
 
@@ -372,11 +400,11 @@ impl Program for Runtime {
         outcome: u32,
         performed: &mut Performed,
     ) -> Result<(), Stop> {
+        let _recording = self.record_in(performed);
         let is_commit = self.with(|execution| {
-            execution.outcome = outcome;
-            execution.stepping = Some(thread);
-            execution.steps += 1;
-            execution.performed = NonNull::from(performed);
+            execution.running.outcome = outcome;
+            execution.running.stepping = Some(thread);
+            execution.recording.steps += 1;
             let is_commit = execution.buffers.is_commit(thread);
             if is_commit {
                 execution.step_commit(thread);
@@ -395,19 +423,16 @@ impl Program for Runtime {
         }
         self.is_begun = false;
         self.with(|execution| {
-            execution.phase = Phase::Dissolving;
-            execution.hide();
+            execution.phase = Phase::Teardown;
+            execution.recording.discard();
         });
-        // SAFETY: the runtime owns the execution, and has no reference to it while threads run.
-        let entered = unsafe { Entered::new(self.execution) };
-        self.dissolve(&entered);
+        self.tear_down_threads();
         let cleared = self.clear();
-        drop(entered);
         match (is_complete, self.leaked()) {
             (false, _) => Ok(()),
             (true, None) => Ok(cleared?),
             (true, Some(leak)) => {
-                let complaint = foreign::complaint_about(self.serial);
+                let complaint = foreign::misuse_of(self.serial);
                 cleared?;
                 Err(complaint.unwrap_or(leak).into())
             }
@@ -417,9 +442,9 @@ impl Program for Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        // An execution that was not finished is not asked for leaks.
+        // An execution that was not completed is not checked for leaks.
         let _ = self.finish(false);
-        foreign::forget_notes(self.serial >> foreign::EXECUTION_BITS);
+        foreign::deregister_runtime(self.serial >> foreign::EXECUTION_BITS);
         self.with(Execution::give_all_stacks_back);
         // SAFETY: it came from a box in `new`, and no coroutine is left that could use it.
         drop(unsafe { Box::from_raw(self.execution.as_ptr()) });

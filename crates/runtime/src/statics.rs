@@ -1,14 +1,14 @@
-//! Statics that every execution has afresh.
+//! Statics that each execution initializes anew.
 //!
-//! The first thread that uses one initialises it. Its objects are made by the static and not by
-//! that thread, so that their numbers do not depend on who it was.
+//! The first thread that uses a static initializes it. The static counts as the creator of its
+//! objects, so that their addresses do not depend on which thread that was.
 //!
-//! Mostly an initialiser only makes new things, and then nobody can tell who ran it or when: it is
-//! no step, and neither are its operations, which touch only what it has made. But one that
-//! touches something else, or asks who runs it, or that orders accesses to cells because of who came
-//! first, is seen by others. If there is such a one the check begins again with
-//! [`Setup::are_statics_visible`](super::Setup::are_statics_visible): statics are then initialised in
-//! steps, as a [`OnceFlag`] is.
+//! Most initializers only construct values. Then no thread can observe which thread ran it, or
+//! when: it is not a step, and neither are its operations, which touch only objects that it has
+//! created. But other threads can observe an initializer that touches other objects, asks which
+//! thread runs it, or orders accesses to cells because its thread came first. If there is one, the
+//! check restarts with [`Setup::are_statics_visible`](super::Setup::are_statics_visible): statics
+//! are then initialized in steps, as a [`OnceFlag`] is.
 #![allow(unsafe_code)] // Values live until the end of the execution, which no type says.
 
 use std::any::Any;
@@ -18,54 +18,64 @@ use fencepost_explore::Intent;
 use fencepost_memory::{Address, ThreadId};
 
 use super::error::{ProgramError, Restart};
-use super::execution::{Execution, Outcomes, Phase};
-use super::names::MakerId;
+use super::execution::{Execution, Phase};
+use super::names::CreatorId;
 use super::once::{Begin, OnceFlag};
 use super::operation::Current;
+use super::threads::Outcomes;
 
 /// A static, as it is declared.
 #[derive(Clone, Copy)]
 pub struct StaticDeclaration {
-    /// An address that is nobody else's.
+    /// Its address, which identifies it.
     pub identity: usize,
     /// The name of the static, for reports.
     pub name: &'static str,
-    /// Where it is declared.
+    /// The source location of the declaration.
     pub location: &'static Location<'static>,
 }
 
 /// The value of a static in this execution.
-pub struct StaticValue {
+pub(crate) struct StaticValue {
     identity: usize,
-    /// None while it is being initialised.
+    /// None during the initialization.
     value: Option<Box<dyn Any>>,
-    /// What its initialisation happened after, if the execution had cells.
+    /// The clock of its initialization, if the execution had cells.
     clock: Vec<u32>,
-    /// If it is initialised in steps.
+    /// The progress of an initialization in steps.
     steps: Option<Steps>,
 }
 
-/// What is known of a static that is initialised in steps.
+/// The progress of a static that is initialized in steps.
 struct Steps {
     progress: OnceFlag,
-    /// Who is initialising it.
-    initialiser: Option<ThreadId>,
-    /// Who knows that it is initialised, and need not look.
+    /// The thread that initializes it.
+    initializer: Option<ThreadId>,
+    /// The threads that have seen that it is initialized, and need not read the flag again.
     known_to: Vec<ThreadId>,
-    /// It was initialised before any other thread was made.
+    /// Whether it was initialized before any thread was spawned.
     is_known_to_all: bool,
 }
 
-/// What an initialiser that is not seen has made so far.
+/// The statics of an execution.
 #[derive(Default)]
-pub(crate) struct OwnThings {
+pub(crate) struct Statics {
+    /// In the order in which they were first used.
+    pub(crate) values: Vec<StaticValue>,
+    /// What the static that is being initialized, unrecorded, has created.
+    pub(crate) initializer: InitializerObjects,
+}
+
+/// The objects and cells that unrecorded initializers have created so far.
+#[derive(Default)]
+pub(crate) struct InitializerObjects {
     objects: Vec<Address>,
     cells: Vec<u32>,
-    /// Where those of the innermost initialiser begin.
+    /// The indices of the first object and cell of the innermost initializer.
     begin: (usize, usize),
 }
 
-impl OwnThings {
+impl InitializerObjects {
     pub(crate) fn clear(&mut self) {
         self.objects.clear();
         self.cells.clear();
@@ -101,59 +111,59 @@ impl OwnThings {
 
 impl Execution {
     fn static_entry(&mut self, identity: usize) -> Option<&mut StaticValue> {
-        self.statics.iter_mut().find(|e| e.identity == identity)
+        let mut values = self.statics.values.iter_mut();
+        values.find(|entry| entry.identity == identity)
     }
 
-    /// The calling thread makes things as the static, which has made nothing yet. Returns who
-    /// made them so far.
-    fn begin_static(&mut self, declared: StaticDeclaration) -> MakerId {
-        let maker = self.names.static_maker(declared.identity, declared.name);
-        self.reset_maker(maker);
-        self.replace_maker(maker)
+    /// Makes the static the creator of what the calling thread creates. Returns the creator before.
+    fn begin_static(&mut self, declared: StaticDeclaration) -> CreatorId {
+        let creator = self.names.static_creator(declared.identity, declared.name);
+        self.reset_creator(creator);
+        self.replace_creator(creator)
     }
 
-    fn replace_maker(&mut self, maker: MakerId) -> MakerId {
-        let slot = &mut self.slots[self.thread.index()];
-        std::mem::replace(&mut slot.maker, maker)
+    fn replace_creator(&mut self, creator: CreatorId) -> CreatorId {
+        std::mem::replace(&mut self.slot_mut().identity.creator, creator)
     }
 }
 
 impl Current {
-    /// The value of the static, made by `initialise` if this is its first use.
+    /// The value of the static. Its first use in the execution calls `initialize`.
     ///
     /// # Safety
-    /// The reference must not be used after the end of the execution.
+    /// The caller must not use the reference after the end of the execution.
     pub unsafe fn static_value<T: 'static>(
         self,
         declared: StaticDeclaration,
         location: &'static Location<'static>,
-        initialise: impl FnOnce() -> T,
+        initialize: impl FnOnce() -> T,
     ) -> &'static T {
         let (phase, is_visible) =
-            self.with(|execution| (execution.phase, execution.setup.are_statics_visible));
+            self.read(|execution| (execution.phase, execution.setup.are_statics_visible));
         let value = match self.find_static(declared.identity) {
-            // Who was to initialise it may have been unwound.
-            Some(None) | None if phase == Phase::Dissolving => {
-                self.initialise_unseen(declared, initialise)
+            // The thread that was initializing it may have been unwound.
+            Some(None) | None if phase == Phase::Teardown => {
+                self.initialize_unrecorded(declared, initialize)
             }
-            Some(Some(value)) if phase == Phase::Dissolving => value,
-            _ if is_visible => self.static_in_steps(declared, location, initialise),
+            Some(Some(value)) if phase == Phase::Teardown => value,
+            _ if is_visible => self.static_in_steps(declared, location, initialize),
             Some(Some(value)) => value,
             Some(None) => self.uses_itself(declared),
-            None => self.initialise_unseen(declared, initialise),
+            None => self.initialize_unrecorded(declared, initialize),
         };
-        // SAFETY: the value is boxed, is never replaced, and lives until the end of the execution.
+        // SAFETY: the value is boxed, and is neither replaced nor dropped before the end of the
+        // execution. The caller promises not to use it after that.
         unsafe { &*value }
             .downcast_ref()
-            .expect("an identity is that of one static")
+            .expect("an identity belongs to one static")
     }
 
     #[cold]
     fn uses_itself(self, declared: StaticDeclaration) -> ! {
         let name = declared.name;
-        self.fail(ProgramError::BadUse {
-            message: format!("the initialiser of the static {name} uses the static itself"),
-            place: None,
+        self.fail(ProgramError::Misuse {
+            message: format!("the initializer of the static {name} uses the static itself"),
+            location: None,
         })
     }
 
@@ -161,27 +171,30 @@ impl Current {
         self.with(|execution| {
             let entry = execution
                 .statics
+                .values
                 .iter()
                 .find(|entry| entry.identity == identity)?;
-            if execution.races.are_watched() {
-                execution.races.learn(execution.thread, &entry.clock);
+            if execution.races.are_tracked() {
+                execution
+                    .races
+                    .learn(execution.running.thread, &entry.clock);
             }
             Some(entry.value.as_deref().map(std::ptr::from_ref))
         })
     }
 
-    fn initialise_unseen<T: 'static>(
+    fn initialize_unrecorded<T: 'static>(
         self,
         declared: StaticDeclaration,
-        initialise: impl FnOnce() -> T,
+        initialize: impl FnOnce() -> T,
     ) -> *const dyn Any {
-        // Who comes first would order what it did before with what others do after.
-        if self.with(|execution| execution.races.are_watched() && !execution.is_alone()) {
-            self.need_visible_statics();
+        // The thread that comes first would order what it did before with what others do after.
+        if self.read(|execution| execution.races.are_tracked() && !execution.threads.is_alone()) {
+            self.request_visible_statics();
         }
-        let (phase, maker, own) = self.with(|execution| {
+        let (phase, creator, own) = self.with(|execution| {
             if execution.static_entry(declared.identity).is_none() {
-                execution.statics.push(StaticValue {
+                execution.statics.values.push(StaticValue {
                     identity: declared.identity,
                     value: None,
                     clock: Vec::new(),
@@ -190,39 +203,42 @@ impl Current {
             }
             let phase = execution.phase;
             if phase == Phase::Running {
-                execution.phase = Phase::Silent;
+                execution.phase = Phase::StaticInit;
             }
-            let own = execution.own_things.enter();
+            let own = execution.statics.initializer.enter();
             (phase, execution.begin_static(declared), own)
         });
-        // If it panics, the execution is over, and nothing is put back.
-        let value: Box<dyn Any> = Box::new(initialise());
+        // If it panics, the execution is over, and nothing has to be restored.
+        let value: Box<dyn Any> = Box::new(initialize());
         let address = std::ptr::from_ref(&*value);
         self.with(|execution| {
-            if execution.phase == Phase::Silent {
+            if execution.phase == Phase::StaticInit {
                 execution.phase = phase;
             }
-            execution.own_things.leave(own);
-            execution.replace_maker(maker);
+            execution.statics.initializer.leave(own);
+            execution.replace_creator(creator);
             let entry = execution
                 .statics
+                .values
                 .iter_mut()
                 .find(|entry| entry.identity == declared.identity)
-                .expect("it was put there above");
+                .expect("it was added above");
             entry.value = Some(value);
-            if execution.races.are_watched() {
-                execution.races.publish(execution.thread, &mut entry.clock);
+            if execution.races.are_tracked() {
+                execution
+                    .races
+                    .publish(execution.running.thread, &mut entry.clock);
             }
         });
         address
     }
 
-    /// The value of a static that is initialised in steps.
+    /// The value of a static that is initialized in steps.
     fn static_in_steps<T: 'static>(
         self,
         declared: StaticDeclaration,
         location: &'static Location<'static>,
-        initialise: impl FnOnce() -> T,
+        initialize: impl FnOnce() -> T,
     ) -> *const dyn Any {
         let progress = self.progress_of_static(declared);
         let thread = self.thread();
@@ -232,45 +248,45 @@ impl Current {
             let steps = entry.and_then(|entry| entry.steps.as_ref());
             steps.map_or((false, false), |steps| {
                 let is_known = steps.is_known_to_all || steps.known_to.contains(&thread);
-                (is_known, steps.initialiser == Some(thread))
+                (is_known, steps.initializer == Some(thread))
             })
         });
         if is_own {
             self.uses_itself(declared);
         }
-        let mut made = None;
+        let mut initialized = None;
         if !is_known && progress.begin(self, location) == Begin::Claimed {
-            let maker = self.with(|execution| {
+            let creator = self.with(|execution| {
                 if let Some(StaticValue {
                     steps: Some(steps), ..
                 }) = execution.static_entry(identity)
                 {
-                    steps.initialiser = Some(thread);
+                    steps.initializer = Some(thread);
                 }
-                let maker = execution.names.static_maker(identity, declared.name);
-                execution.replace_maker(maker)
+                let creator = execution.names.static_creator(identity, declared.name);
+                execution.replace_creator(creator)
             });
-            let value: Box<dyn Any> = Box::new(initialise());
-            self.with(|execution| execution.replace_maker(maker));
-            made = Some(value);
+            let value: Box<dyn Any> = Box::new(initialize());
+            self.with(|execution| execution.replace_creator(creator));
+            initialized = Some(value);
             progress.complete(self, location, || ());
         }
         self.with(|execution| {
-            let is_alone = execution.is_alone();
+            let is_alone = execution.threads.is_alone();
             let entry = execution.static_entry(identity);
-            let entry = entry.expect("it was put there above");
-            if made.is_some() {
-                entry.value = made;
+            let entry = entry.expect("it was added above");
+            if initialized.is_some() {
+                entry.value = initialized;
             }
             if let Some(steps) = &mut entry.steps {
                 if !is_known {
-                    steps.initialiser = None;
+                    steps.initializer = None;
                     steps.known_to.push(thread);
                     steps.is_known_to_all |= is_alone;
                 }
             }
             let value = entry.value.as_deref();
-            std::ptr::from_ref(value.expect("it is initialised"))
+            std::ptr::from_ref(value.expect("it is initialized"))
         })
     }
 
@@ -280,18 +296,18 @@ impl Current {
             Some(steps.progress)
         });
         known.unwrap_or_else(|| {
-            let maker = self.with(|execution| execution.begin_static(declared));
+            let creator = self.with(|execution| execution.begin_static(declared));
             let progress = OnceFlag::of_static(declared.location);
             progress.object().set_name(declared.name);
             self.with(|execution| {
-                execution.replace_maker(maker);
-                execution.statics.push(StaticValue {
+                execution.replace_creator(creator);
+                execution.statics.values.push(StaticValue {
                     identity: declared.identity,
                     value: None,
                     clock: Vec::new(),
                     steps: Some(Steps {
                         progress,
-                        initialiser: None,
+                        initializer: None,
                         known_to: Vec::new(),
                         is_known_to_all: false,
                     }),
@@ -301,49 +317,50 @@ impl Current {
         })
     }
 
-    /// An initialiser that is not seen is about to do what others can notice, or what tells it who
-    /// runs it.
+    /// An unrecorded initializer is about to do something that other threads can observe.
     #[inline]
-    pub(crate) fn note_foreign_use(self) {
-        if self.phase() == Phase::Silent {
-            self.need_visible_statics();
+    pub(crate) fn note_shared_use(self) {
+        if self.phase() == Phase::StaticInit {
+            self.request_visible_statics();
         }
     }
 
-    /// An initialiser that is not seen is about to learn which thread runs it.
+    /// An unrecorded initializer is about to learn which thread runs it.
     #[inline]
-    pub fn note_identity_use(self) {
-        if self.phase() == Phase::Silent && !self.is_alone() {
-            self.need_visible_statics();
+    pub fn note_thread_identity_use(self) {
+        if self.phase() == Phase::StaticInit && !self.is_alone() {
+            self.request_visible_statics();
         }
     }
 
-    /// An initialiser that is not seen is about to perform an operation.
+    /// An unrecorded initializer is about to perform an operation: checks that other threads cannot
+    /// observe it.
     #[cold]
-    pub(crate) fn check_unseen(self, intent: Intent, outcomes: Outcomes) {
+    pub(crate) fn check_unrecorded(self, intent: Intent, outcomes: Outcomes) {
         let is_own = self.with(|execution| match (intent, outcomes) {
             (Intent::Access { object, .. }, Outcomes::One) => {
-                // If nobody else is there, nobody can notice.
-                execution.is_alone() || execution.own_things.has_object(object)
+                // Without other threads there is no observer.
+                execution.threads.is_alone() || execution.statics.initializer.has_object(object)
             }
             _ => false,
         });
         if !is_own {
-            self.need_visible_statics();
+            self.request_visible_statics();
         }
     }
 
     #[cold]
-    pub(crate) fn need_visible_statics(self) {
-        if self.phase() != Phase::Dissolving {
+    pub(crate) fn request_visible_statics(self) {
+        if self.phase() != Phase::Teardown {
             self.fail(Restart::VisibleStatics);
         }
     }
 
-    /// Drops the statics of the execution, the latest first. A panic of a destructor is returned.
+    /// Drops the statics of the execution, the latest first. Returns the first panic of a
+    /// destructor.
     pub(crate) fn drop_statics(self) -> Result<(), Box<dyn Any + Send>> {
         let mut result = Ok(());
-        while let Some(entry) = self.with(|execution| execution.statics.pop()) {
+        while let Some(entry) = self.with(|execution| execution.statics.values.pop()) {
             let dropped = catch_unwind(AssertUnwindSafe(|| drop(entry)));
             result = result.and(dropped);
         }

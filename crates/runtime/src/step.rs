@@ -1,5 +1,5 @@
-//! What an operation records while it is performed: which objects it touches, which events of the machine
-//! it is, and what it happens after.
+//! What an operation records while it is performed: the objects that it touches, its memory events,
+//! and what it happens after.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -8,10 +8,11 @@ use fencepost_explore::{OptimisticLoad, Touch, TouchKind};
 use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::buffers::Waited;
-use super::execution::{Execution, Joined, Phase, Status};
+use super::execution::{Execution, Phase};
 use super::mapping::{Events, Target};
 use super::names::Tokens;
 use super::races::Races;
+use super::recording::PendingJoin;
 
 /// The operation that is being performed.
 pub struct Step<'execution> {
@@ -21,7 +22,7 @@ pub struct Step<'execution> {
 }
 
 impl<'execution> Step<'execution> {
-    /// An operation of a thread, or what goes with a step without being one.
+    /// An operation of a thread.
     #[inline]
     pub(crate) fn in_place(
         execution: &'execution mut Execution,
@@ -35,29 +36,29 @@ impl<'execution> Step<'execution> {
         }
     }
 
-    /// Who performs the operation.
+    /// The thread that performs the operation.
     #[inline]
     pub fn thread(&self) -> ThreadId {
         self.thread
     }
 
-    /// Which of the possible outcomes the explorer has chosen.
+    /// The outcome that the explorer has chosen.
     #[inline]
     pub fn outcome(&self) -> u32 {
-        self.execution.outcome
+        self.execution.running.outcome
     }
 
-    /// What the program is compiled for.
+    /// The machine that the program is compiled for.
     #[inline]
     pub fn target(&self) -> Target {
         self.execution.setup.target
     }
 
-    /// Whether the operation is a step that the explorer asked for. If not, the execution is
-    /// over (or a static is being initialised): nothing is recorded, there is one outcome, and a
-    /// condition that was awaited need not hold.
+    /// Whether the operation is a step of the explorer. If not, the execution is over (or a static
+    /// is being initialized): what the operation records is discarded, it has one outcome, and a
+    /// condition that it awaited need not hold.
     #[inline]
-    pub fn is_seen(&self) -> bool {
+    pub fn is_recorded(&self) -> bool {
         self.execution.phase == Phase::Running
     }
 
@@ -67,7 +68,7 @@ impl<'execution> Step<'execution> {
         self.execution.state(object)
     }
 
-    /// Changes the state of an object that the step need not be known to touch.
+    /// Changes the state of an object without recording it.
     #[inline]
     pub fn set_state(&mut self, object: Address, state: u64) {
         self.execution.set_state(object, state);
@@ -76,42 +77,43 @@ impl<'execution> Step<'execution> {
     /// The objects that belong to a thread.
     #[inline]
     pub fn tokens(&self, thread: ThreadId) -> Tokens {
-        self.execution.slots[thread.index()].tokens
+        self.execution.threads.slots[thread.index()].identity.tokens
     }
 
-    /// The address of a part of an object that belongs to a thread. It is the same whoever asks for it
-    /// first; no operation is on it, but the monitor may be told of some.
+    /// The address of the part of an object that belongs to a thread. It does not depend on which
+    /// thread asks for it first. No operation touches it, but events may have it as their address.
     pub fn part(
         &mut self,
         object: Address,
         thread: ThreadId,
         kind: &'static str,
-        made_at: &'static Location<'static>,
+        created_at: &'static Location<'static>,
     ) -> Address {
-        let maker = self.execution.slots[thread.index()].maker;
-        self.execution.names.part(maker, object, kind, made_at)
+        let creator = self.execution.threads.slots[thread.index()]
+            .identity
+            .creator;
+        self.execution.names.part(creator, object, kind, created_at)
     }
 
-    /// The [`part`](Self::part)s of all threads that have not ended, in addition to those that are
-    /// there.
+    /// Adds the [`part`](Self::part)s of all live threads that `parts` does not have yet.
     pub fn parts_of_living(
         &mut self,
         object: Address,
         kind: &'static str,
-        made_at: &'static Location<'static>,
+        created_at: &'static Location<'static>,
         parts: &mut Vec<(ThreadId, Address)>,
     ) {
-        for position in 0..self.execution.present.len() {
-            let thread = self.execution.present[position];
-            let is_alive = self.execution.slots[thread.index()].status == Status::Present;
+        for position in 0..self.execution.threads.spawned.len() {
+            let thread = self.execution.threads.spawned[position];
+            let is_alive = self.execution.threads.is_live(thread);
             if is_alive && !parts.iter().any(|part| part.0 == thread) {
-                let part = self.part(object, thread, kind, made_at);
+                let part = self.part(object, thread, kind, created_at);
                 parts.push((thread, part));
             }
         }
     }
 
-    /// Touches an object by reading it. Returns its state.
+    /// Reads an object. Returns its state.
     #[inline]
     pub fn read(&mut self, object: Address) -> u64 {
         let state = self.state(object);
@@ -119,73 +121,73 @@ impl<'execution> Step<'execution> {
         state
     }
 
-    /// What the thread has stored to a variable and is not in memory.
+    /// The value that a load forwards from the thread's store buffer.
     #[inline]
     pub fn forwarded(&self, object: Address) -> Option<u64> {
         let buffers = &self.execution.buffers;
-        match buffers.are_there() && self.is_seen() {
+        match buffers.are_enabled() && self.is_recorded() {
             true => buffers.forwarded(self.thread, object),
             false => None,
         }
     }
 
-    /// What was committed to a variable that does not know it yet.
+    /// The committed value that a variable has not taken yet.
     #[inline]
     pub fn take_committed(&mut self, object: Address) -> Option<u64> {
         self.execution.take_committed(object)
     }
 
-    /// Later stores of the thread do not overtake earlier ones.
-    pub fn bar_stores(&mut self) {
+    /// A store barrier: later stores of the thread do not overtake earlier ones.
+    pub fn order_stores(&mut self) {
         self.execution.buffers.bar(self.thread);
     }
 
-    /// Touches an object by writing it. Returns its state before.
+    /// Writes an object. Returns its state before.
     #[inline]
     pub fn write(&mut self, object: Address, state: u64) -> u64 {
         let before = self.change(object, TouchKind::Write, state);
         if before != state {
-            self.execution.slots[self.thread.index()]
+            self.execution.threads.slots[self.thread.index()]
                 .waits
                 .note_change();
         }
         before
     }
 
-    /// Touches an object by a write that is a part of waiting, and does not count as something that the
-    /// thread has done. Returns its state before.
+    /// Writes an object as a part of waiting, which does not count as progress of the thread.
+    /// Returns its state before.
     #[inline]
     pub fn write_in_wait(&mut self, object: Address, state: u64) -> u64 {
         self.change(object, TouchKind::Write, state)
     }
 
-    /// Touches a lock by taking or releasing it.
+    /// Writes the state of a lock that the thread takes or releases.
     #[inline]
     pub fn write_lock(&mut self, object: Address, state: u64) {
         self.change(object, TouchKind::Write, state);
-        self.execution.slots[self.thread.index()]
+        self.execution.threads.slots[self.thread.index()]
             .waits
             .note_lock(object);
     }
 
-    /// The thread holds the lock for reading, once more.
+    /// The thread holds the lock for reading, once more than before.
     #[inline]
     pub fn begin_reading(&mut self, lock: Address) {
-        let slot = &mut self.execution.slots[self.thread.index()];
+        let slot = &mut self.execution.threads.slots[self.thread.index()];
         slot.reading.push(lock);
     }
 
-    /// The thread holds the lock for reading once less.
+    /// The thread holds the lock for reading, once less than before.
     #[inline]
     pub fn end_reading(&mut self, lock: Address) {
-        let reading = &mut self.execution.slots[self.thread.index()].reading;
+        let reading = &mut self.execution.threads.slots[self.thread.index()].reading;
         if let Some(at) = reading.iter().rposition(|&held| held == lock) {
             reading.swap_remove(at);
         }
     }
 
-    /// Touches an object by a change that commutes with others. Returns its state before, which
-    /// the caller must not learn from.
+    /// Changes an object by an update that commutes with other updates. Returns its state before,
+    /// which must not influence the program.
     #[inline]
     pub fn update(&mut self, object: Address, state: u64) -> u64 {
         self.change(object, TouchKind::Update, state)
@@ -208,43 +210,48 @@ impl<'execution> Step<'execution> {
             before,
             after,
         });
-        if self.execution.are_touches_noted {
-            self.execution.slots[self.thread.index()]
+        if self.execution.recording.are_touches_noted {
+            self.execution.threads.slots[self.thread.index()]
                 .waits
                 .note_touch(object);
         }
     }
 
-    /// Tells the monitor what the operation is on the machine, and the value that it loads or
-    /// stores.
+    /// Emits the memory events of the operation, with the value that it loads or stores.
     #[inline]
     pub fn emit(&mut self, events: Events, value: u64) {
-        if !self.execution.joined.is_empty() {
+        if !self.execution.recording.pending_joins.is_empty() {
             self.emit_joins(self.thread);
         }
         self.emit_only(events, value);
     }
 
-    /// As [`emit`](Self::emit), for a load by which the operation only looks whether it is worth while to do more.
-    pub fn emit_glance(&mut self, object: Address, value: u64, optimistic_load: OptimisticLoad) {
+    /// As [`emit`](Self::emit), for a load by which the operation only decides whether to attempt
+    /// more.
+    pub fn emit_optimistic_load(
+        &mut self,
+        object: Address,
+        value: u64,
+        optimistic_load: OptimisticLoad,
+    ) {
         self.emit(self.target().load(object), value);
         self.execution.performed_mut().optimistic_load = Some(optimistic_load);
     }
 
-    /// Whether the monitor has heard of nothing that the thread did, and is to hear of nothing with this event either: it
-    /// knows of no other thread's doings.
+    /// Whether the monitor has received only unordered accesses from the thread, so that an event
+    /// of a spawn orders nothing.
     #[inline]
-    pub(crate) fn is_unheard(&self) -> bool {
-        self.execution.joined.is_empty()
-            && !self.execution.has_insertions
-            && self.execution.slots[self.thread.index()].is_unheard
+    pub(crate) fn is_unordered(&self) -> bool {
+        self.execution.recording.pending_joins.is_empty()
+            && !self.execution.recording.has_insertions
+            && self.execution.threads.slots[self.thread.index()].is_unordered
     }
 
-    /// The operation is a join. It orders what the other thread has done before what this one does
-    /// next, so the monitor hears of it when that happens: mostly there is nothing.
+    /// Records a join. It orders what the other thread has done before what this one does next, so
+    /// its events are emitted with the next event of this thread: mostly there is none.
     #[inline]
     pub fn join(&mut self, thread: ThreadId) {
-        if self.execution.buffers.are_there() {
+        if self.execution.buffers.are_enabled() {
             self.execution.buffers.forget_drain(self.thread);
         }
         if self.execution.setup.are_ends_visible {
@@ -252,29 +259,29 @@ impl<'execution> Step<'execution> {
             self.emit(self.target().draining(Operation::LockedLoad(end)), 1);
             return;
         }
-        self.execution.joined.push(Joined {
+        self.execution.recording.pending_joins.push(PendingJoin {
             by: self.thread,
             thread,
             location: self.location,
         });
     }
 
-    /// Tells the monitor of the threads that a thread has joined, and of their ends.
+    /// Emits the events of the pending joins of a thread, and of the ends of the joined threads.
     #[cold]
     fn emit_joins(&mut self, by: ThreadId) {
         let mut at = 0;
-        while at < self.execution.joined.len() {
-            let joined = self.execution.joined[at];
+        while at < self.execution.recording.pending_joins.len() {
+            let joined = self.execution.recording.pending_joins[at];
             if joined.by != by {
                 at += 1;
                 continue;
             }
-            self.execution.joined.remove(at);
-            // What it has joined itself comes first.
+            self.execution.recording.pending_joins.remove(at);
+            // The joins of the joined thread come first.
             self.emit_joins(joined.thread);
             at = 0;
-            let slot = &self.execution.slots[joined.thread.index()];
-            let (end, spawned_at) = (slot.tokens.end, slot.spawned_at);
+            let slot = &self.execution.threads.slots[joined.thread.index()];
+            let (end, spawned_at) = (slot.identity.tokens.end, slot.identity.spawned_at);
             let target = self.target();
             let store = target.draining(Operation::LockedStore(end));
             let execution = &mut *self.execution;
@@ -287,48 +294,49 @@ impl<'execution> Step<'execution> {
 
     #[inline]
     fn emit_only(&mut self, events: Events, value: u64) {
-        self.execution.slots[self.thread.index()].is_unheard = false;
-        if !self.is_known() {
-            self.tell(events, value);
+        self.execution.threads.slots[self.thread.index()].is_unordered = false;
+        if !self.is_replayed() {
+            self.record_events(events, value);
         }
     }
 
-    /// Whether what the operation is on the machine is known already.
+    /// Whether the explorer replays the step and has its accesses already.
     #[inline]
-    fn is_known(&mut self) -> bool {
-        // With store buffers the operation is also asked whether it has waited for what it must wait for.
-        self.execution.performed_mut().is_replayed && !self.execution.buffers.are_there()
+    fn is_replayed(&mut self) -> bool {
+        // With store buffers, the events are also checked against what the operation has waited
+        // for.
+        self.execution.performed_mut().is_replayed && !self.execution.buffers.are_enabled()
     }
 
-    /// Tells the monitor of an event by a thread of which it has heard nothing, and which orders nothing: the thread
-    /// has done nothing yet, and nobody but the thread that it makes, or was made by, uses the object.
+    /// Emits an event that orders nothing: the thread has done nothing before, and only the thread
+    /// that it spawns, or that spawned it, uses the object.
     #[inline]
-    pub(crate) fn emit_inert(&mut self, events: Events, value: u64) {
-        if self.is_known() {
+    pub(crate) fn emit_unordered(&mut self, events: Events, value: u64) {
+        if self.is_replayed() {
             return;
         }
         let before = self.execution.performed_mut().accesses.len();
-        self.tell(events, value);
+        self.record_events(events, value);
         let performed = self.execution.performed_mut();
         performed.unordered_accesses += performed.accesses.len() - before;
     }
 
-    fn tell(&mut self, events: Events, value: u64) {
-        if self.execution.buffers.are_there() {
-            self.obey_buffer(events);
+    fn record_events(&mut self, events: Events, value: u64) {
+        if self.execution.buffers.are_enabled() {
+            self.check_buffer(events);
         }
-        if self.execution.has_insertions {
+        if self.execution.recording.has_insertions {
             return self.emit_with_insertions(events, value);
         }
-        let mut tell_of = |operation: Operation| {
+        let mut record = |operation: Operation| {
             let access = self.access(operation, value);
             self.execution.performed_mut().accesses.push(access);
         };
         if let Some(barrier) = events.barrier {
-            tell_of(barrier);
+            record(barrier);
         }
         if let Some(operation) = events.operation {
-            tell_of(operation);
+            record(operation);
         }
     }
 
@@ -343,13 +351,13 @@ impl<'execution> Step<'execution> {
     }
 
     #[cold]
-    fn obey_buffer(&mut self, events: Events) {
+    fn check_buffer(&mut self, events: Events) {
         let (thread, target) = (self.thread, self.target());
         match self.execution.buffers.check(thread, events, target) {
-            Waited::TooLittle if self.is_seen() => panic!(
+            Waited::TooLittle if self.is_recorded() => panic!(
                 "internal error: an operation did not wait for the store buffer; this is a bug in Fencepost"
             ),
-            Waited::TooMuch => self.execution.names.registry().note_drained_too_much(),
+            Waited::TooMuch => self.execution.names.registry().note_excess_drain(),
             _ => {}
         }
     }
@@ -361,41 +369,41 @@ impl<'execution> Step<'execution> {
         for operation in [events.barrier, events.operation].into_iter().flatten() {
             let access = self.access(operation, value);
             let performed = self.execution.performed_mut();
-            let tell = &mut |access| performed.accesses.push(access);
-            registry.insertions().apply(target, access, location, tell);
+            let emit = &mut |access| performed.accesses.push(access);
+            registry.insertions().apply(target, access, location, emit);
         }
     }
 
-    /// What the thread does from here on happens after what was released to the object.
+    /// What the thread does next happens after what was released to the object.
     #[inline]
     pub fn acquire(&mut self, object: Address) {
-        if self.execution.races.are_watched() {
+        if self.execution.races.are_tracked() {
             self.execution.races.acquire(self.thread, object);
         }
     }
 
-    /// What the thread has done so far is released to the object, with what was released
+    /// Releases what the thread has done so far to the object, in addition to what was released
     /// before.
     #[inline]
     pub fn release(&mut self, object: Address) {
-        if self.execution.races.are_watched() {
+        if self.execution.races.are_tracked() {
             self.execution.races.release(self.thread, object);
         }
     }
 
-    /// What the thread does from here on happens after all that the other thread did.
+    /// What the thread does next happens after everything that the other thread did.
     #[inline]
     pub fn acquire_end_of(&mut self, ended: ThreadId) {
-        if self.execution.races.are_watched() {
+        if self.execution.races.are_tracked() {
             self.execution.races.join(self.thread, ended);
         }
     }
 
-    /// The happens-before clocks, if the execution has cells: for what `acquire` and `release`
-    /// cannot say.
+    /// The happens-before clocks, if the execution has cells: for orders that `acquire` and
+    /// `release` cannot express.
     #[inline]
     pub fn races(&mut self) -> Option<&mut Races> {
         let races = &mut self.execution.races;
-        races.are_watched().then_some(races)
+        races.are_tracked().then_some(races)
     }
 }

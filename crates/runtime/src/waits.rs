@@ -1,12 +1,12 @@
-//! What a thread remembers of its waits, so that loops that wait come to an end.
+//! Waits that return without a notification, and the loops around them.
 //!
-//! A wait on a condition variable may return without a notification, spuriously or by a time-out, and
-//! a park without having been unparked. A loop around it then waits again, and could do so for ever. So a thread that has done nothing since
-//! such a return, and waits again at the same place, is taken to wait only: it does not return
-//! spuriously again, and its time-out comes when something that it has looked at has changed, or
-//! nobody else can go on. The same holds, whatever it has done, after [`RETURNS_IN_A_ROW`] such returns.
-//! That is an assumption about the loop, and the place is noted in the
-//! [`Registry`](super::Registry).
+//! A wait on a condition variable may return without a notification, spuriously or by a time-out,
+//! and a park without having been unparked. A loop around it then waits again, and could do so for
+//! ever. So a thread that has done nothing since such a return, and waits again at the same source
+//! location, is assumed to only wait: it does not return spuriously again, and its time-out expires
+//! when something that it has read has changed, or when no other thread can run. The same holds,
+//! whatever it has done, after [`RETURNS_IN_A_ROW`] such returns. That is an assumption about the
+//! loop, so the location is recorded in the [`Registry`](super::Registry).
 //!
 //! What counts as doing something: a write that changed the state of an object, mutable
 //! access to what a lock protects, and holding other locks than before. Taking and releasing a lock
@@ -19,7 +19,7 @@ use fencepost_memory::Address;
 use super::execution::Phase;
 use super::operation::Current;
 
-/// How often in a row a wait at one place returns without a notification.
+/// How often in a row a wait at one location returns without a notification.
 const RETURNS_IN_A_ROW: u32 = 2;
 
 /// A thread's memory of its waits.
@@ -27,9 +27,10 @@ const RETURNS_IN_A_ROW: u32 = 2;
 pub(crate) struct WaitMemory {
     /// How often it has changed something.
     changes: u64,
-    /// Which locks it holds: the exclusive or of numbers made from their addresses.
+    /// The locks that it holds: the exclusive or of hashes of their addresses.
     held: u64,
-    /// Its waits since the last notification, which returned without one; the last at each place.
+    /// Its waits since the last notification, all of which returned without one: the last at each
+    /// location.
     returns: Vec<LastReturn>,
     /// What it has touched since the last of them.
     touched: Vec<Address>,
@@ -101,11 +102,11 @@ impl WaitMemory {
 
     /// The wait returned without a notification.
     pub fn returned(&mut self, condvar: Address, location: &'static Location<'static>) {
-        let place = self
+        let last = self
             .returns
             .iter()
             .position(|last| last.is_at(condvar, location));
-        let before = place.map_or(0, |place| self.returns.swap_remove(place).in_a_row);
+        let before = last.map_or(0, |last| self.returns.swap_remove(last).in_a_row);
         self.returns.push(LastReturn {
             condvar,
             location,
@@ -117,16 +118,13 @@ impl WaitMemory {
     }
 }
 
-/// What the calling thread tells its memory, and asks it.
 impl Current {
     /// The calling thread changes something that is no object: what a lock protects.
     #[inline]
     pub fn note_change(self) {
         self.with(|execution| {
             if execution.phase == Phase::Running {
-                execution.slots[execution.thread.index()]
-                    .waits
-                    .note_change();
+                execution.slot_mut().waits.note_change();
             }
         });
     }
@@ -135,16 +133,16 @@ impl Current {
     /// take.
     pub fn note_lock(self, lock: Address) {
         self.with(|execution| {
-            let slot = &mut execution.slots[execution.thread.index()];
+            let slot = execution.slot_mut();
             slot.waits.note_lock(lock);
         });
     }
 
     /// The calling thread is about to wait on a condition variable. Whether it is in a loop that
-    /// does nothing else, as far as can be told; if so, the place is noted.
+    /// does nothing else, as far as can be observed; if so, the location is recorded.
     pub fn only_waits(self, condvar: Address, location: &'static Location<'static>) -> bool {
         self.with(|execution| {
-            let waits = &mut execution.slots[execution.thread.index()].waits;
+            let waits = &mut execution.slot_mut().waits;
             let only_waits = waits.only_waits(condvar, location);
             if only_waits {
                 let location = execution.names.location(location);
@@ -154,10 +152,11 @@ impl Current {
         })
     }
 
-    /// What the calling thread has touched since it last returned from a wait without being notified.
+    /// What the calling thread has touched since it last returned from a wait without being
+    /// notified.
     pub fn touched_since_wait(self) -> Vec<Address> {
         self.with(|execution| {
-            let slot = &execution.slots[execution.thread.index()];
+            let slot = execution.slot();
             slot.waits.touched().to_vec()
         })
     }
@@ -173,12 +172,12 @@ impl Current {
             if execution.phase != Phase::Running {
                 return;
             }
-            let waits = &mut execution.slots[execution.thread.index()].waits;
+            let waits = &mut execution.slot_mut().waits;
             match was_notified {
                 true => waits.notified(),
                 false => waits.returned(condvar, location),
             }
-            execution.are_touches_noted |= !was_notified;
+            execution.recording.are_touches_noted |= !was_notified;
         });
     }
 }
@@ -196,7 +195,7 @@ mod tests {
         assert!(!memory.only_waits(condvar, here), "its first wait");
         memory.returned(condvar, here);
         assert!(memory.only_waits(condvar, here));
-        assert!(!memory.only_waits(condvar, there), "another place");
+        assert!(!memory.only_waits(condvar, there), "another location");
         assert!(!memory.only_waits(Address(5), here), "another variable");
         memory.note_lock(lock);
         assert!(!memory.only_waits(condvar, here), "it holds another lock");
@@ -210,7 +209,7 @@ mod tests {
         memory.returned(condvar, there);
         assert!(
             memory.only_waits(condvar, here),
-            "in turns with another place"
+            "in turns with another location"
         );
         assert!(memory.only_waits(condvar, there));
         memory.notified();

@@ -1,5 +1,5 @@
-//! Whether it matters that a writer that waits for an `RwLock` holds up readers: then the check has to
-//! begin again, with writers that are [announced](super::Setup::are_writers_announced).
+//! Detects whether it matters that a waiting writer of an `RwLock` blocks readers. Then the check
+//! has to restart, with writers that are [announced](super::Setup::are_writers_announced).
 
 use fencepost_memory::Address;
 
@@ -7,13 +7,13 @@ use super::error::Restart;
 use super::execution::Phase;
 use super::operation::Current;
 
-/// How a reader-writer lock is used.
+/// How the program uses a reader-writer lock.
 pub(crate) struct LockUse {
     lock: Address,
-    /// There is a writer that waits if it has to.
+    /// Whether a writer may wait for it.
     has_writers: bool,
-    /// Such a writer could hold up a reader in a way that matters.
-    can_hold_up: bool,
+    /// Whether such a writer could block a reader in a way that matters.
+    can_block_readers: bool,
 }
 
 impl LockUse {
@@ -21,31 +21,31 @@ impl LockUse {
         LockUse {
             lock,
             has_writers: false,
-            can_hold_up: false,
+            can_block_readers: false,
         }
     }
 }
 
 impl Current {
-    /// Whether readers know of writers that wait.
+    /// Whether waiting writers block readers.
     pub fn are_writers_announced(self) -> bool {
-        self.with(|execution| execution.setup.are_writers_announced)
+        self.read(|execution| execution.setup.are_writers_announced)
     }
 
-    /// A thread takes the lock for writing, and waits if it has to.
+    /// Records that a thread takes the lock for writing, and waits if necessary.
     pub fn note_writer(self, lock: Address) {
         self.note_lock_use(lock, |used| used.has_writers = true);
     }
 
-    /// A writer that waits could hold up a reader of the lock in a way that matters.
+    /// Records that a waiting writer could block a reader of the lock in a way that matters.
     #[cold]
-    pub fn note_held_up(self, lock: Address) {
-        self.note_lock_use(lock, |used| used.can_hold_up = true);
+    pub fn note_blocked_reader(self, lock: Address) {
+        self.note_lock_use(lock, |used| used.can_block_readers = true);
     }
 
     fn note_lock_use(self, lock: Address, note: impl FnOnce(&mut LockUse)) {
         let is_needed = self.with(|execution| {
-            if execution.setup.are_writers_announced || execution.phase == Phase::Dissolving {
+            if execution.setup.are_writers_announced || execution.phase == Phase::Teardown {
                 return false;
             }
             let uses = &mut execution.lock_uses;
@@ -55,22 +55,22 @@ impl Current {
                 uses.len() - 1
             });
             note(&mut uses[at]);
-            uses[at].has_writers && uses[at].can_hold_up
+            uses[at].has_writers && uses[at].can_block_readers
         });
         if is_needed {
             self.fail(Restart::AnnouncedWriters);
         }
     }
 
-    /// The calling thread may wait while it holds locks for reading.
+    /// Records that the calling thread may wait while it holds locks for reading.
     #[cold]
     pub(crate) fn note_wait_of_reader(self) {
         let held = self.with(|execution| {
-            let slot = &execution.slots[execution.thread.index()];
+            let slot = execution.slot();
             slot.reading.clone()
         });
         for lock in held {
-            self.note_held_up(lock);
+            self.note_blocked_reader(lock);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How fast traces are generated, written and read: `cargo bench -p fencepost-trace`.
+//! How fast traces are generated, written and read: `cargo bench --profile dist -p fencepost-trace`.
 //!
 //! Every line is the best of several passes in one run, beside the cost of copying
 //! the decoded accesses, which is the least that any reader could do.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fencepost_diagnostics::{Diagnostic, Excerpt};
+use fencepost_diagnostics::{Diagnostic, Excerpt, Severity};
 use fencepost_memory::OperationKind;
 use thiserror::Error;
 
@@ -280,8 +280,8 @@ impl TextError {
     /// The error with the offending line and a caret below it, as compilers show it.
     pub fn render(&self, path: &str) -> String {
         let diagnostic = Diagnostic {
-            severity: "error",
-            what: &self.problem,
+            severity: Severity::Error,
+            message: &self.problem,
             line: self.line,
             column: self.column as u64,
             excerpt: &self.excerpt,

@@ -3,7 +3,7 @@
 //! The files are put together by hand, following `docs/trace-format.md` and
 //! sharing nothing with the writer.
 
-mod support;
+use crate::support;
 
 use fencepost_trace::{Limits, ReadError, TraceReader};
 use support::{describe, message, read, read_with};

@@ -1,6 +1,6 @@
 //! Compressed traces: read transparently, refused with a reason.
 
-mod support;
+use crate::support;
 
 use std::io::{Read, Write};
 

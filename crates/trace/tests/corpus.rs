@@ -3,7 +3,7 @@
 //! `corpus/expected.txt` has a line for each file: `FILE ok EVENTS CHECKSUM` or
 //! `FILE error MESSAGE` or `FILE limit MESSAGE`. The corpus also seeds the fuzz targets.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The examples in `docs/trace-format.md` are what they say they are.
 
-mod support;
+use crate::support;
 
 use support::{describe, read};
 

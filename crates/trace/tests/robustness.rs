@@ -1,6 +1,6 @@
 //! Damaged and hostile traces: an error or a trace, never a panic, never without end.
 
-mod support;
+use crate::support;
 
 use std::io::Read;
 

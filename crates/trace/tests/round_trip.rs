@@ -1,6 +1,6 @@
 //! What is written is read again, in every format.
 
-mod support;
+use crate::support;
 
 use fencepost_memory::{Access, Address, LocationId, Operation, Random};
 use fencepost_trace::{

@@ -1,6 +1,6 @@
 //! Every mistake in a text trace, with its exact message.
 
-mod support;
+use crate::support;
 
 use fencepost_trace::{Limits, ReadError};
 use support::{message, read, read_with};

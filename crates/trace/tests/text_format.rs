@@ -1,6 +1,6 @@
 //! What the text format accepts.
 
-mod support;
+use crate::support;
 
 use support::{describe, read};
 

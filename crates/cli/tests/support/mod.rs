@@ -1,7 +1,5 @@
 //! What the tests of the command share.
 
-#![allow(dead_code, reason = "each test uses what it needs")]
-
 pub mod console;
 
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What an operation touches, and when two operations depend on each other.
+//! Footprints: what an operation touches, and when two operations depend on each other.
 //!
 //! Two operations of different threads are *dependent* if they touch the same object and do not
 //! commute there: two reads commute, and so do two updates. Executions that differ only in the
@@ -18,7 +18,7 @@ impl TouchKind {
 }
 
 impl Effect {
-    /// How an operation with this effect touches its object, if it does all that it may.
+    /// The strongest way in which an operation with this effect may touch its object.
     pub fn strongest_touch(self) -> TouchKind {
         match self {
             Effect::Read => TouchKind::Read,
@@ -29,7 +29,7 @@ impl Effect {
 }
 
 impl Effect {
-    /// Whether an operation with this effect can touch its object so.
+    /// Whether an operation with this effect can touch its object in this way.
     pub(crate) fn may_touch(self, kind: TouchKind) -> bool {
         match self {
             Effect::WriteIf(_) => kind != TouchKind::Update,
@@ -41,15 +41,15 @@ impl Effect {
 /// The objects that an operation touches.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Footprint {
-    /// The first two; most operations have no more.
+    /// The first two touches; most operations have no more.
     inline: [Option<(Address, TouchKind)>; 2],
-    /// The others: a thread that waits in a loop watches all that it has read there.
+    /// The others: a thread that spins depends on all that it has read in the loop.
     more: Vec<(Address, TouchKind)>,
-    /// Which they may be: see [`bit_of`].
+    /// A filter of the objects: see [`bit_of`].
     objects: u64,
-    /// Dependent on everything.
+    /// Whether the operation depends on everything.
     pub(crate) is_barrier: bool,
-    /// Whether it is what the operation will touch, and not only all that it may touch.
+    /// Whether these are the objects that the operation will touch, and not a guess.
     pub(crate) is_exact: bool,
 }
 
@@ -57,7 +57,7 @@ impl Clone for Footprint {
     #[inline]
     fn clone(&self) -> Self {
         let mut more = Vec::new();
-        // Mostly there are none, and then there is nothing to call.
+        // In most cases it is empty, and there is nothing to call.
         if !self.more.is_empty() {
             more.clone_from(&self.more);
         }
@@ -66,7 +66,7 @@ impl Clone for Footprint {
 }
 
 impl Footprint {
-    /// No objects; but dependent on everything, if it is a barrier.
+    /// A footprint without objects. A barrier depends on everything.
     #[inline]
     pub(crate) fn empty(is_barrier: bool) -> Self {
         Footprint {
@@ -78,7 +78,7 @@ impl Footprint {
         }
     }
 
-    /// Becomes an empty one, which is no barrier.
+    /// Removes all objects; the footprint is no barrier then.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.inline = [None; 2];
@@ -103,7 +103,7 @@ impl Footprint {
         self.inline.iter().map_while(|touch| *touch).chain(more)
     }
 
-    /// Replaces how an object is touched.
+    /// Changes how an object is touched.
     pub(crate) fn set_kind(&mut self, object: Address, kind: TouchKind) {
         let inline = self.inline.iter_mut().flatten();
         for touch in inline.chain(&mut self.more) {
@@ -113,13 +113,13 @@ impl Footprint {
         }
     }
 
-    /// Whether it has an object of these, perhaps.
+    /// Whether it may have an object in this filter.
     #[inline]
     pub(crate) fn may_meet(&self, objects: u64) -> bool {
         self.objects & objects != 0
     }
 
-    /// Whether an operation that touches these objects depends on this touch.
+    /// Whether an operation with this footprint depends on a touch.
     #[inline]
     pub(crate) fn conflicts_with(&self, object: Address, kind: TouchKind) -> bool {
         self.is_barrier
@@ -137,7 +137,7 @@ impl Footprint {
     }
 }
 
-/// One bit for an object. Two sets of objects without a common bit have no common object.
+/// The bit of an object in a filter. Two filters without a common bit have no common object.
 #[inline]
 pub(crate) fn bit_of(object: Address) -> u64 {
     1 << (object.0 % 64)

@@ -1,29 +1,31 @@
-//! Operations that touch more than the object that they say.
+//! Footprints that are learned: operations that touch more objects than the one that they declare.
 //!
-//! Partial-order reduction plans executions that have not been run, so it has to know what an operation
-//! touches when it comes earlier. If that is guessed, each of two executions may be left to the other one, and
-//! neither is run. So it is made known: if an operation that may ([`Effect::WriteIf`],
-//! [`Effect::WriteMultiple`]) has touched other objects besides its own, all operations on that object with such
-//! an effect are taken to write to all of them, and to their own, always. Which those are is learnt
-//! from executions; what was explored before something was learnt is explored again.
+//! Partial-order reduction plans executions that have not been run, so it has to know what an
+//! operation touches when it comes earlier. With a guess, each of two executions may be left to the
+//! other one, and neither is run. So if an operation with [`Effect::WriteIf`] or
+//! [`Effect::WriteMultiple`] has touched other objects besides its own, all operations on that
+//! object with the same effect are taken to write to all of them, and to their own, always. The
+//! explorer learns them from executions, and restarts when it learns a new one.
 //!
-//! More is then dependent than has to be, so some classes are run in several executions.
+//! More operations are dependent then than have to be, so some classes are run in several
+//! executions.
 
 use fencepost_memory::Address;
 use rustc_hash::FxHashMap;
 
 use crate::program::{Effect, Intent, Touch, TouchKind};
 
-/// Operations that are taken to touch the same: those on one object with one effect, whatever its condition.
+/// A class of operations with the same learned footprint: those on one object with one effect,
+/// whatever its condition.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct OperationClass {
     pub(crate) object: Address,
-    /// Or it writes in any case.
+    /// Whether the effect is [`Effect::WriteIf`], not [`Effect::WriteMultiple`].
     pub(crate) has_condition: bool,
 }
 
 impl OperationClass {
-    /// None if what the operation touches is known beforehand.
+    /// The class of an operation. `None` if its footprint is known in advance.
     #[inline]
     pub(crate) fn of(intent: Intent) -> Option<Self> {
         let Intent::Access { object, effect, .. } = intent else {
@@ -41,7 +43,7 @@ impl OperationClass {
     }
 }
 
-/// For operations that may touch several objects, those that they touch besides their own.
+/// The objects that each class of operations touches besides its own.
 #[derive(Default)]
 pub(crate) struct LearnedFootprints {
     table: FxHashMap<OperationClass, Vec<Address>>,
@@ -49,36 +51,37 @@ pub(crate) struct LearnedFootprints {
 }
 
 impl LearnedFootprints {
-    /// Those that were learnt before.
+    /// Restores what was learned before.
     pub(crate) fn from_pairs(pairs: &[(OperationClass, Address)]) -> Self {
         let mut learned = LearnedFootprints::default();
-        for &(leader, partner) in pairs {
-            learned.add(leader, partner);
+        for &(class, object) in pairs {
+            learned.add(class, object);
         }
         learned.has_learned = false;
         learned
     }
 
-    /// All pairs. A leader's learned are in their order.
+    /// All pairs of a class and an object, in a deterministic order.
     pub(crate) fn pairs(&self) -> Vec<(OperationClass, Address)> {
         let mut pairs: Vec<_> = self
             .table
             .iter()
-            .flat_map(|(&leader, learned)| learned.iter().map(move |&partner| (leader, partner)))
+            .flat_map(|(&class, learned)| learned.iter().map(move |&object| (class, object)))
             .collect();
-        pairs.sort_by_key(|&(leader, _)| leader);
+        pairs.sort_by_key(|&(class, _)| class);
         pairs
     }
 
+    /// The learned objects of an operation.
     #[inline]
     pub(crate) fn of(&self, intent: Intent) -> &[Address] {
         match OperationClass::of(intent) {
-            Some(leader) if !self.table.is_empty() => self.of_leader(leader),
+            Some(class) if !self.table.is_empty() => self.of_class(class),
             _ => &[],
         }
     }
 
-    /// Whether an operation may have some.
+    /// Whether an operation may have learned objects.
     #[inline]
     pub(crate) fn may_be_of(intent: &Intent) -> bool {
         let Intent::Access { effect, .. } = intent else {
@@ -87,40 +90,40 @@ impl LearnedFootprints {
         matches!(effect, Effect::WriteIf(_) | Effect::WriteMultiple)
     }
 
-    fn of_leader(&self, leader: OperationClass) -> &[Address] {
-        self.table.get(&leader).map_or(&[], Vec::as_slice)
+    fn of_class(&self, class: OperationClass) -> &[Address] {
+        self.table.get(&class).map_or(&[], Vec::as_slice)
     }
 
-    fn add(&mut self, leader: OperationClass, partner: Address) {
-        let learned = self.table.entry(leader).or_default();
-        if partner != leader.object && !learned.contains(&partner) {
-            learned.push(partner);
+    fn add(&mut self, class: OperationClass, object: Address) {
+        let learned = self.table.entry(class).or_default();
+        if object != class.object && !learned.contains(&object) {
+            learned.push(object);
             self.has_learned = true;
         }
     }
 
-    /// Whether something was learnt since the last time.
-    pub(crate) fn take_news(&mut self) -> bool {
+    /// Whether something was learned since the last call.
+    pub(crate) fn take_has_learned(&mut self) -> bool {
         std::mem::take(&mut self.has_learned)
     }
 
-    /// Learns from what an operation has touched, and adds what it is taken to touch.
+    /// Learns from the touches of an operation, and adds those of its learned footprint.
     pub(crate) fn complete(
         &mut self,
         intent: Intent,
         touches: &mut Vec<Touch>,
         state: impl Fn(Address) -> u64,
     ) {
-        if let Some(leader) = OperationClass::of(intent) {
+        if let Some(class) = OperationClass::of(intent) {
             if touches.len() > 1 || !self.table.is_empty() {
-                self.complete_of(leader, touches, state);
+                self.complete_class(class, touches, state);
             }
         }
     }
 
-    fn complete_of(
+    fn complete_class(
         &mut self,
-        leader: OperationClass,
+        class: OperationClass,
         touches: &mut Vec<Touch>,
         state: impl Fn(Address) -> u64,
     ) {
@@ -128,9 +131,9 @@ impl LearnedFootprints {
             return;
         };
         for touch in others {
-            self.add(leader, touch.object);
+            self.add(class, touch.object);
         }
-        let learned = self.of_leader(leader);
+        let learned = self.of_class(class);
         if learned.is_empty() {
             return;
         }
@@ -138,11 +141,11 @@ impl LearnedFootprints {
         for touch in &mut touches[1..] {
             touch.kind = TouchKind::Write;
         }
-        for &partner in learned {
-            if !touches.iter().any(|touch| touch.object == partner) {
-                let now = state(partner);
+        for &object in learned {
+            if !touches.iter().any(|touch| touch.object == object) {
+                let now = state(object);
                 touches.push(Touch {
-                    object: partner,
+                    object,
                     kind: TouchKind::Write,
                     before: now,
                     after: now,

@@ -1,26 +1,27 @@
-//! Exhaustive exploration: one execution of each equivalence class.
+//! Exhaustive exploration: one execution per equivalence class.
 //!
 //! Optimal dynamic partial-order reduction with wakeup trees (Abdulla, Aronis, Jonsson, Sagonas:
-//! *Source sets: a foundation for optimal dynamic partial order reduction*, JACM 2017, algorithm 2).
-//! Executions are the paths of a tree. At the end of each, for every race in it, the execution
-//! with the race turned around is put into the wakeup tree of the node before the race, unless it is known:
-//! a step that was explored from that node, and could come first there, is asleep.
+//! *Source sets: a foundation for optimal dynamic partial order reduction*, JACM 2017, algorithm
+//! 2). Executions are the paths of a search tree. At the end of each, for every race in it, the
+//! execution with the race reversed is inserted into the wakeup tree of the node before the race,
+//! unless it is covered: a step that was explored from that node, and could come first there, is in
+//! the sleep set.
 //!
 //! Where we differ:
-//! - **Races that are settled are not looked at again.** The race is looked at in every execution
-//!   that has it, since what else is in the execution decides what is known. But if the
-//!   reversed execution begins, in all of them, with the same step that is taken care of, then it
-//!   is known in all of them.
-//! - **Blocking.** An operation that waits, such as taking a lock, is in a race not with
-//!   the event that let it go on, before which it could not happen, but with the latest one
-//!   before which it could: with the taking of the lock, not its release. The operations that are
-//!   blocked at the end of a deadlocked execution have races too.
-//! - **What an operation does may depend on the order.** A compare-exchange that
-//!   succeeded may fail in the reversed execution, and is then a read. Conditions on states tell
-//!   which it will be. Where it decides about other objects too, the operation is taken to write to all of
-//!   them always ([`learned`](crate::dpor::learned)).
-//! - **Outcomes.** An operation with several outcomes is explored with each of them from the same node.
-//!   Here an execution can turn out to be known half-way, and is given up then.
+//! - **Settled races are not examined again.** A race is examined in every execution that has it,
+//!   since the rest of the execution decides whether the reversal is covered. But if the reversed
+//!   execution begins, in all of them, with the same step that is covered, then it is covered in
+//!   all of them: the race is settled.
+//! - **Blocking.** An operation that waits, such as acquiring a lock, does not race with the event
+//!   that enabled it, before which it could not happen, but with the latest event before which it
+//!   could: with the acquisition of the lock, not its release. The operations that are blocked at
+//!   the end of a deadlocked execution have races too.
+//! - **The effect of an operation may depend on the order.** A compare-exchange that succeeded may
+//!   fail in the reversed execution, and is then a read. Conditions on states predict which it will
+//!   be. If the state also decides which other objects it touches, the operation is taken to write
+//!   to all of them always ([`learned`](crate::dpor::learned)).
+//! - **Outcomes.** An operation with several outcomes is explored with each of them from the same
+//!   node. Here an execution can turn out to be redundant half-way, and is abandoned then.
 
 use std::sync::Arc;
 
@@ -28,9 +29,9 @@ use fencepost_memory::ThreadId;
 
 use crate::dpor::footprint::Footprint;
 use crate::dpor::learned::LearnedFootprints;
-use crate::dpor::sleep::{Sleep, SleepSet};
+use crate::dpor::sleep::{SleepSet, SleepSets};
 use crate::dpor::wakeup::{Branch, Forest, Insertion, LaterEvent, Reversal, Sleeper};
-use crate::driver::checkpoint::{Path, SavedNode, Tree};
+use crate::driver::checkpoint::{SavedNode, SavedPath, SavedTree};
 use crate::driver::results::SearchResults;
 use crate::execution::fault::Fault;
 use crate::execution::fingerprint::Fingerprint;
@@ -40,96 +41,96 @@ use crate::parallel::pool::{NodeRef, Plans, Pool, SharedNode, Task};
 use crate::program::{Effect, Intent, Program, Stop, ThreadStatus, TouchKind};
 use crate::schedule::Turn;
 
-/// A state of the program on the way to the end of the execution.
+/// A node of the search tree on the current path.
 struct Node {
     sleep: SleepSet,
-    /// What is still to be explored from here.
+    /// The wakeup tree: what is still to be explored from here.
     tree: u32,
-    /// How many steps have been explored from here.
-    done: u32,
+    /// The number of steps that have been explored from here.
+    explored: u32,
 }
 
 const EMPTY_NODE: Node = Node {
     sleep: SleepSet::EMPTY,
     tree: NONE,
-    done: 0,
+    explored: 0,
 };
 
-/// The search for one execution of each class, by one worker.
+/// The search of one worker.
 pub(crate) struct Optimal<P: Program> {
     pub(crate) run: Run<P>,
-    /// One more than there are events, or more. Those of shared nodes are empty.
+    /// At least one more than there are events. The entries of shared nodes are empty.
     nodes: Vec<Node>,
-    sleep: Sleep,
+    sleep: SleepSets,
     forest: Forest,
     reversal: Reversal,
     last_thread: Option<ThreadId>,
-    /// Whether it has begun again at the root.
-    has_begun_again: bool,
+    /// Whether the search has restarted at the root.
+    has_restarted: bool,
     pool: Arc<Pool>,
-    /// The nodes above this worker's part of the tree.
+    /// The nodes above this worker's subtree.
     shared: Vec<NodeRef>,
-    /// The step from the last of them with which this worker's part begins.
-    part: Option<Turn>,
-    /// What to begin with.
+    /// The step from the last shared node to this worker's subtree.
+    subtree_step: Option<Turn>,
+    /// The task that the next execution begins with.
     task: Option<Task>,
-    /// The program has operations of which it is not known beforehand what they touch.
+    /// Whether the program has operations whose footprint is not known in advance.
     is_single_worker: bool,
-    /// The part of all executions that is in this worker's part of the tree, estimated.
-    weight: f64,
-    /// The part of all executions in what this worker has explored.
-    explored: f64,
-    /// Executions that were run to an end.
+    /// Estimated fraction of the search tree under this worker's root.
+    estimated_share: f64,
+    /// Estimated fraction of the search tree in the subtrees that this worker has finished.
+    finished_share: f64,
+    /// Executions that ran to their end.
     pub(crate) executions: u64,
-    /// Executions that were given up because what follows was known.
+    /// Executions that were abandoned as redundant, or run before a restart.
     pub(crate) abandoned: u64,
-    /// Whether a bound kept a thread from going on.
-    pub(crate) was_cut: bool,
+    /// Whether the spin bound kept a thread from continuing.
+    pub(crate) hit_spin_bound: bool,
 }
 
 enum Choice {
-    /// This step, and what to explore after it.
+    /// This step, and the wakeup tree after it.
     Step(Turn, u32),
-    /// All threads that can go on are asleep.
+    /// All enabled threads are asleep.
     AllAsleep,
-    /// No thread can go on.
-    Nothing,
-    /// All threads have ended.
+    /// No thread is enabled.
+    Blocked,
+    /// All threads have finished.
     Complete,
 }
 
 impl<P: Program> Optimal<P> {
-    /// The worker that begins at the root, or one that has nothing to do yet.
+    /// A worker that begins at the root, or has no work yet.
     pub(crate) fn new(mut run: Run<P>, pool: Arc<Pool>) -> Self {
         run.learned = Some(LearnedFootprints::default());
         Optimal {
             run,
             nodes: vec![EMPTY_NODE],
-            sleep: Sleep::default(),
+            sleep: SleepSets::default(),
             forest: Forest::new(),
             reversal: Reversal::new(),
             last_thread: None,
-            has_begun_again: false,
+            has_restarted: false,
             pool,
             shared: Vec::new(),
-            part: None,
+            subtree_step: None,
             task: None,
             is_single_worker: false,
-            weight: 1.0,
-            explored: 0.0,
+            estimated_share: 1.0,
+            finished_share: 0.0,
             executions: 0,
             abandoned: 0,
-            was_cut: false,
+            hit_spin_bound: false,
         }
     }
 
-    /// Takes over a part of the tree that another worker shares. False if nothing is left.
+    /// Takes over a subtree that another worker shares. Returns false if none is left.
     pub(crate) fn take_work(&mut self) -> bool {
-        self.explored += std::mem::take(&mut self.weight);
-        self.end_part();
-        let only_all = self.pool.is_full();
+        self.finished_share += std::mem::take(&mut self.estimated_share);
+        self.finish_subtree();
+        let only_whole = self.pool.is_full();
         let mut upwards = self.shared.iter().rev();
-        let nearest = upwards.find_map(|node| node.reserve(only_all));
+        let nearest = upwards.find_map(|node| node.reserve(only_whole));
         self.shared.clear();
         let Some(task) = nearest.or_else(|| self.pool.take()) else {
             return false;
@@ -139,7 +140,7 @@ impl<P: Program> Optimal<P> {
     }
 
     fn take_task(&mut self, task: Task) {
-        self.take_back_to(&task.node.turns());
+        self.rewind_to(&task.node.turns());
         let mut above = Some(&task.node);
         while let Some(node) = above {
             self.shared.push(Arc::clone(node));
@@ -149,77 +150,82 @@ impl<P: Program> Optimal<P> {
         self.task = Some(task);
     }
 
-    /// Takes back the execution to where it parts from one with these steps.
-    fn take_back_to(&mut self, turns: &[Turn]) {
-        let same = self.run.log.events().iter().zip(turns);
-        let same = same.take_while(|(event, turn)| {
+    /// Rewinds the execution to its common prefix with one that has these steps.
+    fn rewind_to(&mut self, turns: &[Turn]) {
+        let common = self.run.log.events().iter().zip(turns);
+        let common = common.take_while(|(event, turn)| {
             (event.thread, event.outcome) == (turn.thread, turn.outcome)
         });
-        let same = same.count();
-        self.run.log.cut(same);
-        // The nodes on the way are shared; and what is left here of an execution that failed is not needed.
+        let common = common.count();
+        self.run.log.truncate(common);
+        // The nodes of the path are shared, and those of an execution that failed are not needed.
         for node in &mut self.nodes {
-            self.forest.cut(node.tree);
+            self.forest.free(node.tree);
             *node = EMPTY_NODE;
         }
         self.sleep.clear();
     }
 
-    /// This worker's part of the tree is explored.
-    fn end_part(&mut self) {
-        let turn = self.part.take();
+    /// Tells the others that this worker's subtree is explored.
+    fn finish_subtree(&mut self) {
+        let turn = self.subtree_step.take();
         if let Some(node) = self.shared.last() {
-            self.pool.end_of(node, turn);
+            self.pool.finish_step(node, turn);
         }
     }
 
-    /// What it has done so far.
+    /// The results so far.
     pub(crate) fn results(&self) -> SearchResults<P::Error, P::Restart> {
         SearchResults {
-            is_anew: self.has_begun_again,
-            ..SearchResults::of(&self.run, self.executions, self.abandoned, self.was_cut)
+            has_restarted: self.has_restarted,
+            ..SearchResults::snapshot(
+                &self.run,
+                self.executions,
+                self.abandoned,
+                self.hit_spin_bound,
+            )
         }
     }
 
-    /// What it has done, and with what it ran the program.
-    pub(crate) fn end(mut self) -> (SearchResults<P::Error, P::Restart>, Run<P>) {
+    /// The results, and the run of the program.
+    pub(crate) fn into_results(mut self) -> (SearchResults<P::Error, P::Restart>, Run<P>) {
         let (executions, abandoned) = (self.executions, self.abandoned);
         let run = &mut self.run;
         let results = SearchResults {
-            is_anew: self.has_begun_again,
-            ..SearchResults::taken_from(run, executions, abandoned, self.was_cut)
+            has_restarted: self.has_restarted,
+            ..SearchResults::take(run, executions, abandoned, self.hit_spin_bound)
         };
         (results, self.run)
     }
 
-    /// Runs the next execution. False if there is none left in this part of the tree, or enough was
-    /// found.
+    /// Runs the next execution. Returns false if none is left in this subtree, or the search should
+    /// stop.
     pub(crate) fn next_execution(&mut self) -> bool {
         self.run.findings.begin_execution(self.run.log.len());
         let end = self.execute();
         let has_learned = self.run.has_learned_footprints();
-        if end != End::Enough && !has_learned {
+        if end != End::Stopped && !has_learned {
             self.reverse_races(&end);
         }
         let end = self.run.finish(end);
         self.count(end);
-        if self.run.findings.is_enough {
+        if self.run.findings.should_stop {
             return false;
         }
         if has_learned {
-            self.begin_again();
+            self.restart();
             return true;
         }
         self.backtrack()
     }
 
-    /// Begins again at the root, since operations touch more than was known. What was run is as if it had been
-    /// given up.
+    /// Restarts at the root, since an operation touches more than the search had learned. The
+    /// executions so far count as abandoned.
     #[cold]
-    fn begin_again(&mut self) {
+    fn restart(&mut self) {
         self.pool.force_single_worker();
         if !self.shared.is_empty() {
-            // All workers stop, and one begins again.
+            // All workers stop, and the driver restarts the search with one.
             return;
         }
         self.run.clear();
@@ -228,50 +234,54 @@ impl<P: Program> Optimal<P> {
         self.sleep.clear();
         self.forest = Forest::new();
         self.last_thread = None;
-        (self.weight, self.explored) = (1.0, 0.0);
+        (self.estimated_share, self.finished_share) = (1.0, 0.0);
         self.abandoned += std::mem::take(&mut self.executions);
-        self.was_cut = false;
-        self.has_begun_again = true;
+        self.hit_spin_bound = false;
+        self.has_restarted = true;
     }
 
-    /// The part of all executions that has been explored, estimated.
-    pub(crate) fn fraction(&self) -> f64 {
-        let (mut fraction, mut weight) = (self.explored, self.weight);
+    /// The estimated fraction of the search tree that this worker has explored.
+    pub(crate) fn explored_share(&self) -> f64 {
+        let (mut explored, mut share) = (self.finished_share, self.estimated_share);
         if self.task.is_some() {
-            return fraction;
+            return explored;
         }
         let end = self.run.log.len();
         for depth in self.shared.len()..=end {
             let node = &self.nodes[depth];
             // The step that was taken from here is neither explored nor planned.
-            let begun = u32::from(depth < end);
-            let all = f64::from((node.done + begun + self.forest.count(node.tree)).max(1));
-            fraction += weight * f64::from(node.done) / all;
-            weight /= all;
+            let current = u32::from(depth < end);
+            let planned = self.forest.count(node.tree);
+            let children = f64::from((node.explored + current + planned).max(1));
+            explored += share * f64::from(node.explored) / children;
+            share /= children;
         }
-        fraction
+        explored
     }
 
-    /// Whether the tree branches nowhere above the first node from which a step is explored, as far as can be told:
-    /// how large the rest of it is would be a guess. Nothing is planned there, and nothing is likely to be. A step
-    /// may be in no race although its thread is in one later, with an operation that could come before both: that
-    /// becomes known only when it has come nearer.
-    pub(crate) fn is_firm(&self) -> bool {
+    /// Whether the search tree is unlikely to branch above the first node from which a step is
+    /// explored. If it may, its size would be a guess. Nothing may be planned there, and no race
+    /// may be reversed there later: a thread may race with an operation that can move before an
+    /// earlier step of the thread, although that step races with nothing.
+    pub(crate) fn is_share_stable(&self) -> bool {
         let log = &self.run.log;
         let state = |depth: usize| match self.shared.get(depth) {
             Some(shared) => {
                 let plans = shared.lock();
-                let is_explored = plans.sleep.iter().any(|sleeper| sleeper.is_firm);
+                let is_explored = plans.sleep.iter().any(|sleeper| sleeper.is_explored);
                 (is_explored, plans.tree != NONE)
             }
-            None => (self.nodes[depth].done > 0, self.nodes[depth].tree != NONE),
+            None => (
+                self.nodes[depth].explored > 0,
+                self.nodes[depth].tree != NONE,
+            ),
         };
         let may_move_before = |race: &Race, position: u32| {
             race.earlier > position
                 && log.event(race.earlier).thread == log.event(position).thread
                 && !log.is_known_before(position, race.later)
         };
-        let is_left_alone = |position: u32| {
+        let cannot_branch = |position: u32| {
             let touches = |race: &Race| {
                 let mut links = log.links(position).iter();
                 links.any(|link| link.touch.object == race.object)
@@ -284,7 +294,7 @@ impl<P: Program> Optimal<P> {
             if is_explored {
                 return true;
             }
-            if is_planned || depth < log.len() && !is_left_alone(depth as u32) {
+            if is_planned || depth < log.len() && !cannot_branch(depth as u32) {
                 return false;
             }
         }
@@ -292,12 +302,12 @@ impl<P: Program> Optimal<P> {
     }
 
     fn count(&mut self, end: EndOf<P>) {
-        if end == End::Known {
+        if end == End::Redundant {
             self.abandoned += 1;
             return;
         }
         self.executions += 1;
-        self.was_cut |= end == End::Cut;
+        self.hit_spin_bound |= end == End::SpinBound;
         self.run.conclude(end);
     }
 
@@ -311,7 +321,7 @@ impl<P: Program> Optimal<P> {
             }
         }
         self.last_thread = self.run.log.events().last().map(|event| event.thread);
-        // Threads that are asleep have not moved since: they must stand where they stood.
+        // Threads in the sleep set have not moved since: they must be about to do the same.
         for sleeper in self.sleep.of(self.nodes[self.run.log.len()].sleep) {
             let expected = sleeper.intent.filter(|_| !sleeper.footprint.is_barrier);
             if let Some(fault) = expected.and_then(|i| self.run.diverges(sleeper.thread, i)) {
@@ -319,8 +329,8 @@ impl<P: Program> Optimal<P> {
             }
         }
         loop {
-            if self.run.findings.is_enough {
-                return End::Enough;
+            if self.run.findings.should_stop {
+                return End::Stopped;
             }
             let depth = self.run.log.len();
             if let Some(fault) = self.divergence(depth) {
@@ -331,9 +341,9 @@ impl<P: Program> Optimal<P> {
                     self.last_thread = Some(turn.thread);
                     (self.run.perform(turn), subtree)
                 }
-                Choice::AllAsleep => return End::Known,
+                Choice::AllAsleep => return End::Redundant,
                 Choice::Complete => return End::Complete,
-                Choice::Nothing => match self.run.force() {
+                Choice::Blocked => match self.run.force() {
                     Some(result) => (result, NONE),
                     None => return self.run.end_of_blocked(),
                 },
@@ -347,7 +357,7 @@ impl<P: Program> Optimal<P> {
         }
     }
 
-    /// What was planned was seen in another execution. If the thread is not about to do that, the
+    /// A planned step was seen in another execution. If the thread is not about to do it, the
     /// program is not deterministic.
     #[inline]
     fn divergence(&self, depth: usize) -> Option<Fault<P::Error>> {
@@ -370,7 +380,7 @@ impl<P: Program> Optimal<P> {
                     },
                 ..
             } if now == object && effect.may_touch(kind) => None,
-            // BlockedThread in loops is decided from what was read last.
+            // Whether a hint waits depends on what the thread read last.
             ThreadStatus::Pending {
                 intent: Intent::SpinHint,
                 ..
@@ -386,29 +396,32 @@ impl<P: Program> Optimal<P> {
         }
     }
 
-    /// Goes to a shared node, and on along the first sequence that is planned there to where nothing
-    /// is asleep or the sequence ends. There this worker's part begins. The nodes on the way
-    /// become shared ones.
+    /// Replays the path to a shared node, and takes the steps of the first planned sequence there
+    /// until the sleep set is empty or the sequence ends. There this worker's subtree begins. The
+    /// nodes in between become shared.
     fn begin_task(&mut self, task: Task) -> Option<EndOf<P>> {
-        let Task { node, is_all } = task;
+        let Task {
+            node,
+            takes_whole_node,
+        } = task;
         let turns = node.turns();
         let repeated = self.run.log.len();
         if let Err(stop) = self.run.follow(&turns[repeated..]) {
-            node.lock().is_busy = false;
+            node.lock().is_reserved = false;
             return Some(stop.into());
         }
         let depth = turns.len();
         while self.nodes.len() <= depth {
             self.nodes.push(EMPTY_NODE);
         }
-        if is_all {
-            self.take_back(&node, depth);
+        if takes_whole_node {
+            self.reclaim(&node, depth);
             return None;
         }
         let mut node = node;
         loop {
             let (end, child) = self.take_step(&node);
-            self.pool.list(&node);
+            self.pool.queue(&node);
             let Some(child) = child else {
                 return end;
             };
@@ -418,34 +431,34 @@ impl<P: Program> Optimal<P> {
         }
     }
 
-    /// All that is left at a shared node is for this worker.
-    fn take_back(&mut self, node: &NodeRef, depth: usize) {
+    /// Takes over everything that is left at a shared node.
+    fn reclaim(&mut self, node: &NodeRef, depth: usize) {
         self.pool.close(node);
         self.shared.pop();
-        self.part = node.parent.as_ref().map(|(_, turn)| *turn);
+        self.subtree_step = node.parent.as_ref().map(|(_, turn)| *turn);
         let plans = &mut *node.lock();
-        self.weight = plans.weight;
+        self.estimated_share = plans.estimated_share;
         let own = &mut self.nodes[depth];
-        let (sleep, tree) = plans.take_back();
+        let (sleep, tree) = plans.reclaim();
         own.sleep = self.sleep.put(&sleep);
         own.tree = self.forest.copy(&plans.forest, tree);
     }
 
     /// Takes the first step that is planned at a shared node. Returns the shared node after it,
-    /// unless this worker's part begins there, or there is no such step.
+    /// unless this worker's subtree begins there or there is no such step.
     fn take_step(&mut self, node: &NodeRef) -> (Option<EndOf<P>>, Option<NodeRef>) {
         let depth = self.run.log.len();
-        // What others plan here must not come between the step and the node after it.
+        // Others must not insert between the step and the creation of the node after it.
         let plans = &mut *node.lock();
-        plans.is_busy = false;
+        plans.is_reserved = false;
         let left = plans.forest.count(plans.tree);
         let (turn, outcomes, subtree) = loop {
             let first = plans.forest.take_first(&mut plans.tree);
             let Some((thread, outcome, subtree)) = first else {
-                return (Some(End::Known), None);
+                return (Some(End::Redundant), None);
             };
-            // Only waits in loops and choices can turn out otherwise. Then nothing begins with the
-            // step, or it is known.
+            // A step that is not enabled or asleep is redundant. Only spin loops and operations
+            // with several outcomes have such steps.
             if let Some(outcomes) = self.run.ready(thread) {
                 let outcome = if outcome < outcomes { outcome } else { 0 };
                 let turn = Turn { thread, outcome };
@@ -453,22 +466,22 @@ impl<P: Program> Optimal<P> {
                     break (turn, outcomes, subtree);
                 }
             }
-            plans.forest.cut(subtree);
+            plans.forest.free(subtree);
         };
         let result = self.run.perform(turn);
         if self.run.log.len() == depth {
-            plans.forest.cut(subtree);
+            plans.forest.free(subtree);
             return (result.err().map(End::from), None);
         }
-        let weight = plans.weight / f64::from(left);
-        plans.weight -= weight;
+        let estimated_share = plans.estimated_share / f64::from(left);
+        plans.estimated_share -= estimated_share;
         self.nodes[depth].sleep = self.sleep.put(&plans.sleep);
         plans.sleep.push(Sleeper {
             thread: turn.thread,
             outcome: turn.outcome,
             footprint: self.run.log.footprint(depth as u32),
             intent: Some(self.run.log.event(depth as u32).intent),
-            is_firm: false,
+            is_explored: false,
         });
         self.descend(depth, NONE);
         self.nodes[depth].sleep = SleepSet::EMPTY;
@@ -476,23 +489,23 @@ impl<P: Program> Optimal<P> {
         let mut child = None;
         if subtree == NONE || next.sleep.is_empty() || result.is_err() {
             next.tree = self.forest.copy(&plans.forest, subtree);
-            self.part = Some(turn);
-            self.weight = weight;
+            self.subtree_step = Some(turn);
+            self.estimated_share = estimated_share;
         } else {
             let mut forest = Forest::new();
             let tree = forest.copy(&plans.forest, subtree);
             let sleep = self.sleep.to_vec(next.sleep);
             next.sleep = SleepSet::EMPTY;
             let inherited = sleep.len();
-            let mut below = Plans::new(sleep, inherited, forest, tree, weight);
-            below.is_busy = true;
+            let mut below = Plans::new(sleep, inherited, forest, tree, estimated_share);
+            below.is_reserved = true;
             let shared = SharedNode::new(Some((Arc::clone(node), turn)), below);
             plans.children.push((turn, Arc::downgrade(&shared)));
             child = Some(shared);
         }
-        plans.forest.cut(subtree);
+        plans.forest.free(subtree);
         if plans.tree == NONE {
-            // Nothing else may ever be planned here.
+            // Frees the memory, since nothing else may ever be planned here.
             plans.forest = Forest::new();
         }
         if outcomes > 1 {
@@ -518,13 +531,13 @@ impl<P: Program> Optimal<P> {
                 }
                 is_any_asleep = true;
             }
-            self.forest.cut(subtree);
+            self.forest.free(subtree);
         }
-        // What was planned may turn out to be known. Something else may be left all the same.
-        if is_any_asleep && node.done > 0 {
+        // A planned step that is asleep is redundant, but others may be left.
+        if is_any_asleep && node.explored > 0 {
             return Choice::AllAsleep;
         }
-        // A thread goes on as long as it can: that makes for executions that are easy to read.
+        // The same thread continues as long as it can, so that executions are easy to read.
         let mut is_complete = true;
         let last = self.last_thread;
         let others = self.run.threads().filter(|&thread| Some(thread) != last);
@@ -548,11 +561,11 @@ impl<P: Program> Optimal<P> {
         } else if is_complete {
             Choice::Complete
         } else {
-            Choice::Nothing
+            Choice::Blocked
         }
     }
 
-    /// Makes the node after the event at `depth`.
+    /// Creates the node after the event at `depth`.
     fn descend(&mut self, depth: usize, tree: u32) {
         if self.nodes.len() == depth + 1 {
             self.nodes.push(EMPTY_NODE);
@@ -560,7 +573,7 @@ impl<P: Program> Optimal<P> {
         let (above, below) = self.nodes.split_at_mut(depth + 1);
         let (node, next) = (&above[depth], &mut below[0]);
         next.tree = tree;
-        next.done = 0;
+        next.explored = 0;
         let log = &self.run.log;
         let event = log.event(depth as u32);
         if !self.is_single_worker
@@ -574,7 +587,7 @@ impl<P: Program> Optimal<P> {
         next.sleep = self.sleep.inherit(node.sleep, stays_asleep);
     }
 
-    /// Plans the executions in which a race of the present one is turned around.
+    /// Plans the executions in which a race of the current one is reversed.
     fn reverse_races(&mut self, end: &EndOf<P>) {
         for number in 0..self.run.log.race_count() {
             if self.run.log.race(number).is_settled {
@@ -598,12 +611,12 @@ impl<P: Program> Optimal<P> {
             let ThreadStatus::Pending { intent, .. } = self.run.status(thread) else {
                 continue;
             };
-            // Threads that are asleep could go on; their operations are explored elsewhere.
-            if *end == End::Known && self.run.ready(thread).is_some() {
+            // The operations of enabled threads in the sleep set are explored elsewhere.
+            if *end == End::Redundant && self.run.ready(thread).is_some() {
                 continue;
             }
-            let watched = match intent {
-                Intent::SpinHint => self.run.watched_by(thread).to_vec(),
+            let spin_reads = match intent {
+                Intent::SpinHint => self.run.spin_reads_of(thread).to_vec(),
                 _ => Vec::new(),
             };
             let mut footprint = Footprint::empty(false);
@@ -613,16 +626,16 @@ impl<P: Program> Optimal<P> {
                     let learned = self.run.learned_touches_of(intent);
                     learned
                         .iter()
-                        .for_each(|&partner| footprint.push(partner, TouchKind::Write));
-                    // It may turn out to read only.
+                        .for_each(|&object| footprint.push(object, TouchKind::Write));
+                    // It may only read.
                     let is_guessed = matches!(effect, Effect::WriteIf(_)) && learned.is_empty();
                     footprint.is_exact = !is_guessed;
                 }
-                _ => watched
+                _ => spin_reads
                     .iter()
                     .for_each(|touch| footprint.push(touch.object, TouchKind::Read)),
             }
-            for race in self.run.log.races_of_blocked(thread, intent, &watched) {
+            for race in self.run.log.races_of_blocked(thread, intent, &spin_reads) {
                 let later = LaterEvent {
                     position: race.later,
                     thread,
@@ -633,8 +646,8 @@ impl<P: Program> Optimal<P> {
         }
     }
 
-    /// Plans one execution. What the later event touches when it comes first is asked for only if it
-    /// matters. Whether the race needs no further look.
+    /// Plans one reversed execution. `footprint` is what the later event touches when it comes
+    /// first, computed only if it matters. Returns whether the race is settled.
     fn reverse(
         &mut self,
         race: &Race,
@@ -646,7 +659,7 @@ impl<P: Program> Optimal<P> {
         let Some(shared) = self.shared.get(race.earlier as usize) else {
             let node = &mut self.nodes[race.earlier as usize];
             let asleep = self.sleep.of(node.sleep);
-            // Mostly this is the end of it, and then what comes after the race is not looked at.
+            // In most cases this settles the race, and the events after it are not examined.
             let is_first = reversal.is_first();
             if is_first && reversal.is_settled_by(log, asleep.clone()) {
                 return true;
@@ -656,7 +669,7 @@ impl<P: Program> Optimal<P> {
                 return true;
             }
             reversal.complete(log);
-            if reversal.is_known_otherwise(log, asleep) {
+            if reversal.is_covered_without_settling(log, asleep) {
                 return false;
             }
             return self
@@ -669,22 +682,22 @@ impl<P: Program> Optimal<P> {
         plan_at_shared(shared, log, reversal, &self.pool).is_settled()
     }
 
-    /// Takes back the execution to the last node from which something is left to explore. False
-    /// if there is none.
+    /// Rewinds the execution to the last node from which something is left to explore. Returns
+    /// false if there is none.
     fn backtrack(&mut self) -> bool {
         let log = &self.run.log;
         let mut length = log.len();
-        let mut is_any_left = false;
-        while length > self.shared.len() && !is_any_left {
-            self.forest.cut(self.nodes[length].tree);
+        let mut has_more = false;
+        while length > self.shared.len() && !has_more {
+            self.forest.free(self.nodes[length].tree);
             self.nodes[length].tree = NONE;
             length -= 1;
             let node = &mut self.nodes[length];
-            node.done += 1;
+            node.explored += 1;
             let event = log.event(length as u32);
             let (thread, outcomes) = (event.thread, event.outcomes);
             if node.tree == NONE && outcomes <= 1 {
-                // It is explored, and nobody will ask what is asleep there.
+                // The node is explored, so its sleep set is not needed.
                 continue;
             }
             let sleeper = Sleeper {
@@ -692,7 +705,7 @@ impl<P: Program> Optimal<P> {
                 outcome: event.outcome,
                 footprint: log.footprint(length as u32),
                 intent: Some(event.intent),
-                is_firm: true,
+                is_explored: true,
             };
             self.sleep.add(&mut node.sleep, sleeper);
             if outcomes > 1 {
@@ -700,14 +713,14 @@ impl<P: Program> Optimal<P> {
                 let asleep = self.sleep.of(node.sleep);
                 plan_other_outcomes(forest, tree, asleep, thread, outcomes);
             }
-            is_any_left = node.tree != NONE;
+            has_more = node.tree != NONE;
         }
-        self.run.log.cut(length);
-        is_any_left
+        self.run.log.truncate(length);
+        has_more
     }
 
-    /// Shares nodes with a worker that has nothing to do: those down to the first from which
-    /// something is left to explore.
+    /// Shares nodes with an idle worker: those down to the first one from which something is left
+    /// to explore.
     pub(crate) fn share(&mut self) {
         let end = self.run.log.len();
         let is_worth_it = |depth: &usize| {
@@ -730,11 +743,11 @@ impl<P: Program> Optimal<P> {
             let node = &mut self.nodes[at];
             let mut forest = Forest::new();
             let mut tree = forest.copy(&self.forest, node.tree);
-            self.forest.cut(std::mem::replace(&mut node.tree, NONE));
+            self.forest.free(std::mem::replace(&mut node.tree, NONE));
             let mut sleep = self.sleep.to_vec(node.sleep);
             node.sleep = SleepSet::EMPTY;
             let left = forest.count(tree);
-            let mut weight = self.weight;
+            let mut estimated_share = self.estimated_share;
             let is_in_progress = at < self.run.log.len();
             if is_in_progress {
                 let event = self.run.log.event(at as u32);
@@ -744,53 +757,53 @@ impl<P: Program> Optimal<P> {
                     outcome,
                     footprint: self.run.log.footprint(at as u32),
                     intent: Some(event.intent),
-                    is_firm: false,
+                    is_explored: false,
                 });
                 if outcomes > 1 {
                     plan_other_outcomes(&mut forest, &mut tree, sleep.iter(), thread, outcomes);
                 }
-                self.weight /= f64::from(left + 1);
-                weight -= self.weight;
-                self.part = Some(Turn { thread, outcome });
+                self.estimated_share /= f64::from(left + 1);
+                estimated_share -= self.estimated_share;
+                self.subtree_step = Some(Turn { thread, outcome });
             } else {
-                self.weight = 0.0;
-                self.part = None;
+                self.estimated_share = 0.0;
+                self.subtree_step = None;
             }
-            let plans = Plans::new(sleep, 0, forest, tree, weight);
+            let plans = Plans::new(sleep, 0, forest, tree, estimated_share);
             self.shared.push(SharedNode::new(parent, plans));
         }
         self.pool.open(&self.shared[first..]);
     }
 
-    /// Whether there is an execution to run in this worker's own part of the tree.
+    /// Whether this worker's own subtree has another execution.
     pub(crate) fn has_own_work(&self) -> bool {
         self.shared.len() <= self.run.log.len()
     }
 }
 
-/// Checkpoints, of one worker that shares nothing.
+/// Checkpoints of a worker that shares nothing.
 impl<P: Program> Optimal<P> {
-    /// What is left of the tree, between two executions.
-    pub(crate) fn left(&self, has_work: bool) -> Tree {
-        Tree {
+    /// The unexplored part of the tree, between two executions.
+    pub(crate) fn remaining(&self, has_work: bool) -> SavedTree {
+        SavedTree {
             learned: self
                 .run
                 .learned
                 .as_ref()
                 .map_or(Vec::new(), LearnedFootprints::pairs),
-            path: has_work.then(|| self.path()),
+            path: has_work.then(|| self.saved_path()),
         }
     }
 
-    fn path(&self) -> Path {
+    fn saved_path(&self) -> SavedPath {
         let log = &self.run.log;
         let settled = (0..log.race_count()).filter(|&race| log.race(race).is_settled);
         let saved = |node: &Node| SavedNode {
-            done: node.done,
+            explored: node.explored,
             asleep: self.sleep.to_vec(node.sleep),
-            planned: self.forest.walk(node.tree),
+            planned: self.forest.planned_steps(node.tree),
         };
-        Path {
+        SavedPath {
             schedule: self.run.schedule(),
             fingerprint: Fingerprint::of(log),
             settled: settled.map(|race| race as u32).collect(),
@@ -798,18 +811,18 @@ impl<P: Program> Optimal<P> {
         }
     }
 
-    /// Goes on after so many executions. False if nothing is left.
-    pub(crate) fn go_on(&mut self, tree: &Tree, begun: u64) -> bool {
+    /// Resumes a search after this many executions. Returns false if nothing is left.
+    pub(crate) fn resume(&mut self, tree: &SavedTree, executions: u64) -> bool {
         self.run.learned = Some(LearnedFootprints::from_pairs(&tree.learned));
-        self.run.findings.execution = begun;
+        self.run.findings.execution = executions;
         if let Some(path) = &tree.path {
-            self.go_to(path);
+            self.restore_path(path);
         }
         tree.path.is_some()
     }
 
-    /// Goes to the end of a path. The next execution begins from there.
-    fn go_to(&mut self, path: &Path) {
+    /// Replays a path and restores its nodes. The next execution begins from there.
+    fn restore_path(&mut self, path: &SavedPath) {
         let turns = &path.schedule.0;
         let mut result = match turns.is_empty() {
             // The program may fail before its first operation.
@@ -817,13 +830,13 @@ impl<P: Program> Optimal<P> {
             false => self.run.begin().and_then(|()| self.run.follow(turns)),
         };
         if result.is_ok() && Fingerprint::of(&self.run.log) != path.fingerprint {
-            // It was another one when the checkpoint was looked at.
+            // The path was checked when the checkpoint was read, and ran differently now.
             let last = turns.last().map_or(ThreadId(0), |turn| turn.thread);
             let step = turns.len();
             result = Err(Fault::InfeasibleSchedule { step, thread: last }.into());
         }
         let end = self.run.finish(match result {
-            Ok(()) => End::Known,
+            Ok(()) => End::Redundant,
             Err(Stop::Restart(_) | Stop::Error(Fault::Program(_))) => {
                 End::Fault(Fault::InfeasibleSchedule {
                     step: self.run.log.len(),
@@ -835,7 +848,7 @@ impl<P: Program> Optimal<P> {
         if let End::Fault(fault) = end {
             let schedule = self.run.schedule();
             self.run.findings.fault(fault, schedule, &[]);
-            self.run.findings.is_enough = true;
+            self.run.findings.should_stop = true;
             return;
         }
         for &race in &path.settled {
@@ -847,17 +860,19 @@ impl<P: Program> Optimal<P> {
         sleep.clear();
         let restored = path.nodes.iter().map(|node| Node {
             sleep: sleep.put(&node.asleep),
-            tree: forest.plant(&node.planned),
-            done: node.done,
+            tree: forest.restore(&node.planned),
+            explored: node.explored,
         });
         self.nodes = restored.collect();
     }
 }
 
-/// What the later event of a race touches when it comes first. With learned that is the same.
+/// What the later event of a race touches when it comes first. A learned footprint is the same in
+/// any order.
 fn reversed_footprint<P: Program>(run: &Run<P>, race: &Race) -> Footprint {
     let mut footprint = run.log.footprint(race.later);
-    // A hint that was forced is not when it comes earlier: it goes on since something has changed.
+    // A hint that was forced is not forced when it comes earlier: it continues because something
+    // has changed.
     footprint.is_barrier = false;
     let intent = run.log.event(race.later).intent;
     if let Intent::Access {
@@ -877,8 +892,8 @@ fn reversed_footprint<P: Program>(run: &Run<P>, race: &Race) -> Footprint {
     footprint
 }
 
-/// Plans a reversed execution at a shared node, or at the shared node after the steps that it
-/// begins with and that were taken.
+/// Plans a reversed execution at a shared node, or at the shared node below it after the steps that
+/// the execution begins with and that were taken.
 fn plan_at_shared(
     node: &NodeRef,
     log: &ExecutionLog,
@@ -892,24 +907,24 @@ fn plan_at_shared(
         let node = below.as_ref().unwrap_or(node);
         let mut guard = node.lock();
         let plans = &mut *guard;
-        if plans.is_gone {
-            // Whoever explores it needs nothing from here.
+        if plans.is_closed {
+            // The worker that explores it finds the reversal itself.
             let is_settled = is_first_settled.unwrap_or(true) && is_last_settled;
-            return Insertion::Done { is_settled };
+            return Insertion::Covered { is_settled };
         }
-        let Some((is_settled, step)) = reversal.is_taken(log, &plans.sleep) else {
+        let Some((is_settled, step)) = reversal.take_covering_step(log, &plans.sleep) else {
             let insertion = plans.forest.insert(&mut plans.tree, log, reversal);
             drop(guard);
-            pool.list(node);
+            pool.queue(node);
             return match (insertion, is_first_settled) {
                 (Insertion::Added { .. }, Some(is_settled)) => Insertion::Added { is_settled },
-                (Insertion::Done { .. }, Some(is_settled)) => Insertion::Done { is_settled },
+                (Insertion::Covered { .. }, Some(is_settled)) => Insertion::Covered { is_settled },
                 (insertion, None) => insertion,
             };
         };
         let Some(child) = step.and_then(|step| plans.child(step)) else {
             let is_settled = is_first_settled.unwrap_or(true) && is_settled;
-            return Insertion::Done { is_settled };
+            return Insertion::Covered { is_settled };
         };
         is_first_settled.get_or_insert(is_settled);
         is_last_settled = is_settled;
@@ -918,7 +933,7 @@ fn plan_at_shared(
     }
 }
 
-/// Plans to explore an operation of a thread with all its other outcomes.
+/// Plans an operation of a thread with all its other outcomes.
 fn plan_other_outcomes<'a>(
     forest: &mut Forest,
     tree: &mut u32,
@@ -928,11 +943,11 @@ fn plan_other_outcomes<'a>(
 ) {
     for outcome in 0..outcomes {
         let turn = Turn { thread, outcome };
-        let is_done = asleep.clone().any(|sleeper| sleeper.is(turn));
-        if is_done || forest.has(*tree, thread, outcome) {
+        let is_explored = asleep.clone().any(|sleeper| sleeper.is(turn));
+        if is_explored || forest.has(*tree, thread, outcome) {
             continue;
         }
-        // What it will touch is not known, so nothing is compatible with it.
+        // Its footprint is not known, so it commutes with nothing.
         let mut anything = Footprint::empty(true);
         anything.is_exact = false;
         let number = forest.add(thread, outcome, anything);

@@ -1,25 +1,25 @@
-//! Who is asleep at the nodes of the path that is being explored.
+//! The sleep sets of the nodes of the current path.
 //!
-//! A step that fell asleep at a node is asleep at the nodes below it too, until something wakes it. So it is kept
-//! once, and the nodes below have its number: a node is made for each event, and numbers are cheaply copied.
+//! A step that is added to the sleep set of a node stays in the sets of the nodes below until a
+//! dependent step wakes it. So it is stored once, and the sets below have its index: a node is
+//! created for each event, and indices are cheap to copy.
 //!
-//! Both lie on stacks. Steps fall asleep only at the last node of the path, so what belongs to a node lies above
-//! what belongs to those before it.
+//! Both are on stacks. Steps are added only at the last node of the path, so what belongs to a node
+//! lies above what belongs to the nodes before it.
 
 use crate::dpor::wakeup::Sleeper;
 
-/// Who is asleep at one node: a part of [`Sleep`].
+/// The sleep set of one node: a slice of [`SleepSets`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SleepSet {
-    /// Where the numbers are.
+    /// The range of the indices.
     from: u32,
     to: u32,
-    /// How many sleepers there are with those of the node.
+    /// The number of sleepers up to and including those of the node.
     sleepers: u32,
 }
 
 impl SleepSet {
-    /// Nobody.
     pub(crate) const EMPTY: SleepSet = SleepSet {
         from: 0,
         to: 0,
@@ -31,71 +31,71 @@ impl SleepSet {
     }
 }
 
-/// Who is asleep at the nodes of one path.
+/// The sleep sets of the nodes of one path.
 #[derive(Default, Debug)]
-pub(crate) struct Sleep {
+pub(crate) struct SleepSets {
     sleepers: Vec<Sleeper>,
-    /// For each node after the other, its sleepers.
-    numbers: Vec<u32>,
+    /// The indices of the sleepers of each node, one node after the other.
+    indices: Vec<u32>,
 }
 
-impl Sleep {
-    /// Those of one node, in the order in which they fell asleep.
+impl SleepSets {
+    /// The sleepers of a node, in the order in which they were added.
     #[inline]
     pub(crate) fn of(&self, set: SleepSet) -> impl Iterator<Item = &Sleeper> + Clone {
-        let numbers = &self.numbers[set.from as usize..set.to as usize];
-        numbers.iter().map(|&n| &self.sleepers[n as usize])
+        let indices = &self.indices[set.from as usize..set.to as usize];
+        indices.iter().map(|&index| &self.sleepers[index as usize])
     }
 
-    /// Those of a node that stay asleep at the next one. There is no other after it.
+    /// Creates the set of the next node, which is the last one, from the sleepers that stay asleep.
     #[inline]
     pub(crate) fn inherit(&mut self, set: SleepSet, stays: impl Fn(&Sleeper) -> bool) -> SleepSet {
-        self.numbers.truncate(set.to as usize);
+        self.indices.truncate(set.to as usize);
         for at in set.from..set.to {
-            let number = self.numbers[at as usize];
-            if stays(&self.sleepers[number as usize]) {
-                self.numbers.push(number);
+            let index = self.indices[at as usize];
+            if stays(&self.sleepers[index as usize]) {
+                self.indices.push(index);
             }
         }
         SleepSet {
             from: set.to,
-            to: self.numbers.len() as u32,
+            to: self.indices.len() as u32,
             sleepers: set.sleepers,
         }
     }
 
-    /// A step falls asleep at a node, which is the last one.
+    /// Adds a step to the set of the last node.
     pub(crate) fn add(&mut self, set: &mut SleepSet, sleeper: Sleeper) {
-        self.numbers.truncate(set.to as usize);
+        self.indices.truncate(set.to as usize);
         self.sleepers.truncate(set.sleepers as usize);
-        self.numbers.push(self.sleepers.len() as u32);
+        self.indices.push(self.sleepers.len() as u32);
         self.sleepers.push(sleeper);
         set.to += 1;
         set.sleepers += 1;
     }
 
-    /// Makes the set of a node that has none yet, after those of all others.
+    /// Creates a set on top of all others.
     pub(crate) fn put(&mut self, sleepers: &[Sleeper]) -> SleepSet {
-        let from = self.numbers.len() as u32;
+        let from = self.indices.len() as u32;
         for sleeper in sleepers {
-            self.numbers.push(self.sleepers.len() as u32);
+            self.indices.push(self.sleepers.len() as u32);
             self.sleepers.push(sleeper.clone());
         }
         SleepSet {
             from,
-            to: self.numbers.len() as u32,
+            to: self.indices.len() as u32,
             sleepers: self.sleepers.len() as u32,
         }
     }
 
-    /// Copies those of one node.
+    /// Copies the sleepers of a node.
     pub(crate) fn to_vec(&self, set: SleepSet) -> Vec<Sleeper> {
         self.of(set).cloned().collect()
     }
 
-    /// Forgets the sets of all nodes.
+    /// Removes all sets.
     pub(crate) fn clear(&mut self) {
         self.sleepers.clear();
-        self.numbers.clear();
+        self.indices.clear();
     }
 }

@@ -1,13 +1,12 @@
-//! Wakeup trees (Abdulla, Aronis, Jonsson, Sagonas: *Source sets*, JACM 2017, section 6): which
-//! beginnings still have to be explored from a node.
+//! Wakeup trees (Abdulla, Aronis, Jonsson, Sagonas: *Source sets*, JACM 2017, section 6): the
+//! sequences that still have to be explored from a node.
 //!
 //! A branch is one step of a thread; the paths of a tree from the root to the leaves are the
-//! sequences to explore. A sequence is put in only if no path that is there already can be
-//! extended to an equivalent execution, and where it goes is such that the steps that were
-//! explored before it, which are asleep then, are woken by it. So no execution that was begun has
-//! to be given up.
+//! sequences to explore. A sequence is inserted only if no path of the tree can be extended to an
+//! equivalent execution, and at a position where it wakes all steps that are explored before it,
+//! which are asleep then. So no execution that was started has to be abandoned.
 //!
-//! The trees of all nodes are in one arena, so that going down a branch moves no memory.
+//! The trees of all nodes are in one arena, so that descending a branch moves no memory.
 
 use std::ops::Range;
 
@@ -28,7 +27,7 @@ pub(crate) struct Branch {
     pub(crate) sibling: u32,
 }
 
-/// A branch of a tree that is written down: `level` steps are above it.
+/// A branch of a tree in a checkpoint: `level` steps are above it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PlannedStep {
     pub(crate) level: u32,
@@ -37,22 +36,21 @@ pub(crate) struct PlannedStep {
     pub(crate) footprint: Footprint,
 }
 
-/// A step that was explored from here, or from above without a dependent step since: executions
-/// that could begin with it are known.
+/// An element of a sleep set: a step that was explored from this node, or from one above without a
+/// dependent step since. Executions that can begin with it are redundant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Sleeper {
     pub(crate) thread: ThreadId,
     pub(crate) outcome: u32,
     pub(crate) footprint: Footprint,
-    /// What the thread was about to do, once that is known.
+    /// What the thread was about to do, if that is known.
     pub(crate) intent: Option<Intent>,
-    /// Whether its exploration has ended. If so, all that it has to say about executions that do not
-    /// begin with it has been planned. Only at a node that workers share can it be otherwise.
-    pub(crate) is_firm: bool,
+    /// Whether its exploration has ended, so that all reversals that it reveals for other steps
+    /// have been planned. It can be false only at a node that workers share.
+    pub(crate) is_explored: bool,
 }
 
 impl Sleeper {
-    /// The step.
     pub(crate) fn turn(&self) -> Turn {
         let (thread, outcome) = (self.thread, self.outcome);
         Turn { thread, outcome }
@@ -64,26 +62,26 @@ impl Sleeper {
     }
 }
 
-/// What became of a sequence.
+/// The result of inserting a sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Insertion {
-    /// The execution was known or is now going to be explored. `is_settled`: whatever else the
-    /// sequence is extended with.
-    Done { is_settled: bool },
-    /// As before, and the tree has a new leaf.
+    /// The execution was explored or planned before. `is_settled`: so is every other extension of
+    /// the sequence.
+    Covered { is_settled: bool },
+    /// The tree has a new leaf.
     Added { is_settled: bool },
 }
 
 impl Insertion {
-    /// Whether whatever else the sequence is extended with is known or going to be explored.
+    /// Whether every extension of the sequence is explored or planned.
     pub(crate) fn is_settled(self) -> bool {
         match self {
-            Insertion::Done { is_settled } | Insertion::Added { is_settled } => is_settled,
+            Insertion::Covered { is_settled } | Insertion::Added { is_settled } => is_settled,
         }
     }
 }
 
-/// Stands for the position of the reversed event in a [`Reversal`]'s steps.
+/// The position of the reversed event in a [`Reversal`]'s steps.
 const REVERSED: u32 = NONE - 1;
 
 /// One event of a reversed execution.
@@ -91,26 +89,26 @@ const REVERSED: u32 = NONE - 1;
 struct Step {
     position: u32,
     thread: ThreadId,
-    /// Which of its thread it is.
+    /// The index of the event in its thread.
     index: u32,
 }
 
-/// A race turned around: what does not happen after the earlier event, with the later one in front
-/// of those that came after it.
+/// A reversed race: the events that do not happen after the earlier event of the race, with the
+/// later event before those that followed it.
 #[derive(Debug)]
 pub(crate) struct Reversal {
     /// In an order in which they can be performed.
     steps: Vec<Step>,
-    /// Which objects they may touch, without the reversed one: a bit for each.
+    /// The objects that the steps may touch, without those of the reversed event: one bit for each.
     objects: u64,
-    /// Whether one of them depends on everything.
+    /// Whether one of the steps depends on everything.
     has_barrier: bool,
     /// The positions of the two events of the race.
     earlier: u32,
     later: u32,
-    /// How many steps there are before the later event, at the beginning.
-    place: usize,
-    /// How the later event turns out, and what it touches: it may act differently now.
+    /// The number of steps before the later event when the reversal began.
+    steps_before_later: usize,
+    /// The outcome and the footprint of the later event in the reversed execution.
     outcome: u32,
     footprint: Footprint,
 }
@@ -132,20 +130,20 @@ impl Reversal {
             has_barrier: false,
             earlier: NONE,
             later: NONE,
-            place: 0,
+            steps_before_later: 0,
             outcome: 0,
             footprint: Footprint::empty(false),
         }
     }
 
-    /// Turns the race between the event at `earlier` and `later` around, up to the later one.
+    /// Starts with the events up to the later one.
     #[inline]
     pub(crate) fn begin(&mut self, log: &ExecutionLog, earlier: u32, later: LaterEvent) {
         self.steps.clear();
         (self.objects, self.has_barrier) = (0, false);
         (self.earlier, self.later) = (earlier, later.position);
         self.add_not_after(log, earlier + 1..later.position);
-        self.place = self.steps.len();
+        self.steps_before_later = self.steps.len();
         self.outcome = later.outcome;
         self.steps.push(Step {
             position: REVERSED,
@@ -154,31 +152,31 @@ impl Reversal {
         });
     }
 
-    /// Whether nothing is in front of the later event.
+    /// Whether no step is before the later event.
     pub(crate) fn is_first(&self) -> bool {
-        self.place == 0
+        self.steps_before_later == 0
     }
 
-    /// Says what the later event touches when it comes first.
+    /// Sets what the later event touches when it comes first.
     #[inline]
     pub(crate) fn set_footprint(&mut self, footprint: Footprint) {
         self.footprint = footprint;
     }
 
-    /// Adds what comes after the later event.
+    /// Adds the events after the later one.
     #[inline]
     pub(crate) fn complete(&mut self, log: &ExecutionLog) {
         self.add_not_after(log, self.later + 1..log.len() as u32);
     }
 
-    /// Adds those of the events that do not happen after the earlier one of the race.
+    /// Adds those of the events that do not happen after the earlier event of the race.
     #[inline]
     fn add_not_after(&mut self, log: &ExecutionLog, positions: Range<u32>) {
         let happens_after = log.happens_after(self.earlier);
         let events = log
             .events()
             .get(positions.start as usize..positions.end as usize);
-        // If the later event is blocked at the end, there is none after it.
+        // An operation that is blocked at the end has no event after it.
         for (position, event) in (positions.start..).zip(events.unwrap_or_default()) {
             if !happens_after(event) {
                 self.objects |= event.objects;
@@ -199,10 +197,10 @@ impl Reversal {
         }
     }
 
-    /// Whether the step at `place` can come first: nothing in front of it happens before it.
+    /// Whether the step at `index` can come first: no step before it happens before it.
     #[inline]
-    fn is_initial(&self, log: &ExecutionLog, place: usize) -> bool {
-        let (in_front, step) = (&self.steps[..place], self.steps[place]);
+    fn is_initial(&self, log: &ExecutionLog, index: usize) -> bool {
+        let (in_front, step) = (&self.steps[..index], self.steps[index]);
         if in_front.is_empty() {
             return true;
         }
@@ -217,7 +215,7 @@ impl Reversal {
         !in_front.iter().any(is_before)
     }
 
-    /// Whether the reversed event, which is this thread's, can come first.
+    /// Whether the reversed event, which is of this thread, can come first.
     fn is_reversed_initial(&self, log: &ExecutionLog, in_front: &[Step], thread: ThreadId) -> bool {
         let later = self.later;
         let is_before = |front: &Step| {
@@ -233,7 +231,7 @@ impl Reversal {
 
     /// Whether an operation that is not among the steps is independent of them all.
     fn is_independent(&self, log: &ExecutionLog, footprint: &Footprint) -> bool {
-        // Mostly they have no object in common.
+        // In most cases they have no object in common.
         if !self.has_barrier && !footprint.is_barrier && !footprint.may_meet(self.objects) {
             let has_reversed = |step: &Step| step.position == REVERSED;
             return !footprint.depends_on(&self.footprint) || !self.steps.iter().any(has_reversed);
@@ -244,79 +242,81 @@ impl Reversal {
         })
     }
 
-    /// Where the first step of a thread is.
+    /// The index of the first step of a thread.
     #[inline]
-    fn place_of(&self, thread: ThreadId) -> Option<usize> {
+    fn index_of(&self, thread: ThreadId) -> Option<usize> {
         self.steps.iter().position(|step| step.thread == thread)
     }
 
-    /// Whether the execution can begin with the step at `place`, if that has this outcome.
+    /// Whether the step at `index` has this outcome and can come first.
     #[inline]
-    fn begins_at(&self, log: &ExecutionLog, place: usize, outcome: u32) -> bool {
-        self.outcome_of(log, self.steps[place]) == outcome && self.is_initial(log, place)
+    fn begins_at(&self, log: &ExecutionLog, index: usize, outcome: u32) -> bool {
+        self.outcome_of(log, self.steps[index]) == outcome && self.is_initial(log, index)
     }
 
-    /// Whether the reversed execution can begin with this step (a *weak initial*). If so, the
-    /// place where it is, or None if it is not among the steps and can be put in front.
-    fn begins_with(
+    /// Whether this step is a *weak initial*: the reversed execution, or an extension of it, can
+    /// begin with it. If so, returns its index, or `None` if it is not among the steps and is
+    /// independent of them all.
+    fn weak_initial(
         &self,
         log: &ExecutionLog,
         thread: ThreadId,
         outcome: u32,
         footprint: &Footprint,
     ) -> Option<Option<usize>> {
-        match self.place_of(thread) {
-            Some(place) => self.begins_at(log, place, outcome).then_some(Some(place)),
+        match self.index_of(thread) {
+            Some(index) => self.begins_at(log, index, outcome).then_some(Some(index)),
             None => self.is_independent(log, footprint).then_some(None),
         }
     }
 
-    /// Whether an execution that begins so has been explored, because a step is asleep that does not come
-    /// after the reversed one: that settles it. The reversal need not be complete, and if nothing is in front of
-    /// the reversed event, what that touches does not matter.
+    /// Whether a step in the sleep set that is not after the reversed event covers the reversed
+    /// execution. That settles the race. The reversal need not be complete, and if no step is
+    /// before the reversed event, the footprint of that event does not matter.
     pub(crate) fn is_settled_by<'a>(
         &self,
         log: &ExecutionLog,
         mut sleep: impl Iterator<Item = &'a Sleeper>,
     ) -> bool {
         sleep.any(|sleeper| {
-            let place = self.place_of(sleeper.thread);
-            place.is_some_and(|at| self.settles(at) && self.begins_at(log, at, sleeper.outcome))
+            let index = self.index_of(sleeper.thread);
+            index.is_some_and(|at| self.settles(at) && self.begins_at(log, at, sleeper.outcome))
         })
     }
 
-    /// Whether an execution that begins so has been explored for another reason.
-    pub(crate) fn is_known_otherwise<'a>(
+    /// Whether a step in the sleep set that is after the reversed event, or independent of all
+    /// steps, covers the reversed execution.
+    pub(crate) fn is_covered_without_settling<'a>(
         &self,
         log: &ExecutionLog,
         mut sleep: impl Iterator<Item = &'a Sleeper>,
     ) -> bool {
-        sleep.any(|sleeper| match self.place_of(sleeper.thread) {
+        sleep.any(|sleeper| match self.index_of(sleeper.thread) {
             Some(at) => !self.settles(at) && self.begins_at(log, at, sleeper.outcome),
             None => self.is_independent(log, &sleeper.footprint),
         })
     }
 
-    /// Whether an execution that begins so has been explored, at a node from which several workers have taken
-    /// steps: with whether that settles it, and which step it begins with, if it is known for that reason. That
-    /// step is then used up.
+    /// Whether a step that workers took from a shared node covers the reversed execution. If so,
+    /// returns whether that settles the race, and the step if it is among the steps of the
+    /// reversal, from which it is removed.
     ///
-    /// Of several steps it is the one that was taken first: what begins with the others is left to
-    /// that one, where they commute.
-    pub(crate) fn is_taken(
+    /// Of several such steps it is the one that was taken first: it explores what begins with the
+    /// others, where they commute.
+    pub(crate) fn take_covering_step(
         &mut self,
         log: &ExecutionLog,
         sleep: &[Sleeper],
     ) -> Option<(bool, Option<Turn>)> {
         for sleeper in sleep {
             let (thread, outcome) = (sleeper.thread, sleeper.outcome);
-            match self.begins_with(log, thread, outcome, &sleeper.footprint) {
-                // It commutes with all of it. If the execution goes on with something that does
-                // not, that will be seen where the step is explored.
+            match self.weak_initial(log, thread, outcome, &sleeper.footprint) {
+                // The step commutes with the whole execution. If a later event does not commute
+                // with it, the race is found where the step is explored.
                 Some(None) => return Some((false, None)),
-                Some(Some(place)) => {
-                    let is_settled = self.settles(place);
-                    self.remove(place);
+                Some(Some(index)) => {
+                    let is_settled = self.settles(index);
+                    self.steps.remove(index);
                     return Some((is_settled, Some(Turn { thread, outcome })));
                 }
                 None => {}
@@ -325,32 +325,34 @@ impl Reversal {
         None
     }
 
-    /// A step that is in the causal log of the reversed event can come first however the execution
-    /// goes on. One that is only independent of this execution may depend on what comes in another.
-    fn settles(&self, place: usize) -> bool {
-        place <= self.place
+    /// Whether the step at `index` covers every extension. A step in the causal past of the
+    /// reversed event can come first in all of them. One that is only independent of the steps here
+    /// may depend on later events of another extension.
+    fn settles(&self, index: usize) -> bool {
+        index <= self.steps_before_later
     }
 }
 
-/// Where the copy of a branch belongs.
-enum Place {
+/// The link that a copied branch is attached to.
+enum CopyTarget {
     Root,
     ChildOf(u32),
     After(u32),
 }
 
-/// All wakeup trees. A tree is the number of its first branch.
+/// An arena of wakeup trees. A tree is the index of its first branch.
 #[derive(Debug)]
 pub(crate) struct Forest {
     branches: Vec<Branch>,
-    free: u32,
+    /// The head of the list of free branches.
+    free_list: u32,
 }
 
 impl Forest {
     pub(crate) fn new() -> Self {
         Forest {
             branches: Vec::new(),
-            free: NONE,
+            free_list: NONE,
         }
     }
 
@@ -359,7 +361,7 @@ impl Forest {
     }
 
     pub(crate) fn add(&mut self, thread: ThreadId, outcome: u32, footprint: Footprint) -> u32 {
-        let number = self.add_any();
+        let number = self.allocate();
         self.branches[number as usize] = Branch {
             thread,
             outcome,
@@ -370,10 +372,10 @@ impl Forest {
         number
     }
 
-    /// Adds a branch of which nothing is known yet.
+    /// Allocates a branch; the caller fills it in.
     #[inline]
-    fn add_any(&mut self) -> u32 {
-        match self.free {
+    fn allocate(&mut self) -> u32 {
+        match self.free_list {
             NONE => {
                 self.branches.push(Branch {
                     thread: ThreadId(0),
@@ -385,13 +387,13 @@ impl Forest {
                 self.branches.len() as u32 - 1
             }
             number => {
-                self.free = self.branches[number as usize].sibling;
+                self.free_list = self.branches[number as usize].sibling;
                 number
             }
         }
     }
 
-    /// Takes the first branch off a tree: its step and its subtree.
+    /// Removes the first branch of a tree. Returns its thread, its outcome and its subtree.
     pub(crate) fn take_first(&mut self, tree: &mut u32) -> Option<(ThreadId, u32, u32)> {
         let number = *tree;
         if number == NONE {
@@ -400,12 +402,12 @@ impl Forest {
         let branch = &mut self.branches[number as usize];
         *tree = branch.sibling;
         let taken = (branch.thread, branch.outcome, branch.child);
-        branch.sibling = self.free;
-        self.free = number;
+        branch.sibling = self.free_list;
+        self.free_list = number;
         Some(taken)
     }
 
-    /// Whether a tree has this step among its first ones.
+    /// Whether a tree has this step at its root.
     pub(crate) fn has(&self, tree: u32, thread: ThreadId, outcome: u32) -> bool {
         let mut number = tree;
         while number != NONE {
@@ -420,13 +422,13 @@ impl Forest {
 
     /// Frees a tree.
     #[inline]
-    pub(crate) fn cut(&mut self, tree: u32) {
+    pub(crate) fn free(&mut self, tree: u32) {
         if tree != NONE {
-            self.cut_some(tree);
+            self.free_nonempty(tree);
         }
     }
 
-    fn cut_some(&mut self, tree: u32) {
+    fn free_nonempty(&mut self, tree: u32) {
         let mut number = tree;
         let mut open = Vec::new();
         while number != NONE || !open.is_empty() {
@@ -442,7 +444,7 @@ impl Forest {
         }
     }
 
-    /// How many branches a tree has at its root.
+    /// The number of branches at the root of a tree.
     pub(crate) fn count(&self, tree: u32) -> u32 {
         let mut count = 0;
         let mut number = tree;
@@ -456,27 +458,27 @@ impl Forest {
     /// Copies a tree of another forest.
     pub(crate) fn copy(&mut self, from: &Forest, tree: u32) -> u32 {
         let mut first = NONE;
-        // Pairs of a branch there and the place here that points to its copy.
-        let mut open = vec![(tree, Place::Root)];
-        while let Some((number, place)) = open.pop() {
+        // Pairs of a branch there and the link here that points to its copy.
+        let mut open = vec![(tree, CopyTarget::Root)];
+        while let Some((number, target)) = open.pop() {
             if number == NONE {
                 continue;
             }
             let branch = from.branch(number).clone();
             let copy = self.add(branch.thread, branch.outcome, branch.footprint);
-            match place {
-                Place::Root => first = copy,
-                Place::ChildOf(parent) => self.branches[parent as usize].child = copy,
-                Place::After(before) => self.branches[before as usize].sibling = copy,
+            match target {
+                CopyTarget::Root => first = copy,
+                CopyTarget::ChildOf(parent) => self.branches[parent as usize].child = copy,
+                CopyTarget::After(before) => self.branches[before as usize].sibling = copy,
             }
-            open.push((branch.child, Place::ChildOf(copy)));
-            open.push((branch.sibling, Place::After(copy)));
+            open.push((branch.child, CopyTarget::ChildOf(copy)));
+            open.push((branch.sibling, CopyTarget::After(copy)));
         }
         first
     }
 
-    /// The branches of a tree, each before those below it, and those before the ones after it.
-    pub(crate) fn walk(&self, tree: u32) -> Vec<PlannedStep> {
+    /// The branches of a tree in depth-first order.
+    pub(crate) fn planned_steps(&self, tree: u32) -> Vec<PlannedStep> {
         let mut steps = Vec::new();
         let mut open = vec![(tree, 0)];
         while let Some((number, level)) = open.pop() {
@@ -496,11 +498,11 @@ impl Forest {
         steps
     }
 
-    /// Makes a tree of its branches. None is more than one level below the one before it, and the
-    /// first is at level 0.
-    pub(crate) fn plant(&mut self, steps: &[PlannedStep]) -> u32 {
+    /// Rebuilds a tree from its branches in depth-first order: none is more than one level below
+    /// the one before it, and the first is at level 0.
+    pub(crate) fn restore(&mut self, steps: &[PlannedStep]) -> u32 {
         let mut first = NONE;
-        // The last branch of each level above the next one, and at its level.
+        // The last branch of each level, down to that of the next branch.
         let mut last: Vec<u32> = Vec::new();
         for step in steps {
             let level = step.level as usize;
@@ -521,8 +523,8 @@ impl Forest {
         self.branches[number as usize].sibling = sibling;
     }
 
-    /// Puts a reversed execution into the tree of the node before its first step. The steps of
-    /// the reversal are used up.
+    /// Inserts a reversed execution into the tree of the node before its first step. Consumes the
+    /// steps of the reversal.
     pub(crate) fn insert(
         &mut self,
         tree: &mut u32,
@@ -540,32 +542,34 @@ impl Forest {
             if parent != NONE && number == NONE {
                 let is_settled = is_settled.unwrap_or(false);
                 if !is_exact && !reversal.steps.is_empty() {
-                    // Something may stay asleep there that was expected to be woken. What is explored
-                    // where that was taken leaves this to us.
+                    // A step of the path had a guessed footprint, so a sleeping step that it was
+                    // expected to wake may stay asleep. The rest of the sequence is not covered by
+                    // the leaf then.
                     let rest = self.add_path(log, reversal);
                     self.branches[parent as usize].child = rest;
                     return Insertion::Added { is_settled };
                 }
-                // A leaf: everything that begins with its path will be explored.
-                return Insertion::Done { is_settled };
+                // A leaf: everything that begins with its path is explored.
+                return Insertion::Covered { is_settled };
             }
             let mut last = NONE;
             let mut compatible = None;
             while number != NONE {
                 let branch = &self.branches[number as usize];
                 let (thread, outcome) = (branch.thread, branch.outcome);
-                if let Some(place) = reversal.begins_with(log, thread, outcome, &branch.footprint) {
-                    compatible = Some(place);
+                if let Some(index) = reversal.weak_initial(log, thread, outcome, &branch.footprint)
+                {
+                    compatible = Some(index);
                     break;
                 }
                 last = number;
                 number = branch.sibling;
             }
             match compatible {
-                Some(place) => {
-                    is_settled.get_or_insert(place.is_some_and(|place| reversal.settles(place)));
-                    if let Some(place) = place {
-                        reversal.remove(place);
+                Some(index) => {
+                    is_settled.get_or_insert(index.is_some_and(|index| reversal.settles(index)));
+                    if let Some(index) = index {
+                        reversal.steps.remove(index);
                     }
                     is_exact &= self.branches[number as usize].footprint.is_exact;
                     parent = number;
@@ -587,7 +591,7 @@ impl Forest {
     fn add_path(&mut self, log: &ExecutionLog, reversal: &mut Reversal) -> u32 {
         let mut child = NONE;
         for step in reversal.steps.iter().rev() {
-            let number = self.add_any();
+            let number = self.allocate();
             let branch = &mut self.branches[number as usize];
             (branch.child, branch.sibling) = (child, NONE);
             branch.thread = step.thread;
@@ -599,11 +603,5 @@ impl Forest {
             child = number;
         }
         child
-    }
-}
-
-impl Reversal {
-    fn remove(&mut self, place: usize) {
-        self.steps.remove(place);
     }
 }

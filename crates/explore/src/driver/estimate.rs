@@ -1,85 +1,93 @@
-//! How many executions there will be in all, and whether that can be relied on.
+//! Estimates the size of the search tree, and tells whether the estimate is stable.
 //!
-//! A search learns of branches as it goes, so what it knows is too little at first, by any factor. What it knows is an
-//! estimator only once it has not changed for as long as half of the search, and nothing above what is explored may
-//! still branch.
+//! A search discovers branches as it goes, so early estimates are too small, by any factor. An
+//! estimate is stable once it has not changed for half of the search, and the tree cannot branch
+//! further above the explored part.
 
 use std::collections::VecDeque;
 
-/// How many executions there are in all, as far as is known.
+/// The estimated total number of executions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
-    /// So many; if it is not steady, as far as is known, which may be far too few.
+    /// The number of executions; a lower bound if the estimate is not steady.
     pub executions: f64,
-    /// Whether more need not be expected to become known.
+    /// Whether the estimate has not changed for half of the search.
     pub is_steady: bool,
 }
 
-/// What was known when there had been so many executions.
+/// An estimate that was recorded after this number of executions.
 #[derive(Clone, Copy)]
-struct Look {
+struct Observation {
     executions: u64,
-    /// The executions in all.
-    all: f64,
-    /// Nothing above what is explored may branch that is not known to.
-    is_firm: bool,
+    /// The estimated total.
+    total: f64,
+    /// Whether the tree cannot branch further above the explored part.
+    is_stable: bool,
 }
 
-/// What was known since there had been half as many executions.
+/// Keeps the estimates since half of the executions.
 #[derive(Default)]
 pub(crate) struct SizeEstimator {
-    /// How many there had been at the first look: not none, if it goes on from a checkpoint.
+    /// The executions at the first observation: not 0 if the search was resumed.
     first: Option<u64>,
-    /// The first of them from when there had been half as many, or before.
-    looks: VecDeque<Look>,
+    /// The oldest is the last one up to half of the executions.
+    observations: VecDeque<Observation>,
 }
 
-/// It is looked again when there have been more executions by this part.
-const PART_PER_LOOK: u64 = 32;
+/// A new observation is due when the executions have grown by this fraction.
+const OBSERVATIONS_PER_DOUBLING: u64 = 32;
 
-/// By which part an estimate may change and be called steady.
+/// The relative change up to which an estimate counts as steady.
 const TOLERANCE: f64 = 0.1;
 
 impl SizeEstimator {
-    /// Whether to look again.
+    /// Whether another observation is due.
     pub(crate) fn is_due(&self, executions: u64) -> bool {
-        let last = self.looks.back();
-        last.is_none_or(|last| executions >= last.executions + last.executions / PART_PER_LOOK)
+        let last = self.observations.back();
+        last.is_none_or(|last| {
+            executions >= last.executions + last.executions / OBSERVATIONS_PER_DOUBLING
+        })
     }
 
-    pub(crate) fn look(&mut self, executions: u64, all: f64, is_firm: bool) {
+    /// Records an estimate.
+    pub(crate) fn record(&mut self, executions: u64, total: f64, is_stable: bool) {
         let first = *self.first.get_or_insert(executions);
         let half = first + executions.saturating_sub(first) / 2;
-        self.looks.push_back(Look {
+        self.observations.push_back(Observation {
             executions,
-            all,
-            is_firm,
+            total,
+            is_stable,
         });
         while self
-            .looks
+            .observations
             .get(1)
             .is_some_and(|next| next.executions <= half)
         {
-            self.looks.pop_front();
+            self.observations.pop_front();
         }
     }
 
-    /// What is known when there have been so many executions.
+    /// The estimate after this number of executions.
     pub(crate) fn estimate(&self, executions: u64) -> Option<Estimate> {
-        let now = self.looks.back()?;
-        let is_like_now = |look: &Look| (look.all - now.all).abs() <= TOLERANCE * now.all;
-        let is_steady = self.looks.len() > 1
+        let now = self.observations.back()?;
+        let is_like_now = |observation: &Observation| {
+            (observation.total - now.total).abs() <= TOLERANCE * now.total
+        };
+        let is_steady = self.observations.len() > 1
             && self
-                .looks
+                .observations
                 .iter()
-                .all(|look| look.is_firm && is_like_now(look));
-        let all = self.looks.iter().map(|look| look.all);
-        let all = match is_steady {
-            true => now.all,
-            false => all.fold(now.all, f64::min),
+                .all(|observation| observation.is_stable && is_like_now(observation));
+        let totals = self
+            .observations
+            .iter()
+            .map(|observation| observation.total);
+        let total = match is_steady {
+            true => now.total,
+            false => totals.fold(now.total, f64::min),
         };
         Some(Estimate {
-            executions: all.max(executions as f64),
+            executions: total.max(executions as f64),
             is_steady,
         })
     }
@@ -93,13 +101,13 @@ mod tests {
     fn an_estimate_that_grows_is_a_lower_bound() {
         let mut estimator = SizeEstimator::default();
         for executions in (100..10_000).step_by(100) {
-            estimator.look(executions, executions as f64 * 3.0, true);
+            estimator.record(executions, executions as f64 * 3.0, true);
             assert!(!estimator.is_due(executions + executions / 64));
             assert!(estimator.is_due(executions + executions / 16));
             let estimate = estimator.estimate(executions).unwrap();
             assert!(!estimate.is_steady && estimate.executions <= executions as f64 * 3.0);
         }
-        // The estimate of when there had been half as many is forgotten.
+        // The estimate at half of the executions has been dropped.
         let estimate = estimator.estimate(9900).unwrap();
         assert!(estimate.executions >= 9900.0 * 1.5, "{estimate:?}");
     }
@@ -109,8 +117,8 @@ mod tests {
         let mut estimator = SizeEstimator::default();
         let mut is_steady = Vec::new();
         for executions in 0..=40 {
-            // What is not firm counts against it for as long.
-            estimator.look(executions * 1000, 1e5, executions >= 10);
+            // An unstable observation counts for half of the search.
+            estimator.record(executions * 1000, 1e5, executions >= 10);
             is_steady.push(estimator.estimate(executions * 1000).unwrap().is_steady);
         }
         let first = is_steady.iter().position(|&is_steady| is_steady);

@@ -1,22 +1,22 @@
-//! What was explored, at hand to be run again.
+//! Running single executions again after an exploration.
 
 use crate::execution::findings::{Counterexample, Findings};
 use crate::execution::run::Run;
 use crate::program::Program;
-use crate::sampling::{AfterSchedule, Again, Replay, Sampled};
+use crate::sampling::{AfterSchedule, FastReplay, Replay, Sampled};
 use crate::schedule::Schedule;
 
-/// A program that was explored. Single executions of it can be run again at little cost, since all room has been
-/// made; nothing else is left of the exploration.
+/// A program that was explored. Running single executions again costs little, since all memory has
+/// been allocated.
 pub struct Replayer<P: Program> {
-    search: Sampled<P, Again>,
-    /// Of a new exploration.
+    search: Sampled<P, FastReplay>,
+    /// Empty findings, for each replay.
     findings: Findings<P::Error>,
 }
 
 impl<P: Program> Replayer<P> {
     pub(crate) fn new(mut run: Run<P>, findings: Findings<P::Error>) -> Self {
-        // No other execution is planned.
+        // A replay plans no other executions.
         run.learned = None;
         // Schedules of counterexamples start with the prefix.
         run.prefix = Schedule::default();
@@ -24,21 +24,21 @@ impl<P: Program> Replayer<P> {
         Replayer {
             search: Sampled::new(
                 run,
-                Again {
+                FastReplay {
                     replay: Replay { schedule },
                     after: AfterSchedule::RunToEnd,
                 },
             ),
-            findings: findings.going_on(),
+            findings: findings.continuing_after_failure(),
         }
     }
 
-    /// The program. No execution of it is being run.
+    /// The program, between two executions.
     pub fn program_mut(&mut self) -> &mut P {
         &mut self.search.run.program
     }
 
-    /// Runs an execution from its beginning. All that it shows.
+    /// Runs the execution with this schedule. Returns everything that it shows.
     pub fn replay(
         &mut self,
         schedule: &Schedule,

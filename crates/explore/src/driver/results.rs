@@ -1,4 +1,4 @@
-//! What workers have done and found.
+//! The results of one or more workers, and how they are merged.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::execution::findings::Findings;
 use crate::execution::run::Run;
 use crate::program::Program;
 
-/// What one or more workers have done and found.
+/// The results of one or more workers.
 #[derive(Clone)]
 pub(crate) struct SearchResults<E, R> {
     pub(crate) findings: Findings<E>,
@@ -18,93 +18,96 @@ pub(crate) struct SearchResults<E, R> {
     pub(crate) executions: u64,
     pub(crate) abandoned: u64,
     pub(crate) steps: u64,
-    pub(crate) was_cut: bool,
+    /// Whether the spin bound kept an execution from being run.
+    pub(crate) hit_spin_bound: bool,
+    /// The source locations of spin loops in which threads were blocked.
     pub(crate) waits: FxHashSet<Option<LocationId>>,
-    /// How often threads went round loops in which nothing had changed, at most. Samples without checkpoints have it.
+    /// The largest number of rounds of each spin loop in which nothing had changed. Not saved in
+    /// checkpoints.
     pub(crate) rounds: FxHashMap<Option<LocationId>, u32>,
-    /// Whether it began at the root again, so that what was done before was in vain.
-    pub(crate) is_anew: bool,
-    /// The time that it took before this exploration went on from a checkpoint.
-    pub(crate) earlier: Duration,
+    /// Whether the search restarted at the root, so that earlier executions do not count.
+    pub(crate) has_restarted: bool,
+    /// The time before the checkpoint that was resumed.
+    pub(crate) previous_time: Duration,
 }
 
 impl<E: Clone + PartialEq, R: Clone> SearchResults<E, R> {
-    /// Nothing yet.
-    pub(crate) fn nothing(findings: Findings<E>) -> Self {
+    /// Results without any execution.
+    pub(crate) fn empty(findings: Findings<E>) -> Self {
         SearchResults {
             findings,
             restart: None,
             executions: 0,
             abandoned: 0,
             steps: 0,
-            was_cut: false,
+            hit_spin_bound: false,
             waits: FxHashSet::default(),
             rounds: FxHashMap::default(),
-            is_anew: false,
-            earlier: Duration::ZERO,
+            has_restarted: false,
+            previous_time: Duration::ZERO,
         }
     }
 
-    /// What a worker has done, which is through.
-    pub(crate) fn taken_from<P: Program<Error = E, Restart = R>>(
+    /// Takes the results out of a worker's run that has finished.
+    pub(crate) fn take<P: Program<Error = E, Restart = R>>(
         run: &mut Run<P>,
         executions: u64,
         abandoned: u64,
-        was_cut: bool,
+        hit_spin_bound: bool,
     ) -> Self {
         let findings = run.findings.take();
         SearchResults {
             findings,
-            ..Self::of(run, executions, abandoned, was_cut)
+            ..Self::snapshot(run, executions, abandoned, hit_spin_bound)
         }
     }
 
-    /// What a worker has done so far.
-    pub(crate) fn of<P: Program<Error = E, Restart = R>>(
+    /// Copies the results so far of a worker's run.
+    pub(crate) fn snapshot<P: Program<Error = E, Restart = R>>(
         run: &Run<P>,
         executions: u64,
         abandoned: u64,
-        was_cut: bool,
+        hit_spin_bound: bool,
     ) -> Self {
         SearchResults {
             executions,
             abandoned,
             steps: run.steps,
-            was_cut: was_cut || run.was_bounded,
+            hit_spin_bound: hit_spin_bound || run.hit_spin_bound,
             waits: run.waits.clone(),
             rounds: run.rounds.clone(),
             findings: run.findings.clone(),
             restart: run.restart.clone(),
-            is_anew: false,
-            earlier: Duration::ZERO,
+            has_restarted: false,
+            previous_time: Duration::ZERO,
         }
     }
 
-    /// With the steps of another search, for the same.
+    /// Adds the steps of another search of the same program.
     pub(crate) fn with_steps(mut self, steps: u64) -> Self {
         self.steps += steps;
         self
     }
 
-    /// Adds what was done later, or by another worker.
+    /// Adds the results of a later search, or of another worker.
     pub(crate) fn merge(mut self, other: Self) -> Self {
-        if other.is_anew {
+        if other.has_restarted {
             self.findings.recount();
             self.abandoned += std::mem::take(&mut self.executions);
-            self.was_cut = false;
+            self.hit_spin_bound = false;
         }
         self.findings.merge(other.findings);
         self.restart = self.restart.or(other.restart);
         self.executions += other.executions;
         self.abandoned += other.abandoned;
         self.steps += other.steps;
-        self.was_cut |= other.was_cut;
+        self.hit_spin_bound |= other.hit_spin_bound;
         self.waits.extend(other.waits);
         for (location, rounds) in other.rounds {
             let most = self.rounds.entry(location).or_default();
             *most = rounds.max(*most);
         }
-        self.earlier += other.earlier;
+        self.previous_time += other.previous_time;
         self
     }
 }

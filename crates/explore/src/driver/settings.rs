@@ -1,101 +1,102 @@
-//! How to explore.
+//! The settings of an exploration.
 
 use std::time::Duration;
 
-use crate::execution::monitor_feed::MonitoredModel;
+use fencepost_monitor::MonitoredModel;
+
 use crate::schedule::Schedule;
 
 /// Which executions to run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Strategy {
-    /// One of each equivalence class.
+    /// One execution per equivalence class.
     Exhaustive,
-    /// Those with at most 0, then 1, 2, … preemptions, up to this many.
+    /// All executions with 0, then 1, 2, … preemptions, up to a bound.
     Bounded {
-        /// The most preemptions.
+        /// The largest bound.
         preemptions: u32,
     },
-    /// As `Bounded`, and in turns with it as `Exhaustive`, until one of the two is through.
+    /// `Bounded` and `Exhaustive` in turns, until one of the two has finished.
     BoundedOrExhaustive {
-        /// The most preemptions.
+        /// The largest bound.
         preemptions: u32,
     },
-    /// The next thread is drawn uniformly from those that can go on.
+    /// A random walk: the next thread is drawn uniformly from the enabled ones.
     Random {
-        /// Where the random numbers begin.
+        /// The seed of the random numbers.
         seed: u64,
-        /// How many executions.
+        /// The number of executions.
         executions: u64,
     },
-    /// As `Random`, but mostly the thread that went last goes on, also if it says that it spins: it comes through loops
-    /// with many rounds.
+    /// As `Random`, but the thread that ran last mostly continues, even if it spins, so that loops
+    /// with many rounds come to their end.
     StickyRandom {
-        /// Where the random numbers begin.
+        /// The seed of the random numbers.
         seed: u64,
-        /// How many executions.
+        /// The number of executions.
         executions: u64,
     },
     /// Probabilistic concurrency testing (Burckhardt and others, 2010): threads have random
     /// priorities, which change at a few random points.
     Pct {
-        /// Where the random numbers begin.
+        /// The seed of the random numbers.
         seed: u64,
-        /// How many executions.
+        /// The number of executions.
         executions: u64,
-        /// The depth of the bugs to look for: one more than the points of change.
+        /// The depth of the bugs to look for: one more than the number of priority changes.
         depth: u32,
     },
-    /// One given execution.
+    /// The execution with this schedule.
     Replay(Schedule),
 }
 
-/// When a thread that says that it spins goes on.
+/// When a thread that spins continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpinRule {
-    /// When something that it read has changed. Assumes that its loop does nothing but wait.
+    /// When something that it read has changed. This assumes that its loop only waits.
     UntilChange,
-    /// At most so many rounds without a change; what would need more is not explored.
+    /// After at most this many rounds without a change. Executions that need more are not run.
     Bound(u32),
 }
 
-/// How to explore.
+/// The settings of an exploration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Which executions to run.
     pub strategy: Strategy,
-    /// What to monitor for.
+    /// The memory model whose store-buffer violations the monitor detects.
     pub monitored_model: MonitoredModel,
     /// Every execution starts with these turns. They are not explored: no race with them is reversed, and steps and
     /// bounds are counted from their end on. Joins are not turns, so a prefix has none. The schedules of
     /// counterexamples start with the prefix; the schedule of [`Strategy::Replay`] follows it. An exploration with a
     /// prefix has no checkpoints.
     pub prefix: Schedule,
-    /// Whether to go on after the first finding.
+    /// Whether to continue after the first finding.
     pub continue_after_failure: bool,
-    /// When spinning threads go on.
+    /// When spinning threads continue.
     pub spin: SpinRule,
-    /// How often a spinning thread may find nothing changed, when no one else can go on, before it is said to wait for
-    /// ever.
+    /// How often a spinning thread may find nothing changed, while no other thread is enabled,
+    /// before the execution is a livelock.
     pub livelock_after: u32,
-    /// The most operations in one execution.
+    /// Stop an execution after this many operations.
     pub max_steps: u64,
-    /// The most executions, those that were given up included.
+    /// Stop after this many executions, including abandoned ones.
     pub max_executions: Option<u64>,
-    /// The most time.
+    /// Stop after this time.
     pub max_time: Option<Duration>,
-    /// How many threads of the operating system explore.
+    /// The number of threads of the operating system that explore.
     pub workers: usize,
-    /// The most bytes for the explorer, per worker.
+    /// The memory limit of the explorer per worker, in bytes.
     pub memory: usize,
-    /// Whether workers share their work even if all are busy. For tests: it makes what
-    /// otherwise depends on timing happen always.
+    /// Whether workers share their work even if none is idle. For tests: sharing does not depend on
+    /// timing then.
     #[doc(hidden)]
     pub always_share_work: bool,
-    /// How many findings are kept in full; all are counted.
+    /// The number of findings that are kept; all are counted.
     pub kept_findings: usize,
 }
 
-/// [`Settings::livelock_after`] where nothing is said: a loop may count its turns and give up.
+/// The default of [`Settings::livelock_after`]: a loop may count its rounds and give up.
 pub(crate) const LIVELOCK_AFTER: u32 = 1000;
 
 impl Default for Settings {

@@ -1,63 +1,63 @@
-//! What can be wrong with an execution, apart from store buffers.
+//! What can be wrong with an execution, apart from store-buffer violations.
 
 use fencepost_memory::{LocationId, ThreadId};
 use fencepost_monitor::MemoryLimitExceeded;
 
 use crate::program::{Intent, ThreadStatus};
 
-/// A thread that cannot go on, and what it waits for.
+/// A thread that has not finished, and its next operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockedThread {
     /// The thread.
     pub thread: ThreadId,
-    /// What it would do next.
+    /// What it is about to do.
     pub intent: Intent,
-    /// Where that is.
+    /// The source location of that operation.
     pub location: Option<LocationId>,
 }
 
-/// What was wrong with an execution.
+/// A fault of an execution.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fault<E> {
-    /// The program says so.
+    /// The program reported an error.
     Program(E),
-    /// No thread can go on, and some have not ended.
+    /// No thread is enabled, and some have not finished.
     Deadlock(Vec<BlockedThread>),
-    /// The threads that have not ended wait in loops for something that no one will do.
+    /// All remaining threads spin and wait for a change that no thread makes.
     Livelock(Vec<BlockedThread>),
-    /// The execution has had more operations than allowed.
+    /// The execution has more operations than allowed.
     StepLimit {
-        /// How many are allowed.
+        /// The limit.
         steps: u64,
-        /// The thread that was about to go on.
+        /// The thread that was about to take the next step.
         last: BlockedThread,
     },
-    /// The program did something else than when it was last run in the same way.
+    /// The program did something else than in an earlier execution with the same prefix.
     NonDeterminism {
-        /// The thread that did.
+        /// The thread that diverged.
         thread: ThreadId,
-        /// At which step of the execution, from 1.
+        /// The step of the execution, from 1.
         step: usize,
-        /// What it did before.
+        /// What it did earlier.
         expected: Intent,
-        /// Where it stands now.
+        /// Its status now.
         found: ThreadStatus,
-        /// Where that is in the source.
+        /// The source location.
         location: Option<LocationId>,
     },
-    /// A schedule to be replayed lets a thread go on that cannot.
+    /// The schedule of a replay names a thread that is not enabled.
     InfeasibleSchedule {
-        /// At which step, from 1.
+        /// The step, from 1.
         step: usize,
         /// The thread.
         thread: ThreadId,
     },
-    /// The monitor would need more memory than allowed.
+    /// The monitor needs more memory than allowed.
     OutOfMemory(MemoryLimitExceeded),
 }
 
 impl<E> Fault<E> {
-    /// Whether it is about the program, and not about a limit or a mistake in how it is run.
+    /// Whether it is a fault of the program, not a limit or an unsuitable schedule.
     pub fn is_program_fault(&self) -> bool {
         matches!(
             self,
@@ -65,8 +65,8 @@ impl<E> Fault<E> {
         )
     }
 
-    /// Whether it is counted. Each worker may reach a limit of memory, and it is no error of the program.
-    pub(crate) fn counts(&self) -> bool {
+    /// Whether it counts as a fault. A memory limit does not: each worker may reach it.
+    pub(crate) fn is_counted(&self) -> bool {
         !matches!(self, Fault::OutOfMemory(_))
     }
 }

@@ -1,4 +1,4 @@
-//! What has been found: counted, and kept once for each kind.
+//! Findings: all are counted, and the first of each kind is kept.
 
 use fencepost_memory::Access;
 use fencepost_monitor::{
@@ -9,39 +9,41 @@ use fencepost_monitor::{
 use crate::driver::settings::Settings;
 use crate::execution::fault::Fault;
 use crate::execution::log::ExecutionLog;
-use crate::execution::monitor_feed::Seen;
+use crate::execution::monitor_feed::Evidence;
 use crate::execution::run::schedule_of;
 use crate::program::OptimisticLoad;
 use crate::schedule::Schedule;
 
-/// What was found.
+/// What is wrong with an execution.
 #[derive(Clone, Debug)]
 pub enum Failure<E> {
     /// The program is not store-buffer safe.
     StoreBuffer(Box<Violation>),
-    /// The execution is wrong.
+    /// The execution has a fault.
     Fault(Fault<E>),
 }
 
-/// Something found, and the execution that shows it.
+/// A failure, and the execution that shows it.
 #[derive(Clone, Debug)]
 pub struct Counterexample<E> {
-    /// What.
+    /// The failure.
     pub failure: Failure<E>,
-    /// The execution up to there.
+    /// The execution up to the failure.
     pub schedule: Schedule,
-    /// Its memory accesses.
+    /// The memory accesses of the execution.
     pub interleaving: Vec<Access>,
-    /// Those of them by which an operation only looks, by position. Known of violations.
+    /// The optimistic loads among the accesses, by position. Only violations have them.
     pub optimistic_loads: Vec<(usize, OptimisticLoad)>,
-    /// In which execution, from 1. With several workers that do not run a sample: of the one that found it.
+    /// The number of the execution, from 1. In an exhaustive search with several workers, the count
+    /// is that of the worker that found it.
     pub execution: u64,
 }
 
 impl<E> Counterexample<E> {
-    /// The cycle and the checked witness of a store-buffer violation. None if it is something else.
+    /// The cycle and the checked witness of a store-buffer violation. `None` for other failures.
     ///
-    /// It is made of the interleaving alone, for who reports it: most of what is found is first run again.
+    /// They are computed from the interleaving, when a caller asks for them: most counterexamples
+    /// are first run again.
     pub fn explain(&self) -> Option<Result<Finding, ExplainError>> {
         match &self.failure {
             Failure::StoreBuffer(violation) => {
@@ -53,8 +55,8 @@ impl<E> Counterexample<E> {
 }
 
 impl<E> Counterexample<E> {
-    /// Whether a store-buffer violation is one by the axioms too, which know nothing of the monitor. None if it is
-    /// something else.
+    /// Checks a store-buffer violation against the axioms, which know nothing of the monitor.
+    /// `None` for other failures.
     pub fn check(&self) -> Option<Result<(), ExplainError>> {
         match &self.failure {
             Failure::StoreBuffer(violation) => {
@@ -66,11 +68,11 @@ impl<E> Counterexample<E> {
 }
 
 impl<E: PartialEq> Counterexample<E> {
-    /// Whether the execution is wrong, and not only too large for the monitor.
+    /// Whether it is a fault that counts, not a memory limit of the monitor.
     pub(crate) fn is_fault(&self) -> bool {
         match &self.failure {
             Failure::StoreBuffer(_) => false,
-            Failure::Fault(fault) => fault.counts(),
+            Failure::Fault(fault) => fault.is_counted(),
         }
     }
 }
@@ -98,20 +100,20 @@ pub(crate) struct Findings<E> {
     pub(crate) kept: Vec<Counterexample<E>>,
     pub(crate) tally: ViolationTally,
     pub(crate) faults: u64,
-    /// How many executions had a violation.
+    /// The number of executions with a violation.
     pub(crate) borderline: u64,
-    /// The execution that is being run, from 1.
+    /// The number of the current execution, from 1.
     pub(crate) execution: u64,
-    /// For each violation of the execution, the number of events up to it, with it.
+    /// For each violation of the current execution, the number of events up to and including it.
     violations_at: Vec<usize>,
-    /// The violations of all executions that were run to an end, each in each of them.
+    /// The number of violations in all executions that ran to their end.
     pub(crate) violations: u64,
     capacity: usize,
     continue_after_failure: bool,
-    /// Whether what is found now has been found before.
+    /// Whether violations are not recorded, because the steps are replayed.
     pub(crate) is_muted: bool,
-    /// Whether there is enough.
-    pub(crate) is_enough: bool,
+    /// Whether the search should stop.
+    pub(crate) should_stop: bool,
 }
 
 impl<E: Clone + PartialEq> Findings<E> {
@@ -127,19 +129,19 @@ impl<E: Clone + PartialEq> Findings<E> {
             capacity: settings.kept_findings.max(1),
             continue_after_failure: settings.continue_after_failure,
             is_muted: false,
-            is_enough: false,
+            should_stop: false,
         }
     }
 
-    /// The same, for who wants to see all that an execution shows.
-    pub(crate) fn going_on(self) -> Self {
+    /// Records everything that an execution shows.
+    pub(crate) fn continuing_after_failure(self) -> Self {
         Findings {
             continue_after_failure: true,
             ..self
         }
     }
 
-    /// Adds what another worker has found.
+    /// Adds the findings of another worker.
     pub(crate) fn merge(&mut self, mut other: Self) {
         if self.kept.is_empty() {
             std::mem::swap(&mut self.kept, &mut other.kept);
@@ -161,16 +163,16 @@ impl<E: Clone + PartialEq> Findings<E> {
         self.faults += other.faults;
         self.borderline += other.borderline;
         self.violations += other.violations;
-        self.is_enough |= other.is_enough;
+        self.should_stop |= other.should_stop;
     }
 
-    /// Violations leave room for faults.
+    /// Whether another fault can be kept. Violations do not use up the capacity for faults.
     fn has_room_for_fault(&self) -> bool {
         let faults = self.kept.iter().filter(|found| found.is_fault());
         faults.count() < self.capacity
     }
 
-    /// All of it, for who has no use for what is left.
+    /// Takes all findings.
     pub(crate) fn take(&mut self) -> Self {
         Findings {
             kept: std::mem::take(&mut self.kept),
@@ -180,52 +182,59 @@ impl<E: Clone + PartialEq> Findings<E> {
         }
     }
 
-    /// Counts from the beginning. What was kept is kept.
+    /// Resets the counts. What was kept stays.
     pub(crate) fn recount(&mut self) {
         (self.faults, self.borderline, self.violations) = (0, 0, 0);
         self.violations_at.clear();
     }
 
-    /// Hands over what is kept to another search, which then counts for itself.
-    pub(crate) fn hand_over(&mut self, to: &mut Self) {
+    /// Exchanges what is kept with another search of the same program. Both keep their own counts.
+    pub(crate) fn swap_kept(&mut self, to: &mut Self) {
         std::mem::swap(&mut self.kept, &mut to.kept);
         std::mem::swap(&mut self.tally, &mut to.tally);
     }
 
-    /// An execution begins that repeats so many events of the last one.
-    pub(crate) fn begin_execution(&mut self, repeated: usize) {
+    /// Begins an execution that shares a prefix of this length with the last one.
+    pub(crate) fn begin_execution(&mut self, prefix: usize) {
         self.execution += 1;
-        let kept = self.violations_at.partition_point(|&at| at <= repeated);
+        let kept = self.violations_at.partition_point(|&at| at <= prefix);
         self.violations_at.truncate(kept);
     }
 
-    /// The execution was run to its end.
+    /// Counts the violations of an execution that ran to its end.
     pub(crate) fn end_execution(&mut self) {
         self.borderline += u64::from(!self.violations_at.is_empty());
         self.violations += self.violations_at.len() as u64;
     }
 
-    pub(crate) fn violation(&mut self, violation: &Violation, seen: Seen<'_>, log: &ExecutionLog) {
+    /// Records a violation of the current execution.
+    pub(crate) fn violation(
+        &mut self,
+        violation: &Violation,
+        evidence: Evidence<'_>,
+        log: &ExecutionLog,
+    ) {
         self.violations_at.push(log.len());
         if self.is_muted {
             return;
         }
-        self.is_enough |= !self.continue_after_failure;
+        self.should_stop |= !self.continue_after_failure;
         let is_new = matches!(self.tally.record(violation), TallyResult::New(_));
         if is_new && self.kept.len() < self.capacity {
             self.kept.push(Counterexample {
-                failure: Failure::StoreBuffer(Box::new(seen.among_all(violation))),
+                failure: Failure::StoreBuffer(Box::new(evidence.among_all(violation))),
                 schedule: schedule_of(log),
-                interleaving: seen.accesses.to_vec(),
-                optimistic_loads: seen.optimistic_loads.to_vec(),
+                interleaving: evidence.accesses().to_vec(),
+                optimistic_loads: evidence.optimistic_loads.to_vec(),
                 execution: self.execution,
             });
         }
     }
 
+    /// Records a fault of the current execution.
     pub(crate) fn fault(&mut self, fault: Fault<E>, schedule: Schedule, interleaving: &[Access]) {
-        self.faults += u64::from(fault.counts());
-        self.is_enough |= !self.continue_after_failure || !fault.is_program_fault();
+        self.faults += u64::from(fault.is_counted());
+        self.should_stop |= !self.continue_after_failure || !fault.is_program_fault();
         let is_known = self
             .kept
             .iter()
@@ -259,12 +268,12 @@ mod tests {
         }
     }
 
-    /// A violation of its own, by the places of its events.
-    fn violation(place: u32) -> Failure<u32> {
+    /// A violation with a distinct location.
+    fn violation(location: u32) -> Failure<u32> {
         let placed = PlacedEvent {
             event: Event::next(
                 Access {
-                    location: Some(LocationId::from_index(place)),
+                    location: Some(LocationId::from_index(location)),
                     ..Access::new(ThreadId(0), Operation::Store(Address(0)))
                 },
                 0,
@@ -280,7 +289,7 @@ mod tests {
         }))
     }
 
-    /// What several workers have found, and each had no room for more.
+    /// Merges findings of workers that each were at their capacity.
     #[test]
     fn violations_leave_room_for_faults_of_other_workers() {
         let settings = Settings {

@@ -1,52 +1,51 @@
 //! The execution so far: its events, their order, and the races between them.
 //!
-//! The events lie on a stack. Each has a vector clock of the dependence order (program order,
+//! The events are on a stack. Each has a vector clock of the dependence order (program order,
 //! conflicts on objects, spawning and joining), and links that undo what it changed, so that the
-//! explorer can take back the end of an execution and go on differently without computing the
-//! beginning again. A join is no event, since it commutes with everything: it only adds to what the
-//! joining thread knows.
+//! explorer can rewind the end of an execution and continue differently without computing the
+//! prefix again. A join is no event, since it commutes with everything: it only adds to the clock
+//! of the joining thread.
 //!
-//! This order is not the monitors' happens-before, and for that reason is not shared with them: it
-//! has edges that are no memory accesses (a thread that waits in a loop goes on because something
-//! that it read was overwritten; a thread was joined), and as happens-before such edges would give
-//! false alarms.
+//! This order is not the monitors' happens-before and is not shared with them. It has edges that
+//! are no memory accesses: a spinning thread continues because something that it read was
+//! overwritten, or a thread was joined. As happens-before such edges would give false alarms.
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 
 use crate::dpor::footprint::{Footprint, bit_of};
 use crate::program::{Condition, Intent, Touch, TouchKind};
 
-/// A position in the execution, or a link: an index that may be missing.
+/// The missing index: of an event, a link or a row.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// The width of a row is a multiple of this, so that merging two has no rest.
+/// The width of a row is a multiple of this, so that merging two rows has no remainder.
 const CHUNK: usize = 4;
 
 /// One touch of an object, linked to those before it.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     pub(crate) touch: Touch,
-    /// The event that it belongs to.
+    /// The event that the touch belongs to.
     pub(crate) event: u32,
-    /// The link before it on the same object.
+    /// The previous link on the same object.
     previous: u32,
-    /// The last writing and the last updating link before it on the same object.
+    /// The last write and the last update before it on the same object.
     previous_write: u32,
     previous_update: u32,
 }
 
-/// Two events in a race: they are dependent, nothing is ordered between them, and the later one
-/// could come first.
+/// A race: two dependent events with no event ordered between them, of which the later one could
+/// come first.
 #[derive(Clone, Debug)]
 pub(crate) struct Race {
-    /// The positions of the two. The later one may be the end of the execution, for an operation
-    /// that is blocked there.
+    /// The positions of the two events. For an operation that is blocked at the end, the later one
+    /// is the length of the execution.
     pub(crate) earlier: u32,
     pub(crate) later: u32,
     /// The object on which they race, and its state before the earlier one.
     pub(crate) object: Address,
     pub(crate) before: u64,
-    /// Whether the other order has been taken care of, however the execution goes on.
+    /// Whether the reversed order is covered in every execution with the same prefix.
     pub(crate) is_settled: bool,
 }
 
@@ -54,42 +53,42 @@ pub(crate) struct Race {
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) thread: ThreadId,
-    /// Which operation of its thread it is, from 1.
+    /// The index of the event in its thread, from 1.
     pub(crate) index: u32,
     pub(crate) intent: Intent,
     pub(crate) outcome: u32,
     pub(crate) outcomes: u32,
-    /// A hint that was performed because no other thread could go on.
+    /// Whether it is a hint that was performed because no thread was enabled.
     pub(crate) is_forced: bool,
     /// For a hint: how often in a row the thread has found nothing changed.
     pub(crate) repeats: u32,
-    /// Where a hint is in the source.
+    /// The source location of a hint.
     pub(crate) location: Option<LocationId>,
-    /// The event of the same thread before it.
+    /// The previous event of the same thread.
     pub(crate) previous: u32,
-    /// What it knows, and what its thread knew before it: rows of the clocks.
+    /// The rows of the clock of the event, and of its thread before it.
     row: u32,
     known: u32,
     links: (u32, u32),
-    /// How many of them are of what it has touched. The others are only taken to be touched.
+    /// The number of links of objects that it has touched. The others are of its learned footprint.
     own_links: u32,
-    /// Which objects it may touch: a bit for each.
+    /// A filter of the objects that it touches.
     pub(crate) objects: u64,
     first_race: u32,
-    /// Where the threads that it made begin, in `births`.
-    births: u32,
-    /// Whether with it a thread began to wait for the end of others, joined some or made some.
+    /// The index in `spawns` of the first thread that it spawned.
+    spawns: u32,
+    /// Whether a thread began to wait for others, joined some or spawned some in this step.
     pub(crate) moves_joins: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct ObjectEnd {
+struct LastTouches {
     last: u32,
     last_write: u32,
     last_update: u32,
 }
 
-const UNTOUCHED: ObjectEnd = ObjectEnd {
+const UNTOUCHED: LastTouches = LastTouches {
     last: NONE,
     last_write: NONE,
     last_update: NONE,
@@ -99,13 +98,13 @@ const UNTOUCHED: ObjectEnd = ObjectEnd {
 #[derive(Clone, Copy, Debug)]
 struct JoinedThread {
     by: ThreadId,
-    /// What the joining thread knew before.
+    /// The row of the joining thread before the join.
     known: u32,
-    /// How many events there were.
+    /// The number of events before the join.
     events: u32,
 }
 
-/// What is pushed: one performed operation.
+/// One performed operation, for [`ExecutionLog::push`].
 pub(crate) struct NewEvent<'a> {
     pub(crate) thread: ThreadId,
     pub(crate) intent: &'a Intent,
@@ -115,10 +114,11 @@ pub(crate) struct NewEvent<'a> {
     pub(crate) repeats: u32,
     pub(crate) location: Option<LocationId>,
     pub(crate) touches: &'a [Touch],
-    /// How many of them the operation has touched. The others are added to it.
+    /// The number of objects that the operation has touched. The others are of its learned
+    /// footprint.
     pub(crate) own_touches: usize,
-    /// For a hint: what the thread has read, with the states that it read in `after`.
-    pub(crate) watched: &'a [Touch],
+    /// For a hint: what the thread has read in its loop, with the states that it read in `after`.
+    pub(crate) spin_reads: &'a [Touch],
     pub(crate) spawned: &'a [ThreadId],
 }
 
@@ -128,19 +128,21 @@ pub(crate) struct ExecutionLog {
     events: Vec<Event>,
     links: Vec<Link>,
     races: Vec<Race>,
-    /// Threads in the order in which they were made, after those made before the first event.
-    births: Vec<ThreadId>,
+    /// Threads in the order in which they were spawned, without those spawned before the first
+    /// event.
+    spawns: Vec<ThreadId>,
     /// One row per event and per join.
     clocks: Vec<u32>,
-    /// How many rows there are, and how wide they are.
+    /// The number of rows, and their width.
     rows: u32,
     width: usize,
     joins: Vec<JoinedThread>,
     last_of_thread: Vec<u32>,
-    /// The row of what each thread knows.
+    /// The row of the clock of each thread.
     known: Vec<u32>,
-    objects: Vec<ObjectEnd>,
+    objects: Vec<LastTouches>,
     finds_races: bool,
+    /// A buffer for merging rows.
     row: Vec<u32>,
 }
 
@@ -170,7 +172,7 @@ impl ExecutionLog {
         &self.links[from as usize..to as usize]
     }
 
-    /// Those of what the operation has touched, and not only is taken to touch.
+    /// The links of objects that the operation has touched, without those of its learned footprint.
     pub(crate) fn own_links(&self, position: u32) -> &[Link] {
         &self.links(position)[..self.events[position as usize].own_links as usize]
     }
@@ -211,13 +213,14 @@ impl ExecutionLog {
         &self.clocks[row as usize * self.width..][..self.width]
     }
 
-    /// Whether `earlier` happens before `later` or is it.
+    /// Whether `earlier` happens before `later` or is the same event.
     #[inline]
     pub(crate) fn precedes(&self, earlier: u32, later: u32) -> bool {
         self.is_in_row(earlier, self.events[later as usize].row)
     }
 
-    /// Whether an event happens after the one at `earlier` or is it, for who asks of many events.
+    /// Returns a test whether an event happens after the one at `earlier` or is the same, to be
+    /// applied to many events.
     #[inline]
     pub(crate) fn happens_after(&self, earlier: u32) -> impl Fn(&Event) -> bool + '_ {
         let earlier = &self.events[earlier as usize];
@@ -232,8 +235,8 @@ impl ExecutionLog {
         self.clocks[row as usize * self.width + event.thread.index()] >= event.index
     }
 
-    /// Whether a thread knows of an event now: by its last event, by the one in which it was made, or
-    /// by a join.
+    /// Whether an event happens before the end of a thread: before its last event, before it was
+    /// spawned, or before the end of a thread that it joined.
     #[inline]
     pub(crate) fn precedes_end_of(&self, earlier: u32, thread: ThreadId) -> bool {
         match self.known_to(thread) {
@@ -252,7 +255,7 @@ impl ExecutionLog {
         }
     }
 
-    /// The row of what a thread knows now.
+    /// The row of the current clock of a thread.
     #[inline]
     fn known_to(&self, thread: ThreadId) -> u32 {
         self.known.get(thread.index()).copied().unwrap_or(NONE)
@@ -275,7 +278,7 @@ impl ExecutionLog {
         footprint
     }
 
-    /// Makes this the footprint of an event.
+    /// Copies the footprint of an event.
     #[inline]
     pub(crate) fn copy_footprint(&self, position: u32, footprint: &mut Footprint) {
         let event = &self.events[position as usize];
@@ -284,7 +287,7 @@ impl ExecutionLog {
             footprint.push(link.touch.object, link.touch.kind);
         }
         footprint.is_barrier = event.is_forced;
-        // What a hint looks at depends on what the thread has read.
+        // The footprint of a hint depends on what the thread has read.
         footprint.is_exact = !event.intent.is_hint();
     }
 
@@ -298,20 +301,20 @@ impl ExecutionLog {
             || footprint.may_meet(event.objects) && self.links(position).iter().any(conflicts)
     }
 
-    /// Makes room for a thread and for those that it makes.
+    /// Reserves rows for a thread and for those that it spawns.
     #[inline]
-    fn admit(&mut self, thread: ThreadId, spawned: &[ThreadId]) {
+    fn reserve(&mut self, thread: ThreadId, spawned: &[ThreadId]) {
         let highest = spawned
             .iter()
             .fold(thread, |highest, &other| highest.max(other));
         if self.known.len() <= highest.index() {
-            self.admit_threads(highest.index() + 1);
+            self.reserve_threads(highest.index() + 1);
         }
     }
 
-    /// Makes room for threads below this number.
+    /// Reserves rows for all threads below `bound`.
     #[cold]
-    fn admit_threads(&mut self, bound: usize) {
+    fn reserve_threads(&mut self, bound: usize) {
         self.last_of_thread.resize(bound, NONE);
         self.known.resize(bound, NONE);
         if bound <= self.width {
@@ -330,16 +333,16 @@ impl ExecutionLog {
     }
 
     #[inline]
-    fn object(&self, object: Address) -> ObjectEnd {
+    fn object(&self, object: Address) -> LastTouches {
         let end = self.objects.get(object.index());
         end.copied().unwrap_or(UNTOUCHED)
     }
 
     /// Adds the next event and finds its races.
-    // Called from one place, where it is known what there is of all this.
+    // Called from one place, where most fields are constants.
     #[inline(always)]
     pub(crate) fn push(&mut self, new: NewEvent<'_>) {
-        self.admit(new.thread, new.spawned);
+        self.reserve(new.thread, new.spawned);
         let position = self.events.len() as u32;
         let previous = self.last_of(new.thread);
         let index = match previous {
@@ -348,15 +351,16 @@ impl ExecutionLog {
         };
         let first_link = self.links.len() as u32;
         let first_race = self.races.len() as u32;
-        // Also one that is forced now could have gone on earlier, when what it watches was changed for a while.
+        // A hint that is forced now could have continued earlier, while what it read had another
+        // state.
         if self.finds_races {
             let touches = match new.intent {
-                Intent::SpinHint => new.watched,
+                Intent::SpinHint => new.spin_reads,
                 _ => new.touches,
             };
             self.find_races(new.thread, new.intent, touches);
         }
-        // The clock: what its thread knew, then what flows in.
+        // The clock: that of its thread, merged with those of its dependencies.
         let (row, known) = (self.rows, self.known_to(new.thread));
         self.push_row(known);
         let own = row as usize * self.width + new.thread.index();
@@ -369,7 +373,7 @@ impl ExecutionLog {
         for touch in new.touches {
             let link = self.last_link(touch.object, touch.kind);
             if link != NONE {
-                self.flow_in(touch, link);
+                self.join_dependencies(touch, link);
             }
         }
         let mut objects = 0;
@@ -377,9 +381,9 @@ impl ExecutionLog {
             objects |= bit_of(touch.object);
             self.link(position, touch);
         }
-        let births = self.births.len() as u32;
+        let spawns = self.spawns.len() as u32;
         for &thread in new.spawned {
-            self.births.push(thread);
+            self.spawns.push(thread);
             self.known[thread.index()] = row;
         }
         self.last_of_thread[new.thread.index()] = position;
@@ -400,14 +404,14 @@ impl ExecutionLog {
             own_links: new.own_touches as u32,
             objects,
             first_race,
-            births,
+            spawns,
             moves_joins: false,
         });
     }
 
-    /// A thread has joined others, and then made these threads.
+    /// Adds a join: a thread has joined others, and then spawned these threads.
     pub(crate) fn join(&mut self, by: ThreadId, ended: &[ThreadId], spawned: &[ThreadId]) {
-        self.admit(by, spawned);
+        self.reserve(by, spawned);
         let (row, known) = (self.rows, self.known_to(by));
         self.push_row(known);
         for &ended in ended {
@@ -420,12 +424,12 @@ impl ExecutionLog {
         });
         self.known[by.index()] = row;
         for &thread in spawned {
-            self.births.push(thread);
+            self.spawns.push(thread);
             self.known[thread.index()] = row;
         }
     }
 
-    /// Adds a row that begins as a copy.
+    /// Adds a copy of a row.
     #[inline]
     fn push_row(&mut self, known: u32) {
         self.rows += 1;
@@ -461,19 +465,19 @@ impl ExecutionLog {
         }
     }
 
-    /// The last event moves joins.
+    /// Sets [`Event::moves_joins`] of the last event.
     pub(crate) fn note_moved_joins(&mut self) {
         let event = self.events.last_mut().expect("there is an event");
         event.moves_joins = true;
     }
 
-    /// Takes back the last event.
+    /// Removes the last event.
     pub(crate) fn pop(&mut self) {
-        self.cut(self.events.len() - 1);
+        self.truncate(self.events.len() - 1);
     }
 
-    /// Takes back all events but so many, the last one first.
-    pub(crate) fn cut(&mut self, length: usize) {
+    /// Removes all events after the first `length`.
+    pub(crate) fn truncate(&mut self, length: usize) {
         let Some(first) = self.events.get(length) else {
             return;
         };
@@ -482,7 +486,7 @@ impl ExecutionLog {
             let event = &self.events[position];
             let (from, to) = event.links;
             for link in self.links[from as usize..to as usize].iter().rev() {
-                self.objects[link.touch.object.index()] = ObjectEnd {
+                self.objects[link.touch.object.index()] = LastTouches {
                     last: link.previous,
                     last_write: link.previous_write,
                     last_update: link.previous_update,
@@ -495,8 +499,8 @@ impl ExecutionLog {
                 self.known[join.by.index()] = join.known;
                 self.joins.pop();
             }
-            while self.births.len() > event.births as usize {
-                let thread = self.births.pop().expect("it is longer");
+            while self.spawns.len() > event.spawns as usize {
+                let thread = self.spawns.pop().expect("it is longer");
                 self.known[thread.index()] = NONE;
             }
             self.last_of_thread[event.thread.index()] = event.previous;
@@ -509,12 +513,12 @@ impl ExecutionLog {
         self.clocks.truncate(row as usize * self.width);
     }
 
-    /// Takes back everything.
+    /// Removes all events.
     pub(crate) fn clear(&mut self) {
         self.events.clear();
         self.links.clear();
         self.races.clear();
-        self.births.clear();
+        self.spawns.clear();
         self.clocks.clear();
         self.rows = 0;
         self.last_of_thread.fill(NONE);
@@ -545,15 +549,15 @@ impl ExecutionLog {
     fn last_link(&self, object: Address, kind: TouchKind) -> u32 {
         let end = self.object(object);
         match kind {
-            // A read depends on updates and writes only, and mostly there are no updates.
+            // A read depends on updates and writes only, and most objects have no updates.
             TouchKind::Read if end.last_update == NONE => end.last_write,
             _ => end.last,
         }
     }
 
-    /// Merges in the events on which a touch of an object depends, unless they are known. They have this link and
-    /// ones before it.
-    fn flow_in(&mut self, touch: &Touch, last: u32) {
+    /// Merges the clocks of the events on which a touch depends into the last row: those with the
+    /// link `last` and the links before it.
+    fn join_dependencies(&mut self, touch: &Touch, last: u32) {
         let mut link = last;
         while link != NONE {
             let Link {
@@ -579,8 +583,8 @@ impl ExecutionLog {
 
 /// Finding races.
 impl ExecutionLog {
-    /// Finds the races of an operation that comes next, or of one that is blocked at the end, and adds them.
-    // Mostly there is one object, and nothing to find on it.
+    /// Adds the races of the next operation, or of one that is blocked at the end.
+    // In most cases there is one object without races.
     #[inline(always)]
     fn find_races(&mut self, thread: ThreadId, intent: &Intent, touches: &[Touch]) {
         let first = self.races.len();
@@ -602,16 +606,16 @@ impl ExecutionLog {
         }
     }
 
-    /// The races of the operation that a blocked thread stands before.
+    /// The races of the operation that a blocked thread is about to do.
     pub(crate) fn races_of_blocked(
         &mut self,
         thread: ThreadId,
         intent: Intent,
-        watched: &[Touch],
+        spin_reads: &[Touch],
     ) -> Vec<Race> {
         let first = self.races.len();
         match intent {
-            Intent::SpinHint => self.find_races(thread, &intent, watched),
+            Intent::SpinHint => self.find_races(thread, &intent, spin_reads),
             Intent::Access { object, effect, .. } => {
                 let touch = Touch {
                     object,
@@ -626,7 +630,7 @@ impl ExecutionLog {
         self.races.split_off(first)
     }
 
-    /// Adds a race with the event of this link, unless it will be dropped.
+    /// Adds a race with the event of this link. It may be dropped later.
     fn add_candidate(&mut self, link: u32) {
         let Link { touch, event, .. } = self.links[link as usize];
         self.races.push(Race {
@@ -638,8 +642,8 @@ impl ExecutionLog {
         });
     }
 
-    /// The events on one object that the operation may be in a race with, latest first. They have this link and
-    /// ones before it.
+    /// Adds the events on one object that the operation may race with, latest first: those with the
+    /// link `last` and the links before it.
     fn find_races_on(
         &mut self,
         thread: ThreadId,
@@ -648,8 +652,8 @@ impl ExecutionLog {
         last: u32,
     ) {
         let mut link = last;
-        // What comes after the last write. If anything there is dependent, the last write is
-        // ordered before the operation by way of it.
+        // The links after the last write. If one of them is dependent, it orders the last write
+        // before the operation.
         let mut is_write_ordered = false;
         while link != NONE && self.links[link as usize].touch.kind != TouchKind::Write {
             let Link {
@@ -670,8 +674,8 @@ impl ExecutionLog {
         if is_write_ordered {
             return;
         }
-        // An operation that waits could not come before an event that made it possible: it is in
-        // a race with the latest one before which it was possible.
+        // An operation that waits could not come before the event that enabled it. It races with
+        // the latest event before which it was enabled.
         while link != NONE {
             let Link {
                 touch,
@@ -690,12 +694,12 @@ impl ExecutionLog {
         }
     }
 
-    /// A hint goes on if one of the objects that it watches has another state than the thread has
-    /// read (`after` of the touch, which is what it read). It is in a race with a write if it
-    /// could go on without that write and all that depends on it. What the state would be without
-    /// an update is not known, so it is in a race with each of those.
-    fn find_races_of_hint(&mut self, thread: ThreadId, watched: &[Touch]) {
-        for touch in watched {
+    /// A hint continues if an object that its thread has read has another state than it read
+    /// (`after` of the touch). It races with a write if it could continue without that write and
+    /// everything that depends on it. The state without an update is not known, so it races with
+    /// each update.
+    fn find_races_of_hint(&mut self, thread: ThreadId, spin_reads: &[Touch]) {
+        for touch in spin_reads {
             let end = self.object(touch.object);
             if end.last_update != NONE {
                 self.add_all_changes(thread, end.last);
@@ -707,7 +711,7 @@ impl ExecutionLog {
                 if self.precedes_end_of(event, thread) {
                     break;
                 }
-                if self.goes_on_without(event, watched) {
+                if self.is_released_without(event, spin_reads) {
                     self.add_candidate(link);
                     break;
                 }
@@ -716,6 +720,7 @@ impl ExecutionLog {
         }
     }
 
+    /// Adds all writes and updates from the link `last` back.
     fn add_all_changes(&mut self, thread: ThreadId, last: u32) {
         let mut link = last;
         while link != NONE {
@@ -732,8 +737,9 @@ impl ExecutionLog {
         }
     }
 
-    fn goes_on_without(&self, event: u32, watched: &[Touch]) -> bool {
-        watched.iter().any(|touch| {
+    /// Whether a hint could continue without an event and everything that depends on it.
+    fn is_released_without(&self, event: u32, spin_reads: &[Touch]) -> bool {
+        spin_reads.iter().any(|touch| {
             if self.object(touch.object).last_update != NONE {
                 return true;
             }
@@ -752,8 +758,8 @@ impl ExecutionLog {
         })
     }
 
-    /// Of the races from the one with this number on, drops those with an event that happens before that of
-    /// another one.
+    /// Of the races from `first` on, drops those whose earlier event happens before that of another
+    /// one.
     fn drop_ordered_races(&mut self, first: usize) {
         self.races[first..].sort_by_key(|race| std::cmp::Reverse(race.earlier));
         let mut row = std::mem::take(&mut self.row);
@@ -763,7 +769,7 @@ impl ExecutionLog {
         for number in first..self.races.len() {
             let earlier = self.races[number].earlier;
             let event = &self.events[earlier as usize];
-            // Also if it is the same event.
+            // This also drops a second race with the same event.
             if row[event.thread.index()] >= event.index {
                 continue;
             }

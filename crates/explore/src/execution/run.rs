@@ -1,12 +1,11 @@
-//! Running one execution: the steps that every strategy is made of.
+//! Running one execution: the operations that every strategy consists of.
 //!
-//! A [`Run`] holds the program, the execution so far and the monitor. A strategy begins
-//! executions, asks which threads can go on, lets one of them take a step, and takes steps back.
+//! A [`Run`] holds the program, the execution so far and the monitor. A strategy begins executions,
+//! asks which threads are enabled, lets one of them take a step, and rewinds.
 //!
-//! BlockedThread in loops is decided here. A thread that hints that it spins waits, if since its
-//! last hint at the same place it has changed nothing, until something that it has read
-//! since then has another state than it read. If no other thread can go on, it goes on
-//! nevertheless.
+//! Spin loops are decided here. A thread that hints that it spins, and has changed nothing since
+//! its last hint at the same location, is blocked until something that it has read since then has
+//! another state than it read. If no other thread is enabled, it continues nevertheless.
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,30 +19,30 @@ use crate::execution::monitor_feed::MonitorFeed;
 use crate::program::{Intent, Performed, Program, Stop, ThreadStatus, Touch, TouchKind};
 use crate::schedule::{Schedule, Turn};
 
-/// A hint: whether the thread waits.
+/// Whether a spin hint blocks its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Hint {
-    /// It does not; the hint does nothing.
+    /// The hint does nothing.
     Passes,
-    /// It waits for a change, which has happened or not.
+    /// The thread waits for a change, which has happened or not.
     Waits { has_changed: bool },
 }
 
 /// How an execution ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum End<E, R> {
-    /// All threads have ended.
+    /// All threads have finished.
     Complete,
-    /// Some have not, and never will; or the program failed.
+    /// The program failed, or some threads can never finish.
     Fault(Fault<E>),
     /// The program asks the front end to restart the exploration with other settings.
     Restart(R),
-    /// A bound keeps the threads that have not ended from going on.
-    Cut,
-    /// It was given up, because what follows is known.
-    Known,
-    /// Something was found, and that is enough.
-    Enough,
+    /// The spin bound keeps the remaining threads from continuing.
+    SpinBound,
+    /// It was abandoned, because every continuation is equivalent to one that was explored.
+    Redundant,
+    /// The search stops at what was found.
+    Stopped,
 }
 
 /// Why an execution of a program cannot continue.
@@ -62,7 +61,7 @@ impl<E, R> From<Stop<Fault<E>, R>> for End<E, R> {
     }
 }
 
-/// Makes a program's error a fault of the execution.
+/// Turns a program's error into a fault of the execution.
 #[inline]
 fn fault_of<E, R>(stop: Stop<E, R>) -> Stop<Fault<E>, R> {
     match stop {
@@ -71,7 +70,7 @@ fn fault_of<E, R>(stop: Stop<E, R>) -> Stop<Fault<E>, R> {
     }
 }
 
-/// A program, an execution of it, and what has been found.
+/// A program, an execution of it, and the findings so far.
 pub(crate) struct Run<P: Program> {
     pub(crate) program: P,
     pub(crate) log: ExecutionLog,
@@ -79,30 +78,31 @@ pub(crate) struct Run<P: Program> {
     pub(crate) findings: Findings<P::Error>,
     /// The first restart that the program asked for. It ends the search.
     pub(crate) restart: Option<P::Restart>,
-    /// Where threads were kept waiting in loops.
+    /// The locations of spin loops in which threads were blocked.
     pub(crate) waits: FxHashSet<Option<LocationId>>,
     pub(crate) steps: u64,
-    /// How often threads went round loops in which nothing had changed, at most, if a bound lets them.
+    /// With a spin bound, the largest number of rounds of each loop in which nothing had changed.
     pub(crate) rounds: FxHashMap<Option<LocationId>, u32>,
-    /// Whether a bound kept a thread from going round a loop once more.
-    pub(crate) was_bounded: bool,
+    /// Whether the spin bound blocked a thread.
+    pub(crate) hit_spin_bound: bool,
     spin: SpinRule,
     livelock_after: u32,
     max_steps: u64,
     /// The turns that every execution starts with, and that are not explored.
     pub(crate) prefix: Schedule,
     performed: Performed,
-    /// What operations are taken to touch, if executions that were not run are planned.
+    /// Learned footprints, for a search that plans executions.
     pub(crate) learned: Option<LearnedFootprints>,
     touches: Vec<Touch>,
-    watched: Vec<Touch>,
-    /// Threads that have moved, and may have to join others or to be joined.
+    /// What the thread of the last evaluated hint has read in its loop.
+    spin_reads: Vec<Touch>,
+    /// Threads that have taken a step, and may join others or be joined.
     moved: Vec<ThreadId>,
-    /// Threads that wait for the end of another, each with that one.
+    /// Blocked joins: the joining thread and the one that it waits for.
     joining: Vec<(ThreadId, ThreadId)>,
-    /// Threads that stand before a join or have ended when an execution begins.
+    /// Threads that are about to join or have finished when an execution begins.
     first_moved: Vec<ThreadId>,
-    /// How often the hinting thread has found nothing changed, with this time.
+    /// How often in a row the thread of the last evaluated hint has found nothing changed.
     repeats: u32,
     is_running: bool,
 }
@@ -118,7 +118,7 @@ impl<P: Program> Run<P> {
             waits: FxHashSet::default(),
             steps: 0,
             rounds: FxHashMap::default(),
-            was_bounded: false,
+            hit_spin_bound: false,
             spin: settings.spin,
             livelock_after: settings.livelock_after,
             max_steps: settings.max_steps,
@@ -129,7 +129,7 @@ impl<P: Program> Run<P> {
             },
             learned: None,
             touches: Vec::new(),
-            watched: Vec::new(),
+            spin_reads: Vec::new(),
             moved: Vec::new(),
             joining: Vec::new(),
             first_moved: Vec::new(),
@@ -138,7 +138,7 @@ impl<P: Program> Run<P> {
         }
     }
 
-    /// Begins an execution and repeats the events of the log.
+    /// Begins an execution and replays the events of the log.
     pub(crate) fn begin(&mut self) -> Result<(), StopOf<P>> {
         self.performed.clear();
         self.performed.is_replayed = self.monitor.has_begun();
@@ -149,7 +149,7 @@ impl<P: Program> Run<P> {
         }
         self.joining.clear();
         if !self.monitor.has_begun() {
-            // The same in all executions.
+            // They are the same in all executions.
             self.first_moved.clear();
             let threads = self.threads();
             let moved = threads.filter(|&thread| match self.program.status(thread) {
@@ -162,13 +162,13 @@ impl<P: Program> Run<P> {
         self.moved.clone_from(&self.first_moved);
         self.join_ended(false).map_err(fault_of)?;
         if !self.monitor.has_begun() {
-            self.feed_watch()?;
+            self.feed_monitor()?;
         } else {
             self.monitor.rewind(self.log.len());
         }
         self.performed.is_replayed = true;
         for position in 0..self.log.len() {
-            self.repeat(position as u32)?;
+            self.replay(position as u32)?;
         }
         self.performed.is_replayed = false;
         Ok(())
@@ -197,7 +197,7 @@ impl<P: Program> Run<P> {
         Ok(())
     }
 
-    /// Forgets the execution.
+    /// Removes all events of the execution.
     pub(crate) fn clear(&mut self) {
         self.log.clear();
         self.monitor.clear();
@@ -215,18 +215,18 @@ impl<P: Program> Run<P> {
         };
         match &end {
             End::Fault(Fault::Program(error)) => {
-                self.findings.is_enough |= self.program.is_fatal(error);
+                self.findings.should_stop |= self.program.is_fatal(error);
             }
             End::Restart(restart) => {
                 self.restart.get_or_insert_with(|| restart.clone());
-                self.findings.is_enough = true;
+                self.findings.should_stop = true;
             }
             _ => {}
         }
         end
     }
 
-    /// Keeps what an execution that was not given up came to.
+    /// Records the end of an execution that was not abandoned.
     pub(crate) fn conclude(&mut self, end: EndOf<P>) {
         if let End::Fault(fault) = end {
             let schedule = self.schedule();
@@ -236,7 +236,6 @@ impl<P: Program> Run<P> {
         self.findings.end_execution();
     }
 
-    /// Where a thread stands.
     #[inline]
     pub(crate) fn status(&self, thread: ThreadId) -> ThreadStatus {
         self.program.status(thread)
@@ -246,7 +245,7 @@ impl<P: Program> Run<P> {
         (0..self.program.thread_bound() as u32).map(ThreadId)
     }
 
-    /// Whether a thread can go on; with the number of outcomes of its next operation.
+    /// The number of outcomes of a thread's next operation if the thread is enabled.
     #[inline]
     pub(crate) fn ready(&mut self, thread: ThreadId) -> Option<u32> {
         let ThreadStatus::Pending { intent, outcomes } = self.program.status(thread) else {
@@ -255,7 +254,7 @@ impl<P: Program> Run<P> {
         self.is_ready(thread, &intent).then_some(outcomes)
     }
 
-    /// Whether a thread that stands before this can go on.
+    /// Whether a thread with this intent is enabled.
     #[inline]
     pub(crate) fn is_ready(&mut self, thread: ThreadId, intent: &Intent) -> bool {
         match *intent {
@@ -264,14 +263,14 @@ impl<P: Program> Run<P> {
                 awaits.is_none_or(|condition| condition.holds(self.program.state(object)))
             }
             Intent::Join(other) => self.program.status(other) == ThreadStatus::Finished,
-            Intent::SpinHint => match self.look_at_hint(thread) {
+            Intent::SpinHint => match self.evaluate_hint(thread) {
                 Hint::Passes => true,
                 Hint::Waits { has_changed } => has_changed,
             },
         }
     }
 
-    /// The threads that have not ended.
+    /// The threads that have not finished.
     pub(crate) fn waiting(&self) -> Vec<BlockedThread> {
         let mut waiting = Vec::new();
         for thread in self.threads() {
@@ -286,27 +285,27 @@ impl<P: Program> Run<P> {
         waiting
     }
 
-    /// No thread can go on: what that means.
+    /// How the execution ends if no thread is enabled.
     pub(crate) fn end_of_blocked(&self) -> EndOf<P> {
         let waiting = self.waiting();
         if waiting.is_empty() {
             End::Complete
         } else if waiting.iter().any(|w| w.intent == Intent::SpinHint) {
-            End::Cut
+            End::SpinBound
         } else {
             End::Fault(Fault::Deadlock(waiting))
         }
     }
 
-    /// What a blocked hinting thread watches.
-    pub(crate) fn watched_by(&mut self, thread: ThreadId) -> &[Touch] {
-        self.look_at_hint(thread);
-        &self.watched
+    /// What a thread that is blocked at a hint has read in its loop.
+    pub(crate) fn spin_reads_of(&mut self, thread: ThreadId) -> &[Touch] {
+        self.evaluate_hint(thread);
+        &self.spin_reads
     }
 
-    /// Decides whether a hinting thread waits, and collects what it watches.
-    fn look_at_hint(&mut self, thread: ThreadId) -> Hint {
-        self.watched.clear();
+    /// Decides whether a hint blocks its thread, and collects what the thread has read in its loop.
+    fn evaluate_hint(&mut self, thread: ThreadId) -> Hint {
+        self.spin_reads.clear();
         self.repeats = 0;
         let location = self.program.location(thread);
         let mut position = self.log.last_of(thread);
@@ -321,7 +320,7 @@ impl<P: Program> Run<P> {
                 break event.repeats;
             }
             if event.intent == Intent::SpinHint {
-                // Another hint of the same loop.
+                // Another hint in the same loop.
                 position = event.previous;
                 continue;
             }
@@ -329,22 +328,22 @@ impl<P: Program> Run<P> {
                 if link.touch.before != link.touch.after {
                     return Hint::Passes;
                 }
-                self.watched.push(Touch {
+                self.spin_reads.push(Touch {
                     kind: TouchKind::Read,
                     ..link.touch
                 });
             }
             position = event.previous;
         };
-        if self.watched.is_empty() {
-            // It hints again, in the same round.
+        if self.spin_reads.is_empty() {
+            // A second hint in the same round.
             self.repeats = earlier_rounds;
             return Hint::Passes;
         }
         self.repeats = earlier_rounds + 1;
         let program = &self.program;
         let is_changed = |touch: &Touch| program.state(touch.object) != touch.after;
-        let has_changed = self.watched.iter().any(is_changed);
+        let has_changed = self.spin_reads.iter().any(is_changed);
         if has_changed {
             self.repeats = 0;
         }
@@ -352,11 +351,11 @@ impl<P: Program> Run<P> {
             if self.repeats <= rounds && !has_changed {
                 let most = self.rounds.entry(location).or_default();
                 *most = self.repeats.max(*most);
-                self.watched.clear();
+                self.spin_reads.clear();
                 return Hint::Passes;
             }
         }
-        self.was_bounded |= !has_changed && self.spin != SpinRule::UntilChange;
+        self.hit_spin_bound |= !has_changed && self.spin != SpinRule::UntilChange;
         if self.spin == SpinRule::UntilChange && !self.waits.contains(&location) {
             self.waits.insert(location);
         }
@@ -369,24 +368,24 @@ impl<P: Program> Run<P> {
         self.take_step(turn, false)
     }
 
-    /// Repeats steps that were taken in another run of the program.
+    /// Replays steps that were taken in another run of the program.
     pub(crate) fn follow(&mut self, turns: &[Turn]) -> Result<(), StopOf<P>> {
         let steps = self.steps;
         self.findings.is_muted = true;
         let mut result = Ok(());
         for (step, &turn) in turns.iter().enumerate() {
             let thread = turn.thread;
-            let no_such = || {
+            let infeasible = || {
                 let step = step + 1;
                 Err(Fault::InfeasibleSchedule { step, thread }.into())
             };
             result = match self.ready(thread) {
                 Some(outcomes) if turn.outcome < outcomes => self.perform(turn),
-                Some(_) => no_such(),
-                None => self.force().unwrap_or_else(no_such),
+                Some(_) => infeasible(),
+                None => self.force().unwrap_or_else(infeasible),
             };
             if result.is_ok() && self.log.events().last().map(|e| e.thread) != Some(thread) {
-                result = no_such();
+                result = infeasible();
             }
             if result.is_err() {
                 break;
@@ -397,8 +396,8 @@ impl<P: Program> Run<P> {
         result
     }
 
-    /// Lets a thread that waits in a loop go on although nothing has changed, because no one else
-    /// can.
+    /// Lets a spinning thread continue although nothing has changed, because no other thread is
+    /// enabled.
     pub(crate) fn force(&mut self) -> Option<Result<(), StopOf<P>>> {
         if self.spin != SpinRule::UntilChange {
             return None;
@@ -410,7 +409,7 @@ impl<P: Program> Run<P> {
                 ..
             } = self.program.status(thread)
             {
-                self.look_at_hint(thread);
+                self.evaluate_hint(thread);
                 if next.is_none_or(|(repeats, _)| self.repeats < repeats) {
                     next = Some((self.repeats, thread));
                 }
@@ -426,7 +425,7 @@ impl<P: Program> Run<P> {
     fn take_step(&mut self, turn: Turn, is_forced: bool) -> Result<(), StopOf<P>> {
         let Turn { thread, outcome } = turn;
         let ThreadStatus::Pending { intent, outcomes } = self.program.status(thread) else {
-            unreachable!("only threads that stand before an operation take steps");
+            unreachable!("only pending threads take steps");
         };
         if self.log.len() as u64 >= self.max_steps {
             let last = BlockedThread {
@@ -442,16 +441,20 @@ impl<P: Program> Run<P> {
         if is_hint {
             self.touches.clear();
             location = self.program.location(thread);
-            if let Hint::Waits { .. } = self.look_at_hint(thread) {
-                self.touch_watched();
+            if let Hint::Waits { .. } = self.evaluate_hint(thread) {
+                self.touch_spin_reads();
             }
             repeats = self.repeats;
         }
         self.performed.clear();
         let result = self.program.step(thread, outcome, &mut self.performed);
         let own_touches = self.performed.touches.len();
-        let (touches, watched, own_touches) = match is_hint {
-            true => (&self.touches, self.watched.as_slice(), self.touches.len()),
+        let (touches, spin_reads, own_touches) = match is_hint {
+            true => (
+                &self.touches,
+                self.spin_reads.as_slice(),
+                self.touches.len(),
+            ),
             false => {
                 if LearnedFootprints::may_be_of(&intent) {
                     self.add_learned_touches(intent);
@@ -469,7 +472,7 @@ impl<P: Program> Run<P> {
             location,
             touches,
             own_touches,
-            watched: if touches.is_empty() { &[] } else { watched },
+            spin_reads: if touches.is_empty() { &[] } else { spin_reads },
             spawned: match self.performed.joined.is_empty() {
                 true => &self.performed.spawned,
                 false => &[],
@@ -480,11 +483,11 @@ impl<P: Program> Run<P> {
         }
         self.steps += 1;
         let result = result.and_then(|()| self.join_after(thread));
-        self.feed_watch()?;
+        self.feed_monitor()?;
         result.map_err(fault_of)
     }
 
-    /// Adds what the operation is taken to touch to what it has touched.
+    /// Adds the learned footprint of an operation to its touches.
     fn add_learned_touches(&mut self, intent: Intent) {
         if let Some(learned) = &mut self.learned {
             let (program, touches) = (&self.program, &mut self.performed.touches);
@@ -492,19 +495,21 @@ impl<P: Program> Run<P> {
         }
     }
 
-    /// What an operation is taken to touch besides its object.
+    /// The learned objects of an operation.
     pub(crate) fn learned_touches_of(&self, intent: Intent) -> &[Address] {
-        self.learned.as_ref().map_or(&[], |p| p.of(intent))
+        self.learned
+            .as_ref()
+            .map_or(&[], |learned| learned.of(intent))
     }
 
-    /// Whether an operation touched more than it was taken to, since the last time.
+    /// Whether something was learned since the last call.
     pub(crate) fn has_learned_footprints(&mut self) -> bool {
         self.learned
             .as_mut()
-            .is_some_and(LearnedFootprints::take_news)
+            .is_some_and(LearnedFootprints::take_has_learned)
     }
 
-    /// Lets threads join those that have ended with the step of this one, if there may be any.
+    /// Performs the joins that a step of this thread enabled, if there may be any.
     #[inline]
     fn join_after(&mut self, thread: ThreadId) -> Result<(), ProgramStop<P>> {
         if self.performed.spawned.is_empty() && !self.may_join_or_be_joined(thread) {
@@ -514,7 +519,7 @@ impl<P: Program> Run<P> {
         self.move_joins(thread, true)
     }
 
-    /// Lets threads join those that have ended with the step of this one.
+    /// Performs the joins that a step of this thread enabled.
     fn move_joins(&mut self, thread: ThreadId, is_new: bool) -> Result<(), ProgramStop<P>> {
         self.moved.push(thread);
         self.moved.extend_from_slice(&self.performed.spawned);
@@ -530,8 +535,8 @@ impl<P: Program> Run<P> {
         }
     }
 
-    /// Lets threads join those that have ended. That commutes with everything, so it is done at once
-    /// and is no step. What they have performed is added to what the last step has.
+    /// Performs enabled joins of the threads in `moved`. A join commutes with everything, so it is
+    /// performed at once and is no step. What it performs is added to the last step.
     fn join_ended(&mut self, is_new: bool) -> Result<(), ProgramStop<P>> {
         while let Some(moved) = self.moved.pop() {
             match self.program.status(moved) {
@@ -572,10 +577,11 @@ impl<P: Program> Run<P> {
         result
     }
 
-    /// Tells the log what a thread has joined, and then made: the threads from the one with this number on.
+    /// Logs which threads a thread has joined, and which it has spawned since: those from
+    /// `first_spawned` on.
     fn note_joins(&mut self, by: ThreadId, first_spawned: usize) {
         let spawned = &self.performed.spawned[first_spawned..];
-        // What nobody can learn from it any more need not be known.
+        // A finished thread that nobody joins passes nothing on.
         let is_over = spawned.is_empty()
             && self.program.status(by) == ThreadStatus::Finished
             && !self.program.may_be_joined(by);
@@ -584,9 +590,10 @@ impl<P: Program> Run<P> {
         }
     }
 
-    /// A hint that waits touches each object that it watches once, as it is now.
-    fn touch_watched(&mut self) {
-        for touch in &self.watched {
+    /// A hint that waits touches each object that its thread has read in the loop once, in its
+    /// current state.
+    fn touch_spin_reads(&mut self) {
+        for touch in &self.spin_reads {
             let object = touch.object;
             if self.touches.iter().any(|t| t.object == object) {
                 continue;
@@ -601,35 +608,35 @@ impl<P: Program> Run<P> {
         }
     }
 
-    fn feed_watch(&mut self) -> Result<(), Fault<P::Error>> {
+    fn feed_monitor(&mut self) -> Result<(), Fault<P::Error>> {
         let (findings, log) = (&mut self.findings, &self.log);
         let Performed {
             accesses,
             unordered_accesses,
             ..
         } = &self.performed;
-        let is_inert = !accesses.is_empty() && *unordered_accesses == accesses.len();
+        let is_unordered = !accesses.is_empty() && *unordered_accesses == accesses.len();
         if let Some(optimistic_load) = self.performed.optimistic_load {
-            self.monitor.note_glance(accesses, optimistic_load);
+            self.monitor.note_optimistic_load(accesses, optimistic_load);
         }
         self.monitor
-            .add(accesses, is_inert, |violation, seen| {
-                findings.violation(violation, seen, log);
+            .push_step(accesses, is_unordered, |violation, evidence| {
+                findings.violation(violation, evidence, log);
             })
             .map_err(Fault::OutOfMemory)
     }
 
-    /// Repeats an event of the log, which must turn out the same.
-    fn repeat(&mut self, position: u32) -> Result<(), StopOf<P>> {
+    /// Replays an event of the log. It must do the same.
+    fn replay(&mut self, position: u32) -> Result<(), StopOf<P>> {
         let event = self.log.event(position);
         let (thread, outcome) = (event.thread, event.outcome);
-        let standing = self.program.status(thread);
-        let is_same = match &standing {
+        let status = self.program.status(thread);
+        let is_same = match &status {
             ThreadStatus::Pending { intent, .. } => is_same_intent(intent, &event.intent),
             _ => false,
         };
         if !is_same {
-            return Err(self.turned_out_otherwise(position, standing).into());
+            return Err(self.divergence_at(position, status).into());
         }
         let (is_hint, moves_joins) = (event.intent.is_hint(), event.moves_joins);
         if is_hint {
@@ -644,7 +651,7 @@ impl<P: Program> Run<P> {
             .step(thread, outcome, &mut self.performed)
             .map_err(fault_of)?;
         if !is_hint && !self.repeats_touches(position) {
-            return Err(self.turned_out_otherwise(position, standing).into());
+            return Err(self.divergence_at(position, status).into());
         }
         match moves_joins {
             true => self.move_joins(thread, false).map_err(fault_of),
@@ -652,7 +659,8 @@ impl<P: Program> Run<P> {
         }
     }
 
-    /// Whether what was touched is what the event of the log touched. Takes over the states.
+    /// Whether the last step touched what the event of the log touched. Copies the new states to
+    /// the log.
     #[inline]
     fn repeats_touches(&mut self, position: u32) -> bool {
         let intent = &self.log.event(position).intent;
@@ -665,15 +673,15 @@ impl<P: Program> Run<P> {
         let mut is_same = touches.len() == links.len();
         for (touch, link) in touches.iter().zip(links) {
             is_same &= touch.object == link.touch.object && touch.kind == link.touch.kind;
-            // Values may differ from execution to execution: pointers do.
+            // States may differ between executions: pointers do.
             link.touch = *touch;
         }
         is_same
     }
 
-    /// The fault of an event that is not repeated.
+    /// The fault of an event that does not replay.
     #[cold]
-    fn turned_out_otherwise(&self, position: u32, found: ThreadStatus) -> Fault<P::Error> {
+    fn divergence_at(&self, position: u32, found: ThreadStatus) -> Fault<P::Error> {
         let event = self.log.event(position);
         Fault::NonDeterminism {
             thread: event.thread,
@@ -684,8 +692,8 @@ impl<P: Program> Run<P> {
         }
     }
 
-    /// The fault of a thread that is not about to do what it was about to do in another execution
-    /// that began in the same way.
+    /// The fault of a thread whose intent differs from that in another execution with the same
+    /// prefix.
     pub(crate) fn diverges(&self, thread: ThreadId, expected: Intent) -> Option<Fault<P::Error>> {
         let is_same = match self.program.status(thread) {
             ThreadStatus::Pending { intent, .. } => is_same_intent(&intent, &expected),
@@ -704,7 +712,7 @@ impl<P: Program> Run<P> {
         }
     }
 
-    /// The schedule so far.
+    /// The schedule of the execution so far.
     pub(crate) fn schedule(&self) -> Schedule {
         schedule_of(&self.log)
     }
@@ -754,7 +762,7 @@ pub(crate) fn schedule_of(log: &ExecutionLog) -> Schedule {
     Schedule(turns.collect())
 }
 
-/// Whether two intents are the same but for the numbers in their conditions, which may be pointers.
+/// Whether two intents are equal except for the numbers in their conditions, which may be pointers.
 #[inline]
 fn is_same_intent(a: &Intent, b: &Intent) -> bool {
     match (a, b) {

@@ -1,38 +1,39 @@
-//! Where workers come together between two executions, each with what it has done, so that one of
-//! them can write down where all of them are.
+//! A barrier between two executions, at which each worker hands in its results, so that one of them
+//! can save a checkpoint of all.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// A place to meet.
+/// The barrier. It is open until a worker requests a checkpoint.
 pub(crate) struct CheckpointBarrier<T> {
     workers: usize,
-    is_called: AtomicBool,
+    is_requested: AtomicBool,
     state: Mutex<State<T>>,
     changed: Condvar,
 }
 
 struct State<T> {
-    brought: Vec<T>,
-    /// How many workers were to be there, and are not.
-    absent: usize,
-    /// How many meetings there were.
-    held: u64,
-    /// A worker has left for good: there is no barrier any more.
+    /// The results of the workers that have arrived.
+    results: Vec<T>,
+    /// The number of workers that could not be spawned.
+    missing: usize,
+    /// The number of checkpoints so far.
+    generation: u64,
+    /// Whether a worker has finished. From then on nobody waits.
     is_over: bool,
 }
 
 impl<T> CheckpointBarrier<T> {
     pub(crate) fn new(workers: usize) -> Self {
         let state = State {
-            brought: Vec::new(),
-            absent: 0,
-            held: 0,
+            results: Vec::new(),
+            missing: 0,
+            generation: 0,
             is_over: false,
         };
         CheckpointBarrier {
             workers,
-            is_called: AtomicBool::new(false),
+            is_requested: AtomicBool::new(false),
             state: Mutex::new(state),
             changed: Condvar::new(),
         }
@@ -42,56 +43,57 @@ impl<T> CheckpointBarrier<T> {
         self.state.lock().expect("no worker panics at a barrier")
     }
 
-    /// Asks all workers to come.
-    pub(crate) fn call(&self) {
-        self.is_called.store(true, Ordering::Relaxed);
+    /// Asks all workers to come to the barrier.
+    pub(crate) fn request(&self) {
+        self.is_requested.store(true, Ordering::Relaxed);
     }
 
-    /// A worker that was to be there will not. Said before anybody is called.
+    /// Notes that a worker could not be spawned. Called before any request.
     #[cold]
     pub(crate) fn deregister_worker(&self) {
-        self.lock().absent += 1;
+        self.lock().missing += 1;
     }
 
-    /// Whether this worker is to come.
+    /// Whether workers are to come to the barrier.
     #[inline]
-    pub(crate) fn is_called(&self) -> bool {
-        self.is_called.load(Ordering::Relaxed)
+    pub(crate) fn is_requested(&self) -> bool {
+        self.is_requested.load(Ordering::Relaxed)
     }
 
-    /// Comes and waits for the others. The last one does what is to be done, while the others wait.
-    pub(crate) fn attend(&self, brought: T, act: impl FnOnce(Vec<T>)) {
+    /// Hands in this worker's results and waits for the others. The last worker to arrive runs
+    /// `save` with all results while the others wait.
+    pub(crate) fn wait(&self, results: T, save: impl FnOnce(Vec<T>)) {
         let mut state = self.lock();
         if state.is_over {
-            self.is_called.store(false, Ordering::Relaxed);
+            self.is_requested.store(false, Ordering::Relaxed);
             return;
         }
-        state.brought.push(brought);
-        if state.brought.len() + state.absent >= self.workers {
-            let brought = std::mem::take(&mut state.brought);
-            act(brought);
-            state.held += 1;
-            self.is_called.store(false, Ordering::Relaxed);
+        state.results.push(results);
+        if state.results.len() + state.missing >= self.workers {
+            let results = std::mem::take(&mut state.results);
+            save(results);
+            state.generation += 1;
+            self.is_requested.store(false, Ordering::Relaxed);
             self.changed.notify_all();
             return;
         }
-        let held = state.held;
-        while state.held == held && !state.is_over {
+        let generation = state.generation;
+        while state.generation == generation && !state.is_over {
             state = self.changed.wait(state).expect("no worker panics");
         }
     }
 
-    /// While it lives, the worker can be waited for.
-    pub(crate) fn stay(&self) -> impl Drop + use<'_, T> {
-        struct Stay<'a, T>(&'a CheckpointBarrier<T>);
-        impl<T> Drop for Stay<'_, T> {
+    /// The others can wait for this worker while the guard lives.
+    pub(crate) fn membership(&self) -> impl Drop + use<'_, T> {
+        struct Membership<'a, T>(&'a CheckpointBarrier<T>);
+        impl<T> Drop for Membership<'_, T> {
             fn drop(&mut self) {
-                // A panic of one worker is handed on by the explorer.
+                // The driver propagates a worker's panic.
                 let state = self.0.state.lock();
                 state.unwrap_or_else(|e| e.into_inner()).is_over = true;
                 self.0.changed.notify_all();
             }
         }
-        Stay(self)
+        Membership(self)
     }
 }

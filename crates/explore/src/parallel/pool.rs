@@ -1,31 +1,33 @@
 //! Exhaustive exploration by several workers.
 //!
-//! Each worker explores a part of the tree of executions: all that begins with one step from one
-//! node. The nodes above it are shared, because a race with an event up there is turned around up
-//! there. When a worker has nothing to do, another one shares the nodes of its own path down to
-//! the first from which something is left to explore, and the idle one takes a step from there.
+//! Each worker explores a subtree of the search tree: everything that begins with one step from one
+//! node. The nodes above it are shared, because a race with an event up there is reversed up there.
+//! When a worker is idle, another one shares the nodes of its own path down to the first one from
+//! which something is left to explore, and the idle worker takes a step from there.
 //!
-//! What makes this right is a property of wakeup trees that are explored from the left to the right:
-//! **at a leaf, nothing is asleep**. A sequence is put into the tree only if it does not begin
-//! with a step that was taken before, however it is reordered, nor with one that is to the left of
-//! it; so it has something that wakes each of them. Hence what is explored from a leaf does not depend
-//! on what is found elsewhere, nor on when that is, and it is complete: all that begins with it
-//! can be left to it. So a worker takes a leaf. The nodes on the way to it where something is
-//! still asleep become shared nodes too, since there more may be planned: what begins with a step
-//! that was taken is planned at the node after it, unless the part of a worker begins there.
+//! This is correct because of a property of wakeup trees that are explored in order: **at a leaf,
+//! the sleep set is empty**. A sequence is inserted into the tree only if it does not begin,
+//! however it is reordered, with a step that was taken before or is to the left of it; so it
+//! contains something that wakes each of them. Hence what is explored from a leaf does not depend
+//! on what is found elsewhere, nor on when, and it is complete. So a worker takes a leaf. The nodes
+//! between the shared node and the leaf whose sleep sets are not empty become shared nodes too,
+//! since more may be planned there: a sequence that begins with a step that was taken is inserted
+//! at the node after that step, unless a worker's subtree begins there.
 //!
-//! When nobody explores anything that is asleep at a node, or below it, a worker takes the node back and
-//! explores all that is left there by itself.
+//! When nobody explores anything that is asleep at a node, or below it, one worker reclaims the
+//! node and explores the rest of it alone.
 //!
-//! A leaf can be as little as one execution, so what it costs to go from one to the next decides what several workers
-//! cost. A worker looks for the next one upwards from where it is, as one that is alone does. So it repeats only what
-//! is different on the way there, and finds it without looking at what others do. That also keeps the number of shared nodes
-//! small. Only if it finds nothing it waits for others, and these look for who waits only now and then.
+//! A leaf can be as little as one execution, so the cost of going from one to the next decides how
+//! well the search scales. A worker looks for the next leaf upwards from where it is, as a single
+//! worker does. So it replays only the part of the path that differs, and needs no information from
+//! others. That also keeps the number of shared nodes small. Only if it finds nothing does it wait
+//! for others, which check for idle workers every few steps.
 //!
-//! All this rests on knowing what a planned step touches. Where that is not so, because a thread waits in
-//! a loop, an operation touches several objects or has several outcomes, something may stay asleep at a
-//! leaf after all, and classes would be lost (brute force shows it). Such programs are explored by one worker;
-//! if nodes were shared before that was noticed, from the beginning ([`Pool::force_single_worker`]).
+//! All this relies on the footprints of planned steps. Where they are not known in advance, because
+//! a thread spins, an operation touches several objects or has several outcomes, the sleep set at a
+//! leaf may not be empty, and classes would be lost (brute force shows it). One worker explores
+//! such programs; if nodes were shared before that was noticed, it starts over
+//! ([`Pool::force_single_worker`]).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -37,39 +39,41 @@ use crate::dpor::wakeup::{Forest, Sleeper};
 use crate::execution::log::NONE;
 use crate::schedule::Turn;
 
-/// A node as workers hold it.
+/// A shared node, as workers hold it.
 pub(crate) type NodeRef = Arc<SharedNode>;
 
-/// A node that several workers can see.
+/// A node of the search tree that several workers use.
 pub(crate) struct SharedNode {
     /// The node above, and the step from there.
     pub(crate) parent: Option<(NodeRef, Turn)>,
-    /// How many steps it is from the root.
+    /// The number of steps from the root.
     depth: usize,
-    /// Whether something was asleep that was being explored when the step to here was taken.
-    is_on_the_way: bool,
+    /// Whether the sleep set was not empty when the step to this node was taken.
+    is_interior: bool,
     plans: Mutex<Plans>,
 }
 
-/// What is known and planned at a shared node.
+/// The sleep set and the wakeup tree of a shared node.
 pub(crate) struct Plans {
-    /// The steps that were asleep before, and after them those that were taken from here, by anyone. Those of the
-    /// latter that are not firm are what is explored below.
+    /// The inherited sleep set, then the steps that workers took from here. Of the latter, those
+    /// that are not explored are being explored.
     pub(crate) sleep: Vec<Sleeper>,
     pub(crate) forest: Forest,
     pub(crate) tree: u32,
-    /// How many were asleep before.
+    /// The size of the inherited sleep set.
     inherited: usize,
-    /// The shared nodes after steps that were taken from here. After other steps, a part begins.
+    /// The shared nodes after steps that were taken from here. After other steps a worker's subtree
+    /// begins.
     pub(crate) children: Vec<(Turn, Weak<SharedNode>)>,
-    /// A worker is about to take a step from here.
-    pub(crate) is_busy: bool,
-    /// It is in the list of nodes from which something can be taken. All are from which something can.
-    is_listed: bool,
-    /// It is not shared any more: a worker has taken it back, or all of it is explored.
-    pub(crate) is_gone: bool,
-    /// The part of all executions that go through here, estimated.
-    pub(crate) weight: f64,
+    /// Whether a worker is about to take a step from here.
+    pub(crate) is_reserved: bool,
+    /// Whether the node is queued. Every node with available steps is.
+    is_queued: bool,
+    /// Whether the node is not shared any more: a worker has reclaimed it, or everything below it
+    /// is explored.
+    pub(crate) is_closed: bool,
+    /// Estimated fraction of the search tree below this node that nobody has taken.
+    pub(crate) estimated_share: f64,
 }
 
 impl SharedNode {
@@ -78,7 +82,7 @@ impl SharedNode {
         Arc::new(SharedNode {
             parent,
             depth,
-            is_on_the_way: plans.inherited > 0,
+            is_interior: plans.inherited > 0,
             plans: Mutex::new(plans),
         })
     }
@@ -87,7 +91,7 @@ impl SharedNode {
         self.plans.lock().expect("no worker panics while it plans")
     }
 
-    /// The steps from the root to here.
+    /// The steps from the root to this node.
     pub(crate) fn turns(&self) -> Vec<Turn> {
         let mut turns = Vec::with_capacity(self.depth);
         let mut node = self;
@@ -99,23 +103,26 @@ impl SharedNode {
         turns
     }
 
-    /// What can be taken from here, if anything; all that is left, if it can be only that. Others leave the node alone
-    /// until it is taken.
-    pub(crate) fn reserve(self: &Arc<Self>, only_all: bool) -> Option<Task> {
+    /// Reserves the node for this worker if it has steps to take, and with `only_whole` if this
+    /// worker can take all of them.
+    pub(crate) fn reserve(self: &Arc<Self>, only_whole: bool) -> Option<Task> {
         let mut plans = self.lock();
-        if !plans.can_be_taken() {
+        if !plans.has_available_steps() {
             return None;
         }
-        let is_all = plans.is_firm();
-        (is_all || !only_all).then(|| {
-            plans.is_busy = true;
+        let takes_whole_node = plans.is_sleep_set_explored();
+        (takes_whole_node || !only_whole).then(|| {
+            plans.is_reserved = true;
             let node = Arc::clone(self);
-            Task { node, is_all }
+            Task {
+                node,
+                takes_whole_node,
+            }
         })
     }
 }
 
-/// Without recursion: the chain of parents may be long.
+/// Drops the chain of parents without recursion: it may be long.
 impl Drop for SharedNode {
     fn drop(&mut self) {
         let mut parent = self.parent.take();
@@ -128,22 +135,23 @@ impl Drop for SharedNode {
     }
 }
 
-/// A node from which something is left to explore.
+/// A node that a worker has reserved.
 pub(crate) struct Task {
     pub(crate) node: NodeRef,
-    /// Whether all of it is for one worker: nobody explores anything that is asleep there, or
-    /// below it. Else the first sequence that is planned there is to be taken.
-    pub(crate) is_all: bool,
+    /// Whether the worker takes everything that is planned there, since nobody explores anything
+    /// that is asleep there or below it. Otherwise it takes the first sequence.
+    pub(crate) takes_whole_node: bool,
 }
 
-/// The most nodes that are shared on the way to parts. They cannot be closed as long as something is asleep there that
-/// is being explored, so without a bound there could be one for each execution. Above it, a worker takes only all
-/// that is left at a node, or waits, unless the others wait too.
-pub(crate) const MOST_ON_THE_WAY: usize = 1 << 13;
+/// The limit on interior nodes: shared nodes between the node that a worker took a sequence from
+/// and its subtree. They stay open as long as something in their sleep sets is being explored, so
+/// without a limit there could be one for each execution. Above it, a worker takes only whole
+/// nodes, or waits, unless all others wait too.
+pub(crate) const MAX_INTERIOR_NODES: usize = 1 << 13;
 
-/// What the workers share.
+/// The work that workers share.
 pub(crate) struct Pool {
-    most_on_the_way: usize,
+    max_interior_nodes: usize,
     state: Mutex<PoolState>,
     changed: Condvar,
     idle: AtomicUsize,
@@ -157,23 +165,23 @@ pub(crate) struct Pool {
 struct PoolState {
     /// The nodes that are shared, by their addresses.
     open: FxHashMap<usize, NodeRef>,
-    /// Those from which something can be taken, or could when they were put here: nearest to the root first, where
-    /// the most is left.
-    listed: BTreeMap<(usize, usize), NodeRef>,
-    /// Those of which all that is left can be taken back, or could.
+    /// Nodes that have steps to take, or had when they were queued: nearest to the root first,
+    /// where the most is left.
+    queued: BTreeMap<(usize, usize), NodeRef>,
+    /// Nodes that one worker can reclaim, or could when they were added.
     whole: Vec<NodeRef>,
-    /// How many nodes are shared on the way to parts.
-    on_the_way: usize,
-    /// How many workers there are, and how many of them have nothing to do.
+    /// The number of interior nodes.
+    interior_nodes: usize,
+    /// The number of workers, and how many of them are idle.
     workers: usize,
     waiting: usize,
 }
 
 impl Pool {
-    /// The pool of one worker; others may come. There is a bound for nodes on the way to parts.
-    pub(crate) fn new(most_on_the_way: usize) -> Self {
+    /// A pool with one registered worker.
+    pub(crate) fn new(max_interior_nodes: usize) -> Self {
         Pool {
-            most_on_the_way,
+            max_interior_nodes,
             state: Mutex::new(PoolState {
                 workers: 1,
                 ..PoolState::default()
@@ -187,32 +195,32 @@ impl Pool {
         }
     }
 
-    /// So many more workers will come.
+    /// Registers workers that are about to be spawned.
     #[cold]
-    pub(crate) fn expect(&self, workers: usize) {
+    pub(crate) fn register_workers(&self, workers: usize) {
         self.lock().workers += workers;
     }
 
-    /// A worker that was to come will not.
+    /// Notes that a registered worker could not be spawned.
     #[cold]
     pub(crate) fn deregister_worker(&self) {
         self.lock().workers -= 1;
         self.changed.notify_all();
     }
 
-    /// The program has operations of which it is not known beforehand what they touch.
+    /// Notes that the program has operations whose footprints are not known in advance.
     #[cold]
     pub(crate) fn force_single_worker(&self) {
         self.is_single_worker.store(true, Ordering::SeqCst);
     }
 
-    /// Whether nodes may be shared.
+    /// Whether nodes must not be shared.
     #[inline]
     pub(crate) fn is_single_worker(&self) -> bool {
         self.is_single_worker.load(Ordering::SeqCst)
     }
 
-    /// Whether nodes were shared that should not have been: one worker has to do it all again.
+    /// Whether nodes were shared although they must not be: one worker has to start over.
     #[inline]
     pub(crate) fn needs_restart(&self) -> bool {
         self.is_single_worker() && self.has_shared.load(Ordering::SeqCst)
@@ -222,7 +230,7 @@ impl Pool {
         self.state.lock().expect("no worker panics while it waits")
     }
 
-    /// Whether a worker has nothing to do.
+    /// Whether a worker is idle.
     #[inline]
     pub(crate) fn has_idle_workers(&self) -> bool {
         self.idle.load(Ordering::Relaxed) > 0
@@ -234,7 +242,7 @@ impl Pool {
         self.changed.notify_all();
     }
 
-    /// If this worker panics, the others must not wait for it for ever.
+    /// Stops the others if this worker panics while the guard lives.
     pub(crate) fn stop_on_panic(&self) -> impl Drop + use<'_> {
         struct Guard<'a>(&'a Pool);
         impl Drop for Guard<'_> {
@@ -252,73 +260,74 @@ impl Pool {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// Whether there are so many shared nodes that there should be no more.
+    /// Whether the limit on interior nodes is reached.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// Makes nodes known to all.
+    /// Shares nodes.
     pub(crate) fn open(&self, nodes: &[NodeRef]) {
         self.has_shared.store(true, Ordering::SeqCst);
         let mut state = self.lock();
         for node in nodes {
             state.open.insert(address(node), Arc::clone(node));
-            state.on_the_way += usize::from(node.is_on_the_way);
+            state.interior_nodes += usize::from(node.is_interior);
         }
-        self.note_fullness(&state);
+        self.update_is_full(&state);
         drop(state);
-        nodes.iter().for_each(|node| self.list(node));
+        nodes.iter().for_each(|node| self.queue(node));
     }
 
-    /// A worker has taken what is left at a node, and it is not shared any more.
+    /// Removes a node that is not shared any more.
     pub(crate) fn close(&self, node: &NodeRef) {
         let mut state = self.lock();
         if state.open.remove(&address(node)).is_some() {
-            state.on_the_way -= usize::from(node.is_on_the_way);
+            state.interior_nodes -= usize::from(node.is_interior);
         }
-        self.note_fullness(&state);
+        self.update_is_full(&state);
     }
 
-    fn note_fullness(&self, state: &PoolState) {
-        let is_full = state.on_the_way >= self.most_on_the_way;
+    fn update_is_full(&self, state: &PoolState) {
+        let is_full = state.interior_nodes >= self.max_interior_nodes;
         self.is_full.store(is_full, Ordering::Relaxed);
     }
 
-    /// Something may have been planned at a shared node, or is left there.
-    pub(crate) fn list(&self, node: &NodeRef) {
+    /// Queues a node if it has steps to take.
+    pub(crate) fn queue(&self, node: &NodeRef) {
         let mut plans = node.lock();
-        if !plans.is_listed && plans.can_be_taken() {
-            plans.is_listed = true;
-            // The pool is never locked by one who has locked a node.
+        if !plans.is_queued && plans.has_available_steps() {
+            plans.is_queued = true;
+            // Lock order: the pool before a node, never after.
             drop(plans);
-            let place = (node.depth, address(node));
-            self.lock().listed.insert(place, Arc::clone(node));
+            let key = (node.depth, address(node));
+            self.lock().queued.insert(key, Arc::clone(node));
         }
     }
 
-    /// Tells a worker that has nothing to do that there is something, if so.
-    pub(crate) fn offer(&self) -> bool {
-        let is_any = self.lock().is_any_left(self.is_full());
-        if is_any {
+    /// Wakes an idle worker if the pool has work. Returns whether it has.
+    pub(crate) fn notify_idle_worker(&self) -> bool {
+        let has_work = self.lock().has_work(self.is_full());
+        if has_work {
             self.changed.notify_one();
         }
-        is_any
+        has_work
     }
 
-    /// What begins with this step from a node is explored, if there was a step.
-    pub(crate) fn end_of(&self, node: &NodeRef, turn: Option<Turn>) {
-        let mut told = vec![(Arc::clone(node), turn.map(Explored::Here))];
-        while let Some((node, explored)) = told.pop() {
+    /// Marks the subtree of a step from a node as explored, if there was a step, and closes nodes
+    /// that have nothing left.
+    pub(crate) fn finish_step(&self, node: &NodeRef, turn: Option<Turn>) {
+        let mut pending = vec![(Arc::clone(node), turn.map(Explored::Here))];
+        while let Some((node, explored)) = pending.pop() {
             let mut plans = node.lock();
             if let Some(explored) = explored {
-                let Some(turn) = plans.make_firm(explored) else {
+                let Some(turn) = plans.mark_explored(explored) else {
                     continue;
                 };
                 let below = plans.children.iter().filter_map(|(_, node)| node.upgrade());
-                told.extend(below.map(|node| (node, Some(Explored::Above(turn)))));
+                pending.extend(below.map(|node| (node, Some(Explored::Above(turn)))));
             }
-            if plans.is_busy || plans.is_gone || !plans.is_firm() {
+            if plans.is_reserved || plans.is_closed || !plans.is_sleep_set_explored() {
                 continue;
             }
             if plans.tree != NONE {
@@ -326,17 +335,17 @@ impl Pool {
                 self.lock().whole.push(node);
                 continue;
             }
-            // Nothing is planned there, and nobody is left who could plan anything.
-            plans.is_gone = true;
+            // Nothing is planned there, and nobody can plan anything there any more.
+            plans.is_closed = true;
             drop(plans);
             self.close(&node);
             if let Some((parent, turn)) = &node.parent {
-                told.push((Arc::clone(parent), Some(Explored::Here(*turn))));
+                pending.push((Arc::clone(parent), Some(Explored::Here(*turn))));
             }
         }
     }
 
-    /// Something to do for a worker that has nothing to do, if there is anything left for anyone.
+    /// Waits for work. Returns `None` if nothing is left for anyone.
     pub(crate) fn take(&self) -> Option<Task> {
         let mut state = self.lock();
         state.waiting += 1;
@@ -346,18 +355,18 @@ impl Pool {
                 return None;
             }
             let is_last = state.waiting == state.workers;
-            let only_all = self.is_full() && !is_last;
-            if let Some(task) = state.find(only_all) {
+            let only_whole = self.is_full() && !is_last;
+            if let Some(task) = state.find(only_whole) {
                 state.waiting -= 1;
                 self.idle.store(state.waiting, Ordering::Relaxed);
-                if state.waiting > 0 && state.is_any_left(self.is_full()) {
+                if state.waiting > 0 && state.has_work(self.is_full()) {
                     self.changed.notify_one();
                 }
                 return Some(task);
             }
             if is_last {
-                // Nobody is left who could plan anything. The others find out the same way.
-                debug_assert!(state.open.is_empty(), "what is explored is closed");
+                // Nobody can plan anything any more. The others find out the same way.
+                debug_assert!(state.open.is_empty(), "explored nodes are closed");
                 self.changed.notify_all();
                 return None;
             }
@@ -371,23 +380,23 @@ fn address(node: &NodeRef) -> usize {
 }
 
 impl PoolState {
-    fn is_any_left(&self, only_all: bool) -> bool {
-        !self.whole.is_empty() || !only_all && !self.listed.is_empty()
+    fn has_work(&self, only_whole: bool) -> bool {
+        !self.whole.is_empty() || !only_whole && !self.queued.is_empty()
     }
 
-    /// Looks for a node of which all is left to explore for one worker; else for one from which a sequence can be
-    /// taken.
-    fn find(&mut self, only_all: bool) -> Option<Task> {
+    /// Reserves a node that this worker can take as a whole, or else one from which it can take a
+    /// sequence.
+    fn find(&mut self, only_whole: bool) -> Option<Task> {
         while let Some(node) = self.whole.pop() {
-            if let Some(task) = node.reserve(only_all) {
+            if let Some(task) = node.reserve(only_whole) {
                 return Some(task);
             }
         }
-        if only_all {
+        if only_whole {
             return None;
         }
-        while let Some((_, node)) = self.listed.pop_first() {
-            node.lock().is_listed = false;
+        while let Some((_, node)) = self.queued.pop_first() {
+            node.lock().is_queued = false;
             if let Some(task) = node.reserve(false) {
                 return Some(task);
             }
@@ -396,23 +405,23 @@ impl PoolState {
     }
 }
 
-/// A step of which all is explored that begins with it.
+/// A step whose subtree is explored.
 #[derive(Clone, Copy)]
 enum Explored {
-    /// From this node.
+    /// It was taken from this node.
     Here(Turn),
-    /// From one above it. It may be asleep here.
+    /// It was taken from a node above. It may be in the inherited sleep set.
     Above(Turn),
 }
 
 impl Plans {
-    /// Of a node at which this is planned. Of those that are asleep, the first were so before.
+    /// The plans of a node. The first `inherited` elements of the sleep set are from above.
     pub(crate) fn new(
         sleep: Vec<Sleeper>,
         inherited: usize,
         forest: Forest,
         tree: u32,
-        weight: f64,
+        estimated_share: f64,
     ) -> Self {
         Plans {
             sleep,
@@ -420,47 +429,47 @@ impl Plans {
             forest,
             tree,
             children: Vec::new(),
-            is_busy: false,
-            is_listed: false,
-            is_gone: false,
-            weight,
+            is_reserved: false,
+            is_queued: false,
+            is_closed: false,
+            estimated_share,
         }
     }
 
-    /// Whether something is planned that nobody is about to take.
-    fn can_be_taken(&self) -> bool {
-        !self.is_busy && self.tree != NONE
+    /// Whether a step is planned and the node is not reserved.
+    fn has_available_steps(&self) -> bool {
+        !self.is_reserved && self.tree != NONE
     }
 
-    /// Whether nobody explores anything that is asleep here, or below.
-    fn is_firm(&self) -> bool {
-        self.sleep.iter().all(|sleeper| sleeper.is_firm)
+    /// Whether nobody explores anything in the sleep set.
+    fn is_sleep_set_explored(&self) -> bool {
+        self.sleep.iter().all(|sleeper| sleeper.is_explored)
     }
 
-    /// Notes that a step is explored. Returns it if it is asleep here and that was not known.
-    fn make_firm(&mut self, explored: Explored) -> Option<Turn> {
-        // The same step may have been woken and taken again from here.
+    /// Marks a step as explored. Returns it if it is in the sleep set and was not marked.
+    fn mark_explored(&mut self, explored: Explored) -> Option<Turn> {
+        // The same step may have been inherited, woken, and taken again from here.
         let (turn, sleepers) = match explored {
             Explored::Here(turn) => (turn, &mut self.sleep[self.inherited..]),
             Explored::Above(turn) => (turn, &mut self.sleep[..self.inherited]),
         };
-        let is_it = |s: &&mut Sleeper| s.is(turn) && !s.is_firm;
-        sleepers.iter_mut().find(is_it)?.is_firm = true;
+        let is_match = |s: &&mut Sleeper| s.is(turn) && !s.is_explored;
+        sleepers.iter_mut().find(is_match)?.is_explored = true;
         if let Explored::Here(turn) = explored {
             self.children.retain(|(step, _)| *step != turn);
         }
         Some(turn)
     }
 
-    /// Takes all that is planned here, and who is asleep. It is not shared any more.
-    pub(crate) fn take_back(&mut self) -> (Vec<Sleeper>, u32) {
+    /// Takes the sleep set and the wakeup tree. The node is not shared any more.
+    pub(crate) fn reclaim(&mut self) -> (Vec<Sleeper>, u32) {
         self.inherited = 0;
-        self.is_gone = true;
+        self.is_closed = true;
         let tree = std::mem::replace(&mut self.tree, NONE);
         (std::mem::take(&mut self.sleep), tree)
     }
 
-    /// The shared node after a step that was taken.
+    /// The shared node after a step that was taken from here.
     pub(crate) fn child(&self, turn: Turn) -> Option<NodeRef> {
         let mut children = self.children.iter();
         children
@@ -475,8 +484,8 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_workers_that_do_not_come() {
-        let pool = Pool::new(MOST_ON_THE_WAY);
-        pool.expect(3);
+        let pool = Pool::new(MAX_INTERIOR_NODES);
+        pool.register_workers(3);
         pool.deregister_worker();
         std::thread::scope(|scope| {
             let other = scope.spawn(|| pool.take().is_none());

@@ -1,4 +1,6 @@
-//! Random executions, and replayed ones: each is run from the beginning, none depends on another.
+//! Random walks, PCT and replay: each execution runs from the start and does not depend on others.
+//!
+//! A [`Chooser`] chooses the next thread; [`Sampled`] runs executions with it.
 
 use fencepost_memory::{Random, ThreadId};
 
@@ -7,97 +9,97 @@ use crate::execution::run::{End, EndOf, Run};
 use crate::program::{Intent, Program, ThreadStatus};
 use crate::schedule::{Schedule, Turn};
 
-/// Who goes next.
+/// Chooses the next step of an execution.
 pub(crate) trait Chooser {
-    /// The execution with this number begins. All that follows depends on the number only.
+    /// Starts the execution with this number. All choices depend on the number only.
     fn begin(&mut self, number: u64);
 
-    /// Chooses one of the steps that can be taken; or names the thread that it wants and cannot have.
+    /// Chooses an enabled step. Returns the required thread as an error if it is not enabled.
     fn choose(&mut self, ready: &[Ready], step: usize) -> Result<Turn, ThreadId>;
 
-    /// The thread that it wants to go on after so many steps, if it wants a certain one.
-    fn wanted(&self, _step: usize) -> Option<ThreadId> {
+    /// The thread that must take the step at this index, if there is one.
+    fn required_thread(&self, _step: usize) -> Option<ThreadId> {
         None
     }
 
-    /// Whether no more is wanted after so many steps.
-    fn is_over(&self, _step: usize) -> bool {
+    /// Whether the execution ends after this number of steps.
+    fn is_finished(&self, _step: usize) -> bool {
         false
     }
 
-    /// What it chooses after so many steps, if that can be done, whatever else can be.
-    fn certain(&self, _step: usize) -> Option<Turn> {
+    /// The step at this index if it does not depend on which threads are enabled.
+    fn forced_turn(&self, _step: usize) -> Option<Turn> {
         None
     }
 }
 
-/// A thread that can go on.
+/// An enabled thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ready {
     pub(crate) thread: ThreadId,
     pub(crate) outcomes: u32,
-    /// It says that it spins or yields.
-    pub(crate) hints: bool,
+    /// Whether it hints that it spins or yields.
+    pub(crate) is_spinning: bool,
 }
 
 /// The uniform random walk.
-pub(crate) struct Walk {
+pub(crate) struct RandomWalk {
     seed: u64,
     random: Random,
 }
 
-impl Walk {
+impl RandomWalk {
     pub(crate) fn new(seed: u64) -> Self {
         let random = Random::new(seed);
-        Walk { seed, random }
+        RandomWalk { seed, random }
     }
 }
 
-/// A random walk that mostly goes on with the thread that went last, and does not leave it in the middle of a round of a
-/// loop. In some executions it does not leave a loop at all.
+/// A random walk that mostly continues with the thread that ran last, and does not preempt it
+/// within a round of a spin loop. In some executions it never preempts a spinning thread.
 pub(crate) struct StickyRandom {
-    walk: Walk,
+    walk: RandomWalk,
     last: Option<ThreadId>,
-    /// Whether it leaves no thread that goes round.
-    is_endless: bool,
-    /// How many steps it takes until there may be another thread's, on average.
+    /// Whether spinning threads are never preempted.
+    never_leaves_loops: bool,
+    /// The average number of steps between two changes of the thread.
     steps_per_change: u64,
-    /// How many steps the thread took at most from hint to hint, if it has hinted since it went on.
+    /// The largest number of steps between two hints, if the thread has hinted since it was chosen.
     round: Option<usize>,
-    /// How many it has taken since then.
+    /// The number of steps since the last hint.
     since_hint: usize,
 }
 
-/// One step of so many on average may be followed by another thread's. Which it is depends on the execution: a round may
-/// have many steps …
+/// The average number of steps between two changes of the thread. Executions draw one of them,
+/// since a round may have many steps.
 const STEPS_PER_CHANGE: [u64; 3] = [8, 64, 512];
-/// … and one round of so many.
+/// The average number of rounds of a spin loop between two changes of the thread.
 const ROUNDS_PER_CHANGE: u64 = 64;
 
-/// Of so many executions, one leaves no thread that goes round.
-const EXECUTIONS_PER_ENDLESS: u64 = 4;
+/// One of this many executions never preempts a spinning thread.
+const EXECUTIONS_PER_LOOP_RUN: u64 = 4;
 
-/// A first round is taken to have so many steps.
+/// The assumed number of steps of a first round.
 const FIRST_ROUND: usize = 16;
 
 impl StickyRandom {
     pub(crate) fn new(seed: u64) -> Self {
         StickyRandom {
-            walk: Walk::new(seed),
+            walk: RandomWalk::new(seed),
             last: None,
-            is_endless: false,
+            never_leaves_loops: false,
             steps_per_change: STEPS_PER_CHANGE[0],
             round: None,
             since_hint: 0,
         }
     }
 
-    /// Whether the thread that went last, and can go on, does.
+    /// Whether the thread that ran last continues.
     fn stays(&mut self, again: &Ready) -> bool {
         let steps_per_change = self.steps_per_change;
         let mut keeps_running = |per_change| self.walk.random.below(per_change) > 0;
         match self.round {
-            _ if again.hints => self.is_endless || keeps_running(ROUNDS_PER_CHANGE),
+            _ if again.is_spinning => self.never_leaves_loops || keeps_running(ROUNDS_PER_CHANGE),
             Some(round) if self.since_hint <= round => true,
             _ => keeps_running(steps_per_change),
         }
@@ -107,7 +109,7 @@ impl StickyRandom {
 impl Chooser for StickyRandom {
     fn begin(&mut self, number: u64) {
         self.walk.begin(number);
-        self.is_endless = number % EXECUTIONS_PER_ENDLESS == 0;
+        self.never_leaves_loops = number % EXECUTIONS_PER_LOOP_RUN == 0;
         let kinds = STEPS_PER_CHANGE.len() as u64;
         self.steps_per_change = STEPS_PER_CHANGE[self.walk.random.below(kinds) as usize];
         self.last = None;
@@ -124,8 +126,10 @@ impl Chooser for StickyRandom {
         if self.last.replace(turn.thread) != Some(turn.thread) {
             (self.round, self.since_hint) = (None, 0);
         }
-        let hints = ready.iter().any(|r| r.thread == turn.thread && r.hints);
-        if hints {
+        let is_spinning = ready
+            .iter()
+            .any(|r| r.thread == turn.thread && r.is_spinning);
+        if is_spinning {
             let longest = self.round.unwrap_or(FIRST_ROUND);
             self.round = Some(longest.max(self.since_hint));
             self.since_hint = 0;
@@ -136,12 +140,12 @@ impl Chooser for StickyRandom {
     }
 }
 
-/// The random numbers of one execution.
+/// The random numbers of the execution with this number.
 fn random_of(seed: u64, number: u64) -> Random {
     Random::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-impl Chooser for Walk {
+impl Chooser for RandomWalk {
     fn begin(&mut self, number: u64) {
         self.random = random_of(self.seed, number);
     }
@@ -155,15 +159,15 @@ impl Chooser for Walk {
     }
 }
 
-/// Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte, 2010): the ready
-/// thread of highest priority goes next. Priorities are random; at `depth - 1` random steps the
-/// running thread gets a low one. A thread that yields gets the lowest, so that those that it
-/// waits for can go on.
+/// Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte, 2010): the
+/// enabled thread of highest priority runs. Priorities are random; at `depth - 1` random steps the
+/// running thread gets a low one. A thread that yields gets the lowest, so that those that it waits
+/// for can run.
 pub(crate) struct Pct {
     seed: u64,
     random: Random,
     depth: u32,
-    /// How long executions are, about: the points of change are among so many steps.
+    /// The estimated length of executions: priorities change within this many steps.
     length: usize,
     priorities: Vec<Option<i64>>,
     changes: Vec<usize>,
@@ -172,7 +176,7 @@ pub(crate) struct Pct {
 
 impl Pct {
     pub(crate) fn new(seed: u64, depth: u32, length: usize) -> Self {
-        // There is no use in more points of change than there are steps.
+        // More priority changes than steps have no effect.
         let most = u32::try_from(length).unwrap_or(u32::MAX).saturating_add(1);
         Pct {
             seed,
@@ -217,7 +221,7 @@ impl Chooser for Pct {
         };
         let mut chosen = highest(&self.priorities);
         let changes = self.changes.iter().filter(|&&at| at == step).count();
-        for _ in 0..changes + usize::from(chosen.hints) {
+        for _ in 0..changes + usize::from(chosen.is_spinning) {
             self.lowest -= 1;
             self.priorities[chosen.thread.index()] = Some(self.lowest);
             chosen = highest(&self.priorities);
@@ -229,7 +233,7 @@ impl Chooser for Pct {
     }
 }
 
-/// One given execution; after its end threads go on in order.
+/// Runs a schedule; after its end threads run in order.
 pub(crate) struct Replay {
     pub(crate) schedule: Schedule,
 }
@@ -237,7 +241,7 @@ pub(crate) struct Replay {
 impl Chooser for Replay {
     fn begin(&mut self, _number: u64) {}
 
-    fn wanted(&self, step: usize) -> Option<ThreadId> {
+    fn required_thread(&self, step: usize) -> Option<ThreadId> {
         self.schedule.0.get(step).map(|turn| turn.thread)
     }
 
@@ -256,35 +260,35 @@ impl Chooser for Replay {
     }
 }
 
-/// What is run when a schedule is over.
+/// What a replay does after the end of the schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AfterSchedule {
-    /// Nothing.
+    /// It stops there.
     Stop,
-    /// The threads go on in order, to the end of the execution.
+    /// Threads run in order to the end of the execution.
     RunToEnd,
 }
 
-/// As [`Replay`], for who knows the program, and does not ask at each step who else could go on.
-pub(crate) struct Again {
+/// As [`Replay`], without asking at each step which threads are enabled.
+pub(crate) struct FastReplay {
     pub(crate) replay: Replay,
     pub(crate) after: AfterSchedule,
 }
 
-impl Chooser for Again {
+impl Chooser for FastReplay {
     fn begin(&mut self, number: u64) {
         self.replay.begin(number);
     }
 
-    fn wanted(&self, step: usize) -> Option<ThreadId> {
-        self.replay.wanted(step)
+    fn required_thread(&self, step: usize) -> Option<ThreadId> {
+        self.replay.required_thread(step)
     }
 
-    fn certain(&self, step: usize) -> Option<Turn> {
+    fn forced_turn(&self, step: usize) -> Option<Turn> {
         self.replay.schedule.0.get(step).copied()
     }
 
-    fn is_over(&self, step: usize) -> bool {
+    fn is_finished(&self, step: usize) -> bool {
         self.after == AfterSchedule::Stop && step >= self.replay.schedule.0.len()
     }
 
@@ -293,13 +297,13 @@ impl Chooser for Again {
     }
 }
 
-/// Runs executions that a [`Chooser`] chooses.
+/// Runs executions with a [`Chooser`].
 pub(crate) struct Sampled<P: Program, C> {
     pub(crate) run: Run<P>,
     pub(crate) chooser: C,
     ready: Vec<Ready>,
     pub(crate) executions: u64,
-    pub(crate) was_cut: bool,
+    pub(crate) hit_spin_bound: bool,
 }
 
 impl<P: Program, C: Chooser> Sampled<P, C> {
@@ -309,11 +313,11 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
             chooser,
             ready: Vec::new(),
             executions: 0,
-            was_cut: false,
+            hit_spin_bound: false,
         }
     }
 
-    /// Runs the execution with this number. False if enough was found.
+    /// Runs the execution with this number. Returns false if the search should stop.
     pub(crate) fn run_execution(&mut self, number: u64) -> bool {
         self.run.clear();
         self.run.findings.execution = number;
@@ -322,9 +326,9 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
         let end = self.execute();
         let end = self.run.finish(end);
         self.executions += 1;
-        self.was_cut |= end == End::Cut;
+        self.hit_spin_bound |= end == End::SpinBound;
         self.run.conclude(end);
-        !self.run.findings.is_enough
+        !self.run.findings.should_stop
     }
 
     fn execute(&mut self) -> EndOf<P> {
@@ -333,10 +337,10 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
         }
         loop {
             let step = self.run.log.len();
-            if self.run.findings.is_enough || self.chooser.is_over(step) {
-                return End::Enough;
+            if self.run.findings.should_stop || self.chooser.is_finished(step) {
+                return End::Stopped;
             }
-            if let Some(turn) = self.chooser.certain(step) {
+            if let Some(turn) = self.chooser.forced_turn(step) {
                 if let Some(outcomes) = self.run.ready(turn.thread) {
                     if turn.outcome < outcomes {
                         match self.run.perform(turn) {
@@ -349,7 +353,7 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
             self.ready.clear();
             for thread in self.run.threads() {
                 if let Some(outcomes) = self.run.ready(thread) {
-                    let hints = matches!(
+                    let is_spinning = matches!(
                         self.run.status(thread),
                         ThreadStatus::Pending {
                             intent: Intent::SpinHint,
@@ -359,7 +363,7 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
                     self.ready.push(Ready {
                         thread,
                         outcomes,
-                        hints,
+                        is_spinning,
                     });
                 }
             }
@@ -369,7 +373,7 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
                     None => {
                         let end = self.run.end_of_blocked();
                         let step = self.run.log.len();
-                        return match self.chooser.wanted(step) {
+                        return match self.chooser.required_thread(step) {
                             Some(thread) if end == End::Complete => {
                                 let step = step + 1;
                                 End::Fault(Fault::InfeasibleSchedule { step, thread })

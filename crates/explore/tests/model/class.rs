@@ -323,15 +323,6 @@ impl<P: Program> Recording<P> {
         Arc::clone(&self.log)
     }
 
-    /// The steps of the execution that runs, or of the last one.
-    pub fn steps(&self) -> &[RecordedStep] {
-        &self.steps
-    }
-
-    pub fn program(&self) -> &P {
-        &self.program
-    }
-
     fn end(&mut self, status: Option<Status>) {
         if !std::mem::replace(&mut self.is_running, false) {
             return;

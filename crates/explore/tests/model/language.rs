@@ -235,11 +235,6 @@ impl Model {
             )
         })
     }
-
-    /// Whether threads communicate in ways that no memory model hears of.
-    pub fn counts(&self) -> bool {
-        self.uses(|instruction| matches!(instruction, Instruction::Update(_)))
-    }
 }
 
 /// Puts a [`Model`] together.

@@ -10,7 +10,6 @@
 //! does, so that one of them checks the other.
 
 // Each test file uses its own part of this.
-#![allow(dead_code)]
 
 pub mod buffers;
 pub mod class;

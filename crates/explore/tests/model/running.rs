@@ -65,10 +65,6 @@ impl ModelProgram {
         program
     }
 
-    pub fn model(&self) -> &Arc<Model> {
-        &self.model
-    }
-
     fn reset(&mut self) {
         self.states.clear();
         let first = self.model.objects.iter().map(|object| match object {

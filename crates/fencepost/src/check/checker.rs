@@ -16,7 +16,7 @@ use super::fences::{self, FenceInference, FenceStrength};
 use super::outcome::Outcome;
 use super::replaying::ReplaySchedule;
 use super::session::Session;
-use fencepost_runtime::{Insertion, Place, STACK_SIZES, Setup, Stride, Target};
+use fencepost_runtime::{Insertion, OwnedLocation, STACK_SIZES, Setup, Target, ThreadIdSpace};
 
 /// The supported numbers of workers.
 pub(super) const WORKERS: RangeInclusive<usize> = 1..=1024;
@@ -77,7 +77,7 @@ pub struct Checker {
     /// Whether the report ends with the missing fences.
     pub(super) infer_fences: bool,
     /// Fences that the program is checked with and does not have, because the user wants to try them.
-    pub(super) inserted_fences: Vec<(Place, Insertion)>,
+    pub(super) inserted_fences: Vec<(OwnedLocation, Insertion)>,
     /// Texts of source files, by the name that the compiler has for the file.
     pub(super) sources: Arc<BTreeMap<String, String>>,
     pub(super) checkpoint: Option<PathBuf>,
@@ -213,7 +213,7 @@ impl Checker {
     /// With [`preemption_bound`](Self::preemption_bound), the commit of a store while its thread could continue
     /// counts as a preemption.
     pub fn store_buffers(mut self, are_there: bool) -> Self {
-        self.setup.store_buffers = are_there.then_some(Stride::FIRST);
+        self.setup.store_buffers = are_there.then_some(ThreadIdSpace::FIRST);
         self
     }
 

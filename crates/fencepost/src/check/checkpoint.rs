@@ -1,31 +1,38 @@
-//! The file from which an interrupted check goes on.
+//! The checkpoint file of a check.
 //!
-//! It holds the explorer's checkpoint with what is said here: the settings that change what the program
-//! does, the executable, and the names. It is replaced as a whole, so that there is always a good one.
+//! One file holds one envelope with the explorer's checkpoint and what this crate adds to it: the
+//! settings that change what the program does, the executable, and the table of ids. The file is
+//! replaced as a whole, so that there is always a complete one. It may be damaged or written by
+//! anyone: everything in it is validated.
 
 use std::any::TypeId;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::panic::Location;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fencepost_explore::{Checkpoint, CheckpointError, Settings};
+use fencepost_checkpoint::{Kind, open, seal, write_atomically};
+use fencepost_explore::{Checkpoint, CheckpointError, Settings, UnvalidatedCheckpoint};
 use fencepost_report::text::grouped;
+use fencepost_runtime::names::{RegistryError, SavedRegistry};
+use fencepost_runtime::{Registry, Setup, Target, ThreadIdSpace};
+use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Strategy};
-use fencepost_runtime::names::RegistryError;
-use fencepost_runtime::{Registry, Setup, Stride, Target};
 
-/// What tells a check from others.
+/// Increase this whenever [`Contents`] changes. Formats up to 4 were text.
+const FORMAT_VERSION: u32 = 5;
+
+/// Distinguishes a check from others.
 #[derive(Clone, Copy)]
 pub(super) struct Identity {
     pub(super) location: &'static Location<'static>,
-    /// The type of the program. Its name would not do: all closures of a function have the same.
+    /// The type of the program. Its name does not suffice: all closures of a function have the
+    /// same.
     pub(super) program: TypeId,
-    /// Whether the program has values in it, which may be others the next time.
+    /// Whether the program captures values, which may differ the next time.
     pub(super) captures: bool,
 }
 
@@ -39,18 +46,38 @@ impl Identity {
     }
 }
 
-/// Where a check keeps how far it is.
+/// The contents of a file. `C` is the explorer's checkpoint: a [`Checkpoint`] that is written, an
+/// [`UnvalidatedCheckpoint`] that was read.
+#[derive(Serialize, Deserialize)]
+struct Contents<C> {
+    /// See [`CheckpointFile::facts`].
+    facts: Vec<(String, String)>,
+    visibility: Visibility,
+    /// The width of the [`ThreadIdSpace`]; 0 without store buffers.
+    thread_id_space: u32,
+    has_excess_drain: bool,
+    registry: SavedRegistry,
+    exploration: C,
+}
+
+/// What the check has learned that every execution depends on.
+#[derive(Serialize, Deserialize)]
+struct Visibility {
+    ends: bool,
+    statics: bool,
+    writers: bool,
+}
+
+/// The checkpoint file of a check.
 pub(super) struct CheckpointFile {
     path: PathBuf,
     check: Identity,
     name: Option<String>,
-    /// What is written before it takes the place of the file. In the same folder: only there it can.
-    temporary: PathBuf,
     pub(super) every: Duration,
     is_quiet: bool,
 }
 
-/// What a check goes on with.
+/// What a check resumes with.
 pub(super) struct Loaded {
     pub(super) checkpoint: Checkpoint,
     pub(super) registry: Registry,
@@ -58,7 +85,7 @@ pub(super) struct Loaded {
 }
 
 impl CheckpointFile {
-    /// The file of this check, if it is to have one.
+    /// The file of this check, if it has one.
     pub(super) fn of(checker: &Checker, check: Identity) -> Result<Option<Self>, String> {
         let Some(path) = &checker.checkpoint else {
             return Ok(None);
@@ -66,58 +93,57 @@ impl CheckpointFile {
         if checker.replayed.is_some() {
             return Ok(None);
         }
+        let refusal = |why: &str, help: &str| {
+            let path = path.display();
+            Err(format!(
+                "cannot save checkpoints to {path}: {why}\nhelp: {help}"
+            ))
+        };
         if checker.strategy == Strategy::Bounded {
-            return Err(format!(
-                "a search with a preemption bound has no checkpoints, but this check is to keep them in \
-                 {}: choose another strategy, or no file for checkpoints",
-                path.display()
-            ));
+            return refusal(
+                "a search with a preemption bound has no checkpoints",
+                "choose another strategy, or set no checkpoint file",
+            );
         }
         if !checker.inserted_fences.is_empty() {
-            return Err(format!(
-                "a check with fences that the program does not have (`insert_fence`) has no checkpoints, but this \
-                 one is to keep them in {}: insert no fences, or have no file for checkpoints",
-                path.display()
-            ));
+            return refusal(
+                "a check with inserted fences (`insert_fence`) has no checkpoints",
+                "insert no fences, or set no checkpoint file",
+            );
         }
         if check.captures && checker.name.is_none() {
-            return Err(format!(
-                "the program of this check captures values, and what was explored with others must not be \
-                 taken for what is explored with these: say what they are by `Checker::name`, or have no \
-                 checkpoints (in {})",
-                path.display()
-            ));
+            return refusal(
+                "the program captures values, and a checkpoint made with other values would be wrong",
+                "name the values with `Checker::name`, or set no checkpoint file",
+            );
         }
         let name = checker.name.clone();
         let path = match path.is_dir() {
             true => path.join(file_name(check, name.as_deref())),
             false => path.clone(),
         };
-        static FILES: AtomicU64 = AtomicU64::new(1);
-        let mut temporary = path.clone().into_os_string();
-        let number = FILES.fetch_add(1, Ordering::Relaxed);
-        temporary.push(format!(".{}-{number}.tmp", std::process::id()));
         let file = CheckpointFile {
             path,
             check,
             name,
-            temporary: temporary.into(),
             every: checker.checkpoint_every,
             is_quiet: checker.progress == Some(false),
         };
-        // Not after an hour.
-        file.try_to_write().map_err(|error| {
-            format!(
-                "the checkpoint file {} cannot be written: {error}",
-                file.path.display()
-            )
+        // An error now is better than one after an hour.
+        file.probe().map_err(|error| {
+            let path = file.path.display();
+            format!("cannot write the checkpoint file {path}: {error}")
         })?;
         Ok(Some(file))
     }
 
-    fn try_to_write(&self) -> std::io::Result<()> {
-        File::create(&self.temporary)?;
-        std::fs::remove_file(&self.temporary)
+    /// Checks that a file can be created next to this one.
+    fn probe(&self) -> std::io::Result<()> {
+        let mut probe = self.path.clone().into_os_string();
+        let thread = std::thread::current().id();
+        probe.push(format!(".{}-{thread:?}.probe", std::process::id()));
+        File::create(&probe)?;
+        std::fs::remove_file(&probe)
     }
 
     fn say(&self, what: std::fmt::Arguments<'_>) {
@@ -128,7 +154,7 @@ impl CheckpointFile {
 
     fn refusal(&self, why: impl std::fmt::Display) -> String {
         format!(
-            "the checkpoint file {} cannot be used: {why}; delete it to check from the beginning",
+            "cannot resume from {}: {why}\nhelp: delete the file to check from the beginning",
             self.path.display()
         )
     }
@@ -138,68 +164,75 @@ impl CheckpointFile {
         self.refusal(error)
     }
 
-    /// What the check goes on with, if the file is there.
+    /// Reads the file, if it exists.
     pub(super) fn load(&self, settings: &Settings, setup: Setup) -> Result<Option<Loaded>, String> {
-        let mut bytes = Vec::new();
-        match File::open(&self.path).and_then(|mut file| file.read_to_end(&mut bytes)) {
-            Ok(_) => {}
+        let bytes = match std::fs::read(&self.path) {
+            Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.refusal(error)),
-        }
-        let text = String::from_utf8(bytes).map_err(|_| self.refusal("it is no checkpoint"))?;
-        let checkpoint = Checkpoint::read(&text, settings).map_err(|error| self.refusal(error))?;
-        let (setup, registry) = self
-            .read_front_end(&checkpoint.front_end, setup)
-            .map_err(|why| self.refusal(why))?;
+        };
+        let contents: Contents<UnvalidatedCheckpoint> =
+            open(Kind::Check, FORMAT_VERSION, &bytes).map_err(|error| self.refusal(error))?;
+        let loaded = self.validate(contents, settings, setup);
+        let loaded = loaded.map_err(|why| self.refusal(why))?;
         self.say(format_args!(
-            "going on from {} ({} executions have been run)",
+            "resuming from {} after {} executions",
             self.path.display(),
-            grouped(checkpoint.executions()),
+            grouped(loaded.checkpoint.executions()),
         ));
-        Ok(Some(Loaded {
-            checkpoint,
-            registry,
-            setup,
-        }))
+        Ok(Some(loaded))
     }
 
     /// Replaces the file.
-    pub(super) fn save(&self, mut checkpoint: Checkpoint, registry: &Registry, setup: Setup) {
-        checkpoint.front_end = self.front_end(registry, setup);
-        let written = write(&self.temporary, &checkpoint.to_text())
-            .and_then(|()| std::fs::rename(&self.temporary, &self.path));
-        if let Err(error) = written {
-            let _ = std::fs::remove_file(&self.temporary);
-            // No reason to stop a check that goes well.
+    pub(super) fn save(&self, checkpoint: Checkpoint, registry: &Registry, setup: Setup) {
+        let facts = self.facts(setup).into_iter();
+        let contents = Contents {
+            facts: facts
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+            visibility: Visibility {
+                ends: setup.are_ends_visible,
+                statics: setup.are_statics_visible,
+                writers: setup.are_writers_announced,
+            },
+            thread_id_space: setup.store_buffers.map_or(0, ThreadIdSpace::width),
+            has_excess_drain: registry.has_excess_drain(),
+            registry: registry.save(),
+            exploration: checkpoint,
+        };
+        let bytes = seal(Kind::Check, FORMAT_VERSION, &contents);
+        if let Err(error) = write_atomically(&self.path, |file| file.write_all(&bytes)) {
+            // The check itself can continue.
             self.say(format_args!(
-                "the checkpoint file {} could not be written: {error}",
+                "cannot write the checkpoint file {}: {error}",
                 self.path.display()
             ));
         }
     }
 
-    /// The check has ended: what is left of it if it can go on, nothing if not.
+    /// Ends the check: the file stays if it can be resumed.
     pub(super) fn end(&self, is_resumable: bool) {
+        let path = self.path.display();
         if is_resumable {
             return self.say(format_args!(
-                "the same check goes on from {} when it is run again",
-                self.path.display()
+                "run the same check again to resume from {path}"
             ));
         }
         match std::fs::remove_file(&self.path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => self.say(format_args!(
-                "the checkpoint file {} could not be removed: {error}",
-                self.path.display()
-            )),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                self.say(format_args!(
+                    "cannot remove the checkpoint file {path}: {error}"
+                ));
+            }
             _ => {}
         }
     }
 }
 
 impl CheckpointFile {
-    /// What makes the program do what it does, besides the explorer's settings.
+    /// What decides how the program behaves, besides the explorer's settings.
     fn facts(&self, setup: Setup) -> [(&'static str, String); 8] {
-        // All fields, so that a new one is not forgotten.
+        // Lists all fields, so that a new one is not forgotten.
         let Setup {
             target,
             stack_size,
@@ -212,7 +245,7 @@ impl CheckpointFile {
             keeps_first_values: _,
             max_steps: _,
         } = setup;
-        let switch = |is_on| on_or_off(is_on).to_owned();
+        let switch = |is_on| if is_on { "on" } else { "off" }.to_owned();
         let target_name = match target {
             Target::X86 => "x86",
             Target::Pso => "pso",
@@ -232,107 +265,86 @@ impl CheckpointFile {
         ]
     }
 
-    fn front_end(&self, registry: &Registry, setup: Setup) -> String {
-        let mut text = String::new();
-        for (name, value) in self.facts(setup) {
-            text.push_str(&format!("{name} {value}\n"));
+    fn validate(
+        &self,
+        contents: Contents<UnvalidatedCheckpoint>,
+        settings: &Settings,
+        mut setup: Setup,
+    ) -> Result<Loaded, String> {
+        let checkpoint = contents.exploration.validate(settings);
+        let checkpoint = checkpoint.map_err(|error| error.to_string())?;
+        let other_check = self.compare_facts(&contents.facts, setup)?;
+        let Visibility {
+            ends,
+            statics,
+            writers,
+        } = contents.visibility;
+        setup.are_ends_visible = ends;
+        setup.are_statics_visible = statics;
+        setup.are_writers_announced = writers;
+        let thread_id_space = ThreadIdSpace::with_width(contents.thread_id_space);
+        if thread_id_space.is_some() != setup.store_buffers.is_some() {
+            return Err("the checkpoint is damaged (wrong thread id space)".to_owned());
         }
-        for (name, is_on) in [
-            ("visible_ends", setup.are_ends_visible),
-            ("visible_statics", setup.are_statics_visible),
-            ("announced_writers", setup.are_writers_announced),
-        ] {
-            text.push_str(&format!("{name} {}\n", on_or_off(is_on)));
+        setup.store_buffers = thread_id_space;
+        let registry = Registry::restore(self.check.location, contents.registry);
+        let registry = registry.map_err(|error| match error {
+            RegistryError::OtherCheck { made, own } => {
+                format!("the checkpoint is of another check, at {made} (this one is at {own})")
+            }
+            RegistryError::Damaged { table } => {
+                format!("the checkpoint is damaged (wrong table of {table})")
+            }
+        })?;
+        if contents.has_excess_drain {
+            registry.note_excess_drain();
         }
-        let stride = setup.store_buffers.map_or(0, Stride::width);
-        text.push_str(&format!("stride {stride}\n"));
-        let drained = on_or_off(registry.has_drained_too_much());
-        text.push_str(&format!("drained_too_much {drained}\n"));
-        text.push_str(&registry.to_text());
-        text
+        match other_check {
+            Some(which) => Err(format!("the checkpoint is of another check {which}")),
+            None => Ok(Loaded {
+                checkpoint,
+                registry,
+                setup,
+            }),
+        }
     }
 
-    fn read_front_end(&self, text: &str, mut setup: Setup) -> Result<(Setup, Registry), String> {
-        let mut rest = text;
-        let mut next = |name: &str| {
-            let (line, others) = rest.split_once('\n')?;
-            rest = others;
-            line.strip_prefix(name)?.strip_prefix(' ')
-        };
-        let damaged = |name: &str| format!("it is damaged: `{name}` is missing");
-        let mut other = None;
-        for (name, now) in self.facts(setup) {
-            let made = next(name).ok_or_else(|| damaged(name))?;
-            if made == now {
-                continue;
-            }
-            match name {
-                "program" => other = Some("at the same place".to_owned()),
-                "name" => other = Some(format!("with the name {}", shortened(made))),
+    /// Compares the facts of a checkpoint with those of this check. Returns how the check differs
+    /// if only its program or name does: a check at another source location has a better message.
+    fn compare_facts(
+        &self,
+        made: &[(String, String)],
+        setup: Setup,
+    ) -> Result<Option<String>, String> {
+        let own = self.facts(setup);
+        let names = made.iter().map(|(name, _)| name.as_str());
+        if !names.eq(own.iter().map(|(name, _)| *name)) {
+            return Err("the checkpoint is damaged (a setting is missing)".to_owned());
+        }
+        let mut other_check = None;
+        for ((name, now), (_, made)) in own.iter().zip(made) {
+            let made_shortened = made.chars().take(60).collect::<String>();
+            match *name {
+                _ if made == now => {}
+                "program" => other_check = Some("at the same location".to_owned()),
+                "name" => other_check = Some(format!("with the name {made_shortened}")),
                 "executable" => {
-                    return Err("it was made by another build of the program".to_owned());
+                    return Err(
+                        "the checkpoint was made by another build of the program".to_owned()
+                    );
                 }
                 _ => {
-                    let made = shortened(made);
                     return Err(format!(
-                        "it was made with another setting: {name} was {made}, and is {now}"
+                        "the checkpoint was made with another setting ({name} was {made_shortened}, now it is {now})"
                     ));
                 }
             }
         }
-        for (name, is_on) in [
-            ("visible_ends", &mut setup.are_ends_visible),
-            ("visible_statics", &mut setup.are_statics_visible),
-            ("announced_writers", &mut setup.are_writers_announced),
-        ] {
-            *is_on = match next(name) {
-                Some("on") => true,
-                Some("off") => false,
-                _ => return Err(damaged(name)),
-            };
-        }
-        let stride = next("stride").and_then(|width| width.parse().ok());
-        let stride = stride.map(Stride::of_width);
-        let is_right = |stride: &Option<Stride>| stride.is_some() == setup.store_buffers.is_some();
-        let stride = stride.filter(is_right).ok_or_else(|| damaged("stride"))?;
-        setup.store_buffers = stride;
-        let drained_too_much = match next("drained_too_much") {
-            Some("on") => true,
-            Some("off") => false,
-            _ => return Err(damaged("drained_too_much")),
-        };
-        let registry =
-            Registry::from_text(self.check.location, rest).map_err(|error| match error {
-                RegistryError::OtherCheck { made, own } => {
-                    format!(
-                        "it is of another check, the one at {made}, and this is the one at {own}"
-                    )
-                }
-                RegistryError::Damaged { line } => {
-                    format!("it is damaged: its names are wrong in line {line}")
-                }
-            })?;
-        if drained_too_much {
-            registry.note_drained_too_much();
-        }
-        match other {
-            Some(which) => Err(format!("it is of another check {which}")),
-            None => Ok((setup, registry)),
-        }
+        Ok(other_check)
     }
 }
 
-fn shortened(text: &str) -> String {
-    text.chars().take(60).collect()
-}
-
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
-}
-
-/// A name for the file of a check.
+/// The name of the file of a check in a folder.
 fn file_name(check: Identity, name: Option<&str>) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
     let location = check.location;
@@ -348,12 +360,8 @@ fn file_name(check: Identity, name: Option<&str>) -> String {
     format!("{source}-{line}-{column}-{which:08x}.checkpoint")
 }
 
-fn on_or_off(is_on: bool) -> &'static str {
-    if is_on { "on" } else { "off" }
-}
-
-/// The size and a checksum of the executable. A program that was built anew may be another one, and what was
-/// explored of the old one says nothing about it.
+/// The size and a checksum of the executable. A program that was built again may be another one,
+/// and a checkpoint of the old one says nothing about it.
 fn executable() -> &'static str {
     static EXECUTABLE: OnceLock<String> = OnceLock::new();
     EXECUTABLE.get_or_init(|| {

@@ -68,7 +68,11 @@ impl Session {
 
     /// What shows the findings of this session.
     fn showing(&self, has_waits: bool) -> Showing {
-        let stride = self.checker.setup.store_buffers.and(self.registry.stride());
+        let stride = self
+            .checker
+            .setup
+            .store_buffers
+            .and(self.registry.thread_id_space());
         Showing::new(self, self.model(), stride)
             .with_waits(has_waits)
             .with_further_checks(fences::further_checks(&self.checker))
@@ -124,7 +128,7 @@ impl Session {
             gaps.retain(|gap| *gap != Gap::StoppedAtProblem);
             gaps.push(Gap::MemoryBudget(bytes));
         }
-        if self.registry.has_drained_too_much() {
+        if self.registry.has_excess_drain() {
             gaps.push(Gap::EarlyDrain);
         }
         gaps
@@ -169,7 +173,7 @@ impl Session {
 
 /// Remarks that do not depend on the outcome.
 fn notes(report: &Report, registry: &Registry, has_findings: bool) -> Vec<Note> {
-    let not_met = registry.insertions().not_met();
+    let not_met = registry.insertions().unmatched();
     let mut notes: Vec<Note> = not_met
         .map(|place| Note::UnusedFence(SourcePosition::new(&place.file, place.line, place.column)))
         .collect();

@@ -69,13 +69,13 @@ fn confirm_by(found: &mut Counterexample, replayed: Vec<Counterexample>) -> bool
         // What is refused is wrong, whether it happens again or not.
         (None, None) if is_refused(found) => true,
         (None, None) => {
-            found.failure = Failure::Fault(Fault::Program(ProgramError::BadUse {
+            found.failure = Failure::Fault(Fault::Program(ProgramError::Misuse {
                 message: format!(
                     "the program is not deterministic: what was found did not happen again \
                      when the same schedule was run again (it was: {})",
                     described(&found.failure)
                 ),
-                place: None,
+                location: None,
             }));
             false
         }
@@ -86,7 +86,7 @@ fn confirm_by(found: &mut Counterexample, replayed: Vec<Counterexample>) -> bool
 fn is_refused(found: &Counterexample) -> bool {
     matches!(
         &found.failure,
-        Failure::Fault(Fault::Program(ProgramError::BadUse { .. }))
+        Failure::Fault(Fault::Program(ProgramError::Misuse { .. }))
     )
 }
 

@@ -15,7 +15,7 @@ use fencepost_explore::{
 use fencepost_memory::{Access, Operation, ThreadId};
 use fencepost_monitor::{Action, Finding as Explained};
 use fencepost_report::check::{Assumption, Consequence, Obstacle, Unexplored};
-use fencepost_runtime::{ProgramError, Runtime, Setup, Stride};
+use fencepost_runtime::{ProgramError, Runtime, Setup, ThreadIdSpace};
 use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
@@ -106,7 +106,7 @@ impl Search {
         obstacle: Option<Obstacle>,
     ) -> Consequence {
         let rest = match are_all {
-            _ if self.session.registry.has_drained_too_much() => Unexplored::Unsupported,
+            _ if self.session.registry.has_excess_drain() => Unexplored::Unsupported,
             true => Unexplored::Nothing,
             false => Unexplored::Remaining,
         };
@@ -180,7 +180,7 @@ impl Search {
         let report = session.explore().ok()?;
         let found = report.findings.iter().find(|found| is_failure(found))?;
         let model = machine(session.checker.setup.target).model();
-        let showing = Showing::new(&session, model, session.registry.stride());
+        let showing = Showing::new(&session, model, session.registry.thread_id_space());
         let finding = Translator { showing: &showing }.finding(found);
         Some(Consequence::Failure {
             finding: Box::new(finding),
@@ -223,7 +223,7 @@ fn is_failure(found: &Counterexample) -> bool {
     match &found.failure {
         Failure::Fault(Fault::Program(error)) => !matches!(
             error,
-            ProgramError::BadUse { .. } | ProgramError::StepLimit { .. }
+            ProgramError::Misuse { .. } | ProgramError::StepLimit { .. }
         ),
         Failure::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => true,
         _ => false,
@@ -244,7 +244,7 @@ enum Stop {
 /// A program that follows the witness of a violation.
 struct Follower<'a> {
     runtime: Runtime,
-    stride: Stride,
+    stride: ThreadIdSpace,
     performed: Performed,
     interleaving: &'a [Access],
     accesses: Vec<AccessOf>,
@@ -272,7 +272,7 @@ impl<'a> Follower<'a> {
         }
         Follower {
             runtime,
-            stride: setup.store_buffers.unwrap_or(Stride::FIRST),
+            stride: setup.store_buffers.unwrap_or(ThreadIdSpace::FIRST),
             performed: Performed::default(),
             interleaving: &found.interleaving,
             accesses: accesses.collect(),

@@ -82,7 +82,7 @@ fn unknown(set: impl Iterator<Item = String>) -> Option<String> {
 mod tests {
     use std::time::Duration;
 
-    use fencepost_runtime::{Stride, Target};
+    use fencepost_runtime::{Target, ThreadIdSpace};
 
     use super::*;
     use crate::check::checker::Strategy;
@@ -115,7 +115,7 @@ mod tests {
             ("WORKERS", "2", |c| c.settings.workers == 2),
             ("MONITOR", "off", |c| !c.monitor),
             ("STORE_BUFFERS", "on", |c| {
-                c.setup.store_buffers == Some(Stride::FIRST)
+                c.setup.store_buffers == Some(ThreadIdSpace::FIRST)
             }),
             ("CONFIRM", "on", |c| c.confirm),
             ("CONTINUE_AFTER_FAILURE", "on", |c| {

@@ -63,7 +63,7 @@ impl<'a> CheckNames<'a> {
             .map(Address)
             .filter(|&object| self.names.kind(object) == Some("Arc"));
         let location = access.location.and_then(|l| self.names.location(l));
-        let is_drop = location.is_some() && arcs.any(|arc| self.names.made_at(arc) == location);
+        let is_drop = location.is_some() && arcs.any(|arc| self.names.created_at(arc) == location);
         let called = self.called(access);
         let function = called.as_deref().and_then(|path| path.rsplit(':').next());
         let origin = match called.as_deref() {

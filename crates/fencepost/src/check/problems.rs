@@ -17,9 +17,9 @@ use super::showing::Showing;
 use fencepost_runtime::names::{
     BARRIER_OPENING, PARK_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name,
 };
-use fencepost_runtime::{Place, ProgramError, Race};
+use fencepost_runtime::{OwnedLocation, ProgramError, Race};
 
-fn position(place: &Place) -> SourcePosition {
+fn position(place: &OwnedLocation) -> SourcePosition {
     SourcePosition::new(place.file.clone(), place.line, place.column)
 }
 
@@ -156,17 +156,17 @@ impl Translator<'_> {
             ProgramError::Panic {
                 thread,
                 message,
-                place,
+                location,
             } => Problem::Panic {
                 thread: *thread,
                 message: message.clone(),
-                location: place.as_ref().map(position),
+                location: location.as_ref().map(position),
             },
             ProgramError::Race(race) => {
                 let access = |access: &fencepost_runtime::RaceAccess| RaceAccess {
                     thread: access.thread,
                     writes: access.is_write,
-                    location: Some(position(&access.place)),
+                    location: Some(position(&access.location)),
                 };
                 Problem::Race {
                     cell: self.cell(race),
@@ -174,10 +174,10 @@ impl Translator<'_> {
                     second: access(&race.second),
                 }
             }
-            ProgramError::Leak { what, place } => Problem::Leak {
+            ProgramError::Leak { what, location } => Problem::Leak {
                 kind: what.to_string(),
-                name: self.name_of(what, place),
-                location: Some(position(place)),
+                name: self.name_of(what, location),
+                location: Some(position(location)),
             },
             ProgramError::StackOverflow { thread, .. } => Problem::StackOverflow {
                 thread: *thread,
@@ -188,15 +188,15 @@ impl Translator<'_> {
             ProgramError::StepLimit {
                 steps,
                 thread,
-                place,
+                location,
             } => Problem::StepLimit {
                 steps: *steps,
                 thread: *thread,
-                location: Some(position(place)),
+                location: Some(position(location)),
             },
-            ProgramError::BadUse { message, place } => Problem::BadUse {
+            ProgramError::Misuse { message, location } => Problem::BadUse {
                 message: message.clone(),
-                location: place.as_ref().map(position),
+                location: location.as_ref().map(position),
             },
             other => Problem::BadUse {
                 message: other.to_string(),
@@ -215,15 +215,15 @@ impl Translator<'_> {
     }
 
     /// The name of the objects of this kind that were created there, if all have the same one.
-    fn name_of(&self, kind: &str, place: &Place) -> Option<String> {
+    fn name_of(&self, kind: &str, place: &OwnedLocation) -> Option<String> {
         let mut given = (0..self.showing.names().object_count() as u32)
             .map(Address)
             .filter(|&object| self.showing.names().kind(object) == Some(kind))
             .filter(|&object| {
                 self.showing
                     .names()
-                    .made_at(object)
-                    .map(Place::from)
+                    .created_at(object)
+                    .map(OwnedLocation::from)
                     .as_ref()
                     == Some(place)
             })
@@ -235,7 +235,7 @@ impl Translator<'_> {
     }
 
     /// A name guessed from the line that creates an object.
-    fn derived(&self, place: &Place) -> Option<String> {
+    fn derived(&self, place: &OwnedLocation) -> Option<String> {
         let line = self.showing.sources().line(&place.file, place.line)?;
         derive_name(&line, place.column)
     }

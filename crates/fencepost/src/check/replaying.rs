@@ -23,7 +23,7 @@ use std::str::FromStr;
 use fencepost_explore::{Schedule, SpinRule, Turn};
 use fencepost_memory::{Access, ThreadId};
 use fencepost_report::SourcePosition;
-use fencepost_runtime::{Insertion, Place, Registry, Setup, Stride, Target};
+use fencepost_runtime::{Insertion, OwnedLocation, Registry, Setup, Target, ThreadIdSpace};
 use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
@@ -44,9 +44,9 @@ pub(super) struct Header {
     statics: bool,
     writers: bool,
     /// Where the `Arc`s were created whose drops are steps.
-    drops: Vec<Place>,
-    /// How commits of store buffers are numbered, unless as [`Stride::FIRST`] has it.
-    stride: Option<Stride>,
+    drops: Vec<OwnedLocation>,
+    /// How commits of store buffers are numbered, unless as [`ThreadIdSpace::FIRST`] has it.
+    stride: Option<ThreadIdSpace>,
 }
 
 const ENDS: &str = "ends";
@@ -62,7 +62,7 @@ impl Header {
         let setup = &session.setup;
         let place = |location| {
             let location = registry.location(location);
-            Place {
+            OwnedLocation {
                 file: location.file().to_owned(),
                 line: location.line(),
                 column: location.column(),
@@ -74,7 +74,7 @@ impl Header {
             statics: setup.are_statics_visible,
             writers: setup.are_writers_announced,
             drops: drops.collect(),
-            stride: setup.store_buffers.filter(|&s| s != Stride::FIRST),
+            stride: setup.store_buffers.filter(|&s| s != ThreadIdSpace::FIRST),
         }
     }
 
@@ -119,10 +119,10 @@ impl Header {
             self.drops.push(place);
             is_repeated
         } else if let Some(width) = word.strip_prefix(WIDE) {
-            let stride = width.parse().ok().and_then(Stride::of_width);
-            let stride = stride.filter(|&stride| stride != Stride::FIRST);
+            let stride = width.parse().ok().and_then(ThreadIdSpace::with_width);
+            let stride = stride.filter(|&stride| stride != ThreadIdSpace::FIRST);
             let stride = stride.ok_or_else(|| {
-                let mut widths = Stride::ALL[1..].iter();
+                let mut widths = ThreadIdSpace::ALL[1..].iter();
                 let widths = widths.by_ref().map(|s| format!("`{WIDE}{}`", s.width()));
                 let widths: Vec<String> = widths.collect();
                 format!("expected {}, found `{word}`", widths.join(", "))
@@ -160,7 +160,9 @@ impl fmt::Display for Header {
         let mut words: Vec<String> = switches.map(|(_, word)| word.to_owned()).collect();
         let drops = self.drops.iter();
         words.extend(
-            drops.map(|Place { file, line, column }| format!("{DROPS}{file}:{line}:{column}")),
+            drops.map(|OwnedLocation { file, line, column }| {
+                format!("{DROPS}{file}:{line}:{column}")
+            }),
         );
         words.extend(
             self.stride
@@ -206,7 +208,7 @@ impl FromStr for ReplaySchedule {
 pub(super) struct Replaying {
     header: Header,
     /// How commits of store buffers are numbered, if stores are buffered.
-    stride: Option<Stride>,
+    stride: Option<ThreadIdSpace>,
     /// The code up to `replay(…)`.
     checker: String,
 }
@@ -236,7 +238,7 @@ impl Replaying {
 fn in_order_of_spawning(
     schedule: &Schedule,
     interleaving: &[Access],
-    stride: Option<Stride>,
+    stride: Option<ThreadIdSpace>,
 ) -> Schedule {
     // A commit has the number of its thread and of its store in one.
     let parts = |number: ThreadId| match stride.and_then(|stride| stride.committed(number)) {
@@ -364,7 +366,7 @@ mod tests {
         let without = Setup::default();
         assert!(read.header.contradiction(&without).is_some());
         let with = Setup {
-            store_buffers: Some(Stride::FIRST),
+            store_buffers: Some(ThreadIdSpace::FIRST),
             ..without
         };
         assert_eq!(read.header.contradiction(&with), None);

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use fencepost_explore::{CheckpointOptions, CheckpointWriter, explore_with_checkpoints};
-use fencepost_runtime::{Restart, Setup, Stride};
+use fencepost_runtime::{Restart, Setup, ThreadIdSpace};
 
 use super::checkpoint::CheckpointFile;
 use super::progress::ProgressLine;
@@ -92,8 +92,8 @@ fn apply(restart: &Restart, setup: &mut Setup) -> Result<(), String> {
         Restart::VisibleEnds => setup.are_ends_visible = true,
         Restart::VisibleStatics => setup.are_statics_visible = true,
         Restart::AnnouncedWriters => setup.are_writers_announced = true,
-        Restart::WiderStride => {
-            let wider = setup.store_buffers.and_then(Stride::next);
+        Restart::WiderThreadIdSpace => {
+            let wider = setup.store_buffers.and_then(ThreadIdSpace::next);
             let too_many = "the program has too many threads to be run with store buffers";
             setup.store_buffers = Some(wider.ok_or(too_many)?);
         }

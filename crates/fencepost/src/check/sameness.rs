@@ -15,7 +15,7 @@ pub(super) fn is_same_kind(one: &Failure<ProgramError>, other: &Failure<ProgramE
 /// Whether two failures of different executions are the same: of the same kind and, for panics, at the same place.
 pub(super) fn is_same_failure(one: &Failure<ProgramError>, other: &Failure<ProgramError>) -> bool {
     one.is_same_as(other, |one, other| {
-        is_same_error_kind(one, other) && panic_place(one) == panic_place(other)
+        is_same_error_kind(one, other) && panic_location(one) == panic_location(other)
     })
 }
 
@@ -23,9 +23,9 @@ fn is_same_error_kind(one: &ProgramError, other: &ProgramError) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other)
 }
 
-fn panic_place(error: &ProgramError) -> Option<&fencepost_runtime::Place> {
+fn panic_location(error: &ProgramError) -> Option<&fencepost_runtime::OwnedLocation> {
     match error {
-        ProgramError::Panic { place, .. } => place.as_ref(),
+        ProgramError::Panic { location, .. } => location.as_ref(),
         _ => None,
     }
 }

@@ -74,7 +74,7 @@ impl Session {
 
     fn with_fresh_registry(mut self) -> Self {
         let insertions =
-            Insertions::clone(&self.insertions).with_chosen(&self.checker.inserted_fences);
+            Insertions::clone(&self.insertions).with_requested(&self.checker.inserted_fences);
         let registry = Registry::new(self.identity.location);
         self.registry = Arc::new(registry.with_insertions(Arc::new(insertions)));
         if let Some(replayed) = &self.checker.replayed {
@@ -139,7 +139,7 @@ impl Session {
         };
         let runtime = Runtime::new(Arc::clone(&self.program), setup, Arc::clone(&self.registry));
         if self.checker.progress != Some(false) {
-            watchdog::watch(runtime.pulse(), &self.registry);
+            watchdog::watch(runtime.heartbeat(), &self.registry);
         }
         runtime
     }

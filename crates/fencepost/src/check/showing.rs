@@ -15,12 +15,12 @@ use rustc_hash::FxHashMap;
 use super::naming::{CheckNames, SourceFiles};
 use super::replaying::Replaying;
 use super::session::Session;
-use fencepost_runtime::{Names, Registry, Stride, Target};
+use fencepost_runtime::{Names, Registry, Target, ThreadIdSpace};
 
 /// The context in which findings and summaries are rendered.
 pub(super) struct Showing {
     registry: Arc<Registry>,
-    stride: Option<Stride>,
+    stride: Option<ThreadIdSpace>,
     target: Target,
     model: MemoryModel,
     sources: SourceFiles,
@@ -49,7 +49,11 @@ pub(super) struct ShownSummary {
 
 impl Showing {
     /// Shows what `session` finds. `stride` is how the commits of buffered stores are numbered, if stores are buffered.
-    pub(super) fn new(session: &Session, model: MemoryModel, stride: Option<Stride>) -> Self {
+    pub(super) fn new(
+        session: &Session,
+        model: MemoryModel,
+        stride: Option<ThreadIdSpace>,
+    ) -> Self {
         Showing {
             stride,
             registry: Arc::clone(&session.registry),
@@ -89,7 +93,7 @@ impl Showing {
     }
 
     /// How the commits of buffered stores are numbered, if stores are buffered.
-    pub(super) fn stride(&self) -> Option<Stride> {
+    pub(super) fn stride(&self) -> Option<ThreadIdSpace> {
         self.stride
     }
 

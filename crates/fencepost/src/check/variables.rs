@@ -8,7 +8,7 @@ use std::fmt;
 use std::time::Duration;
 
 use fencepost_explore::SpinRule;
-use fencepost_runtime::{STACK_SIZES, Stride, Target};
+use fencepost_runtime::{STACK_SIZES, Target, ThreadIdSpace};
 
 use super::checker::{Checker, Strategy, WORKERS};
 use super::fences;
@@ -243,7 +243,7 @@ pub(super) const VARIABLES: [Variable; 26] = [
         set: |checker, text| {
             let mut is_on = false;
             switch(text, &mut is_on)?;
-            checker.setup.store_buffers = is_on.then_some(Stride::FIRST);
+            checker.setup.store_buffers = is_on.then_some(ThreadIdSpace::FIRST);
             Ok(())
         },
     },

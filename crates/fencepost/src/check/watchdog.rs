@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use fencepost_report::check::progress::stall_warning;
-use fencepost_runtime::pulse::{Pulse, Turn};
+use fencepost_runtime::heartbeat::{Heartbeat, RunningThread};
 use fencepost_runtime::{Names, Registry};
 
 /// Time between two polls.
@@ -23,10 +23,10 @@ fn patience() -> Duration {
 
 /// A worker that is polled.
 struct WatchedWorker {
-    pulse: Weak<Pulse>,
+    heartbeat: Weak<Heartbeat>,
     registry: Arc<Registry>,
     /// The latest turn, when it was first seen, and whether a warning was printed.
-    seen: Option<(Turn, Instant, bool)>,
+    seen: Option<(RunningThread, Instant, bool)>,
 }
 
 #[derive(Default)]
@@ -42,11 +42,11 @@ fn watchdog() -> MutexGuard<'static, Option<Watchdog>> {
 }
 
 /// Polls a worker until it is dropped.
-pub(super) fn watch(pulse: &Arc<Pulse>, registry: &Arc<Registry>) {
+pub(super) fn watch(heartbeat: &Arc<Heartbeat>, registry: &Arc<Registry>) {
     let mut guard = watchdog();
     let watchdog = guard.get_or_insert_default();
     watchdog.workers.push(WatchedWorker {
-        pulse: Arc::downgrade(pulse),
+        heartbeat: Arc::downgrade(heartbeat),
         registry: Arc::clone(registry),
         seen: None,
     });
@@ -74,10 +74,10 @@ fn poll_all() {
 impl WatchedWorker {
     /// Warns if the worker has stalled. False if the worker is gone.
     fn poll(&mut self, now: Instant) -> bool {
-        let Some(pulse) = self.pulse.upgrade() else {
+        let Some(heartbeat) = self.heartbeat.upgrade() else {
             return false;
         };
-        let Some(turn) = pulse.turn() else {
+        let Some(turn) = heartbeat.turn() else {
             self.seen = None;
             return true;
         };

@@ -1,8 +1,9 @@
-//! A barrier is two objects: how many threads have arrived, and how often the barrier has opened. An
-//! arrival writes the first, and the last one writes the second too. The others wait until that has
-//! changed.
+//! A barrier is two objects: the number of threads that have arrived, and how often the barrier has
+//! opened. An arrival writes the first, and the last arrival writes the second too. The other
+//! threads wait until that has changed.
 //!
-//! Two, because a thread that leaves must not depend on those that arrive for the next round.
+//! There are two because a thread that leaves must not depend on threads that arrive for the next
+//! round.
 
 use std::fmt;
 use std::panic::Location;
@@ -13,11 +14,11 @@ use fencepost_memory::Operation;
 use fencepost_runtime::names::{BARRIER_OPENING, OPENING_OF};
 use fencepost_runtime::{Current, Events, Object, Outcomes};
 
-/// Threads wait here for each other, as at a [`std::sync::Barrier`].
+/// A barrier lets several threads wait for each other, as [`std::sync::Barrier`].
 pub struct Barrier {
     arrived: Object,
     opened: Object,
-    /// How many threads it waits for; at least 1.
+    /// The number of threads that it waits for; at least 1.
     threads: u64,
     inner: std::sync::Barrier,
 }
@@ -42,7 +43,7 @@ impl fmt::Debug for BarrierWaitResult {
 }
 
 impl Barrier {
-    /// A barrier for `n` threads.
+    /// Creates a barrier for `n` threads.
     #[must_use]
     #[track_caller]
     pub fn new(n: usize) -> Self {
@@ -55,7 +56,7 @@ impl Barrier {
         }
     }
 
-    /// Gives the barrier a name for reports.
+    /// Names the barrier in reports.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         self.arrived.set_name(name);
@@ -63,7 +64,7 @@ impl Barrier {
         self
     }
 
-    /// Waits until as many threads as the barrier is for have come here.
+    /// Waits until all threads have arrived here.
     #[track_caller]
     pub fn wait(&self) -> BarrierWaitResult {
         let location = Location::caller();
@@ -77,7 +78,7 @@ impl Barrier {
         BarrierWaitResult(round.is_none())
     }
 
-    /// Arrives: the round to wait for the end of, or none for the last to arrive.
+    /// Arrives at the barrier. Returns the round to wait for; none for the last thread.
     fn arrive(&self, current: Current, location: &'static Location<'static>) -> Option<u64> {
         let (arrived, opened) = (self.arrived.address(), self.opened.address());
         let intent = Intent::Access {

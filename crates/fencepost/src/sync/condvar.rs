@@ -1,25 +1,25 @@
-//! A condition variable is an object whose state is the number of threads that wait. To wait is
-//! three steps and the taking of the mutex:
+//! A condition variable is an object whose state is the number of waiting threads. A wait consists
+//! of three steps, and then acquires the mutex:
 //!
 //! 1. the thread enqueues itself, a write to the variable;
 //! 2. it releases the mutex;
 //! 3. it wakes, a write to its own *wait token*, which awaits that a notification has set it to 1.
 //!
-//! A notification with nobody waiting is a read. Otherwise it writes the variable and the tokens of
-//! those that it wakes; which one [`Condvar::notify_one`] wakes is a choice of the explorer. A
-//! notification alone orders nothing: what is shared is ordered by the mutex.
+//! A notification without a waiting thread is a read. Otherwise it writes the variable and the
+//! tokens of the threads that it wakes. The explorer chooses which one [`Condvar::notify_one`]
+//! wakes. A notification alone does not establish happens-before; the mutex does.
 //!
-//! **Spurious wake-ups.** Before it waits, a thread has the choice to return spuriously, and then
-//! only releases the mutex and takes it again. It makes no difference to anybody whether it had
-//! been waiting until then: a notification that would have reached it either is the reason of
-//! its return, or reached another. The choice comes first because a wait that could always
-//! end would hide that nobody notifies.
+//! **Spurious wakeups.** Before it waits, a thread may return spuriously: it then only releases the
+//! mutex and acquires it again. Other threads cannot observe whether it had been waiting until
+//! then: a notification that would have reached it either is the reason of its return, or reached
+//! another thread. The choice comes first because a wait that could always end would hide a missing
+//! notification.
 //!
-//! **Time-outs.** A wait with a time-out can always end: if it has not been notified, the thread removes
-//! itself from the variable as it wakes, because of a time-out or spuriously.
+//! **Timeouts.** A wait with a timeout can always end: a thread that was not notified removes
+//! itself from the variable when it wakes, because of the timeout or spuriously.
 //!
-//! When a thread does not wake spuriously again, and when a time-out is put off, is said in
-//! `rt::waits`.
+//! Module `waits` of the runtime says when a thread does not wake spuriously again, and when a
+//! timeout is deferred.
 
 use std::fmt;
 use std::panic::Location;
@@ -36,23 +36,23 @@ use fencepost_runtime::{Current, Events, Object, Outcomes, Step};
 const NOTIFIED: u64 = 1;
 const NOT_NOTIFIED: u64 = 0;
 
-/// Threads wait for what others do under a mutex, as with [`std::sync::Condvar`].
+/// A condition variable, as [`std::sync::Condvar`].
 ///
-/// In a check a wait may return without a notification, as `std` says that it may; so it has to be in
-/// a loop. A wait with a time-out may return at any time.
+/// In a check a wait may return without a notification (a spurious wakeup), as in `std`, so it has
+/// to be in a loop. A wait with a timeout may return at any time.
 pub struct Condvar {
     object: Object,
-    /// Who waits, by number. Used in a check only.
+    /// The waiting threads. Used in a check only.
     waiters: std::sync::Mutex<Vec<ThreadId>>,
     inner: std::sync::Condvar,
 }
 
-/// Whether a wait has ended by its time-out, as [`std::sync::WaitTimeoutResult`].
+/// Whether a wait returned because of its timeout, as [`std::sync::WaitTimeoutResult`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitTimeoutResult(bool);
 
 impl WaitTimeoutResult {
-    /// Whether the wait has ended by its time-out.
+    /// Whether the wait returned because of its timeout.
     #[must_use]
     pub fn timed_out(&self) -> bool {
         self.0
@@ -68,7 +68,7 @@ enum Return {
 }
 
 impl Condvar {
-    /// A new condition variable.
+    /// Creates a new condition variable.
     #[must_use]
     #[track_caller]
     pub fn new() -> Self {
@@ -79,18 +79,18 @@ impl Condvar {
         }
     }
 
-    /// Gives the condition variable a name for reports.
+    /// Names the condition variable in reports.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         self.object.set_name(name);
         self
     }
 
-    /// Releases the mutex, waits for a notification, and takes the mutex again. May return without
-    /// a notification.
+    /// Releases the mutex, waits for a notification, and acquires the mutex again. It may return
+    /// without a notification.
     ///
     /// # Errors
-    /// The guard, if the mutex is poisoned. It never is in a check.
+    /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
     #[track_caller]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
         let location = Location::caller();
@@ -107,7 +107,7 @@ impl Condvar {
     /// Waits while the condition holds.
     ///
     /// # Errors
-    /// The guard, if the mutex is poisoned. It never is in a check.
+    /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
     #[track_caller]
     pub fn wait_while<'a, T, F>(
         &self,
@@ -124,10 +124,10 @@ impl Condvar {
         Ok(guard)
     }
 
-    /// Like [`wait`](Self::wait), for some time. In a check it may return at any time.
+    /// Like [`wait`](Self::wait), with a timeout. In a check it may return at any time.
     ///
     /// # Errors
-    /// The guard, if the mutex is poisoned. It never is in a check.
+    /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
     #[track_caller]
     pub fn wait_timeout<'a, T>(
         &self,
@@ -147,10 +147,10 @@ impl Condvar {
         Ok((guard, WaitTimeoutResult(how == Return::TimedOut)))
     }
 
-    /// Waits while the condition holds, for some time.
+    /// Waits while the condition holds, with a timeout.
     ///
     /// # Errors
-    /// The guard, if the mutex is poisoned. It never is in a check.
+    /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
     #[track_caller]
     pub fn wait_timeout_while<'a, T, F>(
         &self,
@@ -184,7 +184,7 @@ impl Condvar {
         Ok((guard, WaitTimeoutResult(false)))
     }
 
-    /// Wakes one of the threads that wait, if there is one.
+    /// Wakes one waiting thread, if there is one.
     #[track_caller]
     pub fn notify_one(&self) {
         let location = Location::caller();
@@ -201,7 +201,7 @@ impl Condvar {
         });
     }
 
-    /// Wakes all threads that wait.
+    /// Wakes all waiting threads.
     #[track_caller]
     pub fn notify_all(&self) {
         let location = Location::caller();
@@ -217,7 +217,7 @@ impl Condvar {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notifies those whom `choose` takes from a list that is not empty.
+    /// Notifies the threads that `choose` takes from a list that is not empty.
     fn notify(
         &self,
         current: Current,
@@ -347,7 +347,7 @@ impl Condvar {
         })
     }
 
-    /// A thread that was not notified waits no longer.
+    /// Removes a thread that was not notified.
     fn leave(&self, step: &mut Step<'_>) {
         let object = self.object.address();
         let mut waiters = self.waiters();
@@ -357,9 +357,9 @@ impl Condvar {
         step.emit(events, waiters.len() as u64);
     }
 
-    /// Lets the explorer put off a time-out in a loop that only waits: until something has changed that
-    /// the thread has looked at, or nobody else can go on. Says so as a loop would that reads these
-    /// things and spins.
+    /// Lets the explorer defer a timeout in a loop that only waits, until something that the thread
+    /// has read has changed, or no other thread can run. The intent is that of a loop that reads
+    /// these objects and spins.
     fn put_off_time_out(&self, current: Current, location: &'static Location<'static>) {
         let mut watched = current.touched_since_wait();
         watched.retain(|&object| object != self.object.address());
@@ -372,10 +372,10 @@ impl Condvar {
     }
 }
 
-/// Whether the thread's wait ends spuriously, which is for the explorer to say.
+/// Whether the thread's wait returns spuriously, which the explorer chooses.
 pub(crate) fn chooses_spurious(current: Current, location: &'static Location<'static>) -> bool {
     current.operation(Intent::Local, Outcomes::Fixed(2), location, |step| {
-        let is_spurious = !step.is_seen() || step.outcome() == 1;
+        let is_spurious = !step.is_recorded() || step.outcome() == 1;
         if is_spurious {
             step.emit(Events::only(Operation::Fence), 0);
         }
@@ -383,7 +383,7 @@ pub(crate) fn chooses_spurious(current: Current, location: &'static Location<'st
     })
 }
 
-/// The thread wakes: whether it was notified.
+/// Wakes the thread. Returns whether it was notified.
 fn take_token(step: &mut Step<'_>, token: Address) -> bool {
     let was_notified = step.write_in_wait(token, NOT_NOTIFIED) == NOTIFIED;
     let events = step.target().draining(Operation::Interlocked(token));
@@ -391,7 +391,7 @@ fn take_token(step: &mut Step<'_>, token: Address) -> bool {
     was_notified
 }
 
-/// A read of an object that the monitor does not see: the program does not do it.
+/// Reads an object without an event: the program itself does not read it.
 fn look_at(current: Current, object: Address, location: &'static Location<'static>) {
     let intent = Intent::Access {
         object,

@@ -1,5 +1,4 @@
-//! A value that is made when it is first used: a cell that is written once, and the function that makes
-//! the value.
+//! [`LazyLock`] is a [`OnceLock`](super::OnceLock) and the function that initializes it.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -7,7 +6,7 @@ use std::sync::PoisonError;
 
 use super::once_lock::OnceLock;
 
-/// A value that is made when it is first used, as [`std::sync::LazyLock`].
+/// A value that is initialized on the first access, as [`std::sync::LazyLock`].
 ///
 /// In a `static`, use [`lazy_static!`](crate::lazy_static) instead.
 ///
@@ -19,75 +18,75 @@ use super::once_lock::OnceLock;
 /// ```
 pub struct LazyLock<T, F = fn() -> T> {
     cell: OnceLock<T>,
-    /// Taken by who makes the value.
-    initialise: std::sync::Mutex<Option<F>>,
+    /// Taken by the thread that initializes the value.
+    initialize: std::sync::Mutex<Option<F>>,
 }
 
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
-    /// A value that `f` will make.
+    /// Creates a value that `f` will initialize.
     #[track_caller]
     pub fn new(f: F) -> Self {
         LazyLock {
             cell: OnceLock::new(),
-            initialise: std::sync::Mutex::new(Some(f)),
+            initialize: std::sync::Mutex::new(Some(f)),
         }
     }
 
-    /// Gives it a name for reports.
+    /// Names it in reports.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.cell = self.cell.named(name);
         self
     }
 
-    /// The value, which is made if it was not.
+    /// Returns the value, and initializes it if necessary.
     ///
     /// # Panics
-    /// If making the value has panicked before, outside of a check.
+    /// If the initialization has panicked before, outside of a check.
     #[track_caller]
     pub fn force(this: &Self) -> &T {
         this.cell.get_or_init(|| {
             let mut place = this
-                .initialise
+                .initialize
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            let initialise = place.take();
+            let initialize = place.take();
             drop(place);
-            make(initialise)
+            make(initialize)
         })
     }
 
-    /// The value, which is made if it was not, for who has it alone.
+    /// Returns a mutable reference to the value, and initializes it if necessary.
     ///
     /// # Panics
-    /// If making the value has panicked before, outside of a check.
+    /// If the initialization has panicked before, outside of a check.
     #[track_caller]
     pub fn force_mut(this: &mut Self) -> &mut T {
         if this.cell.get_mut().is_none() {
-            let place = this.initialise.get_mut();
-            let initialise = place.unwrap_or_else(PoisonError::into_inner).take();
-            // Nobody else can have written it.
-            let _ = this.cell.set(make(initialise));
+            let place = this.initialize.get_mut();
+            let initialize = place.unwrap_or_else(PoisonError::into_inner).take();
+            // The exclusive reference rules out other threads.
+            let _ = this.cell.set(make(initialize));
         }
-        this.cell.get_mut().expect("it was made")
+        this.cell.get_mut().expect("it is initialized")
     }
 
-    /// The value, if it was made.
+    /// Returns the value, if it is initialized.
     #[track_caller]
     pub fn get(this: &Self) -> Option<&T> {
         this.cell.get()
     }
 
-    /// The value, if it was made, for who has it alone.
+    /// Returns a mutable reference to the value, if it is initialized.
     pub fn get_mut(this: &mut Self) -> Option<&mut T> {
         this.cell.get_mut()
     }
 }
 
 #[track_caller]
-fn make<T, F: FnOnce() -> T>(initialise: Option<F>) -> T {
-    match initialise {
-        Some(initialise) => initialise(),
+fn make<T, F: FnOnce() -> T>(initialize: Option<F>) -> T {
+    match initialize {
+        Some(initialize) => initialize(),
         None => panic!("LazyLock instance has previously been poisoned"),
     }
 }
@@ -115,7 +114,7 @@ impl<T: Default> Default for LazyLock<T> {
     }
 }
 
-/// The value, if it was made; without an event.
+/// Formats the value if it is initialized, without an event.
 impl<T: fmt::Debug, F> fmt::Debug for LazyLock<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.cell.fmt(f)

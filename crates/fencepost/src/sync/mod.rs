@@ -1,14 +1,14 @@
-//! What threads share, as in [`std::sync`].
+//! Synchronization primitives, as in [`std::sync`].
 //!
-//! Outside of a check everything here is what `std` has. In a check:
-//! - a panic ends the execution, so nothing is ever poisoned;
-//! - nothing can be made in a `static`: use [`lazy_static!`](crate::lazy_static);
-//! - time does not pass: a wait with a time-out may end at any time;
-//! - [`Condvar::wait`] may return without a notification, as `std` says that it may, unless that is
-//!   switched off;
+//! Outside of a check each type behaves as the one of `std`. In a check:
+//! - a panic ends the execution, so locks are never poisoned;
+//! - values cannot be created in a `static`: use [`lazy_static!`](crate::lazy_static);
+//! - time does not pass: a wait with a timeout may return at any time;
+//! - [`Condvar::wait`] may return without a notification (a spurious wakeup), as in `std`, unless
+//!   spurious wakeups are disabled;
 //! - an [`Arc`] that is never dropped is an error.
 //!
-//! What each of them is to the explorer is said at the top of its file.
+//! The top of each file says how the explorer sees the type.
 
 pub mod atomic;
 pub mod mpsc;
@@ -36,8 +36,8 @@ pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use fencepost_runtime::Current;
 
-/// Takes a lock of `std`, outside of a check; but in an execution that is over, and whose threads would be
-/// waited for in vain, waits for nobody.
+/// Acquires a lock of `std`, outside of a check. In an execution that is over it does not wait:
+/// other threads will not release the lock.
 fn lock_outside<G>(
     lock: impl FnOnce() -> LockResult<G>,
     try_lock: impl FnOnce() -> TryLockResult<G>,
@@ -51,13 +51,13 @@ fn lock_outside<G>(
     }
 }
 
-/// A lock is never poisoned in a check; unwinding at the end of an execution may say so of the lock
-/// of `std` inside.
+/// Ignores poisoning, which does not exist in a check. Unwinding at the end of an execution may
+/// poison the inner lock of `std`.
 fn unpoisoned<G>(result: LockResult<G>) -> G {
     result.unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an attempt to take the lock of `std` inside has got, poisoned or not.
+/// The result of an attempt to acquire the inner lock of `std`, poisoned or not.
 fn taken<G>(result: TryLockResult<G>) -> Option<G> {
     match result {
         Ok(guard) => Some(guard),
@@ -66,7 +66,7 @@ fn taken<G>(result: TryLockResult<G>) -> Option<G> {
     }
 }
 
-/// Puts the guard of `std` that a lock has returned into one of ours.
+/// Wraps the guard that a lock of `std` has returned.
 fn wrapped<G, H>(result: LockResult<G>, wrap: impl FnOnce(G) -> H) -> LockResult<H> {
     match result {
         Ok(guard) => Ok(wrap(guard)),
@@ -74,7 +74,7 @@ fn wrapped<G, H>(result: LockResult<G>, wrap: impl FnOnce(G) -> H) -> LockResult
     }
 }
 
-/// Puts the guard of `std` that an attempt to lock has returned into one of ours.
+/// Wraps the guard that an attempt to lock has returned.
 fn try_wrapped<G, H>(result: TryLockResult<G>, wrap: impl FnOnce(G) -> H) -> TryLockResult<H> {
     match result {
         Ok(guard) => Ok(wrap(guard)),

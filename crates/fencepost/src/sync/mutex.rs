@@ -1,8 +1,8 @@
-//! A mutex is an object whose state is 1 while it is held. Taking it is a write that awaits 0,
-//! releasing it is a write, and a failed attempt is a read.
+//! A mutex is an object whose state is 1 while it is locked. Locking is a write that awaits 0,
+//! unlocking is a write, and a failed attempt is a read.
 //!
-//! The value is in a mutex of `std`. In a check that is taken and released in the same steps, and
-//! never waited for.
+//! The value is in a mutex of `std`. In a check that is acquired and released in the same steps,
+//! and is always free when it is acquired.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -18,7 +18,7 @@ use fencepost_runtime::{Current, Object, Outcomes, Step};
 const FREE: u64 = 0;
 const HELD: u64 = 1;
 
-/// Mutual exclusion, as [`std::sync::Mutex`].
+/// A mutual exclusion primitive, as [`std::sync::Mutex`].
 ///
 /// ```
 /// use fencepost::sync::Mutex;
@@ -32,17 +32,17 @@ pub struct Mutex<T: ?Sized> {
     inner: std::sync::Mutex<T>,
 }
 
-/// Holds a [`Mutex`] until it is dropped, as [`std::sync::MutexGuard`].
+/// The guard of a locked [`Mutex`], which unlocks it when dropped, as [`std::sync::MutexGuard`].
 #[must_use = "if unused the Mutex will immediately unlock"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
-    /// Taken away only where the guard is used up.
+    /// `None` only while the guard is consumed.
     inner: Option<std::sync::MutexGuard<'a, T>>,
     location: &'static Location<'static>,
 }
 
 impl<T> Mutex<T> {
-    /// A new mutex, which nobody holds.
+    /// Creates a new unlocked mutex.
     #[track_caller]
     pub fn new(value: T) -> Self {
         Mutex {
@@ -51,17 +51,17 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// Gives the mutex a name for reports.
+    /// Names the mutex in reports.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         self.object.set_name(name);
         self
     }
 
-    /// The value.
+    /// Consumes the mutex and returns the value.
     ///
     /// # Errors
-    /// The value, if the mutex is poisoned. It never is in a check.
+    /// Returns the value as an error if the mutex is poisoned. It never is in a check.
     pub fn into_inner(self) -> LockResult<T> {
         match self.object.is_of_current() {
             false => self.inner.into_inner(),
@@ -71,10 +71,10 @@ impl<T> Mutex<T> {
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Waits until nobody holds the mutex, and takes it.
+    /// Acquires the mutex, and waits until it can.
     ///
     /// # Errors
-    /// The guard, if the mutex is poisoned. It never is in a check.
+    /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         let location = Location::caller();
@@ -88,10 +88,11 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// Takes the mutex if nobody holds it.
+    /// Acquires the mutex if it is not locked.
     ///
     /// # Errors
-    /// [`TryLockError::WouldBlock`] if it is held, and the guard if the mutex is poisoned.
+    /// Returns [`TryLockError::WouldBlock`] if the mutex is locked, and the guard if it is
+    /// poisoned.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
         let location = Location::caller();
@@ -109,20 +110,20 @@ impl<T: ?Sized> Mutex<T> {
             .ok_or(TryLockError::WouldBlock)
     }
 
-    /// Whether a thread has panicked while it held the mutex. Never in a check.
+    /// Whether the mutex is poisoned. It never is in a check.
     pub fn is_poisoned(&self) -> bool {
         !self.object.is_of_current() && self.inner.is_poisoned()
     }
 
-    /// Forgets that the mutex was poisoned.
+    /// Clears the poisoned state.
     pub fn clear_poison(&self) {
         self.inner.clear_poison();
     }
 
-    /// The value, for who has the mutex alone.
+    /// Returns a mutable reference to the value.
     ///
     /// # Errors
-    /// The value, if the mutex is poisoned. It never is in a check.
+    /// Returns the value as an error if the mutex is poisoned. It never is in a check.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         match self.object.is_of_current() {
             false => self.inner.get_mut(),
@@ -147,7 +148,7 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// Takes the mutex, or sees that it cannot.
+    /// Acquires the mutex, or returns that it is locked.
     fn take(&self, step: &mut Step<'_>) -> Option<std::sync::MutexGuard<'_, T>> {
         let object = self.object.address();
         let inner = taken(self.inner.try_lock());
@@ -181,7 +182,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         self.mutex
     }
 
-    /// The guard of `std` instead of this one.
+    /// Consumes the guard and returns the guard of `std`.
     pub(super) fn into_std(mut self) -> std::sync::MutexGuard<'a, T> {
         self.inner.take().expect("a guard holds its mutex")
     }
@@ -194,7 +195,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         mutex.guard(inner, location)
     }
 
-    /// Releases the mutex; `location` is where.
+    /// Releases the mutex, at a source location.
     pub(super) fn release(&mut self, current: Current, location: &'static Location<'static>) {
         let object = self.mutex.object.address();
         let inner = self.inner.take();
@@ -211,7 +212,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         });
     }
 
-    /// The value, for code that is trusted not to change it.
+    /// The value, for code that does not change it.
     pub(super) fn peek_mut(&mut self) -> &mut T {
         self.inner.as_mut().expect("a guard holds its mutex")
     }
@@ -256,7 +257,7 @@ impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
     }
 }
 
-/// The value, if nobody holds the mutex; without an event.
+/// Formats the value if the mutex is not locked, without an event.
 impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)

@@ -6,7 +6,7 @@ use std::panic::Location;
 use fencepost_runtime::Current;
 use fencepost_runtime::once::{Begin, NEW, OnceFlag};
 
-/// Runs a function once, as [`std::sync::Once`].
+/// A primitive for one-time initialization, as [`std::sync::Once`].
 ///
 /// ```
 /// use fencepost::sync::Once;
@@ -22,21 +22,21 @@ pub struct Once {
     inner: std::sync::Once,
 }
 
-/// What a function that is run once learns, as [`std::sync::OnceState`].
+/// The state that [`Once::call_once_force`] passes to its function, as [`std::sync::OnceState`].
 #[derive(Debug)]
 pub struct OnceState {
     is_poisoned: bool,
 }
 
 impl OnceState {
-    /// Whether an earlier call has panicked. Never in a check.
+    /// Whether an earlier call has panicked. Always false in a check.
     pub fn is_poisoned(&self) -> bool {
         self.is_poisoned
     }
 }
 
 impl Once {
-    /// Nothing has been run yet.
+    /// Creates a new value. No function has run yet.
     #[must_use]
     #[track_caller]
     #[allow(clippy::new_without_default)] // As in `std`.
@@ -47,17 +47,17 @@ impl Once {
         }
     }
 
-    /// Gives it a name for reports.
+    /// Names it in reports.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         self.progress.object().set_name(name);
         self
     }
 
-    /// Runs the function, unless one was run before. Returns when one was.
+    /// Runs the function if it is the first call. Returns after the first call has completed.
     ///
     /// # Panics
-    /// If an earlier call has panicked, outside of a check.
+    /// Panics if an earlier call has panicked, outside of a check.
     #[track_caller]
     pub fn call_once<F>(&self, f: F)
     where
@@ -99,7 +99,7 @@ impl Once {
         }
     }
 
-    /// Whether a function was run.
+    /// Whether a call has completed.
     #[track_caller]
     pub fn is_completed(&self) -> bool {
         let location = Location::caller();
@@ -109,10 +109,10 @@ impl Once {
         }
     }
 
-    /// Waits until a function was run. Like `std`'s, it needs Rust 1.86 or later.
+    /// Waits until a call has completed. Like the method of `std`, it needs Rust 1.86 or later.
     ///
     /// # Panics
-    /// If an earlier call has panicked, outside of a check.
+    /// Panics if an earlier call has panicked, outside of a check.
     #[cfg(rustc_1_86)]
     #[track_caller]
     pub fn wait(&self) {
@@ -123,7 +123,8 @@ impl Once {
         }
     }
 
-    /// Like [`wait`](Self::wait), even if an earlier call has panicked. It needs Rust 1.86 or later, too.
+    /// Like [`wait`](Self::wait), even if an earlier call has panicked. It needs Rust 1.86 or
+    /// later.
     #[cfg(rustc_1_86)]
     #[track_caller]
     pub fn wait_force(&self) {

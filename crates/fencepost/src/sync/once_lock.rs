@@ -1,4 +1,4 @@
-//! A cell that is written once: the steps of `once`, around a cell of `std`.
+//! [`OnceLock`] is a [`OnceFlag`] and a cell of `std`.
 
 use std::fmt;
 use std::panic::Location;
@@ -6,7 +6,7 @@ use std::panic::Location;
 use fencepost_runtime::Current;
 use fencepost_runtime::once::{Begin, DONE, NEW, OnceFlag};
 
-/// A cell that can be written once, as [`std::sync::OnceLock`].
+/// A cell that can be written only once, as [`std::sync::OnceLock`].
 ///
 /// ```
 /// use fencepost::sync::OnceLock;
@@ -22,7 +22,7 @@ pub struct OnceLock<T> {
 }
 
 impl<T> OnceLock<T> {
-    /// A new, empty cell.
+    /// Creates a new empty cell.
     #[must_use]
     #[track_caller]
     pub fn new() -> Self {
@@ -32,7 +32,7 @@ impl<T> OnceLock<T> {
         }
     }
 
-    /// Gives the cell a name for reports.
+    /// Names the cell in reports.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         self.progress.object().set_name(name);
@@ -47,7 +47,7 @@ impl<T> OnceLock<T> {
         self.inner.get().expect("it was written")
     }
 
-    /// The value, if it was written.
+    /// Returns the value, if it was written.
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
         let location = Location::caller();
@@ -57,12 +57,12 @@ impl<T> OnceLock<T> {
         }
     }
 
-    /// The value, if it was written, for who has the cell alone.
+    /// Returns a mutable reference to the value, if it was written.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.inner.get_mut()
     }
 
-    /// Waits until the value is written. Like `std`'s, it needs Rust 1.86 or later.
+    /// Waits until the value is written. Like the method of `std`, it needs Rust 1.86 or later.
     #[cfg(rustc_1_86)]
     #[track_caller]
     pub fn wait(&self) -> &T {
@@ -79,7 +79,7 @@ impl<T> OnceLock<T> {
     /// Writes the value.
     ///
     /// # Errors
-    /// The value, if the cell was written before.
+    /// Returns the value if the cell was written before.
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
         let location = Location::caller();
@@ -94,7 +94,7 @@ impl<T> OnceLock<T> {
         }
     }
 
-    /// The value, which `f` makes if it was not written.
+    /// Returns the value. If it was not written, initializes it with `f`.
     #[track_caller]
     pub fn get_or_init<F>(&self, f: F) -> &T
     where
@@ -107,18 +107,18 @@ impl<T> OnceLock<T> {
         if self.progress.begin(current, location) == Begin::Claimed {
             let value = f();
             let put = || self.inner.set(value);
-            // Nobody else has written it.
+            // No other thread has written it.
             let _ = self.progress.complete(current, location, put);
         }
         self.value()
     }
 
-    /// The value, if it was written.
+    /// Returns the value, if it was written.
     pub fn into_inner(self) -> Option<T> {
         self.inner.into_inner()
     }
 
-    /// Takes the value out, and leaves the cell empty.
+    /// Takes the value out of the cell, and leaves it empty.
     pub fn take(&mut self) -> Option<T> {
         self.progress.set(NEW);
         self.inner.take()
@@ -161,7 +161,7 @@ impl<T: PartialEq> PartialEq for OnceLock<T> {
 
 impl<T: Eq> Eq for OnceLock<T> {}
 
-/// The value, without an event.
+/// Formats the value, without an event.
 impl<T: fmt::Debug> fmt::Debug for OnceLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)

@@ -1,18 +1,17 @@
 //! A reader-writer lock is an object whose state is the number of its readers, or [`WRITTEN`].
-//! Every taking and releasing is a write to it, that of a reader too, and a failed attempt is a read.
+//! Acquiring and releasing it are writes, for readers too, and a failed attempt is a read.
 //! Readers are ordered with writers, but not with each other.
 //!
-//! A writer that waits may hold up readers that come after it: `std` leaves that open. Mostly it makes no
-//! difference, since the writer could as well have come a little later. But it does if a reader
-//! waits for something while it holds the lock, since what it waits for may be a reader that is held up
-//! (itself, if it reads again), and to one that does not wait (`try_read`). If a program does
-//! either, the check begins again with
-//! [`Setup::are_writers_announced`](fencepost_runtime::Setup::are_writers_announced): another object of the lock
-//! then counts the writers that wait. Readers wait until there are none, and an attempt to read may
-//! fail while there are some.
+//! A waiting writer may block readers that come after it: `std` does not specify that. Mostly it
+//! makes no difference, since the writer could have come a little later. But it does for a reader
+//! that waits while it holds the lock, since it may wait for a blocked reader (itself, if it reads
+//! again), and for a reader that does not wait (`try_read`). If a program has either, the check
+//! restarts with [`Setup::are_writers_announced`](fencepost_runtime::Setup::are_writers_announced):
+//! another object of the lock then counts the waiting writers. Readers wait until there are none,
+//! and an attempt to read may fail while there are some.
 //!
-//! The value is in a lock of `std`. In a check that is taken and released in the same steps, and
-//! never waited for.
+//! The value is in a lock of `std`. In a check that is acquired and released in the same steps, and
+//! is always free when it is acquired.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -28,20 +27,21 @@ use super::{
 use fencepost_runtime::names::WAITING_WRITERS;
 use fencepost_runtime::{Current, Object, Outcomes, Step};
 
-/// Nobody holds the lock.
+/// The lock is free.
 const FREE: u64 = 0;
 /// A writer holds the lock.
 const WRITTEN: u64 = u64::MAX;
-/// In what the monitor is told, a reader has released the lock, and others hold it still. Reports could not tell it
-/// from the taking otherwise. It is neither [`FREE`] nor [`WRITTEN`], which is all that a [`OptimisticLoad`] asks.
+/// The value of an event by which a reader releases the lock while other readers hold it. It lets
+/// reports distinguish that from an acquisition. It is neither [`FREE`] nor [`WRITTEN`], which is
+/// all that an [`OptimisticLoad`] tests.
 const RELEASED: u64 = 1 << 63;
 
-/// Whether a write of this value, as the monitor is told, has released the lock.
+/// Whether an event with this value releases the lock.
 pub(crate) fn is_release(value: u64) -> bool {
     value == FREE || value != WRITTEN && value & RELEASED != 0
 }
 
-/// A lock that many readers or one writer can hold, as [`std::sync::RwLock`].
+/// A reader-writer lock, as [`std::sync::RwLock`].
 ///
 /// ```
 /// use fencepost::sync::RwLock;
@@ -55,45 +55,47 @@ pub struct RwLock<T: ?Sized> {
     inner: std::sync::RwLock<T>,
 }
 
-/// A lock as the checker knows it.
+/// The objects of a lock.
 struct Known {
     object: Object,
-    /// Its state is how many writers wait, if that is told.
+    /// Its state is the number of waiting writers, if writers are announced.
     waiting: Option<Object>,
-    /// What readers have done before they released the lock, for writers.
+    /// The joined clocks of readers that have released the lock, for writers.
     read_until: std::sync::Mutex<Vec<u32>>,
 }
 
-/// Who takes the lock.
+/// How the lock is acquired.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Taking {
-    /// Who waits until it can be taken.
+    /// By an operation that waits.
     Waiting,
-    /// Who does not. `std` then looks at the lock by a plain load first, and does no more if that says that it
-    /// cannot be taken.
+    /// By an attempt. `std` first reads the lock with a plain load, and fails if that shows that it
+    /// is not free.
     Trying,
 }
 
-/// Holds an [`RwLock`] for reading until it is dropped, as [`std::sync::RwLockReadGuard`].
+/// The guard of an [`RwLock`] that is held for reading, which releases it when dropped, as
+/// [`std::sync::RwLockReadGuard`].
 #[must_use = "if unused the RwLock will immediately unlock"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     known: &'a Known,
-    /// Taken away only where the guard is used up.
+    /// `None` only while the guard is consumed.
     inner: Option<std::sync::RwLockReadGuard<'a, T>>,
     location: &'static Location<'static>,
 }
 
-/// Holds an [`RwLock`] for writing until it is dropped, as [`std::sync::RwLockWriteGuard`].
+/// The guard of an [`RwLock`] that is held for writing, which releases it when dropped, as
+/// [`std::sync::RwLockWriteGuard`].
 #[must_use = "if unused the RwLock will immediately unlock"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     known: &'a Known,
-    /// Taken away only where the guard is used up.
+    /// `None` only while the guard is consumed.
     inner: Option<std::sync::RwLockWriteGuard<'a, T>>,
     location: &'static Location<'static>,
 }
 
 impl<T> RwLock<T> {
-    /// A new lock, which nobody holds.
+    /// Creates a new unlocked lock.
     #[track_caller]
     pub fn new(value: T) -> Self {
         RwLock {
@@ -102,17 +104,17 @@ impl<T> RwLock<T> {
         }
     }
 
-    /// Gives the lock a name for reports.
+    /// Names the lock in reports.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         self.known.set_name(name);
         self
     }
 
-    /// The value.
+    /// Consumes the lock and returns the value.
     ///
     /// # Errors
-    /// The value, if the lock is poisoned. It never is in a check.
+    /// Returns the value as an error if the lock is poisoned. It never is in a check.
     pub fn into_inner(self) -> LockResult<T> {
         match self.known.object.is_of_current() {
             false => self.inner.into_inner(),
@@ -122,13 +124,13 @@ impl<T> RwLock<T> {
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Waits until no writer holds the lock, and takes it for reading.
+    /// Acquires the lock for reading, and waits until no writer holds it.
     ///
-    /// A writer that waits may hold up readers: a thread that holds the lock already and takes it again may
-    /// wait for ever, which a check finds.
+    /// A waiting writer may block readers: a thread that holds the lock and acquires it again may
+    /// deadlock, which a check finds.
     ///
     /// # Errors
-    /// The guard, if the lock is poisoned. It never is in a check.
+    /// Returns the guard as an error if the lock is poisoned. It never is in a check.
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         let location = Location::caller();
@@ -149,10 +151,10 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// Takes the lock for reading if no writer holds it, and perhaps not if one waits for it.
+    /// Acquires the lock for reading if no writer holds it. It may fail if a writer waits for it.
     ///
     /// # Errors
-    /// [`TryLockError::WouldBlock`] if it is not taken, and the guard if the lock is poisoned.
+    /// Returns [`TryLockError::WouldBlock`] if it fails, and the guard if the lock is poisoned.
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
         let location = Location::caller();
@@ -166,22 +168,22 @@ impl<T: ?Sized> RwLock<T> {
         let intent = self.intent(Effect::WriteIf(Condition::Differs(WRITTEN)), None);
         let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
             let state = step.state(self.known.object.address());
-            met_readers = step.is_seen() && state != FREE && state != WRITTEN;
+            met_readers = step.is_recorded() && state != FREE && state != WRITTEN;
             self.take_read(step, Taking::Trying)
         });
         if met_readers {
-            // A writer that waits could have made it fail.
-            current.note_held_up(self.known.object.address());
+            // It could have failed because of a waiting writer.
+            current.note_blocked_reader(self.known.object.address());
         }
         inner
             .map(|inner| self.reader(inner, location))
             .ok_or(TryLockError::WouldBlock)
     }
 
-    /// Waits until nobody holds the lock, and takes it for writing.
+    /// Acquires the lock for writing, and waits until it is free.
     ///
     /// # Errors
-    /// The guard, if the lock is poisoned. It never is in a check.
+    /// Returns the guard as an error if the lock is poisoned. It never is in a check.
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         let location = Location::caller();
@@ -206,10 +208,10 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// Takes the lock for writing if nobody holds it.
+    /// Acquires the lock for writing if it is free.
     ///
     /// # Errors
-    /// [`TryLockError::WouldBlock`] if it is held, and the guard if the lock is poisoned.
+    /// Returns [`TryLockError::WouldBlock`] if it is held, and the guard if the lock is poisoned.
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
         let location = Location::caller();
@@ -225,20 +227,20 @@ impl<T: ?Sized> RwLock<T> {
             .ok_or(TryLockError::WouldBlock)
     }
 
-    /// Whether a writer has panicked while it held the lock. Never in a check.
+    /// Whether the lock is poisoned. It never is in a check.
     pub fn is_poisoned(&self) -> bool {
         !self.known.object.is_of_current() && self.inner.is_poisoned()
     }
 
-    /// Forgets that the lock was poisoned.
+    /// Clears the poisoned state.
     pub fn clear_poison(&self) {
         self.inner.clear_poison();
     }
 
-    /// The value, for who has the lock alone.
+    /// Returns a mutable reference to the value.
     ///
     /// # Errors
-    /// The value, if the lock is poisoned. It never is in a check.
+    /// Returns the value as an error if the lock is poisoned. It never is in a check.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         match self.known.object.is_of_current() {
             false => self.inner.get_mut(),
@@ -246,7 +248,7 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// Takes the lock for writing. Readers know meanwhile that a writer waits.
+    /// Acquires the lock for writing. Meanwhile it is announced as a waiting writer.
     fn write_announced(
         &self,
         current: Current,
@@ -269,7 +271,7 @@ impl<T: ?Sized> RwLock<T> {
         let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
             self.take_write(step, Taking::Waiting)
         });
-        // Until then it only holds up those that the lock holds up.
+        // Until then it blocks only those that the lock blocks.
         count(|writers| writers.saturating_sub(1));
         inner
     }
@@ -309,7 +311,8 @@ impl<T: ?Sized> RwLock<T> {
         inner
     }
 
-    /// The lock is taken, which gives it a new state, or not. An attempt fails in states of which `fails` holds.
+    /// Acquires the lock, which gives it a new state. An attempt fails in states for which `fails`
+    /// holds.
     fn record_attempt(
         &self,
         step: &mut Step<'_>,
@@ -319,13 +322,14 @@ impl<T: ?Sized> RwLock<T> {
     ) {
         let object = self.known.object.address();
         if taking == Taking::Trying {
-            // What sees too early that the lock can be taken goes on with an exchange; one that fails anyway may as well.
+            // An attempt that reads too early that the lock is free continues with an exchange,
+            // which may fail.
             let optimistic_load = match state {
                 Some(_) => OptimisticLoad::FailsOnStale(fails),
                 None => OptimisticLoad::Retries,
             };
             let before = step.state(object);
-            step.emit_glance(object, before, optimistic_load);
+            step.emit_optimistic_load(object, before, optimistic_load);
         }
         match state {
             Some(state) => {
@@ -392,9 +396,9 @@ impl Known {
         }
     }
 
-    /// A reader waits for the writers that wait, if that is told.
+    /// Waits for the waiting writers, if they are announced.
     fn await_writers(&self, current: Current, location: &'static Location<'static>) {
-        let Some(waiting) = self.waiting.filter(|_| !current.is_dissolving()) else {
+        let Some(waiting) = self.waiting.filter(|_| !current.is_tearing_down()) else {
             return;
         };
         let intent = Known::intent_on_waiting(waiting, Some(Condition::Equals(0)));
@@ -405,7 +409,7 @@ impl Known {
 
     /// Whether an attempt to read fails because a writer waits.
     fn is_held_up(&self, current: Current, location: &'static Location<'static>) -> bool {
-        if current.is_dissolving() {
+        if current.is_tearing_down() {
             return false;
         }
         let Some(waiting) = self.waiting else {
@@ -416,12 +420,12 @@ impl Known {
         let outcomes = Outcomes::Of(waiting.address(), either);
         let may_fail = current.plain_operation(intent, outcomes, location, |step| {
             step.read(waiting.address());
-            step.is_seen() && step.outcome() == 1
+            step.is_recorded() && step.outcome() == 1
         });
         if !may_fail {
             return false;
         }
-        // A writer waits only for those who hold the lock.
+        // A writer waits only for threads that hold the lock.
         let object = self.object.address();
         let intent = Intent::Access {
             object,
@@ -430,7 +434,7 @@ impl Known {
         };
         current.lock_operation(intent, Outcomes::One, location, |step| {
             let state = step.read(object);
-            step.emit_glance(object, state, OptimisticLoad::Retries);
+            step.emit_optimistic_load(object, state, OptimisticLoad::Retries);
             state != FREE
         })
     }
@@ -444,7 +448,8 @@ impl Known {
         }
     }
 
-    /// What the reader has done happens before what writers do, but not before what other readers do.
+    /// What the reader has done happens before what writers do, but not before what other readers
+    /// do.
     fn release_to_writers(&self, step: &mut Step<'_>) {
         let thread = step.thread();
         if let Some(races) = step.races() {
@@ -455,8 +460,8 @@ impl Known {
     }
 }
 
-/// Releases the lock, or a part of it, in a step that calls `release` and gives it the state
-/// that `after` makes of the one before.
+/// Releases the lock, or downgrades it, in a step that calls `release` and sets the state to
+/// `after` of the state before.
 fn release<R>(
     known: &Known,
     location: &'static Location<'static>,
@@ -488,7 +493,7 @@ fn release<R>(
         }
         let told = match state {
             FREE => FREE,
-            // A downgrade is none.
+            // A downgrade does not release the lock.
             readers if before == WRITTEN => readers,
             readers => readers | RELEASED,
         };
@@ -499,15 +504,15 @@ fn release<R>(
 
 #[cfg(rustc_1_92)]
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
-    /// Turns the writer into a reader, without a gap for other writers. Like
-    /// `std`'s, it needs Rust 1.92 or later.
+    /// Atomically downgrades a write lock to a read lock. Like the method of `std`, it needs Rust
+    /// 1.92 or later.
     #[track_caller]
     pub fn downgrade(mut this: Self) -> RwLockReadGuard<'a, T> {
         let location = Location::caller();
         let inner = this.inner.take().expect("a guard holds its lock");
         let downgrade = || std::sync::RwLockWriteGuard::downgrade(inner);
         let inner = release(this.known, location, downgrade, |_| 1);
-        // The thread goes on holding the lock.
+        // The thread keeps the lock.
         if this.known.object.is_of_current() {
             if let Some(current) = Current::get() {
                 current.note_lock(this.known.object.address());
@@ -587,7 +592,7 @@ impl<T: ?Sized + fmt::Display> fmt::Display for RwLockWriteGuard<'_, T> {
     }
 }
 
-/// The value, if no writer holds the lock; without an event.
+/// Formats the value if no writer holds the lock, without an event.
 impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)

@@ -17,7 +17,7 @@ use fencepost_memory as memory;
 use super::park::unpark;
 use fencepost_runtime::{Current, Outcomes, Restart, SpawnOptions, Step, free};
 
-/// Identifies a thread, as [`std::thread::ThreadId`] does.
+/// A unique identifier of a thread, as [`std::thread::ThreadId`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThreadId(Identity);
 
@@ -67,8 +67,8 @@ impl Thread {
         }
     }
 
-    /// The execution that the thread belongs to, if it is the one that is running here. Does not
-    /// return if another one is.
+    /// The execution of the thread, if it is the current one. Reports a misuse and does not return
+    /// if another execution is the current one.
     #[inline]
     pub(super) fn current(&self, location: &'static Location<'static>) -> Option<Current> {
         match &self.inner {
@@ -77,7 +77,7 @@ impl Thread {
         }
     }
 
-    /// The thread's identity.
+    /// Returns the thread's unique identifier.
     pub fn id(&self) -> ThreadId {
         match &self.inner {
             ThreadInner::Std(thread) => ThreadId(Identity::Std(thread.id())),
@@ -85,7 +85,7 @@ impl Thread {
         }
     }
 
-    /// The thread's name, if it has one.
+    /// Returns the thread's name, if it has one.
     pub fn name(&self) -> Option<&str> {
         match &self.inner {
             ThreadInner::Std(thread) => thread.name(),
@@ -94,7 +94,7 @@ impl Thread {
         }
     }
 
-    /// Lets the thread's next (or present) [`park`](super::park) return.
+    /// Sets the thread's park token, so that its next or current [`park`](super::park) returns.
     #[track_caller]
     pub fn unpark(&self) {
         match &self.inner {
@@ -113,36 +113,36 @@ impl fmt::Debug for Thread {
     }
 }
 
-/// What a thread and who can join it share.
+/// What a thread and its join handle share.
 struct Shared<T> {
-    /// Who still has it: the thread, who can join it, or both.
+    /// How many of the thread and its join handle still own it.
     owners: AtomicU8,
-    /// None if the execution was over when the thread was to be spawned.
+    /// None if the execution was over, so that the thread was not spawned.
     id: Option<memory::ThreadId>,
     thread: Thread,
-    /// Where the thread leaves its result.
+    /// The result of the thread, after it has returned.
     result: UnsafeCell<Option<T>>,
 }
 
-/// One of the two that have it.
+/// One of the two owners.
 struct Owner<T> {
     shared: NonNull<Shared<T>>,
-    /// Who is the last drops the result.
+    /// The last owner drops the result.
     owned: PhantomData<Shared<T>>,
 }
 
-// SAFETY: all threads of a check run on one OS thread, one at a time, and the result is put and
-// taken in one piece. The handle that has it may be sent to where `T` may be sent. If it is dropped by a thread of
-// the operating system that the check does not know, that is no data race either: see `drop`.
+// SAFETY: the result is put and taken by threads of one execution only (`Joinable::join` checks
+// that), which run on one OS thread, one at a time. Any OS thread may drop an owner, and with it
+// the result, since `T` is `Send`: `drop` orders the two drops.
 unsafe impl<T: Send> Send for Owner<T> {}
-// SAFETY: as above; nobody gets a reference to the result.
+// SAFETY: as above; there is no function that returns a reference to the result.
 unsafe impl<T: Send> Sync for Owner<T> {}
 
 impl<T> Owner<T> {
-    /// Both owners.
+    /// Creates both owners.
     #[inline]
     fn both(current: Current, id: Option<memory::ThreadId>) -> (Self, Self) {
-        let shared = current.place(Shared {
+        let shared = current.allocate(Shared {
             owners: AtomicU8::new(2),
             id,
             thread: Thread::of(current, id.unwrap_or(current.thread())),
@@ -157,14 +157,14 @@ impl<T> Owner<T> {
 
     #[inline]
     fn shared(&self) -> &Shared<T> {
-        // SAFETY: it is there until both owners are gone, and what changes in it is in cells.
+        // SAFETY: the last of both owners frees it, and what changes in it is in cells.
         unsafe { self.shared.as_ref() }
     }
 
     #[inline]
     fn put(&self, result: T) {
-        // SAFETY: see `Sync`; no reference to the content is ever given away. The thread puts its result once, so
-        // that there was none before.
+        // SAFETY: see `Send`; there is never a reference to the content. The thread puts its result
+        // once, so there is none that is dropped here.
         unsafe { *self.shared().result.get() = Some(result) };
     }
 
@@ -180,13 +180,14 @@ impl<T> Drop for Owner<T> {
     fn drop(&mut self) {
         let owners = &self.shared().owners;
         if owners.load(Ordering::Acquire) == 2 {
-            // Not by one instruction: both are on one OS thread, and that would take longer. If the
-            // handle has got to another one all the same, and both are dropped at once, then nobody frees it.
+            // This is no read-modify-write, which would take longer: usually both are on one OS
+            // thread. If the handle was moved to another one, and both are dropped at the same
+            // time, the memory is leaked.
             owners.store(1, Ordering::Release);
             return;
         }
-        // SAFETY: it came from `place`, and the other owner is gone: it has stored that there is one left as the
-        // last thing that it did.
+        // SAFETY: it came from `allocate`. The other owner does not use it any more: its last
+        // access stored that one owner is left, and the load above acquired that.
         unsafe { free(self.shared) };
     }
 }
@@ -197,7 +198,7 @@ pub(super) struct Joinable<T> {
 }
 
 impl<T> Joinable<T> {
-    /// None if the execution was over when it was to be spawned.
+    /// None if the execution was over, so that it was not spawned.
     #[inline]
     pub(super) fn id(&self) -> Option<memory::ThreadId> {
         self.owner.shared().id
@@ -212,18 +213,19 @@ impl<T> Joinable<T> {
         let Some(current) = Current::get() else {
             panic!("a thread of a check is joined outside of the check, at {location}");
         };
-        if let Some(id) = self.id() {
-            if self.thread().current(location).is_some() {
-                join_thread(current, id, location);
-            }
+        // Only the execution of the thread takes the result: another one may be on another OS
+        // thread.
+        let is_of_current = self.thread().current(location).is_some();
+        if let (Some(id), true) = (self.id(), is_of_current) {
+            join_thread(current, id, location);
         }
-        match self.owner.take() {
+        match is_of_current.then(|| self.owner.take()).flatten() {
             Some(value) => Ok(value),
             None => {
-                // The execution is over and the thread was taken down. A destructor that waits
+                // The execution is over and the thread was torn down. A destructor that waits
                 // for it would not survive an `Err`.
                 current.abandon();
-                Err(Box::new("the thread was taken down"))
+                Err(Box::new("the thread was torn down"))
             }
         }
     }
@@ -236,20 +238,20 @@ impl<T> Joinable<T> {
     }
 }
 
-/// Waits for the end of a thread.
+/// Waits until a thread has finished.
 #[inline]
 pub(super) fn join_thread(
     current: Current,
     thread: memory::ThreadId,
     location: &'static Location<'static>,
 ) {
-    // Who joins several threads mostly has to wait for the first of them only.
-    if !current.joins_at_once(thread, location, |step| perform_join(step, thread)) {
+    // A thread that joins several others mostly waits only for the first of them.
+    if !current.try_inline_join(thread, location, |step| perform_join(step, thread)) {
         wait_for_end(current, thread, location);
     }
 }
 
-#[inline(never)] // What is done at once is little, and every thread is joined.
+#[inline(never)] // The fast path is small, and every thread is joined.
 fn wait_for_end(current: Current, thread: memory::ThreadId, location: &'static Location<'static>) {
     let join = |step: &mut Step<'_>| perform_join(step, thread);
     current.operation(Intent::Join(thread), Outcomes::One, location, join);
@@ -261,14 +263,14 @@ fn perform_join(step: &mut Step<'_>, thread: memory::ThreadId) {
     step.acquire_end_of(thread);
 }
 
-/// Whether a thread has ended. The end itself is no step, so that no thread could be seen between
-/// its last operation and its end; a program that asks has to be run with ends as steps.
+/// Whether a thread has finished. The end of a thread is not a step, so no thread could be observed
+/// between its last operation and its end. A program that asks has to run with ends as steps.
 fn has_ended(
     current: Current,
     thread: memory::ThreadId,
     location: &'static Location<'static>,
 ) -> bool {
-    if !current.are_ends_visible() && !current.is_dissolving() {
+    if !current.are_ends_visible() && !current.is_tearing_down() {
         current.fail(Restart::VisibleEnds);
     }
     let end = current.tokens(thread).end;
@@ -281,7 +283,7 @@ fn has_ended(
         let state = step.read(end);
         let events = step.target().load(end);
         step.emit(events, state);
-        // `std` promises no order: only a join has one.
+        // `std` does not promise happens-before here: only a join does.
         state == 1
     })
 }
@@ -289,7 +291,7 @@ fn has_ended(
 /// Spawns a thread of a check.
 ///
 /// # Safety
-/// What `function` borrows must stay valid until the thread has ended or was taken down.
+/// What `function` borrows must stay valid until the thread has finished or was torn down.
 #[inline(always)] // Otherwise the function, which may be large, is copied once more.
 pub(super) unsafe fn spawn_checked<F: FnOnce() -> T, T>(
     current: Current,
@@ -297,11 +299,12 @@ pub(super) unsafe fn spawn_checked<F: FnOnce() -> T, T>(
     location: &'static Location<'static>,
     function: F,
 ) -> Joinable<T> {
-    let id = current.make_thread(&options, location);
+    let id = current.create_thread(&options, location);
     let (of_thread, owner) = Owner::both(current, id);
     if let Some(thread) = id {
         let body = move || of_thread.put(function());
-        // SAFETY: handed on to the caller; what is shared is owned.
+        // SAFETY: `create_thread` has just returned the thread. The caller's promise is about what
+        // `function` borrows; `of_thread` is owned.
         unsafe { current.give_body(thread, body) };
     }
     Joinable { owner }
@@ -329,7 +332,7 @@ where
     }
 }
 
-/// Settings of a new thread, as [`std::thread::Builder`].
+/// A thread factory, which configures a new thread, as [`std::thread::Builder`].
 #[derive(Debug, Default)]
 #[must_use = "must eventually spawn the thread"]
 pub struct Builder {
@@ -338,19 +341,19 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The usual settings.
+    /// Creates a builder with the default settings.
     pub fn new() -> Self {
         Builder::default()
     }
 
-    /// Names the thread: in a check, reports will call it so.
+    /// Names the thread. In a check, reports use the name.
     pub fn name(mut self, name: String) -> Self {
         self.name = Some(name);
         self
     }
 
-    /// Sets the size of the thread's stack in bytes. In a check it has at least 16 KiB, and more
-    /// than 1 GiB are refused.
+    /// Sets the size of the thread's stack in bytes. In a check it is at least 16 KiB, and more
+    /// than 1 GiB is an error.
     pub fn stack_size(mut self, size: usize) -> Self {
         self.stack_size = Some(size);
         self
@@ -400,7 +403,7 @@ impl Builder {
         let name = self.name.map(|name| {
             let checked =
                 CString::new(name).expect("thread name may not contain interior null bytes");
-            Arc::from(checked.into_string().expect("it was a string before"))
+            Arc::from(checked.into_string().expect("it comes from a string"))
         });
         SpawnOptions {
             name,
@@ -409,25 +412,25 @@ impl Builder {
     }
 }
 
-/// A thread that can be joined, as [`std::thread::JoinHandle`].
+/// An owned permission to join on a thread, as [`std::thread::JoinHandle`].
 pub struct JoinHandle<T> {
     inner: JoinInner<T>,
 }
 
 enum JoinInner<T> {
-    /// Apart, so that the handles of a check are small.
+    /// Boxed, so that the handles of a check are small.
     Std(Box<(std::thread::JoinHandle<T>, Thread)>),
     Checked(Joinable<T>),
 }
 
-/// What the thread returns is not in the handle.
+/// The handle does not contain the result.
 impl<T> Unpin for JoinHandle<T> {}
 
 impl<T> JoinHandle<T> {
-    /// Waits for the end of the thread, and returns its result.
+    /// Waits for the thread to finish, and returns its result.
     ///
     /// # Errors
-    /// The thread's panic, outside of a check. In a check a panic ends the execution.
+    /// Returns the thread's panic, outside of a check. In a check a panic ends the execution.
     #[track_caller]
     pub fn join(self) -> super::Result<T> {
         let location = Location::caller();
@@ -437,7 +440,7 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// The thread's handle.
+    /// Returns the handle of the thread.
     pub fn thread(&self) -> &Thread {
         match &self.inner {
             JoinInner::Std(outside) => &outside.1,
@@ -445,8 +448,8 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// Whether the thread has finished, and joining it would not wait. What the thread has done need
-    /// not be visible before it is joined.
+    /// Whether the thread has finished, so that a join would not wait. What the thread has done
+    /// need not be visible before the join.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
         let location = Location::caller();

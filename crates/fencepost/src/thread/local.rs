@@ -1,7 +1,7 @@
-//! Thread-local storage that belongs to the threads of a check.
+//! Thread-local storage for the threads of a check.
 //!
-//! They share one OS thread, so that the storage of `std` would be shared by them all.
-#![allow(unsafe_code)] // A value lives until the end of its thread, which no type says.
+//! They run on one OS thread, so they would all share the storage of `std`.
+#![allow(unsafe_code)] // A value lives until the end of its thread, which no type expresses.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -9,14 +9,15 @@ use std::fmt;
 use fencepost_runtime::Current;
 use fencepost_runtime::locals::Destroyed;
 
-/// A key of thread-local storage, as [`std::thread::LocalKey`]; made by
-/// [`thread_local!`](crate::thread_local).
+/// A thread-local storage key, as [`std::thread::LocalKey`]. Use
+/// [`thread_local!`](crate::thread_local) to declare one.
 pub struct LocalKey<T: 'static> {
     outside: &'static std::thread::LocalKey<T>,
-    initialise: fn() -> T,
+    initialize: fn() -> T,
 }
 
-/// The value of the calling thread was dropped already, as [`std::thread::AccessError`].
+/// The error of [`LocalKey::try_with`]: the value was already destroyed, as
+/// [`std::thread::AccessError`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AccessError;
@@ -39,18 +40,18 @@ impl<T: 'static> LocalKey<T> {
     #[doc(hidden)]
     pub const fn new(
         outside: &'static std::thread::LocalKey<T>,
-        initialise: fn() -> T,
+        initialize: fn() -> T,
     ) -> LocalKey<T> {
         LocalKey {
             outside,
-            initialise,
+            initialize,
         }
     }
 
-    /// Lends the calling thread's value to `f`.
+    /// Calls `f` with a reference to the calling thread's value.
     ///
     /// # Panics
-    /// If the value was dropped already.
+    /// If the value was already destroyed.
     pub fn with<F, R>(&'static self, f: F) -> R
     where
         F: FnOnce(&T) -> R,
@@ -59,10 +60,10 @@ impl<T: 'static> LocalKey<T> {
             .expect("cannot access a Thread Local Storage value during or after destruction")
     }
 
-    /// Lends the calling thread's value to `f`.
+    /// Calls `f` with a reference to the calling thread's value.
     ///
     /// # Errors
-    /// If the value was dropped already.
+    /// Fails if the value was already destroyed.
     pub fn try_with<F, R>(&'static self, f: F) -> Result<R, AccessError>
     where
         F: FnOnce(&T) -> R,
@@ -70,15 +71,17 @@ impl<T: 'static> LocalKey<T> {
         let Some(current) = Current::get() else {
             return self.outside.try_with(f).map_err(|_| AccessError);
         };
-        current.depend_on_thread();
-        current.note_identity_use();
+        current.note_thread_dependence();
+        current.note_thread_identity_use();
         let key = std::ptr::from_ref(self) as usize;
         let value = match current.local_value(key) {
             Some(found) => found.map_err(|Destroyed| AccessError)?,
-            None => current.initialize_local_value(key, (self.initialise)()),
+            None => current.initialize_local_value(key, (self.initialize)()),
         };
-        // SAFETY: the value is boxed, and dropped only when the function of its thread has
-        // returned or was unwound; `f` is called by that function.
+        // SAFETY: the value is boxed, and the runtime drops it only after the function of its
+        // thread has returned or was unwound, or has been suspended for ever. `f` is called by that
+        // function, or by a destructor of another value of the same thread. That one does not drop
+        // this value.
         Ok(f(unsafe { &*value }))
     }
 }
@@ -89,7 +92,7 @@ impl<T: 'static> LocalKey<Cell<T>> {
         self.with(|cell| cell.set(value));
     }
 
-    /// The value.
+    /// Returns a copy of the value.
     pub fn get(&'static self) -> T
     where
         T: Copy,
@@ -97,7 +100,7 @@ impl<T: 'static> LocalKey<Cell<T>> {
         self.with(Cell::get)
     }
 
-    /// Takes the value, and leaves the default.
+    /// Takes the value, and leaves the default value.
     pub fn take(&'static self) -> T
     where
         T: Default,
@@ -112,7 +115,7 @@ impl<T: 'static> LocalKey<Cell<T>> {
 }
 
 impl<T: 'static> LocalKey<RefCell<T>> {
-    /// Lends the value to `f`.
+    /// Calls `f` with a reference to the value.
     ///
     /// # Panics
     /// If the value is mutably borrowed.
@@ -123,7 +126,7 @@ impl<T: 'static> LocalKey<RefCell<T>> {
         self.with(|cell| f(&cell.borrow()))
     }
 
-    /// Lends the value to `f`, mutably.
+    /// Calls `f` with a mutable reference to the value.
     ///
     /// # Panics
     /// If the value is borrowed.
@@ -142,7 +145,7 @@ impl<T: 'static> LocalKey<RefCell<T>> {
         self.with(|cell| *cell.borrow_mut() = value);
     }
 
-    /// Takes the value, and leaves the default.
+    /// Takes the value, and leaves the default value.
     ///
     /// # Panics
     /// If the value is borrowed.
@@ -168,8 +171,8 @@ impl<T: 'static> fmt::Debug for LocalKey<T> {
     }
 }
 
-/// Declares thread-local storage, as [`std::thread_local!`]: in a check, every thread of the check
-/// has its own.
+/// Declares thread-local storage keys, as [`std::thread_local!`]. In a check, every thread of the
+/// check has its own values.
 #[macro_export]
 macro_rules! thread_local {
     () => {};
@@ -187,13 +190,13 @@ macro_rules! thread_local {
     ($(#[$attribute:meta])* $vis:vis static $name:ident: $type:ty = $init:expr) => {
         $(#[$attribute])*
         $vis static $name: $crate::thread::LocalKey<$type> = {
-            fn initialise() -> $type {
+            fn initialize() -> $type {
                 $init
             }
             ::std::thread_local! {
-                static OUTSIDE: $type = initialise();
+                static OUTSIDE: $type = initialize();
             }
-            $crate::thread::LocalKey::new(&OUTSIDE, initialise)
+            $crate::thread::LocalKey::new(&OUTSIDE, initialize)
         };
     };
 }

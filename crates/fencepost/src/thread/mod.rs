@@ -1,11 +1,11 @@
 //! Threads, as in [`std::thread`].
 //!
-//! In a check a thread is run by the checker, one operation at a time. Outside of a check
-//! everything here is what `std` has.
+//! In a check, the runtime runs the threads, one operation at a time. Outside of a check everything
+//! behaves as in `std`.
 //!
-//! Time does not pass in a check: [`sleep`] and [`park_timeout`] may return at any time, as
-//! [`yield_now`] may. A thread that panics ends the execution with an error, so that
-//! [`JoinHandle::join`] always returns `Ok` in a check.
+//! Time does not pass in a check: [`sleep`] and [`park_timeout`] may return at any time, like
+//! [`yield_now`]. A panic of a thread ends the execution with an error, so [`JoinHandle::join`]
+//! always returns `Ok` in a check.
 //!
 //! - [`handle`](JoinHandle): spawning, joining and naming threads
 //! - [`scope`](fn@scope): threads that borrow
@@ -30,20 +30,19 @@ pub use std::thread::Result;
 
 use fencepost_runtime::Current;
 
-/// The handle of the calling thread.
+/// Returns the handle of the calling thread.
 pub fn current() -> Thread {
     match Current::get() {
         None => Thread::outside(std::thread::current()),
         Some(current) => {
-            current.depend_on_thread();
-            current.note_identity_use();
+            current.note_thread_dependence();
+            current.note_thread_identity_use();
             Thread::of(current, current.thread())
         }
     }
 }
 
-/// Says that the calling thread waits for others. In a check, the explorer decides when it goes
-/// on.
+/// Yields to other threads. In a check, the explorer decides when the calling thread continues.
 #[track_caller]
 pub fn yield_now() {
     match Current::get() {
@@ -66,7 +65,7 @@ pub fn panicking() -> bool {
     std::thread::panicking()
 }
 
-/// How many threads can run at a time. In a check that is always 2, whatever the machine.
+/// Returns how many threads can run in parallel. In a check that is always 2, whatever the machine.
 ///
 /// # Errors
 /// As [`std::thread::available_parallelism`], outside of a check.
@@ -77,7 +76,7 @@ pub fn available_parallelism() -> io::Result<NonZero<usize>> {
     }
 }
 
-/// A loop waits here.
+/// A hint that the calling thread waits in a loop.
 pub(crate) fn hint(current: Current, location: &'static Location<'static>) {
     current.plain_operation(
         fencepost_explore::Intent::SpinHint,

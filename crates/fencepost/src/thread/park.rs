@@ -1,8 +1,8 @@
-//! Parking: a thread waits for its token, which others may give it.
+//! Parking: a thread waits for its token, which other threads set.
 //!
-//! Before it waits, a thread has the choice to return without the token, as from a
-//! [condition variable](crate::sync::Condvar), and leaves the token to others. When it does not do so
-//! again is said in `rt::waits`.
+//! Before it waits, a thread may return without the token (a spurious wakeup), as from a [condition
+//! variable](crate::sync::Condvar). Module `waits` of the runtime says when it does not do so
+//! again.
 
 use std::panic::Location;
 use std::time::Duration;
@@ -13,14 +13,13 @@ use fencepost_memory::Operation;
 use crate::sync::chooses_spurious;
 use fencepost_runtime::{Current, Object, Outcomes};
 
-/// The token is there.
+/// The token is set.
 const GIVEN: u64 = 1;
-/// The token is not there.
+/// The token is not set.
 const TAKEN: u64 = 0;
 
-/// Waits until another thread [unparks](super::Thread::unpark) this one, or has done so since its
-/// last park. In a check it may also return for no reason, as `std` says that it may; so it has to be
-/// in a loop.
+/// Blocks until another thread [unparks](super::Thread::unpark) this one, or has done so since its
+/// last park. In a check it may also return spuriously, as in `std`, so it has to be in a loop.
 #[track_caller]
 pub fn park() {
     let Some(current) = Current::get() else {
@@ -46,7 +45,7 @@ pub fn park() {
     current.note_return(token, true, location);
 }
 
-/// Like [`park`], for some time. In a check it may return at any time.
+/// Like [`park`], with a timeout. In a check it may return at any time.
 #[track_caller]
 pub fn park_timeout(duration: Duration) {
     let Some(current) = Current::get() else {
@@ -74,12 +73,12 @@ pub fn park_timeout(duration: Duration) {
         was_given
     });
     if !was_given {
-        // Whoever waits with a time-out does so in a loop.
+        // A wait with a timeout is assumed to be in a loop.
         super::hint(current, location);
     }
 }
 
-/// Gives a thread its token.
+/// Sets the token of a thread.
 pub(super) fn unpark(token: &Object, location: &'static Location<'static>) {
     let Some(current) = token.current(location) else {
         return;

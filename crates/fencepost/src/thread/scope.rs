@@ -1,18 +1,18 @@
-//! Threads that borrow from the one that spawns them.
-#![allow(unsafe_code)] // Threads borrow for as long as the scope lasts, which no type says.
+//! Scoped threads, which may borrow from the stack of the thread that spawns them.
+#![allow(unsafe_code)] // Threads borrow until the end of the scope, which no type expresses.
 
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use fencepost_memory as memory;
 
 use super::handle::{Builder, Joinable, Thread, join_thread, spawn_checked};
 use fencepost_runtime::Current;
 
-/// Threads are spawned in it, as in [`std::thread::Scope`].
+/// A scope to spawn scoped threads in, as [`std::thread::Scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     inner: ScopeInner<'scope, 'env>,
     // Invariance, as in `std`: otherwise `'scope` could shrink to less than the threads' lives.
@@ -21,13 +21,13 @@ pub struct Scope<'scope, 'env: 'scope> {
 }
 
 enum ScopeInner<'scope, 'env> {
-    /// Outside of a check. It is known once `std` has made it.
+    /// Outside of a check. Set once `std` has created it.
     Std(OnceLock<&'scope std::thread::Scope<'scope, 'env>>),
-    /// The threads that nobody has joined yet.
+    /// The threads that have not been joined yet.
     Checked(Mutex<Vec<memory::ThreadId>>),
 }
 
-/// Calls `f` with a scope in which it can spawn threads that borrow, and waits for them all.
+/// Creates a scope for spawning scoped threads, and waits for them all, as [`std::thread::scope`].
 ///
 /// # Panics
 /// As [`std::thread::scope`], outside of a check.
@@ -53,13 +53,13 @@ where
         env: PhantomData,
     };
     std::thread::scope(|std_scope| {
-        // SAFETY: only the lifetime changes. `scope` is borrowed for less long than `std_scope` may
-        // be used, and lives until `std` has joined all threads, so that threads which
-        // spawn others find it.
+        // SAFETY: only the lifetime changes, to that of the borrow of `scope`. Both references are
+        // used only by `f` and by the scope's threads, and `std` joins these before `std_scope` and
+        // `scope` end.
         let std_scope: &std::thread::Scope<'_, 'env> =
             unsafe { std::mem::transmute::<&std::thread::Scope<'_, 'env>, _>(std_scope) };
-        if let ScopeInner::Std(place) = &scope.inner {
-            let _ = place.set(std_scope);
+        if let ScopeInner::Std(cell) = &scope.inner {
+            let _ = cell.set(std_scope);
         }
         f(&scope)
     })
@@ -76,20 +76,27 @@ where
     };
     let result = catch_unwind(AssertUnwindSafe(|| {
         let value = f(&scope);
-        while let Some(thread) = scope.next_to_join() {
+        while let Some(thread) = scope.first_unjoined() {
             join_thread(current, thread, location);
+            // `f` may have caught the panic that ended the execution. Then the join has not waited.
+            current.wait_until_finished(&[thread]);
+            scope.set_joined(thread);
         }
         value
     }));
     result.unwrap_or_else(|payload| {
         // The execution is over, but threads still borrow from this stack.
-        current.wait_for_dissolution_of(&scope.threads());
+        current.wait_until_finished(&scope.unjoined());
         resume_unwind(payload)
     })
 }
 
+fn lock(threads: &Mutex<Vec<memory::ThreadId>>) -> MutexGuard<'_, Vec<memory::ThreadId>> {
+    threads.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// Spawns a thread that may borrow what outlives the scope.
+    /// Spawns a scoped thread, which may borrow values that outlive the scope.
     ///
     /// # Panics
     /// As [`std::thread::Scope::spawn`], outside of a check.
@@ -104,23 +111,23 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             .expect("failed to spawn thread")
     }
 
-    fn next_to_join(&self) -> Option<memory::ThreadId> {
+    fn first_unjoined(&self) -> Option<memory::ThreadId> {
         match &self.inner {
             ScopeInner::Std(_) => None,
-            ScopeInner::Checked(threads) => {
-                let mut threads = threads.lock().unwrap_or_else(PoisonError::into_inner);
-                (!threads.is_empty()).then(|| threads.remove(0))
-            }
+            ScopeInner::Checked(threads) => lock(threads).first().copied(),
         }
     }
 
-    fn threads(&self) -> Vec<memory::ThreadId> {
+    fn unjoined(&self) -> Vec<memory::ThreadId> {
         match &self.inner {
             ScopeInner::Std(_) => Vec::new(),
-            ScopeInner::Checked(threads) => {
-                let threads = threads.lock().unwrap_or_else(PoisonError::into_inner);
-                threads.clone()
-            }
+            ScopeInner::Checked(threads) => lock(threads).clone(),
+        }
+    }
+
+    fn set_joined(&self, joined: memory::ThreadId) {
+        if let ScopeInner::Checked(threads) = &self.inner {
+            lock(threads).retain(|thread| *thread != joined);
         }
     }
 }
@@ -132,7 +139,7 @@ impl fmt::Debug for Scope<'_, '_> {
 }
 
 impl Builder {
-    /// Spawns a thread in a scope.
+    /// Spawns a scoped thread with these settings.
     ///
     /// # Errors
     /// As [`std::thread::Builder::spawn_scoped`], outside of a check.
@@ -158,11 +165,12 @@ impl Builder {
                 ScopedInner::Std(handle, thread)
             }
             (ScopeInner::Checked(threads), Some(current)) => {
-                // SAFETY: the scope does not end before its threads: it joins them, or waits for
-                // them to be taken down.
+                // SAFETY: `scope_checked` does not return before the thread has finished or was
+                // torn down: it waits for every thread in `threads`, whether or not it panics. A
+                // handle takes its thread out of there only when it has the result, so that nothing
+                // is borrowed any more.
                 let joinable = unsafe { spawn_checked(current, self.into_options(), location, f) };
-                let mut unjoined = threads.lock().unwrap_or_else(PoisonError::into_inner);
-                unjoined.extend(joinable.id());
+                lock(threads).extend(joinable.id());
                 ScopedInner::Checked(joinable, threads)
             }
             (ScopeInner::Checked(_), None) => {
@@ -173,7 +181,7 @@ impl Builder {
     }
 }
 
-/// A thread of a scope that can be joined, as [`std::thread::ScopedJoinHandle`].
+/// An owned permission to join on a scoped thread, as [`std::thread::ScopedJoinHandle`].
 pub struct ScopedJoinHandle<'scope, T> {
     inner: ScopedInner<'scope, T>,
 }
@@ -184,10 +192,10 @@ enum ScopedInner<'scope, T> {
 }
 
 impl<T> ScopedJoinHandle<'_, T> {
-    /// Waits for the end of the thread, and returns its result.
+    /// Waits for the thread to finish, and returns its result.
     ///
     /// # Errors
-    /// The thread's panic, outside of a check. In a check a panic ends the execution.
+    /// Returns the thread's panic, outside of a check. In a check a panic ends the execution.
     #[track_caller]
     pub fn join(self) -> super::Result<T> {
         let location = Location::caller();
@@ -196,14 +204,13 @@ impl<T> ScopedJoinHandle<'_, T> {
             ScopedInner::Checked(joinable, unjoined) => {
                 let id = joinable.id();
                 let result = joinable.join(location);
-                let mut unjoined = unjoined.lock().unwrap_or_else(PoisonError::into_inner);
-                unjoined.retain(|thread| Some(*thread) != id);
+                lock(unjoined).retain(|thread| Some(*thread) != id);
                 result
             }
         }
     }
 
-    /// The thread's handle.
+    /// Returns the handle of the thread.
     pub fn thread(&self) -> &Thread {
         match &self.inner {
             ScopedInner::Std(_, thread) => thread,
@@ -211,7 +218,7 @@ impl<T> ScopedJoinHandle<'_, T> {
         }
     }
 
-    /// Whether the thread has finished, and joining it would not wait.
+    /// Whether the thread has finished, so that a join would not wait.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
         let location = Location::caller();

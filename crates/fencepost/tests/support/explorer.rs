@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fencepost::cell::UnsafeCell;
 use fencepost_explore::{Failure, Fault, Limit, MonitoredModel, Report, Settings, explore};
-use fencepost_runtime::{Checked, Place, ProgramError, Registry, Restart, Runtime, Setup};
+use fencepost_runtime::{Checked, OwnedLocation, ProgramError, Registry, Restart, Runtime, Setup};
 
 /// What an exploration has found, and the registry of its names.
 pub struct Explored {
@@ -130,9 +130,12 @@ pub fn assert_panic(part: &str, program: impl Fn() + Send + Sync + 'static) {
 
 /// Expects a leak, and returns where the leaked thing was made.
 #[track_caller]
-pub fn leak(program: impl Fn() + Send + Sync + 'static) -> Place {
+pub fn leak(program: impl Fn() + Send + Sync + 'static) -> OwnedLocation {
     match fault(program) {
-        Fault::Program(ProgramError::Leak { what: "Arc", place }) => place,
+        Fault::Program(ProgramError::Leak {
+            what: "Arc",
+            location,
+        }) => location,
         other => panic!("{other:?}"),
     }
 }

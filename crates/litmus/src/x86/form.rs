@@ -1,4 +1,4 @@
-//! Whether an instruction has operands of the right number, kinds and widths, and which is what.
+//! Checks the number, kinds and widths of the operands of an instruction, and decides which is the destination.
 
 use crate::code::{Part, Width};
 use crate::parse_error::SpannedError;
@@ -27,118 +27,136 @@ impl<'s> Form<'s> {
         quoted(self.name)
     }
 
-    /// Which operand is the destination, and whether both are of the right kinds.
+    /// Sets the destination and the source of an instruction, after checking their number and kinds.
     pub fn arrange(
         &self,
         instruction: &mut WrittenInstruction<'s>,
         operands: &[Operand<'s>],
     ) -> Result<(), SpannedError> {
-        use Operand::{Memory, Register};
-        let is_first_destination = self.architecture == Architecture::X86;
-        let count = |wanted| {
-            let kind = ParseErrorKind::OperandCount {
-                name: self.name(),
-                found: operands.len(),
-                wanted,
-            };
-            let at = operands.first().map_or(self.span, |first| {
-                first.span().to(operands[operands.len() - 1].span())
-            });
-            kind.at(at)
-        };
         match instruction.mnemonic {
             Mnemonic::Jump
             | Mnemonic::JumpIf(_)
             | Mnemonic::Fence(_)
             | Mnemonic::Nothing
             | Mnemonic::Return
-            | Mnemonic::Lock => {
-                return match operands {
-                    [] => Ok(()),
-                    _ => Err(count("no operand")),
-                };
-            }
-            Mnemonic::Unary(_) | Mnemonic::SetIf(_) => {
-                let [destination] = operands else {
-                    return Err(count("one operand"));
-                };
-                self.check_destination(destination)?;
-                instruction.destination = Some(Box::new(*destination));
-                return Ok(());
-            }
-            Mnemonic::ShiftLeft if operands.len() == 1 => {
-                self.check_destination(&operands[0])?;
-                instruction.destination = Some(Box::new(operands[0]));
-                return Ok(());
-            }
-            _ => {}
+            | Mnemonic::Lock => match operands {
+                [] => Ok(()),
+                _ => Err(self.wrong_count(operands, "no operand")),
+            },
+            Mnemonic::Unary(_) | Mnemonic::SetIf(_) => match operands {
+                [destination] => self.arrange_one(instruction, destination),
+                _ => Err(self.wrong_count(operands, "one operand")),
+            },
+            mnemonic => match (mnemonic, operands) {
+                (Mnemonic::ShiftLeft, [destination]) => self.arrange_one(instruction, destination),
+                (_, [first, second]) => self.arrange_two(instruction, first, second),
+                _ => Err(self.wrong_count(operands, "two operands")),
+            },
         }
-        let [first, second] = operands else {
-            return Err(count("two operands"));
+    }
+
+    fn wrong_count(&self, operands: &[Operand<'s>], wanted: &'static str) -> SpannedError {
+        let kind = ParseErrorKind::OperandCount {
+            name: self.name(),
+            found: operands.len(),
+            wanted,
         };
-        if let (Memory(_), Memory(_)) = (first, second) {
+        let at = operands.first().map_or(self.span, |first| {
+            first.span().to(operands[operands.len() - 1].span())
+        });
+        kind.at(at)
+    }
+
+    fn arrange_one(
+        &self,
+        instruction: &mut WrittenInstruction<'s>,
+        destination: &Operand<'s>,
+    ) -> Result<(), SpannedError> {
+        self.check_destination(destination)?;
+        instruction.destination = Some(Box::new(*destination));
+        Ok(())
+    }
+
+    fn arrange_two(
+        &self,
+        instruction: &mut WrittenInstruction<'s>,
+        first: &Operand<'s>,
+        second: &Operand<'s>,
+    ) -> Result<(), SpannedError> {
+        if let (Operand::Memory(_), Operand::Memory(_)) = (first, second) {
             let name = self.name();
-            return Err(
-                ParseErrorKind::TwoMemoryOperands { name }.at(first.span().to(second.span()))
-            );
+            let at = first.span().to(second.span());
+            return Err(ParseErrorKind::TwoMemoryOperands { name }.at(at));
         }
-        let (mut destination, mut source) = match is_first_destination {
-            true => (*first, *second),
-            false => (*second, *first),
-        };
-        match instruction.mnemonic {
-            // herd7's order, where both orders make sense.
-            Mnemonic::CompareExchange => (destination, source) = (*first, *second),
-            Mnemonic::Compare(_) if !matches!(destination, Register(..) | Memory(_)) => {
-                return Err(self.constant_destination(&destination));
-            }
-            _ => {}
-        }
-        let is_either_order = matches!(
-            instruction.mnemonic,
-            Mnemonic::Exchange | Mnemonic::ExchangeAdd | Mnemonic::CompareExchange
-        );
-        if is_either_order && matches!(source, Memory(_)) {
-            (destination, source) = (source, destination);
-        }
-        if let (Mnemonic::MoveIf(_), Memory(_), Register(..)) =
-            (instruction.mnemonic, &destination, &source)
-        {
-            (destination, source) = (source, destination);
-        }
+        let (destination, source) = self.order(instruction.mnemonic, first, second);
         self.check_destination(&destination)?;
-        let kind = |operand: &Operand<'s>, wanted| {
-            let kind = ParseErrorKind::OperandKind {
-                name: self.name(),
-                found: operand.kind(),
-                wanted,
-            };
-            kind.at(operand.span())
+        self.check_kinds(instruction.mnemonic, &destination, &source)?;
+        instruction.destination = Some(Box::new(destination));
+        instruction.source = Some(Box::new(source));
+        Ok(())
+    }
+
+    /// The destination and the source, in the order of the syntax, or in the one that makes sense.
+    fn order(
+        &self,
+        mnemonic: Mnemonic,
+        first: &Operand<'s>,
+        second: &Operand<'s>,
+    ) -> (Operand<'s>, Operand<'s>) {
+        use Operand::{Memory, Register};
+        let (destination, source) = match (mnemonic, self.architecture) {
+            // herd7's order, where both orders make sense.
+            (Mnemonic::CompareExchange, _) | (_, Architecture::X86) => (*first, *second),
+            (_, Architecture::X86_64) => (*second, *first),
         };
-        match (instruction.mnemonic, &destination, &source) {
-            (Mnemonic::MoveIf(_), Memory(_), _) => {
-                return Err(kind(&destination, "a register as the destination"));
-            }
-            (Mnemonic::MoveIf(_), _, Operand::Number(..) | Operand::Address(_)) => {
-                return Err(kind(&source, "a register or memory as the source"));
+        let is_swapped = match (mnemonic, &destination, &source) {
+            (
+                Mnemonic::Exchange | Mnemonic::ExchangeAdd | Mnemonic::CompareExchange,
+                _,
+                Memory(_),
+            ) => true,
+            (Mnemonic::MoveIf(_), Memory(_), Register(..)) => true,
+            _ => false,
+        };
+        match is_swapped {
+            true => (source, destination),
+            false => (destination, source),
+        }
+    }
+
+    fn check_kinds(
+        &self,
+        mnemonic: Mnemonic,
+        destination: &Operand<'s>,
+        source: &Operand<'s>,
+    ) -> Result<(), SpannedError> {
+        use Operand::{Address, Memory, Number, Register};
+        let (wrong, wanted) = match (mnemonic, destination, source) {
+            (Mnemonic::MoveIf(_), Memory(_), _) => (destination, "a register as the destination"),
+            (Mnemonic::MoveIf(_), _, Number(..) | Address(_)) => {
+                (source, "a register or memory as the source")
             }
             (
                 Mnemonic::Exchange | Mnemonic::ExchangeAdd | Mnemonic::CompareExchange,
                 _,
-                Operand::Number(..) | Operand::Address(_),
-            ) => return Err(kind(&source, "a register")),
-            (Mnemonic::ShiftLeft, _, Operand::Number(..)) => {}
+                Number(..) | Address(_),
+            ) => (source, "a register"),
+            (Mnemonic::ShiftLeft, _, Number(..)) => return Ok(()),
             (Mnemonic::ShiftLeft, _, Register(register, _))
                 if register.which == Which::Machine(COUNTER)
-                    && register.part == Part::Low(Width::Byte) => {}
-            (Mnemonic::ShiftLeft, ..) => {
-                return Err(kind(&source, "a constant or `CL` as the count"));
+                    && register.part == Part::Low(Width::Byte) =>
+            {
+                return Ok(());
             }
-            _ => {}
-        }
-        instruction.destination = Some(Box::new(destination));
-        instruction.source = Some(Box::new(source));
-        Ok(())
+            (Mnemonic::ShiftLeft, ..) => (source, "a constant or `CL` as the count"),
+            _ => return Ok(()),
+        };
+        let kind = ParseErrorKind::OperandKind {
+            name: self.name(),
+            found: wrong.kind(),
+            wanted,
+        };
+        Err(kind.at(wrong.span()))
     }
 
     fn check_destination(&self, destination: &Operand<'s>) -> Result<(), SpannedError> {

@@ -1,7 +1,5 @@
 //! Helpers of the whole-test tests: tests made by hand, random tests, and brute force.
 
-#![allow(dead_code, reason = "each test uses its part")]
-
 pub mod alone;
 pub mod brute_force;
 pub mod builder;

@@ -173,7 +173,7 @@ impl Machine {
                 Some(BufferedStore {
                     store: self.program.id(index),
                     address: self.program.accesses[index as usize].operation.address()?,
-                    epoch: self.program.places[index as usize].epoch,
+                    epoch: self.program.links[index as usize].epoch,
                 })
             })
     }
@@ -291,7 +291,7 @@ impl Machine {
                         && self.epoch(store) == self.epoch(oldest))
             });
             let heads = commits.filter(|&store| {
-                self.oldest_in_queue[self.program.places[store as usize].queue as usize] == store
+                self.oldest_in_queue[self.program.links[store as usize].queue as usize] == store
             });
             steps.extend(heads.filter_map(|store| {
                 let address = self.program.accesses[store as usize].operation.address()?;
@@ -355,12 +355,12 @@ impl Machine {
             Operation::Load(_) | Operation::LockedLoad(_) => {
                 // The newest own store to the address is the last one in program
                 // order; if that has committed, none is buffered.
-                let own = self.program.places[i].store_before;
+                let own = self.program.links[i].store_before;
                 if own != NONE && self.operations[own as usize].state == State::Buffered {
                     self.operations[i].source = own;
                     self.operations[i].state = State::Forwarded;
                 } else {
-                    let cell = self.memory[self.program.places[i].cell as usize];
+                    let cell = self.memory[self.program.links[i].cell as usize];
                     self.operations[i].source = cell.last;
                     self.operations[i].state = State::Done(cell.writes);
                 }
@@ -399,7 +399,7 @@ impl Machine {
         let i = index as usize;
         let was_in_memory = matches!(self.operations[i].state, State::Done(_));
         if was_in_memory && self.program.accesses[i].operation.writes() {
-            let cell = &mut self.memory[self.program.places[i].cell as usize];
+            let cell = &mut self.memory[self.program.links[i].cell as usize];
             cell.writes -= 1;
             cell.last = self.operations[i].source;
         }
@@ -429,14 +429,14 @@ impl Machine {
             Drain::Everything => oldest,
             Drain::OwnAddress if self.epoch(oldest) != self.epoch(index) => oldest,
             Drain::OwnAddress => {
-                let queue = self.program.places[i].queue as usize;
+                let queue = self.program.links[i].queue as usize;
                 self.oldest_in_queue.get(queue).copied().unwrap_or(NONE)
             }
         }
     }
 
     fn epoch(&self, index: u32) -> u32 {
-        self.program.places[index as usize].epoch
+        self.program.links[index as usize].epoch
     }
 
     /// The buffered stores of a thread from `first` on.
@@ -449,7 +449,7 @@ impl Machine {
     }
 
     fn write_to_memory(&mut self, i: usize) {
-        let cell = &mut self.memory[self.program.places[i].cell as usize];
+        let cell = &mut self.memory[self.program.links[i].cell as usize];
         self.operations[i].source = cell.last;
         cell.last = i as u32;
         cell.writes += 1;
@@ -476,7 +476,7 @@ impl Machine {
             NONE => self.threads[thread].newest = store,
             younger => self.operations[younger as usize].older = store,
         }
-        let queue = self.program.places[store as usize].queue as usize;
+        let queue = self.program.links[store as usize].queue as usize;
         let oldest = &mut self.oldest_in_queue[queue];
         if *oldest == NONE || store < *oldest {
             *oldest = store;
@@ -496,9 +496,9 @@ impl Machine {
             NONE => self.threads[thread].newest = older,
             younger => self.operations[younger as usize].older = older,
         }
-        let queue = self.program.places[store as usize].queue as usize;
+        let queue = self.program.links[store as usize].queue as usize;
         if self.oldest_in_queue[queue] == store {
-            let after = self.program.places[store as usize].store_after;
+            let after = self.program.links[store as usize].store_after;
             let is_buffered =
                 after != NONE && self.operations[after as usize].state == State::Buffered;
             self.oldest_in_queue[queue] = if is_buffered { after } else { NONE };

@@ -16,15 +16,15 @@ pub(super) struct Program {
     pub(super) accesses: Vec<Access>,
     /// The first operation of each thread, and at the end the number of operations.
     pub(super) starts: Vec<u32>,
-    /// For each operation.
-    pub(super) places: Vec<Place>,
+    /// For each operation, in the same order.
+    pub(super) links: Vec<OperationLinks>,
     pub(super) cells: FxHashMap<Address, u32>,
     pub(super) queues: FxHashMap<(ThreadId, Address), u32>,
 }
 
-/// Where an operation is among those that concern the same.
+/// The address and the neighbouring stores of an operation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct OperationLinks {
     /// The number of its address among the addresses in use.
     pub(super) cell: u32,
     pub(super) queue: u32,
@@ -44,7 +44,7 @@ impl Program {
             let thread = ThreadId(u32::try_from(thread).expect("less than 2^32 threads"));
             program.starts.push(program.accesses.len() as u32);
             program.accesses.reserve(accesses.len());
-            program.places.reserve(accesses.len());
+            program.links.reserve(accesses.len());
             let mut epoch = 0;
             for access in accesses {
                 let access = Access { thread, ..access };
@@ -65,13 +65,13 @@ impl Program {
                     let last_store = &mut last_stores[queue as usize];
                     store_before = *last_store;
                     if matches!(access.operation, Operation::Store(_)) {
-                        if let Some(before) = program.places.get_mut(store_before as usize) {
+                        if let Some(before) = program.links.get_mut(store_before as usize) {
                             before.store_after = index;
                         }
                         *last_store = index;
                     }
                 }
-                program.places.push(Place {
+                program.links.push(OperationLinks {
                     cell,
                     queue,
                     store_before,

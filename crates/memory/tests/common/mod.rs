@@ -1,8 +1,6 @@
 //! What the tests share: small programs by the million, spread over the processors,
 //! and the axioms written straight from the definition.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 pub mod definition;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

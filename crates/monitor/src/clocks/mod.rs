@@ -1,4 +1,4 @@
-//! General vector clocks (SOBER Def. 13): the one home of clocks.
+//! General vector clocks (SOBER Def. 13).
 //!
 //! A general vector clock has a set of *clocks* (here: rows), a set of *groups*
 //! (the positions of a timestamp), and for each event the rows that flow into its
@@ -14,7 +14,7 @@
 //!
 //! Three representations: [`DenseClocks`] for groups that are threads, [`SparseClocks`] for groups
 //! that are addresses, of which there may be many, and [`SharedClocks`] for groups that are
-//! threads where interleavings are short and are taken back again and again.
+//! threads where interleavings are short and are rewound often.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ pub(crate) mod address_rows {
     pub(crate) const LAST_WRITE: u32 = 0;
     /// All accesses.
     pub(crate) const ALL_ACCESSES: u32 = 1;
-    /// How many rows that makes.
+    /// The number of these rows.
     pub(crate) const COUNT: u32 = 2;
 }
 
@@ -54,7 +54,7 @@ pub trait Clocks {
     /// Adds `count` zero rows and returns the first.
     fn add_rows(&mut self, count: u32) -> Row;
 
-    /// Makes room for groups below `count`.
+    /// Reserves groups below `count`.
     fn reserve_groups(&mut self, count: usize);
 
     /// The value of a group in a clock.
@@ -116,10 +116,10 @@ pub trait Clocks {
     /// Sets every clock to zero.
     fn reset(&mut self);
 
-    /// The bytes held.
+    /// The memory in use, in bytes.
     fn memory(&self) -> usize;
 
-    /// The bytes that would be held right after growing to so many rows and groups.
+    /// The memory in use right after growing to this many rows and groups, in bytes.
     fn memory_with(&self, rows: usize, groups: usize) -> usize;
 }
 

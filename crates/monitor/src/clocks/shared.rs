@@ -1,12 +1,11 @@
 //! Clocks that share their timestamps.
 //!
-//! An event's timestamp flows out to several clocks, and mostly it is all that they are from then on. So a
-//! clock is only the number of a timestamp, and timestamps are written once and never changed: what an event
-//! costs is one new timestamp. To take events back, the clocks get their old numbers back, and the timestamps
-//! that were added are dropped.
+//! An event's timestamp flows out to several clocks, and is mostly their new value. So a clock is
+//! the index of a timestamp, and timestamps are immutable: an event costs one new timestamp.
+//! Rewinding restores the old indices and drops the timestamps that were added.
 //!
-//! The timestamps grow with the interleaving. That suits who runs short interleavings, of which each begins
-//! like the one before.
+//! The timestamps grow with the interleaving. That suits an explorer, whose interleavings are short
+//! and share prefixes.
 
 use std::borrow::Cow;
 
@@ -16,8 +15,8 @@ use crate::journal::{FIRST_EVENTS, JournalMark, Rewind};
 /// Groups are processed in chunks of this many, so that the loops unroll.
 const CHUNK: usize = 4;
 
-/// Half the size of what is counted elsewhere: so many events are in no interleaving that is short. Signed, because
-/// every processor can compare several such numbers at once.
+/// Half the size of the counters elsewhere, which is enough for short interleavings. Signed,
+/// because every processor has vector comparisons of signed numbers.
 type Chunk = [i32; CHUNK];
 
 #[inline(always)]
@@ -27,35 +26,35 @@ fn merged(a: Chunk, b: Chunk) -> Chunk {
 
 #[inline]
 fn narrow(value: u64) -> i32 {
-    i32::try_from(value).expect("an interleaving that is taken back has less than 2^31 events")
+    i32::try_from(value).expect("a rewindable interleaving has less than 2^31 events")
 }
 
-/// So many clocks have room from the beginning.
+/// The number of clocks for which memory is allocated in advance.
 const FIRST_ROWS: usize = 128;
 
-/// The timestamp of clocks that know nothing.
+/// The index of the zero timestamp.
 const ZERO: u32 = 0;
 
-/// Clocks as numbers of timestamps.
+/// Clocks as indices of timestamps.
 #[derive(Clone, Debug, Default)]
 pub struct SharedClocks {
     /// Chunks per timestamp.
     width: usize,
     /// The timestamps one after the other, the first of them zero.
     chunks: Vec<Chunk>,
-    /// How many there are.
+    /// The number of timestamps.
     count: u32,
     /// The timestamp of each clock.
     rows: Vec<u32>,
     journal: Option<Vec<Change>>,
 }
 
-/// A clock got another timestamp.
+/// The change of a clock.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     row: u32,
     before: u32,
-    /// How many timestamps there were before the event.
+    /// The number of timestamps before the event.
     timestamps: u32,
 }
 
@@ -96,7 +95,7 @@ impl SharedClocks {
         &self.chunks[number as usize * self.width..][..self.width]
     }
 
-    /// Adds a timestamp that is two others together. Returns its number.
+    /// Adds the join of two timestamps. Returns its index.
     #[inline]
     fn push_merged(&mut self, one: u32, other: u32) -> u32 {
         let (one, other) = (one as usize * self.width, other as usize * self.width);
@@ -109,7 +108,7 @@ impl SharedClocks {
         self.count - 1
     }
 
-    /// The timestamp that two make together: one of them, if it has the other in it.
+    /// The join of two timestamps: one of them, if it includes the other.
     #[inline]
     fn join(&mut self, one: u32, other: u32) -> u32 {
         if one == other || other == ZERO {
@@ -118,7 +117,8 @@ impl SharedClocks {
         if one == ZERO {
             return other;
         }
-        // A difference is negative where the first number is below the second; none is so large that it wraps.
+        // A difference is negative where the first number is below the second; none is so large
+        // that it wraps.
         let (mut rises, mut falls) = ([0; CHUNK], [0; CHUNK]);
         for (a, b) in self.timestamp(one).iter().zip(self.timestamp(other)) {
             for i in 0..CHUNK {
@@ -136,7 +136,7 @@ impl SharedClocks {
         self.push_merged(one, other)
     }
 
-    /// What flows in, with the marks.
+    /// The join of the inputs, with the marks.
     #[inline]
     fn timestamp_of<const I: usize, const M: usize>(
         &mut self,
@@ -159,7 +159,7 @@ impl SharedClocks {
         timestamp
     }
 
-    /// Gives a clock a timestamp; `timestamps` is how many there were before the event.
+    /// Sets the timestamp of a clock; `timestamps` is the number of timestamps before the event.
     #[inline]
     fn set(&mut self, row: Row, after: u32, timestamps: u32) {
         let slot = &mut self.rows[row.0 as usize];

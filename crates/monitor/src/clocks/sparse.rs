@@ -24,10 +24,10 @@ pub struct SparseClocks {
     journal: Option<SparseJournal>,
 }
 
-/// Rows that were changed, with what they were before.
+/// The changed rows with their old values.
 #[derive(Clone, Debug, Default)]
 struct SparseJournal {
-    /// The row, and how many blocks it had.
+    /// The row, and the number of its blocks.
     rows: Vec<(u32, u32)>,
     blocks: Vec<Block>,
 }

@@ -65,10 +65,10 @@ impl Slice {
         false
     }
 
-    /// The fewest events from the pending write to the overtaking one, each ordered before
-    /// the next by program order or conflict order. Where a load reads its own thread's store, that
-    /// store is ordered before it: the model may not keep the order of other threads' writes before a
-    /// load that reads its buffer, and then the order that a fence could keep is that of the two.
+    /// The fewest events from the pending write to the overtaking one, each ordered before the next
+    /// by program order or conflict order. Where a load reads its own thread's store, that store is
+    /// ordered before it: the model may not keep the order of other threads' writes before a load
+    /// that reads its buffer, and then the order that a fence could keep is that of the two.
     fn shortest_path(&self) -> Vec<usize> {
         /// The best predecessor so far: how far from the start, and which event. Of equally
         /// near ones the latest, because it is the one whose value is read.

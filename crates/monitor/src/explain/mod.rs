@@ -40,12 +40,12 @@ use slice::{Counters, Slice};
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ExplainError {
-    /// The violation spans more accesses than were remembered.
+    /// The violation spans more accesses than the witness window.
     #[error("the violation spans {length} events, but only the last {window} are kept")]
     OutsideWindow {
-        /// From the pending write to the overtaking event.
+        /// The number of accesses from the pending write to the overtaking event.
         length: u64,
-        /// How many accesses are remembered.
+        /// The size of the witness window.
         window: usize,
     },
     /// The witness does not check. This is a bug in Fencepost.
@@ -101,7 +101,7 @@ pub struct CycleEvent {
     pub is_kept: bool,
 }
 
-/// What one step of a witness did.
+/// The action of a step of a witness.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// A store went into its thread's buffer.
@@ -121,10 +121,10 @@ pub enum Action {
 /// One step of a witness.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WitnessStep {
-    /// Of which event. The overtaking event has the place in coherence order that it takes
-    /// here, and no value if it reads.
+    /// The event. The overtaking event has its coherence index in the witness, and no value if it
+    /// reads.
     pub event: PlacedEvent,
-    /// What happened.
+    /// The action.
     pub action: Action,
 }
 
@@ -133,13 +133,13 @@ pub struct WitnessStep {
 pub struct Witness {
     /// The machine.
     pub model: MemoryModel,
-    /// How many events of the interleaving come before the run; they are performed as they
-    /// are, with empty buffers at the end.
+    /// The number of events of the interleaving before the run. They are performed as in the
+    /// interleaving, with empty buffers at the end.
     pub starts_after: u64,
     /// The steps.
     pub steps: Vec<WitnessStep>,
-    /// How many of the first steps belong to events that do not happen after the pending
-    /// write. They too end with empty buffers.
+    /// The number of first steps that belong to events that do not happen after the pending
+    /// write. They end with empty buffers, too.
     pub prelude: usize,
 }
 
@@ -178,8 +178,7 @@ fn unsound(reason: impl Into<String>) -> ExplainError {
     }
 }
 
-/// Explains the violation that the last event of an interleaving shows. Everything before it is needed, and
-/// nothing else.
+/// Explains the violation that the last event of an interleaving shows.
 ///
 /// # Errors
 /// If the witness does not check.
@@ -191,9 +190,9 @@ pub fn explain_interleaving(
     explain(violation, &events, before_pending)
 }
 
-/// Checks the violation that the last event of an interleaving shows by the axioms: the model allows its trace, and
-/// SC does not. That is less than the [witness](explain_interleaving), which someone may want to see later, and takes
-/// a part of the time.
+/// Checks the violation that the last event of an interleaving shows by the axioms: the model
+/// allows its trace, and SC does not. That is less than the [witness](explain_interleaving), and
+/// faster.
 ///
 /// # Errors
 /// If it does not check.

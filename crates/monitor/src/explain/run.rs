@@ -10,7 +10,7 @@ use super::slice::{LocalEvent, Slice};
 use super::{Action, ExplainError, WitnessStep, unsound};
 use crate::violation::PlacedEvent;
 
-/// What has become of an event of the slice.
+/// The state of an event of the slice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Waiting,
@@ -21,7 +21,7 @@ enum Progress {
 /// What memory holds at an address.
 #[derive(Clone, Copy, Default)]
 struct Cell {
-    /// The last write, and how many there were with it.
+    /// The last write, and the number of writes including it.
     last: Option<usize>,
     writes: u64,
 }
@@ -33,7 +33,7 @@ impl Cell {
     }
 }
 
-/// The machine performing a slice.
+/// The machine that performs a slice.
 pub(super) struct Run<'a> {
     slice: &'a Slice,
     pub(super) machine: Machine,
@@ -68,7 +68,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Performs, as in the interleaving, what does not happen after the pending write.
+    /// Performs the events that do not happen after the pending write, as in the interleaving.
     pub(super) fn perform_prelude(&mut self) -> Result<(), ExplainError> {
         for (index, event) in self.slice.before_overtaking().iter().enumerate() {
             if event.after_pending {
@@ -82,8 +82,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Performs what can be performed while the pending write is held back: in its buffer,
-    /// or not performed at all if it is a locked one.
+    /// Performs the events that can be performed while the pending write is held back: in its
+    /// buffer, or not performed at all if it is a locked one.
     pub(super) fn perform_without_pending_write(&mut self) -> Result<(), ExplainError> {
         let mut stopped = vec![false; self.slice.threads];
         // Addresses with an access that is held back: later writes must wait for it.
@@ -118,7 +118,7 @@ impl<'a> Run<'a> {
         self.progress[index] == Progress::Done
     }
 
-    /// Whether a load gives now what it gives in the interleaving.
+    /// Whether a load reads now what it reads in the interleaving.
     fn reads_as_before(&self, event: &LocalEvent) -> bool {
         let value = match self.newest_buffered(event) {
             Some(store) => self.slice.events[store].coherence,

@@ -1,5 +1,5 @@
-//! What of an interleaving a witness needs: the events that happen before the overtaking one, from
-//! the pending write on.
+//! The slice of an interleaving that a witness needs: the events from the pending write on that
+//! happen before the overtaking one.
 
 use fencepost_memory::{
     Access, Address, CoherenceIndex, Event, IssueIndex, MemoryModel, Operation, ThreadId, Trace,
@@ -16,7 +16,7 @@ use crate::violation::{PlacedEvent, Violation};
 pub(super) struct LocalEvent {
     pub(super) placed: PlacedEvent,
     pub(super) thread: usize,
-    /// How many events of the slice its thread performs before it.
+    /// The number of events of the slice that its thread performs before it.
     pub(super) issue: usize,
     pub(super) address: Option<usize>,
     /// The coherence index, 0 being the value at the start.
@@ -55,11 +55,11 @@ struct Local {
     address: Option<usize>,
 }
 
-/// Numbers for what is met, in that order.
+/// Dense numbers for threads or addresses, in the order in which they occur.
 #[derive(Default)]
 struct Numbers {
     count: usize,
-    /// Of those with low numbers elsewhere, which are mostly all: one more; 0 for those that have not been met.
+    /// For low ids, which are almost all: the number plus one, or 0 if there is none yet.
     low: Vec<usize>,
     high: FxHashMap<usize, usize>,
 }
@@ -80,7 +80,7 @@ impl Numbers {
     }
 }
 
-/// Some events, with the numbers of their threads and addresses.
+/// Events with the dense numbers of their threads and addresses.
 struct Numbered {
     locals: Vec<Local>,
     threads: usize,
@@ -88,7 +88,7 @@ struct Numbered {
 }
 
 impl Numbered {
-    /// There may be very many threads and addresses that have none of the events.
+    /// The interleaving may have many more threads and addresses than these events.
     fn of(events: &[PlacedEvent]) -> Self {
         let (mut threads, mut addresses) = (Numbers::default(), Numbers::default());
         let number = |placed: &PlacedEvent| Local {
@@ -103,7 +103,7 @@ impl Numbered {
     }
 }
 
-/// Numbers for what is met, each with a counter.
+/// Dense numbers, each with a counter.
 #[derive(Default)]
 pub(super) struct Counters {
     numbers: Numbers,
@@ -111,14 +111,14 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// The number and the counter of one.
+    /// The number and the counter of an id.
     pub(super) fn entry(&mut self, key: usize) -> (usize, &mut u64) {
         let number = self.numbers.of(key);
         (number, entry(&mut self.counts, number))
     }
 }
 
-/// What a list has for this index.
+/// The entry at this index, which is added if it is missing.
 fn entry<T: Clone + Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
         list.resize(index + 1, T::default());
@@ -231,7 +231,8 @@ impl Slice {
         Ok(found)
     }
 
-    /// The witness's trace is one of the program, allowed by the model and not by SC.
+    /// Checks that the trace of the witness is one of the program, and that the model allows it and
+    /// SC does not.
     pub(super) fn check_trace(
         &self,
         model: MemoryModel,
@@ -261,7 +262,8 @@ impl Slice {
         Trace::new(events.collect()).map_err(|error| unsound(error.to_string()))
     }
 
-    /// The trace is allowed by the model and not by SC, and the program goes on as in the interleaving.
+    /// Checks that the model allows the trace, SC does not, and the program continues as in the
+    /// interleaving.
     pub(super) fn check_by_axioms(
         &self,
         model: MemoryModel,
@@ -285,7 +287,7 @@ impl Slice {
     }
 }
 
-/// Which threads and addresses have an access in the past or in the future of an event, as far as is known.
+/// The threads and addresses with an access in the past or in the future of an event, so far.
 struct Reached {
     threads: Vec<bool>,
     /// For each address, whether an access is, and whether a write is.
@@ -300,8 +302,9 @@ impl Reached {
         }
     }
 
-    /// Whether the next event, going back or forth, is one of them: its thread or what it conflicts with is. The
-    /// first one is.
+    /// Adds the next event, backwards or forwards, if it belongs to the past or future: if its
+    /// thread or a conflicting access does. The first event always does. Returns whether it was
+    /// added.
     fn includes(&mut self, placed: &PlacedEvent, local: Local, is_first: bool) -> bool {
         let writes = placed.event.operation().writes();
         let thread = &mut self.threads[local.thread];
@@ -321,7 +324,8 @@ impl Reached {
     }
 }
 
-/// Which of the events before the last one happen before it, or rather before or at the one before it of its thread.
+/// Which of the events before the last one happen before it: before or at the previous event of its
+/// thread.
 fn past_of_last(events: &[PlacedEvent], numbered: &Numbered) -> Vec<bool> {
     let before = events.len() - 1;
     let mut past = vec![false; before];

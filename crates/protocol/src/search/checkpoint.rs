@@ -1,9 +1,10 @@
 //! Checkpoints of breadth-first searches.
 //!
-//! The header says which search this is (model, constants, and the options that decide which states there
-//! are) and how far it has come. The stream of 64-bit words after it holds all states block by block with
-//! their parents, then the queues. The format is that of `fencepost-checkpoint`. A file may be damaged or
-//! written by anyone: whatever would let compiled code see a value that its type excludes is refused.
+//! The header says which search this is (model, constants, and the options that decide which states
+//! there are) and how far it has come. The stream of 64-bit words after it holds all states block
+//! by block with their parents, then the queues. The format is that of `fencepost-checkpoint`. A
+//! file may be damaged or written by anyone: whatever would let compiled code see a value that its
+//! type excludes is refused.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Operators, quantifiers and how tightly they bind.
 
-use crate::{ends_with, holds};
+use super::{ends_with, holds};
 
 #[test]
 fn arithmetic_is_that_of_c() {

@@ -1,6 +1,6 @@
 //! Errors that show when the model runs.
 
-use crate::{NO_DEADLOCK, counts, ends_with, holds, run};
+use super::{NO_DEADLOCK, counts, ends_with, holds, run};
 use fencepost_protocol::outcome::{FaultContext, FaultKind, Verdict};
 use fencepost_protocol::reference::Options;
 

@@ -1,6 +1,6 @@
 //! Multisets.
 
-use crate::{counts, ends_with, holds};
+use super::{counts, ends_with, holds};
 
 #[test]
 fn elements_have_no_order() {

@@ -4,7 +4,7 @@ use fencepost_protocol::model::points::PointKind;
 use fencepost_protocol::outcome::{Bound, DeadlockRule, Verdict};
 use fencepost_protocol::reference::{Options, search};
 
-use crate::{NO_DEADLOCK, counts, ends_with, model, run};
+use super::{NO_DEADLOCK, counts, ends_with, model, run};
 
 const COUNTER: &str = "var x: 0..3;
 startstate x := 0; end;

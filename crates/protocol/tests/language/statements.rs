@@ -1,6 +1,6 @@
 //! Statements, functions and rulesets.
 
-use crate::{counts, ends_with, holds};
+use super::{counts, ends_with, holds};
 
 #[test]
 fn loops_go_through_their_values_in_order() {

@@ -4,7 +4,7 @@ use fencepost_protocol::outcome::{Bound, Verdict};
 use fencepost_protocol::reference::{Options, Symmetry};
 use fencepost_protocol::search;
 
-use crate::{NO_DEADLOCK, run};
+use super::{NO_DEADLOCK, run};
 
 #[track_caller]
 fn classes(text: &str, states: u64, symmetric: u64) {
@@ -124,7 +124,7 @@ fn too_many_permutations_are_said() {
         ..NO_DEADLOCK
     };
     assert_eq!(
-        fencepost_protocol::reference::search(&crate::model(text), &options).verdict,
+        fencepost_protocol::reference::search(&super::model(text), &options).verdict,
         Verdict::Incomplete(Bound::Permutations)
     );
 }
@@ -137,7 +137,7 @@ fn what_is_not_symmetric_is_said() {
         ruleset i: S do rule \"mark\" x[i] < 2 ==> x[i] := x[i] + 1; end; end;
         rule \"last wins\" for i: S do l := i; end; end;
         invariant isundefined(l) | x[l] < 2;";
-    let model = crate::model(text);
+    let model = super::model(text);
     for symmetry in [search::Symmetry::Fast, search::Symmetry::Full] {
         let options = search::Options {
             symmetry,

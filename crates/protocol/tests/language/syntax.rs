@@ -1,6 +1,6 @@
 //! The several ways to write the same.
 
-use crate::counts;
+use super::counts;
 
 #[test]
 fn keywords_can_be_in_any_case() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fencepost_protocol::reference::{Options, Symmetry, search};
 
-use crate::{NO_DEADLOCK, both, model};
+use super::{NO_DEADLOCK, both, model};
 
 #[test]
 fn a_trace_is_shortest_and_shows_what_changes() {

@@ -1,6 +1,6 @@
 //! Names that mean nothing, or something else.
 
-use crate::refused;
+use super::refused;
 
 #[test]
 fn unknown_variable() {

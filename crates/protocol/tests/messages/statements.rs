@@ -1,6 +1,6 @@
 //! Calls, statements and rules that do not fit.
 
-use crate::refused;
+use super::refused;
 
 #[test]
 fn argument_count() {

@@ -1,6 +1,6 @@
 //! What the text says cannot be read.
 
-use crate::refused;
+use super::refused;
 
 #[test]
 fn bad_character() {
@@ -56,7 +56,7 @@ error: this text in quotes does not end
 error: the file ends here
  --> model.m:3:1
   |
-3 | 
+3 |
   | ^ expected `end` or `endrule`
   |
   = help: is the file complete? Every block needs its `end`
@@ -322,7 +322,7 @@ fn missing_end() {
 error: the file ends here
  --> model.m:5:1
   |
-5 | 
+5 |
   | ^ expected `end` or `endif`
   |
   = help: is the file complete? Every block needs its `end`

@@ -1,6 +1,6 @@
 //! Values, types and sizes that do not fit.
 
-use crate::refused;
+use super::refused;
 
 #[test]
 fn boolean_wanted() {

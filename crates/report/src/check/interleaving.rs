@@ -1,5 +1,5 @@
-//! An execution as a table: one column per thread, from top to bottom in the order in which
-//! it was run. Long executions are shown around the accesses that matter.
+//! An execution as a table: one column per thread, one row per access. Long executions are cut to the
+//! surroundings of relevant accesses.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,11 @@ use crate::source::SourcePosition;
 use crate::style::{DIM, Styled};
 use crate::text::counted;
 
-/// About so many accesses are shown.
+/// The approximate number of accesses that are shown.
 const MOST_ROWS: usize = 20;
-/// With store buffers, where a store is there twice.
+/// The same with store buffers, where each store has a commit.
 const MOST_ROWS_WITH_BUFFERS: usize = 50;
-/// With more threads than this they share one column.
+/// The largest number of thread columns; more threads share one.
 const MOST_COLUMNS: usize = 6;
 /// The widest name of a file in a row.
 const WIDEST_FILE: usize = 24;
@@ -70,8 +70,8 @@ pub(super) fn table(
     lines.join("\n") + "\n"
 }
 
-/// For each of these accesses, the last write to the same address by another thread before it: it is why the
-/// access has seen what it has.
+/// For each of these accesses, the last write of another thread to the same address before it: the access
+/// may have read it.
 fn causes(interleaving: &[Access], positions: &[usize]) -> Vec<usize> {
     let cause = |&position: &usize| {
         let effect = interleaving.get(position)?;
@@ -95,7 +95,7 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    /// What an access does. Under sequential consistency a store is in memory at once.
+    /// The operation of an access. Under sequential consistency a store reaches memory at once.
     fn does(&self, position: usize, access: &Access) -> String {
         let does = self.words.with_value(access);
         match self.buffers {
@@ -140,7 +140,7 @@ impl Table<'_> {
     }
 }
 
-/// Where the accesses are: line numbers if they are all in one file, or else files and lines.
+/// The locations of the accesses: line numbers if all are in one file, or else files and lines.
 fn places(shown: &[(usize, &Access)], words: &Words<'_>) -> (String, Vec<String>) {
     let known: Vec<(Option<SourcePosition>, &Access)> = shown
         .iter()

@@ -10,7 +10,7 @@
 //! report. `progress` has the lines that a check prints while it runs. `actions` names operations,
 //! and `words` shortens names.
 //!
-//! Nothing here knows the explorer or the runtime, and source text comes from the caller.
+//! This module does not know the explorer or the runtime; the caller provides the source text.
 //!
 //! ```
 //! use fencepost_memory::{Address, LocationId, MemoryModel, ThreadId};

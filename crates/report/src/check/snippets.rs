@@ -1,26 +1,26 @@
-//! Places in the source, shown with labels under them, as compilers do.
+//! Locations in the source, with labels under them, as compilers show them.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Range;
 
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use fencepost_diagnostics::{Label, LabelledSource, render_error};
 
 use super::underline::underline;
 use super::words::tidy;
 use crate::source::{SourcePosition, Sources};
 use crate::style::{DIM, HEADING, Styled};
 
-/// A place and what is to be said about it.
+/// A location and its label.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mark {
-    /// Where, if that is known.
+    /// The location, if it is known.
     pub position: Option<SourcePosition>,
-    /// What to call the place otherwise.
+    /// The name of the location otherwise.
     pub place: Option<String>,
-    /// What to say.
+    /// The label.
     pub label: String,
-    /// Whether the headline is about this place.
+    /// Whether the headline is about this location.
     pub is_primary: bool,
 }
 
@@ -32,34 +32,30 @@ impl Mark {
     }
 }
 
-/// So many places are shown.
+/// The largest number of locations that are shown.
 const MOST_MARKS: usize = 12;
 
-/// An error: its headline, and the places under it. Places whose source line is not there are
+/// An error: its headline, and the locations under it. Locations whose source line is not available are
 /// listed.
 pub(super) fn error(headline: &str, marks: &[Mark], sources: &dyn Sources, width: usize) -> String {
     let shown = &marks[..marks.len().min(MOST_MARKS)];
     let files = Files::new(shown, sources);
-    let mut group = Group::with_title(Level::ERROR.primary_title(headline));
-    for (file, excerpt) in &files.excerpts {
-        let annotations: Vec<Annotation<'_>> = shown
-            .iter()
-            .filter(|mark| mark.file() == Some(file))
-            .filter_map(|mark| excerpt.annotation(mark))
-            .collect();
-        if !annotations.is_empty() {
-            let snippet = Snippet::source(excerpt.text.as_ref())
-                .line_start(excerpt.first_line)
-                .path(*file);
-            group = group.element(snippet.annotations(annotations));
-        }
-    }
-    let mut text = Renderer::styled().term_width(width).render(&[group]);
-    text.push('\n');
+    let labelled = files.excerpts.iter().map(|(file, excerpt)| LabelledSource {
+        path: file,
+        text: excerpt.text.as_ref(),
+        first_line: excerpt.first_line,
+        labels: (shown.iter().filter(|mark| mark.file() == Some(file)))
+            .filter_map(|mark| excerpt.label(mark))
+            .collect(),
+    });
+    let labelled: Vec<LabelledSource<'_>> = labelled
+        .filter(|source| !source.labels.is_empty())
+        .collect();
+    let mut text = render_error(headline, &labelled, None, width);
     for mark in shown {
         let remark = match files.excerpt(mark) {
             None => "",
-            Some(excerpt) if excerpt.annotation(mark).is_none() => " (the file has no such line)",
+            Some(excerpt) if excerpt.label(mark).is_none() => " (the file has no such line)",
             Some(_) => continue,
         };
         let place = match (&mark.position, &mark.place) {
@@ -86,7 +82,7 @@ struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Those that have a text.
+    /// The files whose text is available.
     fn new(marks: &'a [Mark], sources: &'a dyn Sources) -> Self {
         let mut excerpts: Vec<(&str, Excerpt<'_>)> = Vec::new();
         let mut seen: Vec<&str> = Vec::new();
@@ -116,7 +112,7 @@ impl<'a> Files<'a> {
 struct Excerpt<'a> {
     text: Cow<'a, str>,
     first_line: usize,
-    /// Where each line begins and ends, without its line end.
+    /// The range of each line, without its line end.
     lines: Vec<Range<usize>>,
 }
 
@@ -147,17 +143,17 @@ impl<'a> Excerpt<'a> {
         }
     }
 
-    /// The mark in this text, if its line is there.
-    fn annotation<'m>(&self, mark: &'m Mark) -> Option<Annotation<'m>> {
+    /// The label of a mark in this text, if its line is there.
+    fn label<'m>(&self, mark: &'m Mark) -> Option<Label<'m>> {
         let position = mark.position.as_ref()?;
         let index = (position.line as usize).checked_sub(self.first_line)?;
         let line = self.lines.get(index)?;
         let underlined = underline(&self.text[line.clone()], position.column);
         let span = line.start + underlined.start..line.start + underlined.end;
-        let kind = match mark.is_primary {
-            true => AnnotationKind::Primary,
-            false => AnnotationKind::Context,
-        };
-        Some(kind.span(span).label(mark.label.as_str()))
+        Some(Label {
+            span,
+            text: &mark.label,
+            is_primary: mark.is_primary,
+        })
     }
 }

@@ -102,7 +102,7 @@ pub enum Note {
     FoundInRounds(u32),
 }
 
-/// How a check ended.
+/// The outcome of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// Every execution was explored, and none fails.
@@ -156,7 +156,7 @@ pub enum Gap {
 }
 
 impl CheckSummary {
-    /// How the check ended.
+    /// The outcome of the check.
     pub fn outcome(&self) -> Outcome {
         match (self.problems, self.gaps.is_empty()) {
             (0, true) => Outcome::Verified,

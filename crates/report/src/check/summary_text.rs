@@ -231,23 +231,18 @@ fn loop_assumption(summary: &CheckSummary) -> Option<String> {
     let loops = places(&summary.waiting_loops)?;
     let is_one = summary.waiting_loops.len() == 1;
     let claim = match is_one {
-        true => format!("the loop at {loops} only waits: it counts no rounds and never gives up"),
-        false => format!("the loops at {loops} only wait: they count no rounds and never give up"),
+        true => format!("the loop at {loops} only waits, and never gives up"),
+        false => format!("the loops at {loops} only wait, and never give up"),
     };
-    let evidence = match (summary.tried_rounds, is_one) {
-        (Some(rounds), true) => format!(
-            "it waited for {} in a sampled execution, which is no proof",
-            counted(u64::from(rounds), "round")
-        ),
-        (Some(rounds), false) => format!(
-            "each waited for at least {} in a sampled execution, which is no proof",
-            counted(u64::from(rounds), "round")
-        ),
-        (None, _) => "further rounds were not tried".to_string(),
+    let evidence = match summary.tried_rounds {
+        Some(rounds) => {
+            let rounds = counted(u64::from(rounds), "round");
+            let at_least = if is_one { "" } else { "at least " };
+            format!("tried for {at_least}{rounds}, not proved")
+        }
+        None => "not tried".to_string(),
     };
-    Some(format!(
-        "{claim} ({evidence}; set `spin_bound` to explore all rounds up to a bound)"
-    ))
+    Some(format!("{claim} ({evidence}; see `spin_bound`)"))
 }
 
 fn wait_assumption(summary: &CheckSummary) -> Option<String> {

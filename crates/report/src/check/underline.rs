@@ -1,4 +1,4 @@
-//! Which part of a source line a column stands for.
+//! The part of a source line that a column refers to.
 //!
 //! The compiler gives the place of a call as the column where the name of the function or
 //! macro begins. What is underlined is the whole call, with the receiver before it. This looks at
@@ -28,7 +28,7 @@ fn without_spaces(line: &str) -> Range<usize> {
     start..line.trim_end().len().max(start)
 }
 
-/// Where a column of the screen begins, counted as the compiler does. None beyond the line, and
+/// The byte at which a screen column begins, counted as the compiler does. None beyond the line, and
 /// for column 0.
 fn byte_of_column(line: &str, column: u32) -> Option<usize> {
     let target = (column as usize).checked_sub(1)?;
@@ -110,7 +110,7 @@ fn receiver_start(line: &str, name: usize) -> usize {
     start
 }
 
-/// Where the operand begins with which the text ends: a path with calls and indices after it.
+/// The start of the operand at the end of the text: a path with calls and indices after it.
 fn operand_start(text: &str) -> Option<usize> {
     let mut start = text.len();
     loop {
@@ -136,7 +136,7 @@ fn operand_start(text: &str) -> Option<usize> {
     }
 }
 
-/// Where the bracket opens that is closed at the end of the text.
+/// The bracket that the last character of the text closes.
 fn opening_bracket(text: &str, close: char) -> Option<usize> {
     let open = if close == ')' { '(' } else { '[' };
     let mut depth = 0;

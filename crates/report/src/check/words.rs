@@ -12,7 +12,7 @@ const WIDEST_NAME: usize = 24;
 /// The widest operation.
 const WIDEST_OPERATION: usize = 36;
 
-/// The caller's names, tidied.
+/// The caller's names, shortened and without control characters.
 pub(super) struct Words<'a>(pub &'a dyn Naming);
 
 impl Naming for Words<'_> {
@@ -97,7 +97,7 @@ fn is_direction_mark(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// How many of the characters fit.
+/// The number of characters that fit.
 fn prefix_of_width(chars: impl Iterator<Item = char>, widest: usize) -> usize {
     let mut width = 0;
     chars
@@ -172,7 +172,7 @@ pub(super) fn list(items: &[String]) -> String {
     }
 }
 
-/// As [`list`], with at most `most` items written out.
+/// As [`list`], with at most `most` items.
 pub(super) fn short_list(items: &[String], most: usize) -> String {
     if items.len() <= most {
         return list(items);

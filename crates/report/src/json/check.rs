@@ -1,5 +1,4 @@
-//! The findings and the summary of a checked program, as JSON. What is wrong, by its kind, is in
-//! [`problem`].
+//! The findings and the summary of a checked program as JSON. The kinds of failures are in [`problem`].
 
 pub mod problem;
 
@@ -24,7 +23,7 @@ use crate::source::SourcePosition;
 /// The schema of the findings and the summary of a checked program.
 pub const CHECK_SCHEMA: &str = "fencepost-check/1";
 
-/// Of longer executions only so many accesses are given, around those that matter.
+/// The largest number of accesses of an execution; longer ones are cut to the relevant ones.
 const MOST_ACCESSES: usize = 1000;
 
 /// A place in the source.
@@ -59,10 +58,10 @@ pub struct AccessObject {
     /// The event.
     #[serde(flatten)]
     pub event: EventObject,
-    /// Where it is in the source.
+    /// The location in the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<PlaceObject>,
-    /// On the machine with store buffers: whether it is a store, issued before, that reaches memory.
+    /// With store buffers: whether this is the commit of an earlier store.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub commit: bool,
 }
@@ -79,14 +78,14 @@ impl AccessObject {
     }
 }
 
-/// A place and what is to be said about it.
+/// A location and its label.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MarkObject {
-    /// Where it is in the source, or null.
+    /// The location in the source, or null.
     pub source: Option<PlaceObject>,
-    /// What the text says there.
+    /// The label in the text report.
     pub label: String,
-    /// Whether the headline is about this place.
+    /// Whether the headline is about this location.
     pub primary: bool,
 }
 
@@ -103,11 +102,11 @@ impl MarkObject {
 /// The execution that shows a problem.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ExecutionObject {
-    /// How many accesses it has.
+    /// The number of accesses.
     pub length: usize,
-    /// How many of them are left out here, because there are so many.
+    /// The number of accesses that are omitted here.
     pub left_out: usize,
-    /// Whether stores wait in buffers: then each has another access, with `commit`, that is later.
+    /// Whether stores wait in buffers: then each store has a later access with `commit`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub store_buffers: bool,
     /// The others, in order.
@@ -152,7 +151,7 @@ impl ExecutionObject {
     }
 }
 
-/// A problem and the execution that shows it.
+/// A failure and the execution that shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FindingObject {
     /// [`CHECK_SCHEMA`].
@@ -160,52 +159,52 @@ pub struct FindingObject {
     /// `finding`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The number among the distinct problems, from 1.
+    /// The number among the distinct failures, from 1.
     pub number: usize,
-    /// What people call the machine.
+    /// The name of the machine in reports.
     pub target: String,
     /// The memory model.
     pub model: &'static str,
-    /// What locked operations drain, for PSO.
+    /// The stores that locked operations drain, for PSO.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pso_locked: Option<&'static str>,
-    /// What is wrong, in one line.
+    /// The failure, in one line.
     pub headline: String,
-    /// What is wrong.
+    /// The failure.
     #[serde(flatten)]
     pub problem: ProblemObject,
     /// The places in the source that it is about.
     pub marks: Vec<MarkObject>,
-    /// What else to know.
+    /// Further facts.
     pub notes: Vec<String>,
-    /// What to do, if it is not in `repair`.
+    /// Advice, if it is not in `repair`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// Which execution it was, from 1.
+    /// The number of the execution, from 1.
     pub execution: u64,
     /// The schedule.
     pub schedule: String,
-    /// What runs the execution again.
+    /// The code that replays the execution.
     pub replay: String,
     /// The execution.
     pub interleaving: ExecutionObject,
-    /// What comes of a store-buffer violation, if that was asked for.
+    /// The consequence of a store-buffer violation, if the user asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consequence: Option<ConsequenceObject>,
 }
 
-/// What comes of a store-buffer violation on the machine with store buffers.
+/// The consequence of a store-buffer violation on the machine with store buffers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ConsequenceObject {
-    /// `harmful`, `wrong-anyway` (without store buffers too), `harmless` (all executions were run, and none is
-    /// wrong) or `none-found`.
+    /// `harmful`, `wrong-anyway` (fails without store buffers too), `harmless` (all executions were
+    /// explored, and none fails) or `none-found`.
     pub kind: &'static str,
-    /// The same as a sentence.
+    /// The consequence as a sentence.
     pub sentence: String,
-    /// How many executions were run, if nothing was found.
+    /// The number of explored executions, if none fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executions: Option<u64>,
-    /// What was found.
+    /// The failing execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finding: Option<Box<FindingObject>>,
 }
@@ -258,7 +257,7 @@ impl FindingObject {
     }
 }
 
-/// Why some executions were not run.
+/// Why some executions were not explored.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct GapObject {
     /// `preemption-bound`, `execution-budget`, `time-budget`, `memory-budget`, `spin-bound`,
@@ -267,7 +266,7 @@ pub struct GapObject {
     /// The bound or the budget, in milliseconds or bytes; for `random`, the seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// What is left out, as a sentence.
+    /// The executions that are left out, as a sentence.
     pub left_out: String,
 }
 
@@ -290,7 +289,7 @@ impl GapObject {
     }
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SummaryObject {
     /// [`CHECK_SCHEMA`].
@@ -300,40 +299,40 @@ pub struct SummaryObject {
     pub kind: &'static str,
     /// `verified`, `incomplete` or `found`.
     pub outcome: &'static str,
-    /// What people call the machine.
+    /// The name of the machine in reports.
     pub target: String,
     /// The memory model.
     pub model: &'static str,
-    /// What locked operations drain, for PSO.
+    /// The stores that locked operations drain, for PSO.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pso_locked: Option<&'static str>,
-    /// The executions that were run.
+    /// The number of explored executions.
     pub executions: u64,
-    /// The steps of all of them.
+    /// The steps of all executions.
     pub steps: u64,
-    /// The executions that were begun and abandoned.
+    /// The number of executions that were abandoned early.
     pub abandoned: u64,
-    /// All problems, with repetitions.
+    /// All failures, with repetitions.
     pub problems: u64,
-    /// The distinct problems.
+    /// The distinct failures.
     pub distinct: u64,
     /// Whether `distinct` is only a lower bound.
     pub distinct_is_lower_bound: bool,
-    /// Why some executions were not run; empty if all were.
+    /// Why some executions were not explored; empty if all were.
     pub gaps: Vec<GapObject>,
-    /// If every execution with at most so many preemptions was run: how many, or null.
+    /// The preemption bound within which every execution was explored, or null.
     pub covered_preemptions: Option<u32>,
-    /// For an incomplete check: what it has shown, as a sentence. Nothing if nothing was run.
+    /// For an incomplete check: the claim that it proves, as a sentence. Absent if nothing was explored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
-    /// The loops that were taken to do nothing but wait.
+    /// Spin loops that are assumed to only wait.
     pub waiting_loops: Vec<PlaceObject>,
     /// The assumptions of the result, each a clause.
     pub assumptions: Vec<String>,
-    /// What else to know; absent if there is nothing.
+    /// Remarks; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The fences that are missing, if they were asked for.
+    /// The missing fences, if the user asked for fence inference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fences: Option<FencesObject>,
     /// The version of Fencepost.
@@ -341,7 +340,7 @@ pub struct SummaryObject {
 }
 
 impl SummaryObject {
-    /// The summary as an object, without fences: those are the caller's to add.
+    /// The summary as an object, without fences: the caller adds them.
     pub fn new(summary: &CheckSummary, reporter: &Reporter<'_>) -> Self {
         let target = &reporter.target;
         let outcome = summary.outcome();

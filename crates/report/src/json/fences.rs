@@ -7,7 +7,7 @@ use super::check::PlaceObject;
 /// The schema of inferred fences.
 pub const FENCES_SCHEMA: &str = "fencepost-fences/1";
 
-/// Which fences a program needs to be store-buffer safe.
+/// The fences that a program needs to be store-buffer safe.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FencesObject {
     /// [`FENCES_SCHEMA`].
@@ -26,17 +26,17 @@ pub struct FencesObject {
 /// A fence that is missing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FenceObject {
-    /// The operation before which it belongs.
+    /// The operation before which the fence belongs.
     pub before: PlaceObject,
-    /// Whether it belongs before each operation inside of what is called there.
+    /// Whether the fence belongs before each operation inside the call there.
     pub inside: bool,
     /// `fence(Ordering::SeqCst)` or `fence(Ordering::Release)`.
     pub fence: &'static str,
-    /// What would do instead, or null.
+    /// An ordering that replaces the fence, or null.
     pub instead: Option<InsteadObject>,
 }
 
-/// What would do instead of a fence.
+/// A stronger ordering that replaces a fence.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct InsteadObject {
     /// `SeqCst` for `store`, or `Release` for `write`.

@@ -24,7 +24,7 @@ pub struct AnswerObject<'a> {
     file: &'a str,
     test: &'a str,
     model: &'static str,
-    /// What a locked instruction drains, under PSO.
+    /// The stores that a locked instruction drains, under PSO.
     #[serde(skip_serializing_if = "Option::is_none")]
     pso_locked: Option<&'static str>,
     states: Vec<String>,
@@ -38,7 +38,7 @@ pub struct AnswerObject<'a> {
     /// In how many final states the condition holds, and in how many not.
     positive: usize,
     negative: usize,
-    /// How many witnesses were checked by the judge.
+    /// The number of witnesses that the judge checked.
     witnesses_checked: usize,
     /// Whether the axioms came to the same states.
     cross_checked: bool,
@@ -107,7 +107,7 @@ impl PlaceObject {
     }
 }
 
-/// What passes what.
+/// The two instructions of a violation.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 struct ViolationObject {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,13 +124,13 @@ struct SafetyObject<'a> {
     kind: &'static str,
     file: &'a str,
     test: &'a str,
-    /// By model; nothing where it is not known.
+    /// By model; null where it is unknown.
     store_buffer_safe: BTreeMap<&'static str, Option<bool>>,
     complete: bool,
     /// By model, where it is not safe.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     violations: BTreeMap<&'static str, ViolationObject>,
-    /// Why it is not known.
+    /// Why it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<&'static str>,
 }

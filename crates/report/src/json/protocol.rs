@@ -31,15 +31,15 @@ struct Summary<'a> {
     states: u64,
     rules_fired: u64,
     depth: u64,
-    /// How many steps all ways that were covered have, if a bound ended the search.
+    /// The length of all covered paths, if a bound ended the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     covered: Option<u64>,
-    /// How permutations of states were recognised; null if there was nothing to permute.
+    /// The symmetry reduction; null if the model has no symmetry.
     symmetry: Option<&'static str>,
     workers: usize,
     seconds: f64,
     complete: bool,
-    /// What ended the search early.
+    /// The bound that ended the search early.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<&'static str>,
     /// In bytes; null if it was not measured.
@@ -50,7 +50,7 @@ struct Summary<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     coverage: Option<Vec<PointObject>>,
     constants: Map<String, Json>,
-    /// How many steps the trace has.
+    /// The number of steps of the counterexample.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_length: Option<usize>,
     replay: &'a str,
@@ -83,7 +83,7 @@ struct PointObject {
     times: u64,
 }
 
-/// What is known, with the name of what failed; where it is has a field of its own.
+/// The verdict, with the name of the failed property; its location has a field of its own.
 fn named_verdict(checked: &Checked<'_>) -> String {
     match &checked.report.verdict {
         Verdict::Fault { fault, .. } => fault.kind.to_string(),

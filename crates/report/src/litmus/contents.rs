@@ -1,17 +1,18 @@
-//! What is written in the boxes of the nodes, and how large that makes them.
+//! The text in the boxes of the nodes.
 
 use fencepost_litmus::execution::{Action, Event, EventId, Execution};
 use fencepost_litmus::run::{Run, RunAction};
 use fencepost_litmus::test::Test;
 
-use super::metrics::{TextStyle, wrapped};
+use super::metrics::TextStyle;
 use super::words::{action, instruction, letter};
+use crate::svg::wrapped;
 use fencepost_litmus::event_graph::Node;
 
 /// A line of text in a box.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BoxLine {
-    /// How it looks.
+    /// The role of the text.
     pub style: TextStyle,
     /// The text.
     pub text: String,
@@ -28,7 +29,7 @@ impl BoxLine {
         }
     }
 
-    /// How wide the line is.
+    /// The width of the line.
     pub fn width(&self) -> f64 {
         let remark = self
             .remark
@@ -40,7 +41,7 @@ impl BoxLine {
 
 /// The space before a remark on the same line.
 pub const REMARK_GAP: f64 = 7.0;
-/// Longer instructions are broken into lines.
+/// The largest width of an instruction, in columns; longer ones are wrapped.
 const LONGEST_INSTRUCTION: usize = 34;
 
 /// The lines of a node: its events, its instruction, and when the run performs it.
@@ -59,7 +60,7 @@ pub fn box_lines(
     }
     let event = execution.event(node.events[0]);
     let text = instruction(test, event.thread, event.instruction);
-    // A fence has said all already.
+    // The event of a fence says it already.
     if !node.is_fence || !text.eq_ignore_ascii_case(&action(test, event)) {
         let parts = wrapped(text, LONGEST_INSTRUCTION).into_iter();
         lines.extend(parts.map(|part| BoxLine::new(TextStyle::Instruction, part)));

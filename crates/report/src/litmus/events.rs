@@ -1,4 +1,4 @@
-//! The events of an execution as text: what a witness says.
+//! The events of an execution as text.
 
 use fencepost_litmus::execution::{EventId, Execution};
 use fencepost_litmus::test::{CellId, Test};
@@ -59,7 +59,7 @@ fn row(test: &Test, execution: &Execution, graph: &EventGraph, id: EventId) -> V
     ]
 }
 
-/// Where a read gets its value.
+/// The source of the value of a read.
 fn source(execution: &Execution, graph: &EventGraph, id: EventId) -> String {
     if !execution.event(id).action.is_read() {
         return String::new();
@@ -94,7 +94,7 @@ fn coherence(test: &Test, execution: &Execution) -> Vec<String> {
     orders.collect()
 }
 
-/// The picture in a sentence or two, for those who do not see it.
+/// The picture in words, for assistive technology.
 pub(super) fn describe_events(test: &Test, execution: &Execution, graph: &EventGraph) -> String {
     let mut sentences = Vec::new();
     for id in execution.ids() {

@@ -1,4 +1,4 @@
-//! What stands above and below a picture: the title, the cycle, and what the arrows mean.
+//! The frame of a picture: title, cycle and legend.
 
 use fencepost_litmus::test::Test;
 use unicode_width::UnicodeWidthStr;
@@ -49,7 +49,7 @@ pub(super) fn cycle_lines(graph: &EventGraph, most: usize) -> Vec<Vec<Span>> {
     in_lines(spans, most)
 }
 
-/// What is said of an execution without a cycle.
+/// The caption of an execution without a cycle.
 pub(super) const NO_CYCLE: &str = "no cycle: sequentially consistent";
 
 /// Spans with a space between them, in lines.
@@ -70,7 +70,7 @@ fn in_lines(spans: Vec<Span>, most: usize) -> Vec<Vec<Span>> {
     lines
 }
 
-/// What occurs in the picture: relations with their names, and whether a read is from a buffer.
+/// The legend: relations with their names, and whether a read is from a buffer.
 pub(super) fn legend(graph: &EventGraph) -> Vec<(Relation, bool, String)> {
     let mut entries = Vec::new();
     for relation in Relation::ALL {

@@ -1,10 +1,8 @@
-//! How large text is. Fonts differ; these widths are enough for the wide ones.
+//! The fonts of the texts in a picture.
 
-use unicode_width::UnicodeWidthStr;
+use crate::svg::Font;
 
-pub use crate::markup::wrapped;
-
-/// What a text is, which decides how it looks.
+/// The role of a text, which decides its font.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TextStyle {
     /// The name of a test.
@@ -13,7 +11,7 @@ pub enum TextStyle {
     Caption,
     /// The name of a thread.
     Thread,
-    /// What an event does.
+    /// The action of an event.
     Event,
     /// The text of an instruction.
     Instruction,
@@ -38,45 +36,38 @@ impl TextStyle {
         TextStyle::Legend,
     ];
 
-    /// The size of the font, in pixels.
-    pub fn size(self) -> f64 {
-        match self {
-            TextStyle::Title => 20.0,
-            TextStyle::Caption | TextStyle::Thread => 14.0,
-            TextStyle::Event => 15.0,
-            TextStyle::Instruction | TextStyle::Arrow | TextStyle::Legend => 12.0,
-            TextStyle::Remark => 11.0,
+    pub(crate) fn font(self) -> Font {
+        Font {
+            size: match self {
+                TextStyle::Title => 20.0,
+                TextStyle::Caption | TextStyle::Thread => 14.0,
+                TextStyle::Event => 15.0,
+                TextStyle::Instruction | TextStyle::Arrow | TextStyle::Legend => 12.0,
+                TextStyle::Remark => 11.0,
+            },
+            is_bold: matches!(
+                self,
+                TextStyle::Title | TextStyle::Thread | TextStyle::Event | TextStyle::Arrow
+            ),
+            is_monospace: !matches!(
+                self,
+                TextStyle::Title | TextStyle::Legend | TextStyle::Thread
+            ),
         }
     }
 
-    /// How far the lines of a text are apart.
+    /// The size of the font, in pixels.
+    pub fn size(self) -> f64 {
+        self.font().size
+    }
+
+    /// The distance between the lines of a text.
     pub fn line_height(self) -> f64 {
-        (self.size() * 1.3).round()
+        self.font().line_height()
     }
 
-    /// Whether the font has letters of one width.
-    pub fn is_monospace(self) -> bool {
-        !matches!(
-            self,
-            TextStyle::Title | TextStyle::Legend | TextStyle::Thread
-        )
-    }
-
-    /// Whether it is bold.
-    pub fn is_bold(self) -> bool {
-        matches!(
-            self,
-            TextStyle::Title | TextStyle::Thread | TextStyle::Event | TextStyle::Arrow
-        )
-    }
-
-    /// How wide a text is, at most.
+    /// The largest width of a text.
     pub fn width(self, text: &str) -> f64 {
-        let letter = match (self.is_monospace(), self.is_bold()) {
-            (true, _) => 0.62,
-            (false, true) => 0.72,
-            (false, false) => 0.59,
-        };
-        text.width() as f64 * self.size() * letter
+        self.font().width(text)
     }
 }

@@ -32,7 +32,7 @@ pub use events::event_list;
 pub use steps::step_table;
 pub use svg::svg;
 
-/// What a picture shows besides the events.
+/// The parts of a picture besides the events.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct PictureOptions<'a> {
     /// The model that the execution is one of, for the title.

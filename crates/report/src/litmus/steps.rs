@@ -8,7 +8,7 @@ use super::words::{content, instruction, thread_name};
 use crate::columns::aligned;
 use crate::style::{HEADING, Styled};
 
-/// With more threads than this they share one column.
+/// The largest number of thread columns; more threads share one.
 const MOST_COLUMNS: usize = 6;
 
 /// The table of a run, all steps of it.
@@ -76,7 +76,7 @@ fn describe(test: &Test, step: &RunStep) -> String {
     }
 }
 
-/// What the buffers and the memory hold.
+/// The contents of buffers and memory.
 struct Machine {
     buffers: Vec<Vec<(CellId, u64)>>,
     memory: Vec<u64>,

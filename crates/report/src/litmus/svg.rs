@@ -1,8 +1,6 @@
 //! The event graph as SVG.
 //!
-//! One file that needs nothing else: no scripts, no fonts, no identifiers that could clash where pictures
-//! are put into one page. Colours follow the reader's scheme; a viewer that does not know of schemes
-//! shows the light one. Arrow heads are shapes of their own, because markers do not take the colour of
+//! Arrow heads are shapes of their own, because markers do not take the colour of
 //! their line everywhere.
 
 use std::fmt::Write;
@@ -16,8 +14,8 @@ use super::events::describe_events;
 use super::frame::{Span, cycle_lines, final_state_text, legend, title};
 use super::layout::geometry::{Path, Piece, Point};
 use super::layout::{Arrow, Layout, NodeBox, lay_out};
-use super::metrics::{TextStyle, wrapped};
-use crate::markup::{escaped, font, number};
+use super::metrics::TextStyle;
+use crate::svg::{Document, Sheet, escaped, in_both_schemes, number, rectangle, wrapped};
 use fencepost_litmus::event_graph::{EventGraph, Relation};
 
 const MARGIN: f64 = 24.0;
@@ -31,50 +29,42 @@ pub fn svg(test: &Test, execution: &Execution, options: &PictureOptions<'_>) -> 
     let graph = EventGraph::new(execution);
     let layout = lay_out(test, execution, options.run, &graph);
     let inner = layout.width.max(NARROWEST);
-    let mut above = Sheet::default();
+    let mut above = Frame::default();
     above.title(test, options, inner);
-    let mut below = Sheet::default();
+    let mut below = Frame::default();
     below.cycle(&graph, inner);
     below.legend(&graph, inner);
 
-    let graph_top = MARGIN + above.height + 8.0;
+    let graph_top = MARGIN + above.0.height + 8.0;
     let below_top = graph_top + layout.height + 14.0;
-    let (width, height) = (inner + 2.0 * MARGIN, below_top + below.height + MARGIN);
+    let (width, height) = (inner + 2.0 * MARGIN, below_top + below.0.height + MARGIN);
     let left = MARGIN + (inner - layout.width) / 2.0;
-    let name = escaped(&title(test, options));
-    let description = escaped(&describe_events(test, execution, &graph));
-    let (w, h) = (number(width), number(height));
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fencepost-litmus\" role=\"img\" \
-         width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\">\n\
-         <title>{name}</title>\n<desc>{description}</desc>\n\
-         <style>\n{}</style>\n\
-         <rect class=\"paper\" width=\"{w}\" height=\"{h}\"/>\n{}{}{}</svg>\n",
-        style_sheet(),
-        above.group(MARGIN, MARGIN),
+    let document = Document {
+        class: "fencepost-litmus",
+        title: &title(test, options),
+        description: &describe_events(test, execution, &graph),
+        style: &style_sheet(),
+        width,
+        height,
+    };
+    let parts = [
+        above.0.group(MARGIN, MARGIN),
         picture(&layout).group(left, graph_top),
-        below.group(MARGIN, below_top),
-    )
+        below.0.group(MARGIN, below_top),
+    ];
+    document.with(&parts.concat())
 }
 
-/// Elements, and how high they are together.
+/// The lines above or below the graph.
 #[derive(Default)]
-struct Sheet {
-    elements: String,
-    height: f64,
-}
+struct Frame(Sheet);
 
-impl Sheet {
-    fn group(&self, left: f64, top: f64) -> String {
-        let place = format!("translate({} {})", number(left), number(top));
-        format!("<g transform=\"{place}\">\n{}</g>\n", self.elements)
-    }
-
+impl Frame {
     fn line(&mut self, style: TextStyle, spans: &[Span]) {
-        self.height += style.line_height();
-        let y = number(self.height - style.size() * 0.36);
+        self.0.height += style.line_height();
+        let y = number(self.0.height - style.size() * 0.36);
         let _ = write!(
-            self.elements,
+            self.0.elements,
             "<text class=\"{}\" y=\"{y}\">",
             class_of(style)
         );
@@ -83,18 +73,18 @@ impl Sheet {
             let text = escaped(&span.text);
             let _ = match span.relation {
                 Some(relation) => write!(
-                    self.elements,
+                    self.0.elements,
                     "{space}<tspan class=\"{} name\">{text}</tspan>",
                     relation.label()
                 ),
-                None => write!(self.elements, "{space}{text}"),
+                None => write!(self.0.elements, "{space}{text}"),
             };
         }
-        self.elements.push_str("</text>\n");
+        self.0.elements.push_str("</text>\n");
     }
 
     fn plain_lines(&mut self, style: TextStyle, text: &str, width: f64) {
-        for line in wrapped(text, columns_in(style, width)) {
+        for line in wrapped(text, style.font().columns_in(width)) {
             let relation = None;
             self.line(
                 style,
@@ -113,7 +103,7 @@ impl Sheet {
     }
 
     fn cycle(&mut self, graph: &EventGraph, width: f64) {
-        let columns = columns_in(TextStyle::Caption, width);
+        let columns = TextStyle::Caption.font().columns_in(width);
         for spans in cycle_lines(graph, columns) {
             self.line(TextStyle::Caption, &spans);
         }
@@ -128,14 +118,14 @@ impl Sheet {
             return;
         }
         let mut x = 0.0;
-        self.height += 6.0 + style.line_height();
+        self.0.height += 6.0 + style.line_height();
         for (relation, from_buffer, text) in entries {
             let own = SAMPLE + 6.0 + style.width(&text);
             if x > 0.0 && x + own > width {
                 x = 0.0;
-                self.height += style.line_height();
+                self.0.height += style.line_height();
             }
-            let y = self.height - style.size() * 0.36;
+            let y = self.0.height - style.size() * 0.36;
             let middle = y - style.size() * 0.34;
             let class = line_class(relation, from_buffer);
             let neck = Point {
@@ -147,7 +137,7 @@ impl Sheet {
                 y: middle,
             };
             let _ = write!(
-                self.elements,
+                self.0.elements,
                 "<path class=\"{class}\" d=\"M{} {}H{}\"/>\n<path class=\"{} head\" d=\"{}\"/>\n\
                  <text class=\"legend\" x=\"{}\" y=\"{}\">{}</text>\n",
                 number(x),
@@ -169,29 +159,24 @@ fn picture(layout: &Layout) -> Sheet {
     let mut out = String::new();
     for thread in &layout.threads {
         let (band, middle) = (thread.band, thread.header.centre());
-        let _ = write!(
+        out += &rectangle("band", sides(&band), 8);
+        let _ = writeln!(
             out,
-            "<rect class=\"band\" {} rx=\"8\"/>\n\
-             <text class=\"thread\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>\n",
-            sides(&band),
+            "<text class=\"thread\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>",
             number(middle.x),
             number(middle.y + 5.0),
             escaped(&thread.name)
         );
     }
     for node in layout.boxes.iter().filter(|node| node.is_on_cycle) {
-        let _ = writeln!(
-            out,
-            "<rect class=\"box-halo\" {} rx=\"10\"/>",
-            sides(&node.rectangle.grown(5.0))
-        );
+        out += &rectangle("box-halo", sides(&node.rectangle.grown(5.0)), 10);
     }
     for arrow in layout.arrows.iter().filter(|arrow| arrow.is_on_cycle) {
         let class = arrow.edge.relation.label();
         let path = path_data(&arrow.path);
         let _ = writeln!(out, "<path class=\"{class} halo\" d=\"{path}\"/>");
     }
-    // Those of the cycle are on top.
+    // Arrows of the cycle are on top.
     for is_on_cycle in [false, true] {
         let arrows = layout.arrows.iter();
         for arrow in arrows.filter(|arrow| arrow.is_on_cycle == is_on_cycle) {
@@ -204,11 +189,10 @@ fn picture(layout: &Layout) -> Sheet {
     for arrow in &layout.arrows {
         let class = arrow.edge.relation.label();
         let middle = arrow.label.centre();
-        let _ = write!(
+        out += &rectangle("plate", sides(&arrow.label), 4);
+        let _ = writeln!(
             out,
-            "<rect class=\"plate\" {} rx=\"4\"/>\n\
-             <text class=\"{class} name arrow\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{class}</text>\n",
-            sides(&arrow.label),
+            "<text class=\"{class} name arrow\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{class}</text>",
             number(middle.x),
             number(middle.y + 4.0),
         );
@@ -240,11 +224,7 @@ fn write_box(out: &mut String, node: &NodeBox) {
         true => "box cycle",
         false => "box",
     };
-    let _ = writeln!(
-        out,
-        "<rect class=\"{class}\" {} rx=\"7\"/>",
-        sides(&node.rectangle)
-    );
+    out.push_str(&rectangle(class, sides(&node.rectangle), 7));
     let middle = node.rectangle.centre().x;
     for (line, y) in &node.lines {
         let (x, y) = (number(middle), number(*y));
@@ -284,10 +264,6 @@ fn class_of(style: TextStyle) -> &'static str {
     }
 }
 
-fn columns_in(style: TextStyle, width: f64) -> usize {
-    (width / style.width("m")).floor().max(1.0) as usize
-}
-
 fn end_of(path: &Path) -> Point {
     match path.pieces.last() {
         Some(Piece::Line(end) | Piece::Curve(_, _, end)) => *end,
@@ -320,17 +296,16 @@ fn head(neck: Point, tip: Point, half_width: f64) -> String {
     format!("M{a}L{b}L{c}Z")
 }
 
-fn sides(rectangle: &super::layout::geometry::Rectangle) -> String {
-    format!(
-        "x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"",
-        number(rectangle.left),
-        number(rectangle.top),
-        number(rectangle.width),
-        number(rectangle.height)
-    )
+fn sides(rectangle: &super::layout::geometry::Rectangle) -> [f64; 4] {
+    [
+        rectangle.left,
+        rectangle.top,
+        rectangle.width,
+        rectangle.height,
+    ]
 }
 
-/// What the colours of a scheme are for: paper, band, box, border, text, faint text, halo of boxes, and one for each
+/// The colours of a scheme: paper, band, box, border, text, faint text, halo of boxes, and one for each
 /// relation.
 const LIGHT: [&str; 11] = [
     "#ffffff", "#f3f4f7", "#ffffff", "#8a919e", "#16191f", "#5d6470", "#ffd24a", "#3a3f47",
@@ -344,7 +319,7 @@ const DARK: [&str; 11] = [
 fn style_sheet() -> String {
     let mut css = String::new();
     for style in TextStyle::ALL {
-        let font = font(style.is_bold(), style.size(), style.is_monospace());
+        let font = style.font().css();
         let _ = writeln!(css, ".fencepost-litmus .{}{{font:{font}}}", class_of(style));
     }
     css.push_str(
@@ -356,11 +331,7 @@ fn style_sheet() -> String {
          .fencepost-litmus .box{stroke-width:1.2}\n\
          .fencepost-litmus .box.cycle{stroke-width:2.4}\n",
     );
-    css += &colours(&LIGHT);
-    css += "@media (prefers-color-scheme:dark){\n";
-    css += &colours(&DARK);
-    css += "}\n";
-    css
+    css + &in_both_schemes(&colours(&LIGHT), &colours(&DARK))
 }
 
 fn colours(scheme: &[&str; 11]) -> String {

@@ -1,4 +1,4 @@
-//! What events, threads and values are called.
+//! The names of events, threads and values.
 
 use fencepost_litmus::code::Fence;
 use fencepost_litmus::execution::{Action, Event, EventId};
@@ -17,7 +17,7 @@ pub fn letter(event: EventId) -> String {
     letters.iter().rev().collect()
 }
 
-/// What an event does: `W x=1`, `R y=0`, `MFENCE`. Events of locked instructions have an `L`: `RL x=0`.
+/// The action of an event: `W x=1`, `R y=0`, `MFENCE`. Events of locked instructions have an `L`: `RL x=0`.
 pub fn action(test: &Test, event: &Event) -> String {
     let lock = if event.locked { "L" } else { "" };
     match event.action {

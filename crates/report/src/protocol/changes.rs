@@ -1,4 +1,4 @@
-//! What a step changed.
+//! The changes of a step.
 
 use fencepost_protocol::Model;
 use fencepost_protocol::model::types::{TypeId, TypeKind};
@@ -9,9 +9,9 @@ use super::values::{bag, compact, is_blank, keys};
 /// A variable of the state, or a part of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Which variable.
+    /// The variable.
     pub global: usize,
-    /// Which part, from the outside to the inside.
+    /// The path to the part, from the outside to the inside.
     pub parts: Vec<Part>,
 }
 
@@ -25,12 +25,12 @@ pub enum Part {
 }
 
 impl Place {
-    /// As a model would write it.
+    /// The place in the syntax of the model.
     pub fn name(&self, model: &Model) -> String {
         self.name_without(model, usize::MAX)
     }
 
-    /// The same without one of its parts.
+    /// The place without one of its parts.
     pub fn name_without(&self, model: &Model, left_out: usize) -> String {
         let mut name = model.globals[self.global].name.clone();
         for (number, part) in self.parts.iter().enumerate() {
@@ -51,7 +51,7 @@ impl Place {
 }
 
 impl Place {
-    /// What it holds in a state.
+    /// Its value in a state.
     pub fn find<'v>(&self, model: &Model, state: &'v [Value]) -> Option<&'v Value> {
         let mut value = state.get(self.global)?;
         for part in &self.parts {
@@ -74,15 +74,15 @@ impl Place {
 /// A part of the state that is different now.
 #[derive(Clone, Debug)]
 pub enum Change<'v> {
-    /// It has another value. It is a simple place, or a record that was or became undefined as a whole.
+    /// A simple value changed, or a record became defined or undefined as a whole.
     Value {
-        /// What changed.
+        /// The place that changed.
         place: Place,
         /// Its type.
         type_id: TypeId,
-        /// What it was.
+        /// The value before.
         before: &'v Value,
-        /// What it is.
+        /// The value after.
         after: &'v Value,
     },
     /// A multiset has other elements. Which of its places they are in does not matter.
@@ -91,22 +91,22 @@ pub enum Change<'v> {
         place: Place,
         /// The type of its elements.
         element: TypeId,
-        /// What is not in it any more.
+        /// The removed elements.
         removed: Vec<&'v Value>,
-        /// What is in it now.
+        /// The added elements.
         added: Vec<&'v Value>,
     },
 }
 
 impl Change<'_> {
-    /// What changed.
+    /// The place that changed.
     pub fn place(&self) -> &Place {
         match self {
             Change::Value { place, .. } | Change::Bag { place, .. } => place,
         }
     }
 
-    /// How, as text: `I → S`, or for multisets a line for each element that came or went.
+    /// The change as text: `I → S`, or for multisets a line per added or removed element.
     pub fn lines(&self, model: &Model) -> Vec<String> {
         let types = &model.types;
         match self {
@@ -138,7 +138,7 @@ impl Change<'_> {
     }
 }
 
-/// What is different between two states, in the order of the variables.
+/// The differences between two states, in the order of the variables.
 pub fn changes<'v>(model: &Model, before: &'v [Value], after: &'v [Value]) -> Vec<Change<'v>> {
     let mut finder = Finder {
         model,
@@ -212,7 +212,7 @@ impl<'v> Finder<'_, 'v> {
     }
 }
 
-/// What is in the first only, and what in the second only.
+/// The elements of the first only, and those of the second only.
 fn bag_difference<'v>(
     old: &'v [Option<Value>],
     new: &'v [Option<Value>],

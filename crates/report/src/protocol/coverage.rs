@@ -9,8 +9,7 @@ use crate::columns::aligned;
 use crate::style::{HEADING, Styled};
 use crate::text::grouped;
 
-/// How often each rule fired, each branch and arm was taken, each assertion was evaluated, each
-/// antecedent held and each property was true, in the order of the file.
+/// The hit counts of rules, branches, arms, assertions, antecedents and properties, in source order.
 pub fn coverage(checked: &Checked<'_>, width: usize) -> String {
     let model = checked.model;
     let mut order: Vec<usize> = (0..model.points.len()).collect();
@@ -35,7 +34,7 @@ pub fn coverage(checked: &Checked<'_>, width: usize) -> String {
     text
 }
 
-/// What happens at a point.
+/// The name of a kind of point.
 pub fn point_name(kind: PointKind) -> &'static str {
     match kind {
         PointKind::Startstate => "start state",

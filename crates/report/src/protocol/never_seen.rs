@@ -54,7 +54,7 @@ impl NeverSeen {
 /// All points that were never exercised, in source order.
 pub fn never_seen(checked: &Checked<'_>) -> Vec<NeverSeen> {
     let model = checked.model;
-    // What failed was seen, also a rule that did not fire to its end.
+    // A failed property was exercised, and so was a rule that failed in its body.
     let trace = checked.report.trace.as_ref();
     let failed = match &checked.report.verdict {
         Verdict::InvariantFailed(instance) => Some(model.properties[instance.index].point),

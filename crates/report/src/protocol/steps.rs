@@ -14,11 +14,11 @@ use super::values::{compact, keys, shortened};
 use crate::style::{DIM, ERROR, HEADING, Styled};
 use crate::text::grouped;
 
-/// Longer traces are shown without their middle.
+/// The largest number of steps; longer traces lose their middle.
 const MOST_STEPS: usize = 200;
-/// So many of the first steps are shown then, and as many as fit of the last ones.
+/// The number of first steps of a long trace that are shown.
 const FIRST_STEPS: usize = 20;
-/// So many lines of one variable, or of one step.
+/// The largest number of lines for one variable, or for one step.
 const MOST_LINES: usize = 24;
 
 /// The trace as text.
@@ -127,7 +127,7 @@ fn variable(text: &mut String, model: &Model, id: TypeId, value: &Value, name: &
     }
 }
 
-/// What a step changed.
+/// The changes of a step.
 fn changed(text: &mut String, model: &Model, before: &[Value], after: &[Value], width: usize) {
     let found = changes(model, before, after);
     if found.is_empty() {

@@ -1,6 +1,6 @@
 //! The verdict of a search, with the source lines of an error.
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use fencepost_diagnostics::{Label, LabelledSource, render_error};
 use fencepost_protocol::Span;
 use fencepost_protocol::model::PropertyKind;
 use fencepost_protocol::outcome::{Bound, FaultContext, FaultKind, Verdict};
@@ -154,30 +154,22 @@ fn excerpt(
     help: Option<&str>,
     width: usize,
 ) -> String {
-    let title = headline(checked);
-    let mut group = Group::with_title(Level::ERROR.primary_title(&title));
-    if !marks.is_empty() {
-        let source: &str = &checked.model.source;
-        let annotations = marks.iter().map(|(span, label, is_primary)| {
-            let kind = match is_primary {
-                true => AnnotationKind::Primary,
-                false => AnnotationKind::Context,
-            };
-            let annotation = kind.span(span.start as usize..span.end as usize);
-            match label.is_empty() {
-                true => annotation,
-                false => annotation.label(*label),
-            }
-        });
-        let snippet = Snippet::source(source).path(checked.file);
-        group = group.element(snippet.annotations(annotations));
-    }
-    if let Some(help) = help {
-        group = group.element(Level::HELP.message(help));
-    }
-    let mut text = Renderer::styled().term_width(width).render(&[group]);
-    text.push('\n');
-    text
+    let labels = marks.iter().map(|&(span, text, is_primary)| Label {
+        span: span.start as usize..span.end as usize,
+        text,
+        is_primary,
+    });
+    let source = LabelledSource {
+        path: checked.file,
+        text: &checked.model.source,
+        first_line: 1,
+        labels: labels.collect(),
+    };
+    let sources = match marks.is_empty() {
+        true => &[],
+        false => std::slice::from_ref(&source),
+    };
+    render_error(&headline(checked), sources, help, width)
 }
 
 fn incomplete(checked: &Checked<'_>, bound: Bound) -> String {

@@ -1,5 +1,4 @@
 //! Programs with their source, executions of them, and expected reports in files.
-#![allow(dead_code)] // Each test uses some of it.
 
 pub mod litmus;
 pub mod markup;

@@ -1,10 +1,10 @@
-//! Guesses the name of an object from the source line that makes it.
+//! Guesses the name of an object from the source line that creates it.
 //!
-//! `let flag = AtomicBool::new(false)` makes `flag`, and so does a field `flag:
-//! AtomicBool::new(false)`. It is a guess about text, not a parser: what it does not recognise has
-//! no name, and a report then names the place.
+//! `let flag = AtomicBool::new(false)` creates `flag`, and so does a field
+//! `flag: AtomicBool::new(false)`. It is a guess about text, not a parser. An object whose name it
+//! does not recognise is reported with its source location.
 
-/// The name of what is made at `column` (from 1, in characters) of a source line.
+/// The name of the object that is created at `column` (from 1, in characters) of a source line.
 pub fn derive_name(line: &str, column: u32) -> Option<String> {
     let column = usize::try_from(column.checked_sub(1)?).ok()?;
     let before: Vec<char> = line.chars().take(column).collect();
@@ -40,7 +40,7 @@ fn find_binding(before: &[char]) -> Option<Binding> {
             ')' | ']' | '}' => depth += 1,
             '(' | '[' if depth > 0 => depth -= 1,
             '{' if depth > 0 => depth -= 1,
-            // The parenthesis of a call is no tuple: an element of it has no place of its own.
+            // The parenthesis of a call is not a tuple: its elements are not bound by position.
             '(' | '[' => {
                 let is_call = at(-1).is_some_and(|c| c.is_alphanumeric() || "_!>".contains(c));
                 if !is_call && position.is_none() {
@@ -123,7 +123,7 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::derive_name;
 
-    /// The name of what is made at the `^`, which stands before the call.
+    /// The name of the object that is created at the `^`, which stands before the call.
     fn derived(marked: &str) -> Option<String> {
         let column = marked.find('^').expect("a mark") as u32 + 1;
         derive_name(&marked.replacen('^', "", 1), column)

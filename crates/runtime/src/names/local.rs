@@ -1,4 +1,4 @@
-//! What one worker remembers of the registry: the common path is an index lookup.
+//! A worker's cache of the registry: the common path is an index lookup.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -6,33 +6,33 @@ use std::sync::Arc;
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{MakerId, ObjectKey, Registry, ThreadKey, Tokens};
+use super::{CreatorId, ObjectKey, Registry, ThreadKey, Tokens};
 
-/// The `n`-th object of a maker, as it was made last time.
+/// The `n`-th object of a creator, in the last execution.
 #[derive(Clone, Copy)]
-struct MadeObject {
+struct CreatedObject {
     location: &'static Location<'static>,
     kind: &'static str,
     address: Address,
 }
 
-/// A thread as its maker gets it.
+/// The id and the objects of a spawned thread.
 #[derive(Clone, Copy, Debug)]
-pub struct MadeThread {
-    /// Its number.
+pub struct SpawnedThread {
+    /// Its id.
     pub thread: ThreadId,
-    /// It, as a maker.
-    pub maker: MakerId,
+    /// The thread as a creator.
+    pub creator: CreatorId,
     /// Its objects.
     pub tokens: Tokens,
     location: &'static Location<'static>,
 }
 
-/// The numbers of one maker's things.
+/// The objects and threads of one creator.
 #[derive(Default)]
-struct Made {
-    objects: Vec<MadeObject>,
-    threads: Vec<MadeThread>,
+struct Created {
+    objects: Vec<CreatedObject>,
+    threads: Vec<SpawnedThread>,
 }
 
 /// A power of two: direct-mapped by the address of the `Location`.
@@ -41,11 +41,11 @@ const RECENT_LOCATIONS: usize = 128;
 /// A worker's view of the [`Registry`].
 pub struct LocalNames {
     registry: Arc<Registry>,
-    made: Vec<Made>,
-    /// Beyond `made`: a maker whose n-th thing is not always the same.
+    created: Vec<Created>,
+    /// Beyond `created`: objects of creators whose n-th object differs between executions.
     objects: FxHashMap<ObjectKey, Address>,
-    threads: FxHashMap<ThreadKey, MadeThread>,
-    statics: FxHashMap<usize, MakerId>,
+    threads: FxHashMap<ThreadKey, SpawnedThread>,
+    statics: FxHashMap<usize, CreatorId>,
     recent_locations: [Option<(&'static Location<'static>, LocationId)>; RECENT_LOCATIONS],
     locations: FxHashMap<usize, LocationId>,
     object_names: Vec<Option<Box<str>>>,
@@ -54,11 +54,11 @@ pub struct LocalNames {
 }
 
 impl LocalNames {
-    /// A view of which nothing is known yet.
+    /// Creates an empty cache.
     pub fn new(registry: Arc<Registry>) -> Self {
         LocalNames {
             registry,
-            made: Vec::new(),
+            created: Vec::new(),
             objects: FxHashMap::default(),
             threads: FxHashMap::default(),
             statics: FxHashMap::default(),
@@ -70,12 +70,12 @@ impl LocalNames {
         }
     }
 
-    /// What the workers of the check share.
+    /// The registry that the workers of the check share.
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
-    /// The number of a location.
+    /// The id of a source location.
     #[inline]
     pub fn location(&mut self, location: &'static Location<'static>) -> LocationId {
         let address = std::ptr::from_ref(location) as usize;
@@ -99,37 +99,37 @@ impl LocalNames {
         id
     }
 
-    /// The number of the `nth` object that `maker` makes, here and now.
+    /// The address of the `nth` object of `creator`, which it creates at `location`.
     #[inline]
     pub fn object(
         &mut self,
-        maker: MakerId,
+        creator: CreatorId,
         nth: u32,
         kind: &'static str,
         location: &'static Location<'static>,
     ) -> Address {
-        let made = self.made.get(maker.index());
-        match made.and_then(|made| made.objects.get(nth as usize)) {
-            // The same text may be there twice; then it is looked for, and found.
+        let created = self.created.get(creator.index());
+        match created.and_then(|created| created.objects.get(nth as usize)) {
+            // If there are several copies of the same text, the slow path finds it.
             Some(last)
                 if std::ptr::eq(last.location, location) && std::ptr::eq(last.kind, kind) =>
             {
                 last.address
             }
-            _ => self.object_slowly(maker, nth, kind, location),
+            _ => self.object_slowly(creator, nth, kind, location),
         }
     }
 
     #[cold]
     fn object_slowly(
         &mut self,
-        maker: MakerId,
+        creator: CreatorId,
         nth: u32,
         kind: &'static str,
         location: &'static Location<'static>,
     ) -> Address {
         let key = ObjectKey {
-            maker,
+            creator,
             nth,
             location: self.location(location),
             kind,
@@ -139,26 +139,26 @@ impl LocalNames {
             .objects
             .entry(key)
             .or_insert_with(|| registry.tables().object(key));
-        let made = MadeObject {
+        let created = CreatedObject {
             location,
             kind,
             address,
         };
-        put(&mut self.made_by(maker).objects, nth, made);
+        put(&mut self.created_by(creator).objects, nth, created);
         address
     }
 
-    /// The number of the part of an object that belongs to a maker, and was not made by it: it does
-    /// not count among what the maker makes. `kind` is that of parts only.
+    /// The address of the part of an object that belongs to a creator. It does not count as an
+    /// object that the creator has created. Only parts may have this `kind`.
     pub fn part(
         &mut self,
-        maker: MakerId,
+        creator: CreatorId,
         whole: Address,
         kind: &'static str,
         location: &'static Location<'static>,
     ) -> Address {
         let key = ObjectKey {
-            maker,
+            creator,
             nth: whole.0,
             location: self.location(location),
             kind,
@@ -170,30 +170,30 @@ impl LocalNames {
             .or_insert_with(|| registry.tables().object(key))
     }
 
-    /// The number of the `nth` thread that `maker` spawns, here and now.
+    /// The `nth` thread of `creator`, which it spawns at `location`.
     #[inline]
     pub fn thread(
         &mut self,
-        maker: MakerId,
+        creator: CreatorId,
         nth: u32,
         location: &'static Location<'static>,
-    ) -> MadeThread {
-        let made = self.made.get(maker.index());
-        match made.and_then(|made| made.threads.get(nth as usize)) {
+    ) -> SpawnedThread {
+        let created = self.created.get(creator.index());
+        match created.and_then(|created| created.threads.get(nth as usize)) {
             Some(last) if std::ptr::eq(last.location, location) => *last,
-            _ => self.thread_slowly(maker, nth, location),
+            _ => self.thread_slowly(creator, nth, location),
         }
     }
 
     #[cold]
     fn thread_slowly(
         &mut self,
-        maker: MakerId,
+        creator: CreatorId,
         nth: u32,
         location: &'static Location<'static>,
-    ) -> MadeThread {
+    ) -> SpawnedThread {
         let key = ThreadKey {
-            maker,
+            creator,
             nth,
             location: self.location(location),
         };
@@ -202,36 +202,36 @@ impl LocalNames {
             let mut tables = registry.tables();
             let thread = tables.thread(key);
             let record = &tables.threads[thread.index()];
-            MadeThread {
+            SpawnedThread {
                 thread,
-                maker: record.maker,
+                creator: record.creator,
                 tokens: record.tokens,
                 location,
             }
         });
-        put(&mut self.made_by(maker).threads, nth, thread);
+        put(&mut self.created_by(creator).threads, nth, thread);
         thread
     }
 
     /// The first thread.
-    pub fn main_thread(&self) -> MadeThread {
+    pub fn main_thread(&self) -> SpawnedThread {
         let tables = self.registry.tables();
         let record = &tables.threads[0];
-        MadeThread {
+        SpawnedThread {
             thread: ThreadId(0),
-            maker: record.maker,
+            creator: record.creator,
             tokens: record.tokens,
             location: self.registry.check,
         }
     }
 
-    /// A static as a maker, by the address of its key.
-    pub fn static_maker(&mut self, identity: usize, name: &'static str) -> MakerId {
+    /// A static as a creator, by the address of its key.
+    pub fn static_creator(&mut self, identity: usize, name: &'static str) -> CreatorId {
         let registry = &self.registry;
         *self
             .statics
             .entry(identity)
-            .or_insert_with(|| registry.tables().static_maker(identity, name))
+            .or_insert_with(|| registry.tables().static_creator(identity, name))
     }
 
     /// Learns which drops matter to other threads.
@@ -242,7 +242,7 @@ impl LocalNames {
         }
     }
 
-    /// Whether the drops of an `Arc` that is made here matter to other threads.
+    /// Whether other threads can observe the drops of an `Arc` that is created here.
     #[inline]
     pub fn is_drop_visible(&mut self, location: &'static Location<'static>) -> bool {
         if self.visible_drops.is_empty() {
@@ -266,22 +266,23 @@ impl LocalNames {
         }
     }
 
-    fn made_by(&mut self, maker: MakerId) -> &mut Made {
-        if self.made.len() <= maker.index() {
-            self.made.resize_with(maker.index() + 1, Made::default);
+    fn created_by(&mut self, creator: CreatorId) -> &mut Created {
+        if self.created.len() <= creator.index() {
+            self.created
+                .resize_with(creator.index() + 1, Created::default);
         }
-        &mut self.made[maker.index()]
+        &mut self.created[creator.index()]
     }
 }
 
-impl MadeThread {
+impl SpawnedThread {
     /// Where it was spawned.
     pub fn location(&self) -> &'static Location<'static> {
         self.location
     }
 }
 
-/// Things are made in order, so the new one is among the old ones or right after them.
+/// Creators create in order, so the new one replaces an old one or is right after them.
 fn put<T>(list: &mut Vec<T>, nth: u32, item: T) {
     match list.get_mut(nth as usize) {
         Some(place) => *place = item,
@@ -316,27 +317,36 @@ mod tests {
         let mut other = LocalNames::new(registry);
         let (place, elsewhere) = (here(), Location::caller());
 
-        let first = one.object(MakerId::MAIN, 0, "AtomicBool", place);
-        let second = one.object(MakerId::MAIN, 1, "AtomicBool", place);
+        let first = one.object(CreatorId::MAIN, 0, "AtomicBool", place);
+        let second = one.object(CreatorId::MAIN, 1, "AtomicBool", place);
         assert_ne!(first, second);
-        assert_eq!(other.object(MakerId::MAIN, 0, "AtomicBool", place), first);
-        assert_eq!(other.object(MakerId::MAIN, 1, "AtomicBool", place), second);
+        assert_eq!(other.object(CreatorId::MAIN, 0, "AtomicBool", place), first);
+        assert_eq!(
+            other.object(CreatorId::MAIN, 1, "AtomicBool", place),
+            second
+        );
 
-        let child = other.thread(MakerId::MAIN, 0, elsewhere);
-        assert_eq!(one.thread(MakerId::MAIN, 0, elsewhere).thread, child.thread);
-        let of_child = one.object(child.maker, 0, "AtomicBool", place);
+        let child = other.thread(CreatorId::MAIN, 0, elsewhere);
+        assert_eq!(
+            one.thread(CreatorId::MAIN, 0, elsewhere).thread,
+            child.thread
+        );
+        let of_child = one.object(child.creator, 0, "AtomicBool", place);
         assert_ne!(of_child, first);
-        assert_eq!(other.object(child.maker, 0, "AtomicBool", place), of_child);
+        assert_eq!(
+            other.object(child.creator, 0, "AtomicBool", place),
+            of_child
+        );
     }
 
     #[test]
     fn what_is_made_elsewhere_instead_has_another_number() {
         let mut names = LocalNames::new(Arc::new(Registry::new(here())));
         let (place, elsewhere) = (here(), Location::caller());
-        let first = names.object(MakerId::MAIN, 0, "AtomicBool", place);
-        let instead = names.object(MakerId::MAIN, 0, "AtomicBool", elsewhere);
-        let another_kind = names.object(MakerId::MAIN, 0, "AtomicU8", place);
+        let first = names.object(CreatorId::MAIN, 0, "AtomicBool", place);
+        let instead = names.object(CreatorId::MAIN, 0, "AtomicBool", elsewhere);
+        let another_kind = names.object(CreatorId::MAIN, 0, "AtomicU8", place);
         assert!(first != instead && instead != another_kind && first != another_kind);
-        assert_eq!(names.object(MakerId::MAIN, 0, "AtomicBool", place), first);
+        assert_eq!(names.object(CreatorId::MAIN, 0, "AtomicBool", place), first);
     }
 }

@@ -1,14 +1,14 @@
-//! Stable numbers, and names for people.
+//! Deterministic ids, and names for reports.
 //!
-//! A thread or an object is known by its *maker* (a thread or a static), by how many its maker
-//! had made before it, and by the place where it was made. That does not depend on the
-//! interleaving, so the number that it is given here means the same in every execution of a
-//! check, and on every worker.
+//! A thread or object gets the same id in every execution that reaches it the same way, and on
+//! every worker: the id is derived from its *creator* (a thread or a static), the number of earlier
+//! creations of that creator, and the source location. It never depends on the global order of
+//! creation.
 //!
-//! [`Registry`] is the table of a check, shared by its workers. [`LocalNames`] is what a worker
-//! remembers of it, so that the lock is taken only for what is new. [`Names`] are for
-//! reports, and [`derive_name`] guesses them from the source. `saved` writes the registry down, for
-//! a check that goes on in another process.
+//! [`Registry`] is the table of a check, shared by its workers. [`LocalNames`] caches it for a
+//! worker, so that the lock is taken only for new entries. [`Names`] has the names for reports, and
+//! [`derive_name`] guesses them from the source. `saved` serializes the registry, for a check that
+//! is resumed in another process.
 
 mod derive;
 mod local;
@@ -16,8 +16,8 @@ mod saved;
 mod shown;
 
 pub use derive::derive_name;
-pub use local::{LocalNames, MadeThread};
-pub use saved::RegistryError;
+pub use local::{LocalNames, SpawnedThread};
+pub use saved::{RegistryError, SavedRegistry};
 pub use shown::{Names, read_source_line};
 
 use std::collections::BTreeSet;
@@ -28,28 +28,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
 
-use super::buffers::Stride;
-use super::error::Place;
+use super::buffers::ThreadIdSpace;
+use super::error::OwnedLocation;
 use super::insertions::Insertions;
 
-/// Something that makes threads and objects: a thread or a static.
+/// The id of a creator of threads and objects: a thread or a static.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct MakerId(u32);
+pub struct CreatorId(u32);
 
-impl MakerId {
+impl CreatorId {
     /// The first thread.
-    pub const MAIN: MakerId = MakerId(0);
+    pub const MAIN: CreatorId = CreatorId(0);
 
-    /// The maker's number as an index.
+    /// The id as an index.
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What is known of a maker.
+/// A creator of threads and objects.
 #[derive(Clone, Debug)]
-pub enum Maker {
+pub enum Creator {
     /// A thread.
     Thread(ThreadId),
     /// A static, by its name.
@@ -59,13 +59,14 @@ pub enum Maker {
 /// The objects that every thread has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tokens {
-    /// Written when it is spawned, read when it begins.
+    /// Written when the thread is spawned, read when it starts.
     pub start: Address,
-    /// Written when it ends, read when it is joined.
+    /// Written when the thread ends, read when it is joined.
     pub end: Address,
-    /// Whether its next park returns at once.
+    /// Whether the thread's next park returns at once.
     pub park: Address,
-    /// Whether what it waits for has happened: it was notified, or its message was taken.
+    /// Whether the event that the thread waits for has happened: it was notified, or its message
+    /// was taken.
     pub wait: Address,
 }
 
@@ -78,7 +79,7 @@ pub const PARK_TOKEN: &str = "park token";
 /// The kind of [`Tokens::wait`].
 pub const WAIT_TOKEN: &str = "wait token";
 
-/// What counts the writers that wait for an `RwLock`.
+/// The kind of the object that counts the writers that wait for an `RwLock`.
 pub const WAITING_WRITERS: &str = "writers that wait for";
 
 /// The kind of the object of a barrier that says how often it has opened.
@@ -86,41 +87,41 @@ pub const BARRIER_OPENING: &str = "Barrier opening";
 /// What precedes the barrier's name in that of its [`BARRIER_OPENING`].
 pub const OPENING_OF: &str = "opening of";
 
-/// What is known of a thread.
+/// The record of a thread.
 #[derive(Clone, Debug)]
 pub struct ThreadRecord {
-    /// Who spawned it; nobody spawned the first.
-    pub parent: Option<MakerId>,
-    /// How many its maker had spawned before.
+    /// The creator that spawned it; none for the first thread.
+    pub parent: Option<CreatorId>,
+    /// How many threads its parent had spawned before.
     pub nth: u32,
     /// Where it was spawned.
     pub location: LocationId,
-    /// The name that its builder was given.
+    /// The name that the program gave its builder.
     pub name: Option<String>,
-    /// It, as a maker.
-    pub maker: MakerId,
+    /// The thread as a creator.
+    pub creator: CreatorId,
     /// Its objects.
     pub tokens: Tokens,
 }
 
-/// What is known of an object.
+/// The record of an object.
 #[derive(Clone, Debug)]
 pub struct ObjectRecord {
-    /// Who made it.
-    pub maker: MakerId,
-    /// How many its maker had made before.
+    /// The creator of the object.
+    pub creator: CreatorId,
+    /// How many objects its creator had created before.
     pub nth: u32,
-    /// Where it was made.
+    /// Where it was created.
     pub location: LocationId,
     /// Its type.
     pub kind: &'static str,
-    /// The name that the user gave it.
+    /// The name that the program gave it.
     pub name: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct ObjectKey {
-    maker: MakerId,
+    creator: CreatorId,
     nth: u32,
     location: LocationId,
     kind: &'static str,
@@ -128,13 +129,13 @@ struct ObjectKey {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct ThreadKey {
-    maker: MakerId,
+    creator: CreatorId,
     nth: u32,
     location: LocationId,
 }
 
-/// Where something is in the source: a [`Location`] without its memory address, since the compiler may
-/// keep the same place twice, and another process has it elsewhere.
+/// A source location: a [`Location`] that is compared by value, since the compiler may have several
+/// copies of the same location, and another process has them at other addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SourceLocation {
     file: &'static str,
@@ -169,9 +170,9 @@ impl From<&'static Location<'static>> for SourceLocation {
     }
 }
 
-impl From<SourceLocation> for Place {
+impl From<SourceLocation> for OwnedLocation {
     fn from(location: SourceLocation) -> Self {
-        Place {
+        OwnedLocation {
             file: location.file.to_owned(),
             line: location.line,
             column: location.column,
@@ -179,54 +180,55 @@ impl From<SourceLocation> for Place {
     }
 }
 
-/// The numbers of a check.
+/// The ids of a check: its threads, objects and source locations.
 #[derive(Debug)]
 pub struct Registry {
-    /// Where the check is.
+    /// The source location of the check.
     check: &'static Location<'static>,
     tables: Mutex<Tables>,
-    /// How many locations of visible drops there are, to be asked without the lock.
+    /// The number of `visible_drops`, to be read without the lock.
     visible_drop_count: AtomicUsize,
-    /// What the program is checked with that it does not have.
+    /// The fences that are inserted into the program.
     insertions: Arc<Insertions>,
-    /// How the commits of buffered stores are numbered, and whether an operation waited for more of them than
-    /// on the machine.
-    buffering: Mutex<(Option<Stride>, bool)>,
+    /// The ids of threads and commits if stores are buffered, and whether an operation has waited
+    /// for more stores than on the machine.
+    buffering: Mutex<(Option<ThreadIdSpace>, bool)>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
-    pub(crate) makers: Vec<Maker>,
+    pub(crate) creators: Vec<Creator>,
     pub(crate) threads: Vec<ThreadRecord>,
     pub(crate) objects: Vec<ObjectRecord>,
     pub(crate) locations: Vec<SourceLocation>,
     thread_keys: FxHashMap<ThreadKey, ThreadId>,
     object_keys: FxHashMap<ObjectKey, Address>,
     location_keys: FxHashMap<SourceLocation, LocationId>,
-    static_keys: FxHashMap<usize, MakerId>,
-    /// Statics from another process, which have not been used in this one yet.
-    unused_statics: Vec<MakerId>,
+    static_keys: FxHashMap<usize, CreatorId>,
+    /// Statics of a resumed check that this process has not used yet.
+    unused_statics: Vec<CreatorId>,
     waits: BTreeSet<LocationId>,
     visible_drops: BTreeSet<LocationId>,
-    /// With which values objects were made last, and those of the executions that are reported.
+    /// The initial values of the objects of the last execution, and those of the executions that
+    /// are reported.
     first_values: FxHashMap<Address, u64>,
     kept_first_values: Vec<FxHashMap<Address, u64>>,
 }
 
 impl std::fmt::Debug for ObjectKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} of {:?}", self.kind, self.nth, self.maker)
+        write!(f, "{} {} of {:?}", self.kind, self.nth, self.creator)
     }
 }
 
 impl std::fmt::Debug for ThreadKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "thread {} of {:?}", self.nth, self.maker)
+        write!(f, "thread {} of {:?}", self.nth, self.creator)
     }
 }
 
 impl Registry {
-    /// The registry of a new check. It knows the first thread, which begins at `check`.
+    /// Creates the registry of a new check. It has the first thread, which starts at `check`.
     pub fn new(check: &'static Location<'static>) -> Self {
         let mut tables = Tables::default();
         let location = tables.location(check);
@@ -240,38 +242,39 @@ impl Registry {
         }
     }
 
-    /// Stores are buffered, and their commits are numbered so.
-    pub(crate) fn set_stride(&self, stride: Stride) {
-        self.buffering().0 = Some(stride);
+    /// Sets the ids of threads and commits, for store buffers.
+    pub(crate) fn set_thread_id_space(&self, ids: ThreadIdSpace) {
+        self.buffering().0 = Some(ids);
     }
 
-    /// How the commits of buffered stores are numbered, if stores are buffered.
-    pub fn stride(&self) -> Option<Stride> {
+    /// The ids of threads and commits, if stores are buffered.
+    pub fn thread_id_space(&self) -> Option<ThreadIdSpace> {
         self.buffering().0
     }
 
-    /// An operation waited for more stores than on the machine.
-    pub fn note_drained_too_much(&self) {
+    /// Records that an operation waited for more stores than on the machine.
+    pub fn note_excess_drain(&self) {
         self.buffering().1 = true;
     }
 
-    /// Whether an operation waited for more stores than on the machine, so that executions may be missing.
-    pub fn has_drained_too_much(&self) -> bool {
+    /// Whether an operation waited for more stores than on the machine, so that executions may be
+    /// missing.
+    pub fn has_excess_drain(&self) -> bool {
         self.buffering().1
     }
 
-    fn buffering(&self) -> MutexGuard<'_, (Option<Stride>, bool)> {
+    fn buffering(&self) -> MutexGuard<'_, (Option<ThreadIdSpace>, bool)> {
         self.buffering
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same, for a program that is checked with fences that it does not have.
+    /// The same registry, for a program with inserted fences.
     pub fn with_insertions(self, insertions: Arc<Insertions>) -> Self {
         Registry { insertions, ..self }
     }
 
-    /// What the program is checked with that it does not have.
+    /// The fences that are inserted into the program.
     pub fn insertions(&self) -> &Insertions {
         &self.insertions
     }
@@ -281,7 +284,7 @@ impl Registry {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the location is; nowhere if it is not of this check.
+    /// The source location with this id; `?:0:0` if it does not belong to this check.
     pub fn location(&self, location: LocationId) -> SourceLocation {
         let tables = self.tables();
         let known = tables.locations.get(location.index()).copied();
@@ -292,22 +295,22 @@ impl Registry {
         })
     }
 
-    /// A loop that waits on a condition variable here was taken to do nothing else.
+    /// Records that a loop that waits on a condition variable here was assumed to only wait.
     pub fn note_wait(&self, location: LocationId) {
         self.tables().waits.insert(location);
     }
 
-    /// Where loops that wait on a condition variable were taken to do nothing else.
+    /// Where loops that wait on a condition variable were assumed to only wait.
     pub fn waits(&self) -> Vec<LocationId> {
         self.tables().waits.iter().copied().collect()
     }
 
-    /// The last reference to an `Arc` that was made here ran a destructor that other threads can
-    /// notice, so that the order in which references are dropped matters. Whether that is news.
+    /// Records that other threads can observe the drop of the last reference to an `Arc` that was
+    /// created here, so that the order of the drops matters. Returns whether that is new.
     ///
-    /// The news is good only for executions that begin after it: a check that goes on with
-    /// [`Restart::OrderedDrops`](super::Restart::OrderedDrops) begins again
-    /// with this registry.
+    /// It takes effect in later executions: after
+    /// [`Restart::OrderedDrops`](super::Restart::OrderedDrops) a check starts over with this
+    /// registry.
     pub fn note_visible_drop(&self, location: LocationId) -> bool {
         let mut tables = self.tables();
         let is_new = tables.visible_drops.insert(location);
@@ -316,49 +319,49 @@ impl Registry {
         is_new
     }
 
-    /// As [`note_visible_drop`](Self::note_visible_drop), for a place that the program may not have reached yet.
-    pub fn note_visible_drop_at(&self, place: &Place) {
+    /// As [`note_visible_drop`](Self::note_visible_drop), for a location that the program may not have reached yet.
+    pub fn note_visible_drop_at(&self, owned: &OwnedLocation) {
         let location = SourceLocation {
-            // A replayed schedule names few places, once.
-            file: String::leak(place.file.clone()),
-            line: place.line,
-            column: place.column,
+            // A replayed schedule names few locations, once.
+            file: String::leak(owned.file.clone()),
+            line: owned.line,
+            column: owned.column,
         };
         let location = self.tables().source_location(location);
         self.note_visible_drop(location);
     }
 
-    /// Where the `Arc`s were made whose references are dropped in an order that matters.
+    /// Where the `Arc`s were created for which the order of drops matters.
     pub fn visible_drops(&self) -> Vec<LocationId> {
         self.tables().visible_drops.iter().copied().collect()
     }
 
-    /// An object is made with this value.
+    /// Records the initial value of an object.
     pub(crate) fn note_first_value(&self, object: Address, value: u64) {
         self.tables().first_values.insert(object, value);
     }
 
-    /// The values that were noted since the last time are those of the next finding.
+    /// Keeps the initial values that were recorded since the last call for the next finding.
     pub fn keep_first_values(&self) {
         let mut tables = self.tables();
         let values = std::mem::take(&mut tables.first_values);
         tables.kept_first_values.push(values);
     }
 
-    /// Keeps the values of these findings only, and they are the only findings then.
+    /// Drops the initial values of the findings that are not kept.
     pub fn keep_first_values_of(&self, findings: &[bool]) {
         let mut kept = findings.iter();
         let values = &mut self.tables().kept_first_values;
         values.retain(|_| kept.next().is_none_or(|is_kept| *is_kept));
     }
 
-    /// With which values the objects of a finding were made, where that is known.
+    /// The known initial values of the objects of a finding.
     pub fn first_values(&self, finding: usize) -> FxHashMap<Address, u64> {
         let kept = self.tables().kept_first_values.get(finding).cloned();
         kept.unwrap_or_default()
     }
 
-    /// How many threads the program has spawned so far, in all executions; the first one counts.
+    /// How many threads the program has had so far, in all executions, including the first one.
     pub fn thread_count(&self) -> usize {
         self.tables().threads.len()
     }
@@ -388,7 +391,7 @@ impl Tables {
     fn add_object(&mut self, key: ObjectKey) -> Address {
         let address = Address(self.objects.len() as u32);
         self.objects.push(ObjectRecord {
-            maker: key.maker,
+            creator: key.creator,
             nth: key.nth,
             location: key.location,
             kind: key.kind,
@@ -406,13 +409,18 @@ impl Tables {
         address
     }
 
-    fn add_thread(&mut self, parent: Option<MakerId>, nth: u32, location: LocationId) -> ThreadId {
+    fn add_thread(
+        &mut self,
+        parent: Option<CreatorId>,
+        nth: u32,
+        location: LocationId,
+    ) -> ThreadId {
         let thread = ThreadId(self.threads.len() as u32);
-        let maker = MakerId(self.makers.len() as u32);
-        self.makers.push(Maker::Thread(thread));
+        let creator = CreatorId(self.creators.len() as u32);
+        self.creators.push(Creator::Thread(thread));
         let mut token = |kind| {
             self.add_object(ObjectKey {
-                maker,
+                creator,
                 nth: 0,
                 location,
                 kind,
@@ -429,7 +437,7 @@ impl Tables {
             nth,
             location,
             name: None,
-            maker,
+            creator,
             tokens,
         });
         thread
@@ -439,24 +447,24 @@ impl Tables {
         if let Some(&thread) = self.thread_keys.get(&key) {
             return thread;
         }
-        let thread = self.add_thread(Some(key.maker), key.nth, key.location);
+        let thread = self.add_thread(Some(key.creator), key.nth, key.location);
         self.thread_keys.insert(key, thread);
         thread
     }
 
-    fn static_maker(&mut self, identity: usize, name: &'static str) -> MakerId {
-        let (makers, unused) = (&mut self.makers, &mut self.unused_statics);
+    fn static_creator(&mut self, identity: usize, name: &'static str) -> CreatorId {
+        let (creators, unused) = (&mut self.creators, &mut self.unused_statics);
         *self.static_keys.entry(identity).or_insert_with(|| {
-            // Statics of one name could be mixed up here. Then the program does something else than
-            // it did, which is noticed.
-            let is_it = |maker: &MakerId| {
-                matches!(makers[maker.index()], Maker::Static(known) if known == name)
+            // Statics with the same name could be confused here. Then the program behaves
+            // differently than before the checkpoint, which is detected.
+            let is_it = |creator: &CreatorId| {
+                matches!(creators[creator.index()], Creator::Static(known) if known == name)
             };
-            if let Some(place) = unused.iter().position(is_it) {
-                return unused.remove(place);
+            if let Some(index) = unused.iter().position(is_it) {
+                return unused.remove(index);
             }
-            makers.push(Maker::Static(name));
-            MakerId(makers.len() as u32 - 1)
+            creators.push(Creator::Static(name));
+            CreatorId(creators.len() as u32 - 1)
         })
     }
 }

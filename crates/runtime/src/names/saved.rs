@@ -1,134 +1,157 @@
-//! The registry as text, so that a check can go on in another process with the same numbers.
+//! The registry in a checkpoint, so that another process can resume a check with the same ids.
 //!
-//! A line for each thing, in the order of their numbers: `place`, `kind` (a type of objects), `maker`,
-//! `thread`, `object`; then the places of `repeated-wait`s and `visible-drop`s. Names that users gave come
-//! last, after `=`.
+//! [`SavedRegistry`] has the tables of a [`Registry`] in the order of their ids, without what can
+//! be derived. It is read from a file that may be damaged or written by anyone:
+//! [`Registry::restore`] checks everything that the registry relies on.
 
-use std::fmt::Write;
 use std::panic::Location;
-use std::str::{FromStr, Lines};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 use fencepost_memory::{Address, LocationId, ThreadId};
+use serde::{Deserialize, Serialize};
 
 use super::{
-    END_TOKEN, Maker, MakerId, ObjectKey, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN,
+    Creator, CreatorId, END_TOKEN, ObjectKey, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN,
     SourceLocation, Tables, ThreadKey, ThreadRecord, Tokens, WAIT_TOKEN,
 };
 
 /// Why a registry cannot be restored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RegistryError {
-    /// The text is of a check at another place.
+    /// The registry is that of another check.
     OtherCheck {
-        /// Where that is.
+        /// The source location of that check.
         made: String,
-        /// Where this one is.
+        /// The source location of this check.
         own: String,
     },
-    /// It is no such text.
+    /// The tables contradict each other.
     Damaged {
-        /// In which line, from 1.
-        line: usize,
+        /// Which table is wrong.
+        table: &'static str,
     },
 }
 
 /// In the order of the fields of [`Tokens`].
 const TOKENS: [&str; 4] = [START_TOKEN, END_TOKEN, PARK_TOKEN, WAIT_TOKEN];
 
-/// Threads that were spawned by threads that were spawned by … this often: names of threads are found by
-/// going up.
-const DEEPEST: u32 = 4096;
+/// The depth limit of the tree of spawned threads: names of threads are found by walking up to the
+/// root.
+const MAX_DEPTH: u32 = 4096;
+
+/// The tables of a registry, as they are saved.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SavedRegistry {
+    locations: Vec<SavedLocation>,
+    /// The types of objects.
+    kinds: Vec<String>,
+    creators: Vec<SavedCreator>,
+    threads: Vec<SavedThread>,
+    objects: Vec<SavedObject>,
+    repeated_waits: Vec<u32>,
+    visible_drops: Vec<u32>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct SavedLocation {
+    file: String,
+    line: u32,
+    column: u32,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+enum SavedCreator {
+    /// The next thread: creators and threads are in the same order.
+    Thread,
+    Static(String),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct SavedThread {
+    parent: Option<u32>,
+    nth: u32,
+    location: u32,
+    name: Option<String>,
+    /// In the order of the fields of [`Tokens`].
+    tokens: [u32; 4],
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct SavedObject {
+    creator: u32,
+    nth: u32,
+    location: u32,
+    /// An index in `kinds`.
+    kind: u32,
+    name: Option<String>,
+}
 
 impl Registry {
-    /// Writes the registry down.
-    pub fn to_text(&self) -> String {
+    /// Returns the tables for a checkpoint.
+    pub fn save(&self) -> SavedRegistry {
         let tables = self.tables();
-        let mut text = String::new();
-        let mut line = |line: std::fmt::Arguments<'_>| {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{line}");
+        let location = |location: &SourceLocation| SavedLocation {
+            file: location.file.to_owned(),
+            line: location.line,
+            column: location.column,
         };
-        for location in &tables.locations {
-            let SourceLocation {
-                file,
-                line: l,
-                column,
-            } = location;
-            line(format_args!("place {l} {column} {}", escaped(file)));
-        }
-        let mut kinds: Vec<&str> = Vec::new();
-        for object in &tables.objects {
-            if !kinds.contains(&object.kind) {
-                kinds.push(object.kind);
-                line(format_args!("kind {}", escaped(object.kind)));
-            }
-        }
-        for maker in &tables.makers {
-            match maker {
-                Maker::Thread(_) => line(format_args!("maker thread")),
-                Maker::Static(name) => line(format_args!("maker static {}", escaped(name))),
-            }
-        }
-        for thread in &tables.threads {
+        let creator = |creator: &Creator| match creator {
+            Creator::Thread(_) => SavedCreator::Thread,
+            Creator::Static(name) => SavedCreator::Static((*name).to_owned()),
+        };
+        let thread = |thread: &ThreadRecord| {
             let Tokens {
                 start,
                 end,
                 park,
                 wait,
             } = thread.tokens;
-            line(format_args!(
-                "thread {} {} {} {} {} {} {} {}{}",
-                thread
-                    .parent
-                    .map_or_else(|| "-".to_owned(), |p| p.0.to_string()),
-                thread.nth,
-                thread.location.index(),
-                thread.maker.0,
-                start.0,
-                end.0,
-                park.0,
-                wait.0,
-                given(thread.name.as_deref()),
-            ));
+            SavedThread {
+                parent: thread.parent.map(|parent| parent.0),
+                nth: thread.nth,
+                location: thread.location.index() as u32,
+                name: thread.name.clone(),
+                tokens: [start, end, park, wait].map(|token| token.0),
+            }
+        };
+        let mut kinds: Vec<&str> = Vec::new();
+        let object = |object: &ObjectRecord| {
+            let known = kinds.iter().position(|kind| *kind == object.kind);
+            let kind = known.unwrap_or_else(|| {
+                kinds.push(object.kind);
+                kinds.len() - 1
+            });
+            SavedObject {
+                creator: object.creator.0,
+                nth: object.nth,
+                location: object.location.index() as u32,
+                kind: kind as u32,
+                name: object.name.clone(),
+            }
+        };
+        let indices = |locations: &std::collections::BTreeSet<LocationId>| {
+            let indices = locations.iter().map(|location| location.index() as u32);
+            indices.collect()
+        };
+        let objects = tables.objects.iter().map(object).collect();
+        SavedRegistry {
+            locations: tables.locations.iter().map(location).collect(),
+            kinds: kinds.into_iter().map(str::to_owned).collect(),
+            creators: tables.creators.iter().map(creator).collect(),
+            threads: tables.threads.iter().map(thread).collect(),
+            objects,
+            repeated_waits: indices(&tables.waits),
+            visible_drops: indices(&tables.visible_drops),
         }
-        for object in &tables.objects {
-            let kind = kinds.iter().position(|kind| *kind == object.kind);
-            line(format_args!(
-                "object {} {} {} {}{}",
-                object.maker.0,
-                object.nth,
-                object.location.index(),
-                kind.unwrap_or_default(),
-                given(object.name.as_deref()),
-            ));
-        }
-        for location in &tables.waits {
-            line(format_args!("repeated-wait {}", location.index()));
-        }
-        for location in &tables.visible_drops {
-            line(format_args!("visible-drop {}", location.index()));
-        }
-        text
     }
 
-    /// The registry of a check at the same place that was written down.
-    pub fn from_text(check: &'static Location<'static>, text: &str) -> Result<Self, RegistryError> {
-        let mut reader = Reader {
-            lines: text.lines(),
-            next: None,
-            number: 0,
-        };
-        reader.advance();
-        let tables = match reader.tables(check) {
-            Ok(Some(tables)) => tables,
-            Ok(None) => {
-                let line = reader.number;
-                return Err(RegistryError::Damaged { line });
-            }
-            Err(error) => return Err(error),
-        };
+    /// Restores the registry of a check at the same source location.
+    pub fn restore(
+        check: &'static Location<'static>,
+        saved: SavedRegistry,
+    ) -> Result<Self, RegistryError> {
+        let tables = saved.into_tables(check)?;
         Ok(Registry {
             insertions: Arc::default(),
             buffering: Mutex::default(),
@@ -139,274 +162,185 @@ impl Registry {
     }
 }
 
-fn given(name: Option<&str>) -> String {
-    name.map_or_else(String::new, |name| format!(" ={}", escaped(name)))
-}
-
-/// Without line breaks.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('\n', "\\n")
-        .replace('\r', "\\r")
-}
-
-fn unescaped(text: &str) -> Option<String> {
-    let mut plain = String::new();
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        plain.push(match character {
-            '\\' => match characters.next()? {
-                '\\' => '\\',
-                'n' => '\n',
-                'r' => '\r',
-                _ => return None,
-            },
-            other => other,
-        });
-    }
-    Some(plain)
-}
-
-/// Names in the registry live for ever, as they do if they come from the program itself. There is one set
-/// of them for each check that goes on.
-fn forever(text: String) -> &'static str {
+/// Names in the registry live as long as the process, as those from the program itself do. Each
+/// check that is resumed leaks one set of them.
+fn leaked(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-struct Reader<'a> {
-    lines: Lines<'a>,
-    next: Option<&'a str>,
-    number: usize,
+/// The location with this index, if it is in the table.
+fn location_id(index: u32, tables: &Tables) -> Option<LocationId> {
+    let is_known = (index as usize) < tables.locations.len();
+    is_known.then(|| LocationId::from_index(index))
 }
 
-impl<'a> Reader<'a> {
-    fn advance(&mut self) {
-        self.next = self.lines.next();
-        self.number += 1;
-    }
-
-    /// What the next line is about, if it begins with this word.
-    fn next(&mut self, word: &str) -> Option<Fields<'a>> {
-        let (first, rest) = self.next?.split_once(' ')?;
-        (first == word).then_some(Fields(rest))
-    }
-
-    /// None if the text is not as it is written.
-    fn tables(
-        &mut self,
-        check: &'static Location<'static>,
-    ) -> Result<Option<Tables>, RegistryError> {
-        let mut tables = Tables::default();
-        if self.places(&mut tables).is_none() {
-            return Ok(None);
-        }
+impl SavedRegistry {
+    fn into_tables(self, check: &'static Location<'static>) -> Result<Tables, RegistryError> {
         let own = SourceLocation::from(check);
-        match tables.locations.first() {
-            Some(made) if *made == own => {}
-            None => return Ok(None),
-            Some(made) => {
-                let text = |at: &SourceLocation| format!("{}:{}:{}", at.file, at.line, at.column);
+        if let Some(SavedLocation { file, line, column }) = self.locations.first() {
+            if (file.as_str(), *line, *column) != (own.file, own.line, own.column) {
                 return Err(RegistryError::OtherCheck {
-                    made: text(made),
-                    own: text(&own),
+                    made: format!("{file}:{line}:{column}"),
+                    own: format!("{}:{}:{}", own.file, own.line, own.column),
                 });
             }
         }
-        Ok(self.things(&mut tables).map(|()| tables))
+        let damaged = |table| move || RegistryError::Damaged { table };
+        let mut tables = Tables::default();
+        restore_locations(&mut tables, self.locations).ok_or_else(damaged("locations"))?;
+        let kinds: Vec<&'static str> = self.kinds.into_iter().map(leaked).collect();
+        let creators = restore_creators(&mut tables, self.creators);
+        restore_threads(&mut tables, self.threads, &creators).ok_or_else(damaged("threads"))?;
+        restore_objects(&mut tables, self.objects, &kinds).ok_or_else(damaged("objects"))?;
+        for index in self.repeated_waits {
+            let location = location_id(index, &tables).ok_or_else(damaged("waits"))?;
+            tables.waits.insert(location);
+        }
+        for index in self.visible_drops {
+            let location = location_id(index, &tables).ok_or_else(damaged("drops"))?;
+            tables.visible_drops.insert(location);
+        }
+        Ok(tables)
     }
+}
 
-    fn places(&mut self, tables: &mut Tables) -> Option<()> {
-        while let Some(mut fields) = self.next("place") {
-            let (line, column) = (fields.number()?, fields.number()?);
-            let location = SourceLocation {
-                file: forever(unescaped(fields.0)?),
-                line,
-                column,
-            };
-            let id = LocationId::from_index(tables.locations.len() as u32);
-            if tables.location_keys.insert(location, id).is_some() {
-                return None;
-            }
-            tables.locations.push(location);
-            self.advance();
+/// Locations are distinct, and the first is that of the check.
+fn restore_locations(tables: &mut Tables, locations: Vec<SavedLocation>) -> Option<()> {
+    for SavedLocation { file, line, column } in locations {
+        let location = SourceLocation {
+            file: leaked(file),
+            line,
+            column,
+        };
+        let id = LocationId::from_index(tables.locations.len() as u32);
+        if tables.location_keys.insert(location, id).is_some() {
+            return None;
         }
-        Some(())
+        tables.locations.push(location);
     }
+    (!tables.locations.is_empty()).then_some(())
+}
 
-    fn things(&mut self, tables: &mut Tables) -> Option<()> {
-        let mut kinds = Vec::new();
-        while let Some(fields) = self.next("kind") {
-            kinds.push(forever(unescaped(fields.0)?));
-            self.advance();
-        }
-        let mut threads = Vec::new();
-        while let Some(mut fields) = self.next("maker") {
-            let maker = MakerId(tables.makers.len() as u32);
-            tables.makers.push(match fields.field() {
-                "thread" => {
-                    threads.push(maker);
-                    Maker::Thread(ThreadId(threads.len() as u32 - 1))
-                }
-                "static" => {
-                    tables.unused_statics.push(maker);
-                    Maker::Static(forever(unescaped(fields.0)?))
-                }
-                _ => return None,
-            });
-            self.advance();
-        }
-        self.threads(tables, &threads)?;
-        self.objects(tables, &kinds)?;
-        for (word, is_wait) in [("repeated-wait", true), ("visible-drop", false)] {
-            while let Some(mut fields) = self.next(word) {
-                let location = fields.location(tables)?;
-                match is_wait {
-                    true => tables.waits.insert(location),
-                    false => tables.visible_drops.insert(location),
-                };
-                self.advance();
+/// Returns the creators that are threads.
+fn restore_creators(tables: &mut Tables, creators: Vec<SavedCreator>) -> Vec<CreatorId> {
+    let mut threads = Vec::new();
+    for saved in creators {
+        let creator = CreatorId(tables.creators.len() as u32);
+        tables.creators.push(match saved {
+            SavedCreator::Thread => {
+                threads.push(creator);
+                Creator::Thread(ThreadId(threads.len() as u32 - 1))
             }
-        }
-        self.next.is_none().then_some(())
+            SavedCreator::Static(name) => {
+                tables.unused_statics.push(creator);
+                Creator::Static(leaked(name))
+            }
+        });
     }
+    threads
+}
 
-    fn threads(&mut self, tables: &mut Tables, makers: &[MakerId]) -> Option<()> {
-        let mut depths = vec![0; tables.makers.len()];
-        for (number, &maker) in makers.iter().enumerate() {
-            let mut fields = self.next("thread")?;
-            let parent = match fields.field() {
-                "-" => None,
-                digits => Some(MakerId(plain(digits)?)),
+/// Each thread has a creator and a distinct key, and comes after its parent. Only the first has no
+/// parent.
+fn restore_threads(
+    tables: &mut Tables,
+    threads: Vec<SavedThread>,
+    creators: &[CreatorId],
+) -> Option<()> {
+    if threads.is_empty() || threads.len() != creators.len() {
+        return None;
+    }
+    let mut depths = vec![0; tables.creators.len()];
+    for (number, (saved, &creator)) in threads.into_iter().zip(creators).enumerate() {
+        let location = location_id(saved.location, tables)?;
+        let parent = saved.parent.map(CreatorId);
+        let is_in_order = parent.is_none_or(|parent| parent < creator);
+        if !is_in_order || parent.is_none() != (number == 0) {
+            return None;
+        }
+        if let Some(parent) = parent {
+            depths[creator.index()] = depths[parent.index()] + 1;
+            let key = ThreadKey {
+                creator: parent,
+                nth: saved.nth,
+                location,
             };
-            let nth = fields.number()?;
-            let location = fields.location(tables)?;
-            let mut token = || fields.number().map(Address);
-            let is_right_maker = token()? == Address(maker.0);
-            let tokens = Tokens {
-                start: token()?,
-                end: token()?,
-                park: token()?,
-                wait: token()?,
-            };
-            let name = fields.given()?;
-            // Only the first has no parent; the others come after theirs.
-            let is_in_order = parent.is_none_or(|parent| parent < maker);
-            if !is_right_maker || !is_in_order || parent.is_none() != (number == 0) {
-                return None;
-            }
             let thread = ThreadId(number as u32);
-            if let Some(parent) = parent {
-                depths[maker.index()] = depths[parent.index()] + 1;
-                let key = ThreadKey {
-                    maker: parent,
-                    nth,
-                    location,
-                };
-                let is_new = tables.thread_keys.insert(key, thread).is_none();
-                if !is_new || depths[maker.index()] > DEEPEST {
-                    return None;
-                }
+            let is_new = tables.thread_keys.insert(key, thread).is_none();
+            if !is_new || depths[creator.index()] > MAX_DEPTH {
+                return None;
             }
-            tables.threads.push(ThreadRecord {
-                parent,
-                nth,
-                location,
-                name,
-                maker,
-                tokens,
-            });
-            self.advance();
         }
-        (!tables.threads.is_empty()).then_some(())
-    }
-
-    fn objects(&mut self, tables: &mut Tables, kinds: &[&'static str]) -> Option<()> {
-        while let Some(mut fields) = self.next("object") {
-            let maker = MakerId(fields.number()?);
-            let nth = fields.number()?;
-            let location = fields.location(tables)?;
-            let kind: u32 = fields.number()?;
-            let kind = *kinds.get(kind as usize)?;
-            let name = fields.given()?;
-            tables.makers.get(maker.index())?;
-            tables.objects.push(ObjectRecord {
-                maker,
-                nth,
-                location,
-                kind,
-                name,
-            });
-            self.advance();
-        }
-        let mut is_token = vec![false; tables.objects.len()];
-        for thread in &tables.threads {
-            let Tokens {
+        let [start, end, park, wait] = saved.tokens.map(Address);
+        tables.threads.push(ThreadRecord {
+            parent,
+            nth: saved.nth,
+            location,
+            name: saved.name,
+            creator,
+            tokens: Tokens {
                 start,
                 end,
                 park,
                 wait,
-            } = thread.tokens;
-            let tokens = [start, end, park, wait].into_iter();
-            for (token, kind) in tokens.zip(TOKENS) {
-                let object = tables.objects.get(token.index())?;
-                if object.kind != kind || object.maker != thread.maker {
-                    return None;
-                }
-                is_token[token.index()] = true;
-            }
-        }
-        for (number, object) in tables.objects.iter().enumerate() {
-            if is_token[number] {
-                continue;
-            }
-            let key = ObjectKey {
-                maker: object.maker,
-                nth: object.nth,
-                location: object.location,
-                kind: object.kind,
-            };
-            let address = Address(number as u32);
-            let is_known = tables.object_keys.insert(key, address).is_some();
-            if is_known || TOKENS.contains(&object.kind) {
+            },
+        });
+    }
+    Some(())
+}
+
+/// Each object has a known creator and kind and a distinct key; the tokens of threads are of their
+/// kinds and creators, and there are no other tokens.
+fn restore_objects(
+    tables: &mut Tables,
+    objects: Vec<SavedObject>,
+    kinds: &[&'static str],
+) -> Option<()> {
+    for saved in objects {
+        let creator = CreatorId(saved.creator);
+        tables.creators.get(creator.index())?;
+        tables.objects.push(ObjectRecord {
+            creator,
+            nth: saved.nth,
+            location: location_id(saved.location, tables)?,
+            kind: kinds.get(saved.kind as usize)?,
+            name: saved.name,
+        });
+    }
+    let mut is_token = vec![false; tables.objects.len()];
+    for thread in &tables.threads {
+        let Tokens {
+            start,
+            end,
+            park,
+            wait,
+        } = thread.tokens;
+        let tokens = [start, end, park, wait].into_iter();
+        for (token, kind) in tokens.zip(TOKENS) {
+            let object = tables.objects.get(token.index())?;
+            if object.kind != kind || object.creator != thread.creator {
                 return None;
             }
-        }
-        Some(())
-    }
-}
-
-/// What is left of a line.
-struct Fields<'a>(&'a str);
-
-impl<'a> Fields<'a> {
-    fn field(&mut self) -> &'a str {
-        let (field, rest) = self.0.split_once(' ').unwrap_or((self.0, ""));
-        self.0 = rest;
-        field
-    }
-
-    fn number<N: FromStr>(&mut self) -> Option<N> {
-        plain(self.field())
-    }
-
-    fn location(&mut self, tables: &Tables) -> Option<LocationId> {
-        let index: u32 = self.number()?;
-        let is_known = (index as usize) < tables.locations.len();
-        is_known.then(|| LocationId::from_index(index))
-    }
-
-    /// The name that ends the line, if there is one.
-    fn given(&self) -> Option<Option<String>> {
-        match self.0 {
-            "" => Some(None),
-            name => unescaped(name.strip_prefix('=')?).map(Some),
+            is_token[token.index()] = true;
         }
     }
-}
-
-fn plain<N: FromStr>(digits: &str) -> Option<N> {
-    let is_plain = digits.bytes().all(|b| b.is_ascii_digit());
-    if is_plain { digits.parse().ok() } else { None }
+    for (number, object) in tables.objects.iter().enumerate() {
+        if is_token[number] {
+            continue;
+        }
+        let key = ObjectKey {
+            creator: object.creator,
+            nth: object.nth,
+            location: object.location,
+            kind: object.kind,
+        };
+        let address = Address(number as u32);
+        let is_known = tables.object_keys.insert(key, address).is_some();
+        if is_known || TOKENS.contains(&object.kind) {
+            return None;
+        }
+    }
+    Some(())
 }
 
 #[cfg(test)]
@@ -420,28 +354,29 @@ mod tests {
         Location::caller()
     }
 
-    /// Makes things, in one of two orders; in both, the same are returned in the same order.
+    /// Creates threads and objects in one of two orders. Returns their ids, always in the same
+    /// order.
     fn make(registry: &Arc<Registry>, is_reversed: bool) -> Vec<u32> {
         let mut local = LocalNames::new(Arc::clone(registry));
         let (here, there) = (Location::caller(), Location::caller());
-        let child = local.thread(MakerId::MAIN, 0, here);
-        let grandchild = local.thread(child.maker, 0, there);
+        let child = local.thread(CreatorId::MAIN, 0, here);
+        let grandchild = local.thread(child.creator, 0, there);
         let mut made = vec![
             child.thread.0,
             grandchild.thread.0,
             grandchild.tokens.park.0,
         ];
         let identity = usize::from(is_reversed) + 77;
-        let counter = local.static_maker(identity, "COUNTER");
-        let makers = [MakerId::MAIN, child.maker, grandchild.maker, counter];
-        let mut objects = vec![0; makers.len() * 2];
-        let mut order: Vec<usize> = (0..makers.len()).collect();
+        let counter = local.static_creator(identity, "COUNTER");
+        let creators = [CreatorId::MAIN, child.creator, grandchild.creator, counter];
+        let mut objects = vec![0; creators.len() * 2];
+        let mut order: Vec<usize> = (0..creators.len()).collect();
         if is_reversed {
             order.reverse();
         }
         for number in order {
             for nth in 0..2 {
-                let object = local.object(makers[number], nth, "AtomicBool", here);
+                let object = local.object(creators[number], nth, "AtomicBool", here);
                 objects[number * 2 + nth as usize] = object.0;
             }
         }
@@ -452,16 +387,16 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_the_same_in_another_process() {
+    fn ids_are_the_same_in_another_process() {
         let registry = Arc::new(Registry::new(check()));
         let made = make(&registry, false);
         registry.note_wait(LocationId::from_index(1));
         registry.note_visible_drop(LocationId::from_index(2));
-        let text = registry.to_text();
-        let again = Arc::new(Registry::from_text(registry.check, &text).unwrap());
-        assert_eq!(again.to_text(), text);
+        let saved = registry.save();
+        let again = Arc::new(Registry::restore(registry.check, saved.clone()).unwrap());
+        assert_eq!(again.save(), saved);
         assert_eq!(make(&again, true), made);
-        assert_eq!(again.to_text(), text, "nothing was new");
+        assert_eq!(again.save(), saved, "nothing was new");
         assert_eq!(again.visible_drop_count(), 1);
         let names = |registry: &Registry| {
             let names = Names::new(registry, |_, _| None);
@@ -471,7 +406,7 @@ mod tests {
         };
         assert_eq!(names(&again), names(&registry));
         let new = LocalNames::new(Arc::clone(&again)).object(
-            MakerId::MAIN,
+            CreatorId::MAIN,
             9,
             "AtomicU8",
             Location::caller(),
@@ -479,28 +414,47 @@ mod tests {
         assert!(!made[3..].contains(&new.0));
     }
 
+    /// Each entry of each table twice or not at all, and each field with a wrong number.
     #[test]
-    fn what_is_no_registry_is_refused() {
+    fn contradictory_tables_are_refused() {
         let registry = Arc::new(Registry::new(check()));
         make(&registry, false);
-        let text = registry.to_text();
-        let elsewhere = Registry::from_text(Location::caller(), &text);
+        let saved = registry.save();
+        let elsewhere = Registry::restore(Location::caller(), saved.clone());
         assert!(matches!(elsewhere, Err(RegistryError::OtherCheck { .. })));
-        let lines: Vec<&str> = text.lines().collect();
-        for number in 0..lines.len() {
-            let mut twice = lines.clone();
-            twice.insert(number, lines[number]);
-            let twice = Registry::from_text(registry.check, &twice.join("\n"));
-            // A kind or a static that is there twice is no harm.
-            let is_harmless = ["kind", "maker static"].iter();
-            let is_harmless = is_harmless
-                .clone()
-                .any(|word| lines[number].starts_with(word));
-            assert!(twice.is_err() || is_harmless, "{}", lines[number]);
+        let refuses = |change: &dyn Fn(&mut SavedRegistry)| {
+            let mut saved = saved.clone();
+            change(&mut saved);
+            Registry::restore(registry.check, saved).is_err()
+        };
+        for at in 0..saved.locations.len() {
+            assert!(refuses(&|s| s
+                .locations
+                .insert(at, s.locations[at].clone())));
         }
-        for word in ["place", "maker", "thread", "object"] {
-            let wrong = text.replacen(word, "thing", 1);
-            assert!(Registry::from_text(registry.check, &wrong).is_err());
+        for at in 0..saved.threads.len() {
+            assert!(refuses(&|s| s.threads.insert(at, s.threads[at].clone())));
+            assert!(refuses(&|s| drop(s.threads.remove(at))));
+            assert!(refuses(&|s| s.threads[at].location = u32::MAX));
+            assert!(refuses(&|s| s.threads[at].parent = Some(u32::MAX)));
+            assert!(refuses(&|s| s.threads[at].tokens[2] = u32::MAX));
+            assert!(refuses(&|s| s.threads[at].tokens.swap(0, 1)));
         }
+        for at in 0..saved.objects.len() {
+            assert!(refuses(&|s| s.objects.insert(at, s.objects[at].clone())));
+            assert!(refuses(&|s| s.objects[at].creator = u32::MAX));
+            assert!(refuses(&|s| s.objects[at].location = u32::MAX));
+            assert!(refuses(&|s| s.objects[at].kind = u32::MAX));
+        }
+        let threads = saved.creators.iter().enumerate();
+        for (at, _) in threads.filter(|(_, creator)| **creator == SavedCreator::Thread) {
+            assert!(refuses(&|s| s.creators.insert(at, SavedCreator::Thread)));
+            assert!(refuses(&|s| drop(s.creators.remove(at))));
+        }
+        assert!(refuses(&|s| s.locations.clear()));
+        assert!(refuses(&|s| s.threads.clear()));
+        assert!(refuses(&|s| s.kinds.clear()));
+        assert!(refuses(&|s| s.repeated_waits.push(u32::MAX)));
+        assert!(refuses(&|s| s.visible_drops.push(u32::MAX)));
     }
 }

@@ -1,30 +1,31 @@
-//! Names for people.
+//! Names for reports.
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::{
-    BARRIER_OPENING, END_TOKEN, Maker, MakerId, OPENING_OF, ObjectRecord, PARK_TOKEN, Registry,
+    BARRIER_OPENING, Creator, CreatorId, END_TOKEN, OPENING_OF, ObjectRecord, PARK_TOKEN, Registry,
     START_TOKEN, SourceLocation, Tables, WAIT_TOKEN, WAITING_WRITERS, derive_name,
 };
 
-/// The names of a check's threads and objects, as far as they were known when this was made.
+/// The names of the threads and objects that a check has seen so far.
 ///
-/// An object is called what the user calls it (`named`), else what the line that makes it calls
-/// it, else `AtomicBool@src/queue.rs:12`. If several have one name, the second is `flag#2`. Which
-/// of them is the second does not depend on who was numbered first.
+/// The name of an object is the one that the program gave it (`named`), or else the one in the
+/// source line that creates it, or else `AtomicBool@src/queue.rs:12`. If several objects have the
+/// same name, the second is `flag#2`. Which of them is the second does not depend on the
+/// interleaving.
 #[derive(Clone, Debug)]
 pub struct Names {
     objects: Vec<String>,
     given: Vec<Option<String>>,
     kinds: Vec<&'static str>,
-    made_at: Vec<LocationId>,
+    created_at: Vec<LocationId>,
     threads: Vec<String>,
     locations: Vec<SourceLocation>,
 }
 
 impl Names {
-    /// The names, where `source_line` gives the text of a line (from 1) of a file, if it can.
+    /// Computes the names. `source_line` returns the text of a line (from 1) of a file, if it can.
     pub fn new(
         registry: &Registry,
         mut source_line: impl FnMut(&str, u32) -> Option<String>,
@@ -41,7 +42,7 @@ impl Names {
                 .map(|object| object.name.clone())
                 .collect(),
             kinds: tables.objects.iter().map(|object| object.kind).collect(),
-            made_at: tables
+            created_at: tables
                 .objects
                 .iter()
                 .map(|object| object.location)
@@ -50,12 +51,12 @@ impl Names {
         }
     }
 
-    /// What an object is called.
+    /// The name of an object.
     pub fn object(&self, object: Address) -> &str {
         self.objects.get(object.index()).map_or("?", String::as_str)
     }
 
-    /// What the user called an object.
+    /// The name that the program gave an object.
     pub fn given(&self, object: Address) -> Option<&str> {
         self.given.get(object.index())?.as_deref()
     }
@@ -65,17 +66,17 @@ impl Names {
         self.kinds.get(object.index()).copied()
     }
 
-    /// Where an object was made.
-    pub fn made_at(&self, object: Address) -> Option<SourceLocation> {
-        self.location(*self.made_at.get(object.index())?)
+    /// Where an object was created.
+    pub fn created_at(&self, object: Address) -> Option<SourceLocation> {
+        self.location(*self.created_at.get(object.index())?)
     }
 
-    /// What a thread is called.
+    /// The name of a thread.
     pub fn thread(&self, thread: ThreadId) -> &str {
         self.threads.get(thread.index()).map_or("?", String::as_str)
     }
 
-    /// Where a location is.
+    /// The source location with this id.
     pub fn location(&self, location: LocationId) -> Option<SourceLocation> {
         self.locations.get(location.index()).copied()
     }
@@ -91,11 +92,10 @@ impl Names {
     }
 }
 
-/// What comes before the name of the value in that of its counts.
+/// The prefix of the name of an `Arc`'s counts: the name of the value follows.
 const COUNT_OF: &str = "count of";
 
-/// What belongs to an `Arc` is not called as the value that it points to, and what belongs to a lock not
-/// as the lock.
+/// The prefix of the name of an object that belongs to another one, such as the counts of an `Arc`.
 fn part_of(kind: &str) -> Option<&'static str> {
     match kind {
         "Arc" => Some(COUNT_OF),
@@ -128,7 +128,7 @@ fn thread_names(tables: &Tables) -> Vec<String> {
         })
         .collect();
     let order = ordered(wanted.len(), |index| {
-        path(tables, tables.threads[index].maker)
+        path(tables, tables.threads[index].creator)
     });
     number_the_same(wanted, &order)
 }
@@ -143,8 +143,8 @@ fn object_names(
         if let Some(name) = &object.name {
             return name.clone();
         }
-        if let (START_TOKEN | END_TOKEN | PARK_TOKEN | WAIT_TOKEN, Maker::Thread(thread)) =
-            (object.kind, &tables.makers[object.maker.index()])
+        if let (START_TOKEN | END_TOKEN | PARK_TOKEN | WAIT_TOKEN, Creator::Thread(thread)) =
+            (object.kind, &tables.creators[object.creator.index()])
         {
             return format!("{} of {}", object.kind, threads[thread.index()]);
         }
@@ -153,13 +153,13 @@ fn object_names(
             let line = source_line(location.file(), location.line())?;
             derive_name(&line, location.column())
         });
-        match (guess, &tables.makers[object.maker.index()]) {
+        match (guess, &tables.creators[object.creator.index()]) {
             (Some(name), _) => match part_of(object.kind) {
                 Some(part) => format!("{part} {name}"),
                 None => name.clone(),
             },
-            (None, Maker::Static(name)) => (*name).to_owned(),
-            (None, Maker::Thread(_)) => {
+            (None, Creator::Static(name)) => (*name).to_owned(),
+            (None, Creator::Thread(_)) => {
                 format!("{}@{}:{}", object.kind, location.file(), location.line())
             }
         }
@@ -167,7 +167,7 @@ fn object_names(
     let wanted = tables.objects.iter().map(&mut name).collect::<Vec<_>>();
     let order = ordered(wanted.len(), |index| {
         let object = &tables.objects[index];
-        let mut key = path(tables, object.maker);
+        let mut key = path(tables, object.creator);
         key.push((object.nth, object.location.index(), object.kind));
         key
     });
@@ -180,7 +180,7 @@ fn object_names(
     names
 }
 
-/// What a thread has of an `Arc` is called after both.
+/// The name of the part of an `Arc` that belongs to a thread.
 fn reference_name(
     tables: &Tables,
     threads: &[String],
@@ -193,23 +193,23 @@ fn reference_name(
     let value = whole
         .strip_prefix(COUNT_OF)
         .map_or(&**whole, str::trim_start);
-    match &tables.makers[object.maker.index()] {
+    match &tables.creators[object.creator.index()] {
         // Those of all threads that come later.
         _ if reference.starts_with("later") => Some(format!("{reference}s to {value}")),
-        Maker::Thread(thread) => Some(format!(
+        Creator::Thread(thread) => Some(format!(
             "{}'s {reference} to {value}",
             threads[thread.index()]
         )),
-        Maker::Static(_) => None,
+        Creator::Static(_) => None,
     }
 }
 
-/// A sort key of a maker that does not depend on who was numbered first, except for statics and
-/// for things that are made at several places in turn.
-fn path(tables: &Tables, maker: MakerId) -> Vec<(u32, usize, &'static str)> {
-    match &tables.makers[maker.index()] {
-        Maker::Static(name) => vec![(u32::MAX, 0, name)],
-        Maker::Thread(thread) => {
+/// A sort key of a creator that does not depend on the order of ids, except for statics and for
+/// objects that are created at several locations in turn.
+fn path(tables: &Tables, creator: CreatorId) -> Vec<(u32, usize, &'static str)> {
+    match &tables.creators[creator.index()] {
+        Creator::Static(name) => vec![(u32::MAX, 0, name)],
+        Creator::Thread(thread) => {
             let record = &tables.threads[thread.index()];
             let mut key = record
                 .parent
@@ -252,17 +252,17 @@ mod tests {
         let here = Location::caller();
         let registry = Arc::new(Registry::new(here));
         let mut local = LocalNames::new(registry.clone());
-        let given = local.object(MakerId::MAIN, 0, "AtomicBool", here);
+        let given = local.object(CreatorId::MAIN, 0, "AtomicBool", here);
         local.name_object(given, "flag");
         let next = Location::caller();
-        let derived = local.object(MakerId::MAIN, 1, "AtomicU8", next);
-        let again = local.object(MakerId::MAIN, 2, "AtomicU8", next);
-        let counts = local.object(MakerId::MAIN, 4, "Arc", next);
-        let reference = local.part(MakerId::MAIN, counts, "reference to an Arc", next);
-        let later = local.part(MakerId::MAIN, counts, "later reference to an Arc", next);
-        let child = local.thread(MakerId::MAIN, 0, here);
+        let derived = local.object(CreatorId::MAIN, 1, "AtomicU8", next);
+        let again = local.object(CreatorId::MAIN, 2, "AtomicU8", next);
+        let counts = local.object(CreatorId::MAIN, 4, "Arc", next);
+        let reference = local.part(CreatorId::MAIN, counts, "reference to an Arc", next);
+        let later = local.part(CreatorId::MAIN, counts, "later reference to an Arc", next);
+        let child = local.thread(CreatorId::MAIN, 0, here);
         local.name_thread(child.thread, "worker");
-        let counter = local.static_maker(1, "COUNTER");
+        let counter = local.static_creator(1, "COUNTER");
         let of_static = local.object(counter, 0, "AtomicU8", here);
 
         // What `next` points at, if the line were the one below.
@@ -279,14 +279,14 @@ mod tests {
         assert_eq!(names.object(given), "flag");
         assert_eq!(names.kind(given), Some("AtomicBool"));
         assert_eq!(
-            names.made_at(derived).map(SourceLocation::line),
+            names.created_at(derived).map(SourceLocation::line),
             Some(next.line())
         );
         assert_eq!(names.object(of_static), "COUNTER");
         assert_eq!(names.thread(ThreadId(0)), "main");
         assert_eq!(names.thread(child.thread), "worker");
         assert_eq!(names.object(child.tokens.end), "end of worker");
-        let placed = local.object(MakerId::MAIN, 3, "AtomicI8", here);
+        let placed = local.object(CreatorId::MAIN, 3, "AtomicI8", here);
         let names = Names::new(&registry, |_, _| None);
         assert_eq!(
             names.object(placed),

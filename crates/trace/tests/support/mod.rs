@@ -1,5 +1,4 @@
 //! What several tests need: reading bytes as a trace, and bytes as a trace has them.
-#![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex};

@@ -11,7 +11,7 @@ mod show;
 use std::io::Write;
 use std::time::Instant;
 
-use fencepost_diagnostics::Diagnostic;
+use fencepost_diagnostics::{Diagnostic, Severity};
 use fencepost_protocol::Model;
 use fencepost_protocol::outcome::Verdict;
 use fencepost_protocol::search::{SearchError, SearchErrorKind, resume, search};
@@ -139,8 +139,8 @@ fn search_failure(model: &Model, error: &SearchError, arguments: &ProtocolArgume
     };
     let position = model.position(span);
     let diagnostic = Diagnostic {
-        severity: "error",
-        what: &error.message,
+        severity: Severity::Error,
+        message: &error.message,
         line: position.line.into(),
         column: position.column.into(),
         excerpt: &model.excerpt(span),

@@ -1,109 +1,108 @@
-//! Where an exploration is, so that it can go on later, in another process.
+//! Saving an exploration, so that another process can resume it.
 //!
-//! A [`Checkpoint`] has the totals and findings so far, and what is left: for an exhaustive
-//! search, which has one worker then, its path with what is asleep and what is planned at each
-//! node; for random executions, which number is next. It is exact: the search goes on as if it had not
-//! been interrupted.
+//! A [`Checkpoint`] has the totals and findings so far, and what remains: for an exhaustive search,
+//! which has one worker then, the current path with the sleep set and the wakeup tree of each node;
+//! for a sample, the number of the next execution. It is exact: the resumed search continues as if
+//! it had not been interrupted.
 //!
-//! Findings are kept as schedules, and run again when the search goes on. The number of threads,
-//! objects and locations must mean the same then, which is the front end's business: it
-//! adds what it has to remember ([`Checkpoint::front_end`]).
+//! Findings are saved as schedules, and run again on resuming. Ids of threads, objects and
+//! locations must mean the same then. The front end ensures that, and saves its own tables together
+//! with the checkpoint.
 //!
-//! - `text` writes and reads them,
-//! - `saving` makes them,
-//! - `resuming` goes on from them.
+//! - `format`: what is in a file, and what is validated when one is read;
+//! - `saving`: making checkpoints;
+//! - `resuming`: continuing from one.
 
-mod letters;
+mod format;
 mod resuming;
 mod saving;
-mod text;
 
 use std::time::Duration;
 
+use fencepost_checkpoint::OpenError;
 use fencepost_memory::{Address, LocationId, LockedDrains, ThreadId};
+use fencepost_monitor::MonitoredModel;
 use thiserror::Error;
 
 use crate::dpor::learned::OperationClass;
 use crate::dpor::wakeup::{PlannedStep, Sleeper};
 use crate::driver::settings::{LIVELOCK_AFTER, Settings, SpinRule, Strategy};
 use crate::execution::fingerprint::Fingerprint;
-use crate::execution::monitor_feed::MonitoredModel;
 use crate::schedule::Schedule;
 
-pub(crate) use resuming::{Resumed, changed, first_execution, resume};
-pub(crate) use saving::Keeper;
+pub use format::UnvalidatedCheckpoint;
+pub(crate) use resuming::{Resumed, first_execution, program_changed, resume};
+pub(crate) use saving::CheckpointCoordinator;
 
-/// Where an exploration is.
+/// The state of an exploration between two executions.
+///
+/// It serializes with serde; the counterpart for reading is [`UnvalidatedCheckpoint`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checkpoint {
-    /// What the front end has to remember: its settings and names. Any text.
-    pub front_end: String,
-    /// The settings that it belongs to, by name.
+    /// The settings that it depends on, by name.
     settings: Vec<(&'static str, String)>,
-    /// What the program does when its threads run in order.
+    /// The fingerprint of the execution in which threads run in order.
     program: Fingerprint,
     totals: Totals,
     findings: Vec<SavedFinding>,
-    place: Place,
+    remaining: Remaining,
 }
 
 impl Checkpoint {
-    /// The executions that were run to an end, or to where something was found.
+    /// The number of executions that ran to their end or to a failure.
     pub fn executions(&self) -> u64 {
         self.totals.executions
     }
 
-    /// The time that it has taken.
+    /// The time that the exploration has taken.
     pub fn elapsed(&self) -> Duration {
         self.totals.elapsed
     }
 }
 
-/// A checkpoint that cannot be used, or cannot be made.
+/// Why an exploration cannot be resumed or saved. Messages complete "cannot resume: …".
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// It is something else.
-    #[error("it is no checkpoint")]
-    NoCheckpoint,
-    /// It was written by another version.
-    #[error("it was made by another version of Fencepost ({made}; this is {own})")]
+    /// The bytes are not a checkpoint of an exploration, or are damaged.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Another version of Fencepost made the checkpoint.
+    #[error("written by another version of Fencepost (version {made}; this is version {own})")]
     OtherVersion {
         /// The version that made it.
         made: String,
-        /// This one.
+        /// This version.
         own: String,
     },
-    /// It is not as it was written.
-    #[error("it is damaged: {what}")]
+    /// The checksum is right, but the explorer makes no such checkpoints.
+    #[error("the checkpoint is damaged ({reason})")]
     Damaged {
         /// What is wrong with it.
-        what: String,
+        reason: &'static str,
     },
-    /// It belongs to other settings.
-    #[error("it was made with another setting: {name} was {made}, and is {now}")]
+    /// The checkpoint was made with other settings.
+    #[error("the checkpoint was made with another setting ({name} was {made}, now it is {now})")]
     OtherSetting {
-        /// Which setting.
+        /// The setting.
         name: String,
-        /// What it was.
+        /// Its value in the checkpoint.
         made: String,
-        /// What it is.
+        /// Its value now.
         now: String,
     },
-    /// It belongs to another program.
-    #[error("the program has changed since the checkpoint, or is not deterministic: {what}")]
+    /// The checkpoint is of another program.
+    #[error("the program has changed since the checkpoint, or is not deterministic ({reason})")]
     ProgramChanged {
         /// How that was noticed.
-        what: String,
+        reason: String,
     },
-    /// There are no checkpoints with this strategy.
-    #[error(
-        "there are no checkpoints with this strategy: only exhaustive, random and PCT searches have them"
-    )]
+    /// The strategy has no checkpoints.
+    #[error("only exhaustive, random and PCT explorations have checkpoints")]
     Unsupported,
 }
 
-/// What has been done and counted.
+/// The counts of [`SearchResults`](crate::driver::results::SearchResults).
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Totals {
     executions: u64,
@@ -112,69 +111,71 @@ struct Totals {
     faults: u64,
     borderline: u64,
     violations: u64,
-    was_cut: bool,
+    hit_spin_bound: bool,
     elapsed: Duration,
     waits: Vec<Option<LocationId>>,
-    /// The distinct violations, and how often each was seen.
+    /// The keys of the distinct violations, and how often each was seen.
     tally: Vec<([u64; 3], u64)>,
 }
 
-/// A finding, to be found again.
+/// A finding, by the schedule that reproduces it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct SavedFinding {
     execution: u64,
-    kind: SavedKind,
+    failure: SavedFailure,
     schedule: Schedule,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum SavedKind {
-    /// By its distinct key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SavedFailure {
+    /// A violation with this distinct key.
     StoreBuffer([u64; 3]),
-    /// With the thread that would have gone next, where that is known.
+    /// A fault, and the thread that was about to take the next step if the fault depends on it.
     Fault(Option<ThreadId>),
 }
 
-/// What is left to explore.
+/// What remains to be explored.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Place {
-    Tree(Tree),
-    /// The number of the next execution.
-    Sample(u64),
+enum Remaining {
+    /// The unexplored part of the search tree.
+    Tree(SavedTree),
+    /// The executions of a sample from this number on.
+    Samples { next: u64 },
 }
 
-/// The tree of executions, as far as something is left of it.
+/// The unexplored part of the search tree.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Tree {
-    /// What operations are taken to touch besides their objects.
+pub(crate) struct SavedTree {
+    /// The objects that classes of operations are taken to touch besides their own.
     pub(crate) learned: Vec<(OperationClass, Address)>,
-    /// Where the search is, unless all has been explored.
-    pub(crate) path: Option<Path>,
+    /// The path to the next execution, unless everything has been explored.
+    pub(crate) path: Option<SavedPath>,
 }
 
-/// The way to where the next execution begins to differ.
+/// The path to the node from which the next execution is run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Path {
+pub(crate) struct SavedPath {
     pub(crate) schedule: Schedule,
     pub(crate) fingerprint: Fingerprint,
-    /// The races that need no further look.
+    /// The indices of the races that are settled.
     pub(crate) settled: Vec<u32>,
-    /// The nodes, from the root on: one more than there are steps.
+    /// The nodes from the root on: one more than there are steps.
     pub(crate) nodes: Vec<SavedNode>,
 }
 
-/// What was done and what is left at a node.
+/// A node of the path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SavedNode {
-    /// How many steps have been explored from here.
-    pub(crate) done: u32,
+    /// The number of steps that have been explored from here.
+    pub(crate) explored: u32,
     pub(crate) asleep: Vec<Sleeper>,
     pub(crate) planned: Vec<PlannedStep>,
 }
 
-/// What decides which executions there are and how they are judged: what a checkpoint depends on.
+/// The settings that a checkpoint depends on: those that decide which executions there are and how
+/// they are judged.
 fn settings_of(settings: &Settings) -> Vec<(&'static str, String)> {
-    // All fields, so that a new one is not forgotten.
+    // Lists all fields, so that a new one is not forgotten.
     let Settings {
         strategy,
         monitored_model,
@@ -199,7 +200,7 @@ fn settings_of(settings: &Settings) -> Vec<(&'static str, String)> {
         ("strategy", strategy_text(strategy)),
         ("monitor", switch(*monitored_model != MonitoredModel::None)),
         ("target", target_text(*monitored_model)),
-        ("go_on", switch(*continue_after_failure)),
+        ("continue_after_failure", switch(*continue_after_failure)),
         ("spin_bound", spin_bound),
         ("max_steps", max_steps.to_string()),
         ("kept_findings", kept_findings.to_string()),
@@ -210,7 +211,7 @@ fn settings_of(settings: &Settings) -> Vec<(&'static str, String)> {
     listed
 }
 
-/// A strategy as the settings say it that choose it.
+/// A strategy in terms of the settings that choose it.
 fn strategy_text(strategy: &Strategy) -> String {
     match strategy {
         Strategy::Exhaustive => "exhaustive".to_owned(),
@@ -222,7 +223,7 @@ fn strategy_text(strategy: &Strategy) -> String {
             executions,
             depth,
         } => format!("pct (seed {seed}, executions {executions}, pct_depth {depth})"),
-        // They have no checkpoints.
+        // The others have no checkpoints.
         other => format!("{other:?}"),
     }
 }
@@ -238,7 +239,7 @@ fn target_text(monitored_model: MonitoredModel) -> String {
     }
 }
 
-/// Whether there are checkpoints with these settings.
+/// Whether the strategy has checkpoints.
 pub(crate) fn are_supported(settings: &Settings) -> bool {
     match settings.strategy {
         _ if !settings.prefix.0.is_empty() => false,

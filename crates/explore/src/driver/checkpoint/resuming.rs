@@ -1,9 +1,11 @@
-//! Going on from a checkpoint: is it of this program, and what had been found?
+//! Resuming from a checkpoint: checking that it is of this program, and restoring the findings.
 //!
-//! The beginning of the next execution is run again and must be what it was. The same for each finding,
-//! which also brings back its details.
+//! The path to the next execution is run again and must have the same fingerprint. Each finding is
+//! run again too, which restores its details.
 
-use super::{Checkpoint, CheckpointError, Path, Place, SavedFinding, SavedKind, Tree};
+use super::{
+    Checkpoint, CheckpointError, Remaining, SavedFailure, SavedFinding, SavedPath, SavedTree,
+};
 use crate::dpor::learned::LearnedFootprints;
 use crate::driver::results::SearchResults;
 use crate::driver::settings::Settings;
@@ -14,21 +16,23 @@ use crate::program::Program;
 use crate::sampling::{Replay, Sampled};
 use crate::schedule::{Schedule, Turn};
 
-/// What an exploration goes on with.
+/// Where an exploration starts.
 pub(crate) struct Resumed<E, R> {
-    /// What was done before.
-    pub(crate) before: SearchResults<E, R>,
-    pub(crate) tree: Option<Tree>,
-    /// For random executions: the next one.
-    pub(crate) next: u64,
+    /// The results before the checkpoint.
+    pub(crate) previous: SearchResults<E, R>,
+    /// The unexplored part of the search tree of an exhaustive search.
+    pub(crate) tree: Option<SavedTree>,
+    /// The number of the next execution of a sample.
+    pub(crate) next_sample: u64,
 }
 
 /// The error for a program that does not do what it did.
-pub(crate) fn changed(what: impl Into<String>) -> CheckpointError {
-    CheckpointError::ProgramChanged { what: what.into() }
+pub(crate) fn program_changed(reason: impl Into<String>) -> CheckpointError {
+    let reason = reason.into();
+    CheckpointError::ProgramChanged { reason }
 }
 
-/// Checks that a checkpoint is of this program, and brings back what was found.
+/// Checks that a checkpoint is of this program, and restores its findings.
 pub(crate) fn resume<P: Program>(
     checkpoint: Checkpoint,
     program: &impl Fn() -> P,
@@ -36,11 +40,11 @@ pub(crate) fn resume<P: Program>(
     first: Fingerprint,
 ) -> Result<Resumed<P::Error, P::Restart>, CheckpointError> {
     if checkpoint.program != first {
-        return Err(changed(
-            "its first execution is another one than when the checkpoint was made",
+        return Err(program_changed(
+            "its first execution differs from the one when the checkpoint was made",
         ));
     }
-    if let Place::Tree(tree) = &checkpoint.place {
+    if let Remaining::Tree(tree) = &checkpoint.remaining {
         if let Some(path) = &tree.path {
             let mut run = Run::new(program(), settings, false);
             run.learned = Some(LearnedFootprints::from_pairs(&tree.learned));
@@ -50,60 +54,64 @@ pub(crate) fn resume<P: Program>(
     let totals = checkpoint.totals;
     let mut findings = Findings::new(settings);
     for saved in &checkpoint.findings {
-        findings.kept.push(find_again(saved, program(), settings)?);
+        findings.kept.push(reproduce(saved, program(), settings)?);
     }
     findings.tally.restore(&totals.tally);
     findings.faults = totals.faults;
     findings.borderline = totals.borderline;
     findings.violations = totals.violations;
-    let before = SearchResults {
+    let previous = SearchResults {
         executions: totals.executions,
         abandoned: totals.abandoned,
         steps: totals.steps,
-        was_cut: totals.was_cut,
+        hit_spin_bound: totals.hit_spin_bound,
         waits: totals.waits.into_iter().collect(),
-        earlier: totals.elapsed,
-        ..SearchResults::nothing(findings)
+        previous_time: totals.elapsed,
+        ..SearchResults::empty(findings)
     };
-    let (tree, next) = match checkpoint.place {
-        Place::Tree(tree) => (Some(tree), 0),
-        Place::Sample(next) => (None, next),
+    let (tree, next_sample) = match checkpoint.remaining {
+        Remaining::Tree(tree) => (Some(tree), 0),
+        Remaining::Samples { next } => (None, next),
     };
-    Ok(Resumed { before, tree, next })
+    Ok(Resumed {
+        previous,
+        tree,
+        next_sample,
+    })
 }
 
 impl<E: Clone + PartialEq, R: Clone> Resumed<E, R> {
-    /// A new exploration.
-    pub(crate) fn nothing(settings: &Settings) -> Self {
+    /// Starts a new exploration.
+    pub(crate) fn from_start(settings: &Settings) -> Self {
         Resumed {
-            before: SearchResults::nothing(Findings::new(settings)),
+            previous: SearchResults::empty(Findings::new(settings)),
             tree: None,
-            next: 0,
+            next_sample: 0,
         }
     }
 }
 
-/// How often an execution that asks to be begun again is.
-const MOST_REPEATS: usize = 100;
+/// How often the first execution is repeated while it fails fatally.
+const MAX_REPEATS: usize = 100;
 
-/// What the program does when its threads run in order, with where it does it.
+/// The fingerprint of the execution in which threads run in order, with its source locations.
 pub(crate) fn first_execution<P: Program>(mut run: Run<P>) -> Fingerprint {
     run.findings.is_muted = true;
     let mut fingerprint = Fingerprint::START;
-    for _ in 0..MOST_REPEATS {
+    for _ in 0..MAX_REPEATS {
         run.clear();
-        let (met, end) = in_order(&mut run);
-        fingerprint = met;
+        let end;
+        (fingerprint, end) = run_in_order(&mut run);
         run.finish(end);
-        // What the front end has learnt from a fatal error may change the next execution.
-        if !std::mem::take(&mut run.findings.is_enough) {
+        // What the front end learns from a fatal error may change the next execution.
+        if !std::mem::take(&mut run.findings.should_stop) {
             break;
         }
     }
     fingerprint
 }
 
-fn in_order<P: Program>(run: &mut Run<P>) -> (Fingerprint, EndOf<P>) {
+fn run_in_order<P: Program>(run: &mut Run<P>) -> (Fingerprint, EndOf<P>) {
     let mut fingerprint = Fingerprint::START;
     let mut result = run.begin();
     loop {
@@ -112,7 +120,7 @@ fn in_order<P: Program>(run: &mut Run<P>) -> (Fingerprint, EndOf<P>) {
         }
         let mut threads = run.threads();
         let ready = threads.find(|&thread| run.ready(thread).is_some());
-        let before = run.log.len();
+        let position = run.log.len();
         result = match ready {
             Some(thread) => {
                 fingerprint = fingerprint.with_location(run.program.location(thread));
@@ -120,40 +128,40 @@ fn in_order<P: Program>(run: &mut Run<P>) -> (Fingerprint, EndOf<P>) {
             }
             None => match run.force() {
                 Some(result) => result,
-                None => return (fingerprint, End::Known),
+                None => return (fingerprint, End::Redundant),
             },
         };
-        if run.log.len() > before {
-            fingerprint = fingerprint.with_event(&run.log, before as u32);
+        if run.log.len() > position {
+            fingerprint = fingerprint.with_event(&run.log, position as u32);
         }
     }
 }
 
-/// Runs the beginning of the execution that is next.
-fn check_path<P: Program>(path: &Path, mut run: Run<P>) -> Result<(), CheckpointError> {
+/// Runs the path to the next execution.
+fn check_path<P: Program>(path: &SavedPath, mut run: Run<P>) -> Result<(), CheckpointError> {
     let turns = &path.schedule.0;
     // The program may fail before its first operation.
     if !turns.is_empty() {
         let result = run.begin().and_then(|()| run.follow(turns));
-        run.finish(End::Known);
-        result.map_err(|_| other_beginning(&path.schedule))?;
+        run.finish(End::Redundant);
+        result.map_err(|_| other_path(&path.schedule))?;
     }
-    // What operations touch on the way was known when the checkpoint was made.
+    // The checkpoint has everything that was learned on the path.
     if run.has_learned_footprints() || Fingerprint::of(&run.log) != path.fingerprint {
-        return Err(other_beginning(&path.schedule));
+        return Err(other_path(&path.schedule));
     }
     Ok(())
 }
 
-fn other_beginning(schedule: &Schedule) -> CheckpointError {
-    changed(format!(
-        "an execution does not begin as it did (schedule: {})",
+fn other_path(schedule: &Schedule) -> CheckpointError {
+    program_changed(format!(
+        "a prefix does not run as it did (schedule: {})",
         schedule.shortened()
     ))
 }
 
-/// Runs a finding again.
-fn find_again<P: Program>(
+/// Reproduces a finding.
+fn reproduce<P: Program>(
     saved: &SavedFinding,
     program: P,
     settings: &Settings,
@@ -164,22 +172,22 @@ fn find_again<P: Program>(
         ..settings.clone()
     };
     let mut schedule = saved.schedule.clone();
-    if let SavedKind::Fault(Some(thread)) = saved.kind {
+    if let SavedFailure::Fault(Some(thread)) = saved.failure {
         schedule.0.push(Turn { thread, outcome: 0 });
     }
     let mut replay = Sampled::new(Run::new(program, &settings, false), Replay { schedule });
     replay.run_execution(0);
-    let is_it = |found: &Counterexample<P::Error>| match (&found.failure, &saved.kind) {
-        (Failure::StoreBuffer(violation), SavedKind::StoreBuffer(key)) => {
+    let is_same = |found: &Counterexample<P::Error>| match (&found.failure, &saved.failure) {
+        (Failure::StoreBuffer(violation), SavedFailure::StoreBuffer(key)) => {
             violation.distinct_key().map(|id| id.to_bits()) == *key
         }
-        (Failure::Fault(fault), SavedKind::Fault(_)) => fault.is_program_fault(),
+        (Failure::Fault(fault), SavedFailure::Fault(_)) => fault.is_program_fault(),
         _ => false,
     };
-    let found = replay.run.findings.kept.into_iter().find(is_it);
+    let found = replay.run.findings.kept.into_iter().find(is_same);
     let mut found = found.ok_or_else(|| {
-        changed(format!(
-            "what had been found did not happen again (schedule: {})",
+        program_changed(format!(
+            "a finding does not reproduce (schedule: {})",
             saved.schedule.shortened()
         ))
     })?;

@@ -1,13 +1,14 @@
-//! Making checkpoints: now and then while the exploration goes on, and when a budget or the caller
-//! ends it.
+//! Making checkpoints: at intervals, and when a budget or the progress callback ends the
+//! exploration.
 //!
-//! If several workers run random executions, they come to a [`CheckpointBarrier`] between two of them, each with what
-//! it has done, and the last to come makes the checkpoint. Nothing of theirs is changed by it.
+//! Workers that sample come to a [`CheckpointBarrier`] between two executions, each with its
+//! results, and the last to arrive makes the checkpoint. An exhaustive search has one worker.
+//! Making a checkpoint changes nothing in a search.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
-use super::{Checkpoint, Place, SavedFinding, SavedKind, Totals, Tree, settings_of};
+use super::{Checkpoint, Remaining, SavedFailure, SavedFinding, SavedTree, Totals, settings_of};
 use crate::driver::CheckpointWriter;
 use crate::driver::results::SearchResults;
 use crate::driver::settings::Settings;
@@ -17,38 +18,38 @@ use crate::execution::fingerprint::Fingerprint;
 use crate::parallel::barrier::CheckpointBarrier;
 
 /// Makes the checkpoints of an exploration.
-pub(crate) struct Keeper<'a, 's, E, R> {
+pub(crate) struct CheckpointCoordinator<'a, 's, E, R> {
     settings: &'a Settings,
     program: Fingerprint,
     started: Instant,
     barrier: CheckpointBarrier<SearchResults<E, R>>,
-    inner: Mutex<Inner<'s, E, R>>,
+    state: Mutex<State<'s, E, R>>,
 }
 
-struct Inner<'s, E, R> {
-    saver: CheckpointWriter<'s>,
-    /// What was done before this exploration went on.
-    before: SearchResults<E, R>,
-    /// What is left of the tree in the end.
-    left: Option<Tree>,
+struct State<'s, E, R> {
+    writer: CheckpointWriter<'s>,
+    /// The results before the checkpoint that was resumed.
+    previous: SearchResults<E, R>,
+    /// What an exhaustive search that has stopped leaves unexplored.
+    remaining: Option<SavedTree>,
 }
 
-impl<'a, 's, E: Clone + PartialEq, R: Clone> Keeper<'a, 's, E, R> {
+impl<'a, 's, E: Clone + PartialEq, R: Clone> CheckpointCoordinator<'a, 's, E, R> {
     pub(crate) fn new(
         settings: &'a Settings,
         program: Fingerprint,
-        saver: CheckpointWriter<'s>,
-        before: SearchResults<E, R>,
+        writer: CheckpointWriter<'s>,
+        previous: SearchResults<E, R>,
     ) -> Self {
-        Keeper {
+        CheckpointCoordinator {
             settings,
             program,
             started: Instant::now(),
             barrier: CheckpointBarrier::new(settings.workers.max(1)),
-            inner: Mutex::new(Inner {
-                saver,
-                before,
-                left: None,
+            state: Mutex::new(State {
+                writer,
+                previous,
+                remaining: None,
             }),
         }
     }
@@ -57,50 +58,50 @@ impl<'a, 's, E: Clone + PartialEq, R: Clone> Keeper<'a, 's, E, R> {
         &self.barrier
     }
 
-    /// Makes a checkpoint of an exhaustive search.
+    /// Saves a checkpoint of an exhaustive search.
     #[cold]
-    pub(crate) fn save_tree(&self, results: SearchResults<E, R>, tree: Tree) {
-        self.save(vec![results], Place::Tree(tree));
+    pub(crate) fn save_tree(&self, results: SearchResults<E, R>, tree: SavedTree) {
+        self.save(vec![results], Remaining::Tree(tree));
     }
 
-    /// Comes to the barrier, and makes a checkpoint if this worker is the last to come. `next` says which
-    /// random execution is next then.
+    /// Waits at the barrier. The last worker to arrive saves a checkpoint in which `next` is the
+    /// number of the next execution.
     #[cold]
-    pub(crate) fn attend(&self, results: SearchResults<E, R>, next: impl FnOnce() -> u64) {
-        self.barrier.attend(results, |brought| {
-            self.save(brought, Place::Sample(next()));
+    pub(crate) fn save_samples(&self, results: SearchResults<E, R>, next: impl FnOnce() -> u64) {
+        self.barrier.wait(results, |results| {
+            self.save(results, Remaining::Samples { next: next() });
         });
     }
 
-    /// An exhaustive search ends here.
-    pub(crate) fn leave(&self, tree: Tree) {
-        self.lock().left = Some(tree);
+    /// Notes what an exhaustive search leaves unexplored when it stops.
+    pub(crate) fn set_remaining(&self, tree: SavedTree) {
+        self.lock().remaining = Some(tree);
     }
 
-    /// Makes the last checkpoint, of what all workers have done together: an exhaustive search is where it
-    /// was left, and `next` is the next random execution.
-    pub(crate) fn save_last(&self, results: SearchResults<E, R>, next: u64) {
-        let left = self.lock().left.take();
-        self.save(vec![results], left.map_or(Place::Sample(next), Place::Tree));
+    /// Saves the last checkpoint, after all workers have stopped. `next` is the number of the next
+    /// execution of a sample.
+    pub(crate) fn save_final(&self, results: SearchResults<E, R>, next: u64) {
+        let remaining = self.lock().remaining.take();
+        let samples = Remaining::Samples { next };
+        self.save(vec![results], remaining.map_or(samples, Remaining::Tree));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner<'s, E, R>> {
-        self.inner.lock().expect("no worker panics here")
+    fn lock(&self) -> MutexGuard<'_, State<'s, E, R>> {
+        self.state.lock().expect("no worker panics here")
     }
 
-    fn save(&self, results: Vec<SearchResults<E, R>>, place: Place) {
-        let mut inner = self.lock();
+    fn save(&self, results: Vec<SearchResults<E, R>>, remaining: Remaining) {
+        let mut state = self.lock();
         let all = results
             .into_iter()
-            .fold(inner.before.clone(), SearchResults::merge);
+            .fold(state.previous.clone(), SearchResults::merge);
         let totals = self.totals(&all);
-        (inner.saver.save)(Checkpoint {
-            front_end: String::new(),
+        (state.writer.save)(Checkpoint {
             settings: settings_of(self.settings),
             program: self.program,
             totals,
             findings: all.findings.kept.iter().map(saved).collect(),
-            place,
+            remaining,
         });
     }
 
@@ -114,8 +115,8 @@ impl<'a, 's, E: Clone + PartialEq, R: Clone> Keeper<'a, 's, E, R> {
             faults: all.findings.faults,
             borderline: all.findings.borderline,
             violations: all.findings.violations,
-            was_cut: all.was_cut,
-            elapsed: all.earlier + self.started.elapsed(),
+            hit_spin_bound: all.hit_spin_bound,
+            elapsed: all.previous_time + self.started.elapsed(),
             waits,
             tally: all.findings.tally.entries(),
         }
@@ -123,17 +124,17 @@ impl<'a, 's, E: Clone + PartialEq, R: Clone> Keeper<'a, 's, E, R> {
 }
 
 fn saved<E>(found: &Counterexample<E>) -> SavedFinding {
-    let kind = match &found.failure {
+    let failure = match &found.failure {
         Failure::StoreBuffer(violation) => {
-            SavedKind::StoreBuffer(violation.distinct_key().map(|id| id.to_bits()))
+            SavedFailure::StoreBuffer(violation.distinct_key().map(|id| id.to_bits()))
         }
-        // Which thread goes beyond the limit is not in the schedule.
-        Failure::Fault(Fault::StepLimit { last, .. }) => SavedKind::Fault(Some(last.thread)),
-        Failure::Fault(_) => SavedKind::Fault(None),
+        // The thread that exceeds the limit is not in the schedule.
+        Failure::Fault(Fault::StepLimit { last, .. }) => SavedFailure::Fault(Some(last.thread)),
+        Failure::Fault(_) => SavedFailure::Fault(None),
     };
     SavedFinding {
         execution: found.execution,
-        kind,
+        failure,
         schedule: found.schedule.clone(),
     }
 }

@@ -26,7 +26,7 @@ use super::outcome::Outcome;
 use super::rounds::Searched;
 use super::session::Session;
 use fencepost_runtime::names::SourceLocation;
-use fencepost_runtime::{Insertion, Insertions, Place, Target};
+use fencepost_runtime::{Insertion, Insertions, OwnedLocation, Target};
 use hitting::{Choice, Item, cheapest};
 
 #[cfg(test)]
@@ -54,7 +54,7 @@ impl From<FenceStrength> for Insertion {
 }
 
 /// Parses `src/lock.rs:31:9`, or `src/lock.rs:31` for all operations of the line.
-pub(super) fn parse_position(text: &str) -> Option<Place> {
+pub(super) fn parse_position(text: &str) -> Option<OwnedLocation> {
     let number = |text: &str| text.parse::<u32>().ok().filter(|&number| number > 0);
     let (rest, last) = text.trim().rsplit_once(':')?;
     let last = number(last)?;
@@ -63,12 +63,12 @@ pub(super) fn parse_position(text: &str) -> Option<Place> {
         _ => (rest, last, 0),
     };
     let file = file.to_owned();
-    let place = Place { file, line, column };
+    let place = OwnedLocation { file, line, column };
     (!place.file.is_empty()).then_some(place)
 }
 
 /// Parses positions with commas between them. A position with `=release` has a fence between stores, others a full one.
-pub(super) fn parse_insertions(text: &str) -> Option<Vec<(Place, Insertion)>> {
+pub(super) fn parse_insertions(text: &str) -> Option<Vec<(OwnedLocation, Insertion)>> {
     let one = |text: &str| {
         let (place_text, strength) = match text.trim().split_once('=') {
             None => (text, FenceStrength::SeqCst),
@@ -233,7 +233,7 @@ impl Search {
         places
             .filter_map(|(place, strength)| Some((place.location, (*strength)?.into())))
             .collect::<Insertions>()
-            .with_chosen(&self.session.checker.inserted_fences)
+            .with_requested(&self.session.checker.inserted_fences)
     }
 
     /// Whether an execution is a violation with these fences.

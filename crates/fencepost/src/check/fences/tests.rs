@@ -312,7 +312,7 @@ fn a_fence_inside_of_a_macro_is_said_to_be_there() {
 fn places_are_read_as_reports_write_them() {
     let at = |file: &str, line, column| {
         let file = file.to_owned();
-        Some(Place { file, line, column })
+        Some(OwnedLocation { file, line, column })
     };
     assert_eq!(parse_position("src/lock.rs:31:9"), at("src/lock.rs", 31, 9));
     assert_eq!(parse_position(" src/lock.rs:31"), at("src/lock.rs", 31, 0));

@@ -1,21 +1,22 @@
-//! The counts of an `Arc` are an object whose state is the number of its (strong) references.
+//! The counts of an `Arc` are an object whose state is the number of its strong references.
 //!
-//! Nobody can tell in which order references were added and removed, so these are updates, which
-//! commute, and programs that only do that have no more interleavings for it. Who looks at a count
-//! reads, who gets the value because it was the only reference writes.
+//! No thread can observe in which order references were added and removed. So these operations are
+//! updates, which commute, and they add no interleavings. An operation that returns a count is a
+//! read; one that returns the value because there was only one reference is a write.
 //!
-//! But the last reference runs the destructor of the value. If that does something that others can notice,
-//! or that depends on its thread, it matters who is last. Then the drops are writes. That is not known before it happens, and
-//! the check begins again when it has: see `Restart::OrderedDrops`.
+//! But the drop of the last reference runs the destructor of the value. If that does something that
+//! other threads can observe, or that depends on its thread, it matters which thread is last. Then
+//! the drops are writes. That is not known in advance, so the check restarts when it happens: see
+//! `Restart::OrderedDrops`.
 //!
-//! For the monitor, who changes a count writes to an address of its own; who learns something of the
-//! count loads from the addresses of all others. One address for all would order the changes. What
-//! comes before a change that it did not see is ordered before it too, so who learns something loads
-//! from the addresses of those who have changed nothing yet. Threads that are
-//! not there yet have no such address; they write to one that they have in common, once.
+//! For the monitor, a thread that changes a count writes to an address of its own, and a thread
+//! that reads the count loads from the addresses of all others. A single address would order the
+//! changes. A reader is also ordered before changes that it did not see, so it loads from the
+//! addresses of threads that have changed nothing yet. Threads that are spawned later have no
+//! address yet; they write to a common one, once.
 //!
-//! As in `std`, the references and the weak ones are counted in two words, and every operation
-//! touches the word that it touches there, in the way that it does there:
+//! As in `std`, strong and weak references are counted in two words, and every operation accesses
+//! the same word in the same way:
 //!
 //! | operation | references | weak references |
 //! | --- | --- | --- |
@@ -31,7 +32,7 @@
 //! | `make_mut` | compare-exchange | then load, if it succeeds |
 //! | `upgrade` | compare-exchange, or load if there is none | |
 //!
-//! While there is one thread only, nobody can notice anything, and nothing of this is a step.
+//! While there is only one thread, none of this is a step.
 
 use std::panic::Location;
 use std::sync::Arc as StdArc;
@@ -43,13 +44,13 @@ use fencepost_memory::{Address, ThreadId};
 
 use fencepost_runtime::{Current, Drains, DropTracker, Object, Outcomes, Step};
 
-/// What the addresses are called at which threads say that they have changed a word.
+/// The kinds of the addresses to which threads write when they change a word.
 const KINDS: [[&str; 2]; 2] = [
     ["reference to an Arc", "later reference to an Arc"],
     ["weak reference to an Arc", "later weak reference to an Arc"],
 ];
 
-/// What the references to one value have in common.
+/// What all references to a value share.
 pub(super) struct Counts {
     object: Object,
     watch: DropTracker,
@@ -64,24 +65,25 @@ struct Shared {
     places: [Places; 2],
 }
 
-/// One of the words that `std` counts in.
+/// A word in which `std` counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Word {
-    /// That of the references.
+    /// The strong references.
     Strong,
-    /// That of the weak references.
+    /// The weak references.
     Weak,
 }
 
-/// Where threads say that they have changed a word.
+/// The addresses to which threads write when they change a word.
 #[derive(Default)]
 struct Places {
     of_threads: Vec<(ThreadId, Address)>,
-    /// That of threads that were not there yet when somebody looked, if somebody did.
+    /// The common address of threads that were spawned after the first read of the count, if there
+    /// was one.
     of_later: Option<Address>,
 }
 
-/// How a word is looked at.
+/// How a word is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Look {
     /// By a load.
@@ -97,19 +99,19 @@ pub(super) struct Count {
     pub(super) weak: usize,
 }
 
-/// Whether there are other references.
+/// Which other references there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Uniqueness {
-    /// No.
+    /// None.
     Only,
     /// Only weak ones.
     OnlyButWeak,
-    /// Yes.
+    /// Strong ones.
     Shared,
 }
 
 impl Counts {
-    /// The counts of a new value, in a check.
+    /// Creates the counts of a new value, in a check.
     pub(super) fn new(strong: usize, location: &'static Location<'static>) -> Option<StdArc<Self>> {
         let current = Current::get()?;
         Some(StdArc::new(Counts {
@@ -150,7 +152,7 @@ impl Counts {
         self.operation_after(Drains::Everything, current, effect, location, perform)
     }
 
-    /// An operation that does not wait for all that the thread has stored.
+    /// Performs an operation that does not wait for all stores of the thread.
     fn operation_after<R>(
         &self,
         drains: Drains<'_>,
@@ -166,7 +168,7 @@ impl Counts {
             perform(&mut Counting {
                 step,
                 object,
-                made_at: self.object.made_at(),
+                created_at: self.object.created_at(),
                 is_step,
                 count: &mut shared.count,
                 places: &mut shared.places,
@@ -183,7 +185,7 @@ impl Counts {
         current.operation_after(drains, intent, Outcomes::One, location, perform)
     }
 
-    /// Changes the counts in a way that nobody can tell the order of.
+    /// Changes the counts by an update whose order no thread can observe.
     fn update(
         &self,
         current: Current,
@@ -199,19 +201,19 @@ impl Counts {
         });
     }
 
-    /// There is one reference more.
+    /// Adds a strong reference.
     pub(super) fn add(&self, current: Current, location: &'static Location<'static>) {
         self.update(current, location, Word::Strong, |count| count.strong += 1);
     }
 
-    /// There is one weak reference more.
+    /// Adds a weak reference.
     pub(super) fn add_weak(&self, current: Current, location: &'static Location<'static>) {
         self.update(current, location, Word::Weak, |count| count.weak += 1);
     }
 
-    /// There is one weak reference less.
+    /// Removes a weak reference.
     pub(super) fn remove_weak(&self, current: Current) {
-        let location = self.object.made_at();
+        let location = self.object.created_at();
         self.operation(current, Effect::Update, location, |counting| {
             counting.count.weak = counting.count.weak.saturating_sub(1);
             counting.record(TouchKind::Update);
@@ -219,13 +221,13 @@ impl Counts {
         });
     }
 
-    /// There is one reference less. The last one takes the value with it.
+    /// Removes a strong reference. The last one drops the value.
     pub(super) fn remove(&self, current: Current, destructor: impl FnOnce()) {
-        let made_at = self.object.made_at();
-        let is_unnoticed = current.is_alone() || current.is_dissolving();
+        let created_at = self.object.created_at();
+        let is_unnoticed = current.is_alone() || current.is_tearing_down();
         let is_last = match self.are_drops_ordered {
-            true => self.remove_one(current, Effect::Write, made_at),
-            false => self.remove_one(current, Effect::Update, made_at),
+            true => self.remove_one(current, Effect::Write, created_at),
+            false => self.remove_one(current, Effect::Update, created_at),
         };
         match is_last && !self.are_drops_ordered && !is_unnoticed {
             true => current.drop_last(&self.object, destructor),
@@ -233,7 +235,7 @@ impl Counts {
         }
     }
 
-    /// There is one reference less, and whoever had it will know whether it was the last.
+    /// Removes a strong reference. Returns whether it was the last.
     pub(super) fn remove_and_learn(&self, current: Current, location: &'static Location<'static>) {
         self.remove_one(current, Effect::Write, location);
     }
@@ -263,7 +265,7 @@ impl Counts {
         is_last
     }
 
-    /// Looks at the counts, by loads of these words.
+    /// Reads the counts, by loads of these words.
     pub(super) fn read(
         &self,
         current: Current,
@@ -285,7 +287,7 @@ impl Counts {
         )
     }
 
-    /// Looks whether there is one reference only.
+    /// Checks whether there is only one reference.
     pub(super) fn look_if_only(
         &self,
         current: Current,
@@ -306,7 +308,7 @@ impl Counts {
         })
     }
 
-    /// Takes the value away from weak references, if there are only such others.
+    /// Takes the value away from the weak references, if there is no other strong one.
     pub(super) fn leave_weak(
         &self,
         current: Current,
@@ -338,7 +340,7 @@ impl Counts {
         seen
     }
 
-    /// Takes the value if there is one reference only, and `std` agrees.
+    /// Takes the value if there is only one strong reference, and `std` agrees.
     pub(super) fn take_if_only(
         &self,
         current: Current,
@@ -368,13 +370,13 @@ impl Counts {
         is_taken
     }
 
-    /// Adds a reference if there is one: whether there was.
+    /// Adds a strong reference if there is one. Returns whether there was.
     pub(super) fn add_if_alive(
         &self,
         current: Current,
         location: &'static Location<'static>,
     ) -> bool {
-        // Where it is dead that is a plain load, which does not wait for stores.
+        // If the value was dropped, this is a plain load, which does not wait for stores.
         if current.buffers_stores() && self.read(current, &[Word::Strong], location).strong == 0 {
             return false;
         }
@@ -395,12 +397,12 @@ impl Counts {
         })
     }
 
-    /// The value of a cyclic structure is there now. Only weak references could know.
+    /// The value of a cyclic structure is initialized. Only weak references can observe that.
     pub(super) fn come_alive(&self) {
-        let Some(current) = self.current(self.object.made_at()) else {
+        let Some(current) = self.current(self.object.created_at()) else {
             return;
         };
-        let location = self.object.made_at();
+        let location = self.object.created_at();
         self.operation(current, Effect::Write, location, |counting| {
             counting.count.strong = 1;
             counting.record(TouchKind::Write);
@@ -415,13 +417,13 @@ struct Counting<'a, 'execution> {
     count: &'a mut Count,
     places: &'a mut [Places; 2],
     object: Address,
-    made_at: &'static Location<'static>,
-    /// Whether others can notice it.
+    created_at: &'static Location<'static>,
+    /// Whether other threads can observe it.
     is_step: bool,
 }
 
 impl Counting<'_, '_> {
-    /// The count of references is as it is now.
+    /// Updates the state of the object to the number of strong references.
     fn record(&mut self, kind: TouchKind) {
         let strong = self.count.strong as u64;
         match kind {
@@ -432,29 +434,30 @@ impl Counting<'_, '_> {
         }
     }
 
-    /// The thread drops a reference. What it has done so far happens before what those do who have
-    /// the value alone.
+    /// Releases a dropped reference: what the thread has done happens before what the thread does
+    /// that gets exclusive access to the value.
     fn release(&mut self, word: Word) {
         self.step.release(self.object);
         self.change(word, Ordering::Release);
     }
 
-    /// What the thread does from here on happens after what was done before references were dropped.
+    /// Acquires the dropped references: what the thread does next happens after what other threads
+    /// did before they dropped theirs.
     fn acquire(&mut self) {
         self.step.acquire(self.object);
     }
 
     fn is_noticed(&self) -> bool {
-        self.is_step && self.step.is_seen()
+        self.is_step && self.step.is_recorded()
     }
 
-    /// For the monitor: a locked operation of which nothing else is told, or not yet.
+    /// Emits a locked operation without an address.
     fn drain(&mut self) {
         let events = self.step.target().count(false);
         self.step.emit(events, 0);
     }
 
-    /// For the monitor: a read-modify-write that learns nothing.
+    /// Emits a read-modify-write whose result the program does not use.
     fn change(&mut self, word: Word, ordering: Ordering) {
         let target = self.step.target();
         let is_releasing = ordering == Ordering::Release;
@@ -472,7 +475,7 @@ impl Counting<'_, '_> {
                     self.step.emit(events, value);
                 }
                 let kind = KINDS[word as usize][0];
-                let place = self.step.part(self.object, thread, kind, self.made_at);
+                let place = self.step.part(self.object, thread, kind, self.created_at);
                 places.of_threads.push((thread, place));
                 place
             }
@@ -481,20 +484,19 @@ impl Counting<'_, '_> {
         self.step.emit(events, value);
     }
 
-    /// For the monitor: the thread learns something of a word, which others have changed or will
-    /// change.
+    /// Emits the loads of a thread that reads a word, which others have changed or will change.
     fn look(&mut self, word: Word, look: Look) {
         if !self.is_noticed() {
             return;
         }
         let [kind, later] = KINDS[word as usize];
-        let (object, made_at) = (self.object, self.made_at);
+        let (object, created_at) = (self.object, self.created_at);
         let places = &mut self.places[word as usize];
         self.step
-            .parts_of_living(object, kind, made_at, &mut places.of_threads);
+            .parts_of_living(object, kind, created_at, &mut places.of_threads);
         let later = *places
             .of_later
-            .get_or_insert_with(|| self.step.part(object, ThreadId(0), later, made_at));
+            .get_or_insert_with(|| self.step.part(object, ThreadId(0), later, created_at));
         let thread = self.step.thread();
         let others = places.of_threads.iter().filter(|place| place.0 != thread);
         for place in others.map(|place| place.1).chain([later]) {

@@ -1,9 +1,9 @@
-//! Shared ownership. The value is in an `Arc` of `std`; in a check, a [`Counts`] goes with it, which all
-//! references to the value share, and which is an object of the execution.
+//! Shared ownership. The value is in an `Arc` of `std`. In a check, all references to it share a
+//! [`Counts`], which is an object of the execution.
 //!
-//! - `counts`: what counting is to the explorer;
-//! - `weak`: references that keep nothing alive;
-//! - `traits`: what an `Arc` can do because its value can.
+//! - `counts`: how the explorer sees the counts;
+//! - `weak`: weak references;
+//! - `traits`: trait implementations.
 
 mod counts;
 mod traits;
@@ -19,13 +19,13 @@ pub use weak::Weak;
 use counts::{Counts, Uniqueness, Word};
 use fencepost_runtime::Current;
 
-/// Shares ownership of a value, as [`std::sync::Arc`].
+/// A thread-safe reference-counting pointer, as [`std::sync::Arc`].
 ///
-/// In a check, an `Arc` that is made in an execution and not dropped by its end is reported as a
+/// In a check, an `Arc` that is created in an execution and not dropped by its end is reported as a
 /// leak.
 ///
-/// An `Arc` of a type without a size cannot be made by coercion, since that takes an unstable
-/// feature. Use [`Arc::from_std`] or `From<Box<T>>`:
+/// An `Arc` cannot be coerced to an unsized type, since that needs an unstable feature. Use
+/// [`Arc::from_std`] or `From<Box<T>>`:
 ///
 /// ```
 /// use fencepost::sync::Arc;
@@ -36,20 +36,20 @@ use fencepost_runtime::Current;
 /// assert_eq!(Arc::strong_count(&numbers), 1);
 /// ```
 pub struct Arc<T: ?Sized> {
-    /// Taken away only where the reference is used up.
+    /// `None` only while the reference is consumed.
     value: Option<StdArc<T>>,
     /// None outside of a check.
     counts: Option<StdArc<Counts>>,
 }
 
 impl<T> Arc<T> {
-    /// A new value, and the first reference to it.
+    /// Creates a new `Arc`.
     #[track_caller]
     pub fn new(value: T) -> Self {
         Arc::from_std(StdArc::new(value))
     }
 
-    /// A new value that may contain weak references to itself.
+    /// Creates a new `Arc` whose value may contain weak references to itself.
     #[track_caller]
     pub fn new_cyclic<F>(data_fn: F) -> Self
     where
@@ -59,7 +59,7 @@ impl<T> Arc<T> {
         let value = StdArc::new_cyclic(|weak| {
             let weak = Weak::from_parts(weak.clone(), counts.clone());
             let value = data_fn(&weak);
-            // It was not counted: the value does not keep it.
+            // It is not counted: the value does not keep it.
             drop(weak.into_parts());
             value
         });
@@ -69,19 +69,20 @@ impl<T> Arc<T> {
         Arc::from_parts(value, counts)
     }
 
-    /// A new value that is pinned.
+    /// Creates a new pinned `Arc`.
     #[track_caller]
-    #[allow(unsafe_code)] // There is no other way to make a pin of one's own type.
+    #[allow(unsafe_code)] // There is no other way to pin a pointer type of our own.
     pub fn pin(value: T) -> Pin<Arc<T>> {
-        // SAFETY: the value is in an allocation of its own, and does not leave it as long as there
-        // are references: `get_mut` and `try_unwrap` need an `Arc` that is not pinned.
+        // SAFETY: the value is in an allocation of its own, and is not moved while there are
+        // references: `get_mut` and `try_unwrap` take an `Arc` that is not pinned, and a `Pin`
+        // gives none away.
         unsafe { Pin::new_unchecked(Arc::new(value)) }
     }
 
-    /// The value, if this is the only reference to it, weak ones aside.
+    /// Returns the value, if this is the only strong reference.
     ///
     /// # Errors
-    /// The reference, if it is not.
+    /// Returns the `Arc` if there are other strong references.
     #[track_caller]
     pub fn try_unwrap(this: Self) -> Result<T, Self> {
         let location = Location::caller();
@@ -94,7 +95,8 @@ impl<T> Arc<T> {
         StdArc::try_unwrap(value).map_err(|value| Arc::from_parts(value, counts))
     }
 
-    /// The value, if this is the last reference to it. Of all references, exactly one gets it.
+    /// Returns the value, if this is the last strong reference. Exactly one of all calls returns
+    /// it.
     #[track_caller]
     pub fn into_inner(this: Self) -> Option<T> {
         let location = Location::caller();
@@ -105,7 +107,7 @@ impl<T> Arc<T> {
         StdArc::into_inner(value)
     }
 
-    /// The value, if this is the only reference to it, or a clone of it.
+    /// Returns the value if this is the only strong reference, and otherwise a clone of it.
     #[track_caller]
     pub fn unwrap_or_clone(this: Self) -> T
     where
@@ -116,7 +118,8 @@ impl<T> Arc<T> {
 }
 
 impl<T: Clone> Arc<T> {
-    /// The value, to be changed. It is cloned first if there are other references to it.
+    /// Returns a mutable reference to the value, and clones the value first if there are other
+    /// references.
     #[track_caller]
     pub fn make_mut(this: &mut Self) -> &mut T {
         let location = Location::caller();
@@ -124,7 +127,7 @@ impl<T: Clone> Arc<T> {
             match counts.leave_weak(current, location) {
                 Uniqueness::Only => {}
                 Uniqueness::OnlyButWeak => {
-                    // The value moves to a new place, and leaves the weak references behind.
+                    // The value moves to a new allocation, without the weak references.
                     this.counts = Counts::new(1, location);
                 }
                 Uniqueness::Shared => {
@@ -139,8 +142,8 @@ impl<T: Clone> Arc<T> {
 }
 
 impl<T: ?Sized> Arc<T> {
-    /// Takes over an `Arc` of `std`, which may be of a type without a size. In a check, other
-    /// references of `std` to its value are not seen.
+    /// Converts an `Arc` of `std`, which may have an unsized type. A check does not see other
+    /// `Arc`s of `std` to the same value.
     #[track_caller]
     pub fn from_std(value: StdArc<T>) -> Self {
         Arc::from_std_at(value, Location::caller())
@@ -157,7 +160,7 @@ impl<T: ?Sized> Arc<T> {
         }
     }
 
-    /// Nothing is counted.
+    /// Consumes the reference without changing the counts.
     fn into_parts(mut self) -> (StdArc<T>, Option<StdArc<Counts>>) {
         let value = self.value.take().expect("a reference has its value");
         (value, self.counts.take())
@@ -168,7 +171,7 @@ impl<T: ?Sized> Arc<T> {
         self.value.as_ref().expect("a reference has its value")
     }
 
-    /// Gives it a name for reports.
+    /// Names it in reports.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         if let Some(counts) = &self.counts {
@@ -177,7 +180,7 @@ impl<T: ?Sized> Arc<T> {
         self
     }
 
-    /// How many references to the value there are, weak ones aside.
+    /// Returns the number of strong references.
     #[track_caller]
     pub fn strong_count(this: &Self) -> usize {
         let location = Location::caller();
@@ -187,7 +190,7 @@ impl<T: ?Sized> Arc<T> {
         }
     }
 
-    /// How many weak references to the value there are.
+    /// Returns the number of weak references.
     #[track_caller]
     pub fn weak_count(this: &Self) -> usize {
         let location = Location::caller();
@@ -197,7 +200,7 @@ impl<T: ?Sized> Arc<T> {
         }
     }
 
-    /// A weak reference to the value.
+    /// Creates a weak reference to the value.
     #[must_use]
     #[track_caller]
     pub fn downgrade(this: &Self) -> Weak<T> {
@@ -208,7 +211,7 @@ impl<T: ?Sized> Arc<T> {
         Weak::from_parts(StdArc::downgrade(this.value()), this.counts.clone())
     }
 
-    /// The value, to be changed, if there is no other reference to it.
+    /// Returns a mutable reference to the value, if there is no other reference.
     #[track_caller]
     pub fn get_mut(this: &mut Self) -> Option<&mut T> {
         let location = Location::caller();
@@ -221,65 +224,66 @@ impl<T: ?Sized> Arc<T> {
         StdArc::get_mut(value.expect("a reference has its value"))
     }
 
-    /// Whether two references are to the same value.
+    /// Whether two `Arc`s point to the same allocation.
     pub fn ptr_eq(this: &Self, other: &Self) -> bool {
         StdArc::ptr_eq(this.value(), other.value())
     }
 
-    /// A pointer to the value.
+    /// Returns a raw pointer to the value.
     pub fn as_ptr(this: &Self) -> *const T {
         StdArc::as_ptr(this.value())
     }
 
-    /// Turns the reference into a pointer, to be turned back by [`Arc::from_raw`].
+    /// Consumes the `Arc` and returns a raw pointer. Convert it back with [`Arc::from_raw`].
     pub fn into_raw(this: Self) -> *const T {
         let (value, counts) = this.into_parts();
         let pointer = StdArc::into_raw(value);
-        keep_for_pointer(pointer, counts);
+        associate_with_pointer(pointer, counts);
         pointer
     }
 
-    /// Turns a pointer back into the reference that it was.
+    /// Constructs an `Arc` from a raw pointer.
     ///
     /// # Safety
-    /// As [`std::sync::Arc::from_raw`]: the pointer is from [`Arc::into_raw`] of this type, and stands for one
-    /// reference.
+    /// As for [`std::sync::Arc::from_raw`]: the pointer must come from [`Arc::into_raw`] of this
+    /// type, and own one strong reference.
     #[allow(unsafe_code)] // As in `std`.
     pub unsafe fn from_raw(pointer: *const T) -> Self {
-        // SAFETY: `into_raw` got it from the `into_raw` of `std`, and the caller has one reference.
+        // SAFETY: the caller promises that `into_raw` returned it, which got it from the `into_raw`
+        // of `std`, and that it owns one reference.
         let value = unsafe { StdArc::from_raw(pointer) };
-        Arc::from_parts(value, kept_for_pointer(pointer))
+        Arc::from_parts(value, associated_with_pointer(pointer))
     }
 
-    /// Adds a reference to those that a pointer stands for.
+    /// Increments the strong count of the `Arc` of a raw pointer.
     ///
     /// # Safety
-    /// As [`std::sync::Arc::increment_strong_count`]: the pointer is from [`Arc::into_raw`], and there is a
-    /// reference meanwhile.
+    /// As for [`std::sync::Arc::increment_strong_count`]: the pointer must come from
+    /// [`Arc::into_raw`], and there must be a strong reference during the call.
     #[track_caller]
     #[allow(unsafe_code)] // As in `std`.
     pub unsafe fn increment_strong_count(pointer: *const T) {
-        // SAFETY: the caller's promise; the reference is given back at once.
+        // SAFETY: the caller's promise. The reference that this takes is returned below.
         let arc = unsafe { Arc::from_raw(pointer) };
         let _ = Arc::into_raw(arc.clone());
         let _ = Arc::into_raw(arc);
     }
 
-    /// Drops one of the references that a pointer stands for.
+    /// Decrements the strong count of the `Arc` of a raw pointer.
     ///
     /// # Safety
-    /// As [`std::sync::Arc::decrement_strong_count`]: the pointer is from [`Arc::into_raw`], and stands for a
-    /// reference that is not used any more.
+    /// As for [`std::sync::Arc::decrement_strong_count`]: the pointer must come from
+    /// [`Arc::into_raw`], and own a strong reference, which must not be used any more.
     #[track_caller]
     #[allow(unsafe_code)] // As in `std`.
     pub unsafe fn decrement_strong_count(pointer: *const T) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the pointer owns a reference.
         drop(unsafe { Arc::from_raw(pointer) });
     }
 }
 
-/// The counts, and the execution that is running here. Does not return if the counts are those of
-/// another.
+/// The counts, and the current execution. Reports a misuse and does not return if the counts belong
+/// to another execution.
 #[inline]
 #[track_caller]
 fn in_check(counts: &Option<StdArc<Counts>>) -> Option<(&StdArc<Counts>, Current)> {
@@ -288,21 +292,21 @@ fn in_check(counts: &Option<StdArc<Counts>>) -> Option<(&StdArc<Counts>, Current
     current.map(|current| (counts, current))
 }
 
-/// The same, for a reference that is being dropped.
+/// The same, for a reference that is dropped.
 #[inline]
 fn in_check_to_drop(counts: &Option<StdArc<Counts>>) -> Option<(&StdArc<Counts>, Current)> {
     let counts = counts.as_ref()?;
     counts.current_in_drop().map(|current| (counts, current))
 }
 
-fn keep_for_pointer<T: ?Sized>(pointer: *const T, counts: Option<StdArc<Counts>>) {
+fn associate_with_pointer<T: ?Sized>(pointer: *const T, counts: Option<StdArc<Counts>>) {
     if let (Some(counts), Some(current)) = (counts, Current::get()) {
-        current.keep_for_pointer(pointer.addr(), counts);
+        current.associate_with_pointer(pointer.addr(), counts);
     }
 }
 
-fn kept_for_pointer<T: ?Sized>(pointer: *const T) -> Option<StdArc<Counts>> {
-    let kept = Current::get()?.kept_for_pointer(pointer.addr())?;
+fn associated_with_pointer<T: ?Sized>(pointer: *const T) -> Option<StdArc<Counts>> {
+    let kept = Current::get()?.associated_with_pointer(pointer.addr())?;
     kept.downcast().ok()
 }
 

@@ -1,4 +1,4 @@
-//! What an `Arc` can do because its value can, and how it is made from other things.
+//! Trait implementations of `Arc`, and conversions to it.
 
 use std::any::Any;
 use std::borrow::{Borrow, Cow};
@@ -12,10 +12,10 @@ use std::sync::Arc as StdArc;
 use super::Arc;
 
 impl Arc<dyn Any + Send + Sync> {
-    /// The same reference, to a value of its own type.
+    /// Downcasts the `Arc` to a concrete type.
     ///
     /// # Errors
-    /// The reference as it is, if the value has another type.
+    /// Returns the `Arc` if the value has another type.
     pub fn downcast<T: Any + Send + Sync>(self) -> Result<Arc<T>, Self> {
         let (value, counts) = self.into_parts();
         match value.downcast() {
@@ -25,7 +25,7 @@ impl Arc<dyn Any + Send + Sync> {
     }
 }
 
-/// Values are in an allocation of their own.
+/// The value is in an allocation of its own.
 impl<T: ?Sized> Unpin for Arc<T> {}
 impl<T: ?Sized + RefUnwindSafe> UnwindSafe for Arc<T> {}
 
@@ -119,7 +119,7 @@ impl<T> From<T> for Arc<T> {
     }
 }
 
-/// Whatever can be made into an `Arc` of `std`.
+/// From everything that converts into an `Arc` of `std`.
 macro_rules! from {
     ($([$($generics:tt)*] $source:ty => $value:ty;)*) => {
         $(impl<$($generics)*> From<$source> for Arc<$value> {

@@ -1,4 +1,4 @@
-//! References that keep nothing alive.
+//! Weak references.
 
 use std::fmt;
 use std::panic::Location;
@@ -6,9 +6,9 @@ use std::sync::Arc as StdArc;
 use std::sync::Weak as StdWeak;
 
 use super::counts::{Counts, Word};
-use super::{Arc, in_check, in_check_to_drop, keep_for_pointer, kept_for_pointer};
+use super::{Arc, associate_with_pointer, associated_with_pointer, in_check, in_check_to_drop};
 
-/// A reference that does not keep its value alive, as [`std::sync::Weak`].
+/// A weak reference to the value of an [`Arc`], as [`std::sync::Weak`].
 pub struct Weak<T: ?Sized> {
     value: StdWeak<T>,
     counted: Counted,
@@ -26,7 +26,7 @@ impl Drop for Counted {
 }
 
 impl<T> Weak<T> {
-    /// A reference to nothing.
+    /// Creates a weak reference without a value.
     #[must_use]
     pub fn new() -> Self {
         Weak::from_parts(StdWeak::new(), None)
@@ -34,7 +34,7 @@ impl<T> Weak<T> {
 }
 
 impl<T: ?Sized> Weak<T> {
-    /// The caller has counted it.
+    /// Wraps a reference that the caller has counted.
     pub(super) fn from_parts(value: StdWeak<T>, counts: Option<StdArc<Counts>>) -> Self {
         Weak {
             value,
@@ -42,12 +42,12 @@ impl<T: ?Sized> Weak<T> {
         }
     }
 
-    /// Nothing is counted.
+    /// Wraps a reference that is not counted.
     pub(super) fn into_parts(mut self) -> (StdWeak<T>, Option<StdArc<Counts>>) {
         (self.value, self.counted.0.take())
     }
 
-    /// A reference that keeps the value alive, if it is.
+    /// Upgrades to an [`Arc`], if the value has not been dropped.
     #[must_use]
     #[track_caller]
     pub fn upgrade(&self) -> Option<Arc<T>> {
@@ -61,7 +61,7 @@ impl<T: ?Sized> Weak<T> {
         Some(Arc::from_parts(value, self.counted.0.clone()))
     }
 
-    /// How many references keep the value alive.
+    /// Returns the number of strong references.
     #[must_use]
     #[track_caller]
     pub fn strong_count(&self) -> usize {
@@ -72,7 +72,7 @@ impl<T: ?Sized> Weak<T> {
         }
     }
 
-    /// How many weak references to the value there are, or 0 if it is not alive.
+    /// Returns the number of weak references, or 0 if there are no strong ones.
     #[must_use]
     #[track_caller]
     pub fn weak_count(&self) -> usize {
@@ -84,38 +84,39 @@ impl<T: ?Sized> Weak<T> {
         if count.strong == 0 { 0 } else { count.weak }
     }
 
-    /// Whether two references are to the same value, or both to nothing.
+    /// Whether two references point to the same allocation, or both have no value.
     #[must_use]
     pub fn ptr_eq(&self, other: &Self) -> bool {
         self.value.ptr_eq(&other.value)
     }
 
-    /// A pointer to the value, if it is alive.
+    /// Returns a raw pointer to the value, which is valid only while there are strong references.
     #[must_use]
     pub fn as_ptr(&self) -> *const T {
         self.value.as_ptr()
     }
 
-    /// Turns the reference into a pointer, to be turned back by [`Weak::from_raw`].
+    /// Consumes the reference and returns a raw pointer. Convert it back with [`Weak::from_raw`].
     #[must_use]
     pub fn into_raw(self) -> *const T {
         let (value, counts) = self.into_parts();
         let pointer = value.into_raw();
-        keep_for_pointer(pointer, counts);
+        associate_with_pointer(pointer, counts);
         pointer
     }
 
-    /// Turns a pointer back into the reference that it was.
+    /// Constructs a weak reference from a raw pointer.
     ///
     /// # Safety
-    /// As [`std::sync::Weak::from_raw`]: the pointer is from [`Weak::into_raw`], and stands for one weak
-    /// reference.
+    /// As for [`std::sync::Weak::from_raw`]: the pointer must come from [`Weak::into_raw`], and own
+    /// one weak reference.
     #[must_use]
     #[allow(unsafe_code)] // As in `std`.
     pub unsafe fn from_raw(pointer: *const T) -> Self {
-        // SAFETY: `into_raw` got it from the `into_raw` of `std`, and the caller has one reference.
+        // SAFETY: the caller promises that `into_raw` returned it, which got it from the `into_raw`
+        // of `std`, and that it owns one reference.
         let value = unsafe { StdWeak::from_raw(pointer) };
-        Weak::from_parts(value, kept_for_pointer(pointer))
+        Weak::from_parts(value, associated_with_pointer(pointer))
     }
 }
 

@@ -36,7 +36,7 @@ impl Variable for std::sync::atomic::AtomicBool {
     }
 }
 
-/// A boolean that threads can share, as [`std::sync::atomic::AtomicBool`].
+/// A boolean type which can be safely shared between threads, as [`std::sync::atomic::AtomicBool`].
 pub struct AtomicBool {
     atomic: Atomic<std::sync::atomic::AtomicBool>,
 }

@@ -1,9 +1,9 @@
-//! What all atomic variables are: a variable of `std`, and an object of the execution.
+//! The common core of all atomic types: a variable of `std`, and an object of the execution.
 //!
 //! Outside of a check the variable is used with the given ordering. In a check it holds the value
 //! (a pointer needs more than the bits of its address), and the object's state is the value as a
-//! number, for the explorer to compare. The state is brought up to date before every
-//! operation, since `get_mut` may have changed the value.
+//! number, for the explorer to compare. The state is updated before every operation, since
+//! `get_mut` may have changed the value.
 
 use std::panic::Location;
 use std::sync::atomic::Ordering;
@@ -13,26 +13,26 @@ use fencepost_memory::Address;
 
 use fencepost_runtime::{Current, Drains, Object, Outcomes, Step, releases};
 
-/// A variable of `std`.
+/// An atomic variable of `std`.
 pub(super) trait Variable {
-    /// What it holds.
+    /// The type of its value.
     type Value: Copy;
     /// The name of its type.
     const KIND: &'static str;
 
-    /// A variable that holds `value`.
+    /// Creates a variable with this value.
     fn new(value: Self::Value) -> Self;
-    /// The value. There is only one OS thread, so the ordering does not matter.
+    /// Loads the value. There is only one OS thread, so the ordering does not matter.
     fn get(&self) -> Self::Value;
-    /// Changes the value.
+    /// Stores a value.
     fn set(&self, value: Self::Value);
     /// The value as a number. Signed values are extended by their sign.
     fn state(value: Self::Value) -> u64;
-    /// The value that is this number.
+    /// The value with this number.
     fn from_state(state: u64) -> Self::Value;
 }
 
-/// A variable, and what the explorer knows it as.
+/// An atomic variable and its object.
 pub(super) struct Atomic<V> {
     pub(super) variable: V,
     object: Object,
@@ -51,19 +51,19 @@ impl<V: Variable> Atomic<V> {
         self.object.set_name(name);
     }
 
-    /// The execution in which the variable is to be used; outside of a check, none.
+    /// The execution in which an operation on the variable is performed; none outside of a check.
     #[inline]
     pub(super) fn current(&self, location: &'static Location<'static>) -> Option<Current> {
         self.object.current(location)
     }
 
-    /// What the explorer knows the variable as.
+    /// The address of its object.
     #[inline]
     pub(super) fn address(&self) -> Address {
         self.object.address()
     }
 
-    /// Tells the explorer the value.
+    /// Updates the state of the object.
     #[inline]
     pub(super) fn bring_up_to_date(&self, current: Current) {
         if current.has_store_buffers() {
@@ -73,7 +73,7 @@ impl<V: Variable> Atomic<V> {
         current.set_state(self.object.address(), state);
     }
 
-    /// Puts what was committed to memory into the variable.
+    /// Stores the committed value in the variable.
     #[cold]
     fn learn_committed(&self, current: Current) {
         let object = self.object.address();
@@ -83,7 +83,7 @@ impl<V: Variable> Atomic<V> {
         }
     }
 
-    /// The value as the calling thread sees it, without an event.
+    /// The value for the calling thread, without an event.
     pub(super) fn peek(&self) -> V::Value {
         let object = self.object.address();
         let seen = Current::get()
@@ -92,7 +92,8 @@ impl<V: Variable> Atomic<V> {
         seen.map_or_else(|| self.variable.get(), V::from_state)
     }
 
-    /// Puts what was committed to memory into the variable, for who looks at it behind our back.
+    /// Stores the committed value in the variable, for code that reads the variable without an
+    /// operation.
     pub(super) fn show_committed(&self) {
         if let Some(current) = Current::get() {
             if current.has_store_buffers() && self.object.is_of_current() {
@@ -101,11 +102,12 @@ impl<V: Variable> Atomic<V> {
         }
     }
 
-    /// Who calls has the variable alone: puts what it has into the variable, also what still waits.
-    pub(super) fn take_alone(&self) {
+    /// Stores the value in the variable, including buffered stores: the caller has an exclusive
+    /// reference.
+    pub(super) fn take_exclusive(&self) {
         if let Some(current) = Current::get() {
             if current.has_store_buffers() && self.object.is_of_current() {
-                if let Some(state) = current.take_alone(self.object.address()) {
+                if let Some(state) = current.take_exclusive(self.object.address()) {
                     self.variable.set(V::from_state(state));
                 }
             }
@@ -139,7 +141,7 @@ impl<V: Variable> Atomic<V> {
         current.plain_operation(intent, Outcomes::One, location, perform)
     }
 
-    /// A read-modify-write, or an attempt.
+    /// Performs a read-modify-write, which may fail.
     #[inline]
     fn exchange<R>(
         &self,
@@ -210,8 +212,8 @@ impl<V: Variable> Atomic<V> {
         });
     }
 
-    /// A store that waits in its thread's buffer. It is a step, though nobody else can notice it, so that loops
-    /// that store are not taken to wait only.
+    /// Issues a store to the thread's buffer. It is a step, though no other thread can observe it,
+    /// so that a loop that stores is not assumed to only wait.
     #[cold]
     fn store_later(
         &self,
@@ -221,7 +223,7 @@ impl<V: Variable> Atomic<V> {
         location: &'static Location<'static>,
     ) {
         let object = self.object.address();
-        // A fence may have been inserted before it.
+        // There may be an inserted fence before it.
         current.drain(Drains::Nothing, location);
         self.bring_up_to_date(current);
         let buffer = current.tokens(current.thread()).start;
@@ -237,13 +239,13 @@ impl<V: Variable> Atomic<V> {
             let events = step.target().store(object, ordering);
             step.emit(events, V::state(value));
             if events.barrier.is_some() {
-                step.bar_stores();
+                step.order_stores();
             }
         });
         current.buffer_store(object, V::state(value), releases(ordering), location);
     }
 
-    /// A read-modify-write that always writes. Returns the value before.
+    /// Performs a read-modify-write that always writes. Returns the previous value.
     #[inline]
     #[track_caller]
     pub(super) fn modify(
@@ -316,11 +318,11 @@ impl<V: Variable> Atomic<V> {
     }
 }
 
-/// The methods that every atomic type has, as `std` documents them.
+/// The methods of every atomic type, as in `std`.
 macro_rules! common_operations {
     ($value:ty, [$($generics:tt)*], $name:ty, $variable:ty) => {
         impl<$($generics)*> $name {
-            /// A new variable.
+            /// Creates a new atomic variable.
             #[inline]
             #[track_caller]
             pub fn new(value: $value) -> Self {
@@ -329,32 +331,32 @@ macro_rules! common_operations {
                 }
             }
 
-            /// Gives the variable a name for reports.
+            /// Names the variable in reports.
             #[must_use]
             pub fn named(self, name: &str) -> Self {
                 self.atomic.set_name(name);
                 self
             }
 
-            /// The value, for who has the variable alone.
+            /// Returns a mutable reference to the value.
             pub fn get_mut(&mut self) -> &mut $value {
-                self.atomic.take_alone();
+                self.atomic.take_exclusive();
                 self.atomic.variable.get_mut()
             }
 
-            /// Lends the value, for who has the variable alone. What loom has instead of `get_mut`.
+            /// Calls `f` with a mutable reference to the value, like loom's `with_mut`.
             pub fn with_mut<R>(&mut self, f: impl FnOnce(&mut $value) -> R) -> R {
                 f(self.get_mut())
             }
 
-            /// The value.
+            /// Consumes the variable and returns the value.
             pub fn into_inner(self) -> $value {
-                self.atomic.take_alone();
+                self.atomic.take_exclusive();
                 self.atomic.variable.into_inner()
             }
 
-            /// A pointer to the value. What is done with it is seen by nobody, and nobody's stores that wait in a
-            /// buffer are seen through it.
+            /// Returns a pointer to the value. A check does not see accesses through it, and they
+            /// do not see buffered stores.
             pub fn as_ptr(&self) -> *mut $value {
                 self.atomic.show_committed();
                 self.atomic.variable.as_ptr()
@@ -396,11 +398,10 @@ macro_rules! common_operations {
                 }
             }
 
-            /// Stores `new` if the value is `current`. Returns the previous value, as an error if
-            /// it was another.
+            /// Stores `new` if the value is `current`. Returns the previous value.
             ///
             /// # Errors
-            /// The value, if it is not `current`.
+            /// Returns the value if it is not `current`.
             ///
             /// # Panics
             /// If the failure ordering is `Release` or `AcqRel`.
@@ -425,10 +426,10 @@ macro_rules! common_operations {
                 }
             }
 
-            /// Like `compare_exchange`; outside of a check it may fail for no reason.
+            /// Like `compare_exchange`. Outside of a check it may fail spuriously.
             ///
             /// # Errors
-            /// The value, if it is not `current`.
+            /// Returns the value if it is not `current`.
             ///
             /// # Panics
             /// If the failure ordering is `Release` or `AcqRel`.
@@ -453,11 +454,11 @@ macro_rules! common_operations {
                 }
             }
 
-            /// Loads the value and tries to replace it by what `f` makes of it, until that
-            /// succeeds or `f` returns `None`. Returns the previous value.
+            /// Loads the value and tries to replace it with the result of `f`, until that succeeds
+            /// or `f` returns `None`. Returns the previous value.
             ///
             /// # Errors
-            /// The value for which `f` returned `None`.
+            /// Returns the value for which `f` returned `None`.
             ///
             /// # Panics
             /// If the fetch ordering is `Release` or `AcqRel`.
@@ -475,10 +476,10 @@ macro_rules! common_operations {
                 self.try_update(set_order, fetch_order, f)
             }
 
-            /// The same as `fetch_update`.
+            /// An alias of `fetch_update`.
             ///
             /// # Errors
-            /// The value for which `f` returned `None`.
+            /// Returns the value for which `f` returned `None`.
             ///
             /// # Panics
             /// If the fetch ordering is `Release` or `AcqRel`.
@@ -503,7 +504,7 @@ macro_rules! common_operations {
                 Err(previous)
             }
 
-            /// Like `try_update`, with a function that always has a new value.
+            /// Like `try_update`, with a function that always returns a new value.
             ///
             /// # Panics
             /// If the fetch ordering is `Release` or `AcqRel`.
@@ -531,7 +532,7 @@ macro_rules! common_operations {
             }
         }
 
-        /// The value, without an event.
+        /// Formats the value, without an event.
         impl<$($generics)*> fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Debug::fmt(&self.atomic.peek(), f)
@@ -540,7 +541,7 @@ macro_rules! common_operations {
     };
 }
 
-/// Methods that read, modify and write.
+/// The read-modify-write methods.
 macro_rules! modifications {
     ($value:ty => $($(#[$attribute:meta])* $method:ident($operand:ident: $type:ty) $change:expr;)*) => {
         $(

@@ -1,5 +1,5 @@
-//! A compare-exchange of two variables at once. Algorithms of the literature need it; no machine of
-//! today has it, so it is no public API.
+//! A compare-exchange of two variables at once. Algorithms of the literature need it. Today's
+//! machines do not have it, so it is not public.
 
 use std::panic::Location;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -10,11 +10,13 @@ use fencepost_explore::{Effect, Intent};
 use super::integers::AtomicUsize;
 use fencepost_runtime::{Current, Outcomes};
 
-/// Stores both `new` values if both variables hold what is `expected`, in one step. Whether they did.
+/// Stores both `new` values if both variables have the `expected` values, in one step. Returns
+/// whether they had.
 ///
 /// The ordering is `Relaxed`, on success and on failure.
 ///
-/// Outside of a check it takes a lock, so it is atomic for others like it, and not for anything else.
+/// Outside of a check it takes a lock, so it is atomic only with respect to other calls of this
+/// function.
 ///
 /// # Panics
 /// If both are the same variable.
@@ -47,13 +49,13 @@ fn under_lock(variables: [&AtomicUsize; 2], expected: [usize; 2], new: [usize; 2
     is_success
 }
 
-/// The explorer is told that both variables are written, also if they keep their values: what is touched then
-/// does not depend on the state, and is known beforehand (`Effect::Write`). Else it would have to be learnt
-/// (`Effect::WriteMultiple`), and classes would be run more than once.
+/// The step writes both variables, even if they keep their values. What it touches then does not
+/// depend on the state, and is known in advance (`Effect::Write`). Otherwise the explorer would
+/// have to learn it (`Effect::WriteMultiple`), and would run equivalence classes more than once.
 ///
-/// The monitor has no event on two addresses. It is told of two locked operations in a row, as far as the
-/// values are those expected. What the second knows is not known to the first, so under PSO it may miss that the
-/// first comes before a store to its variable, or before one that who reads it comes after.
+/// The monitor has no event on two addresses. It gets two locked operations in a row, the second
+/// only if the first variable has the expected value. The first does not know what the second
+/// knows, so under PSO the monitor may miss an order of the first before another store.
 fn in_check(
     current: Current,
     variables: [&AtomicUsize; 2],

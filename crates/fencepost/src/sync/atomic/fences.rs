@@ -9,7 +9,7 @@ use fencepost_memory::Operation;
 
 use fencepost_runtime::Current;
 
-/// A fence, as [`std::sync::atomic::fence`]. No thread has to stop for it.
+/// An atomic fence, as [`std::sync::atomic::fence`]. In a check it is not a step of its own.
 ///
 /// # Panics
 /// If the ordering is `Relaxed`.
@@ -23,15 +23,15 @@ pub fn fence(order: Ordering) {
         order != Ordering::Relaxed,
         "there is no such thing as a relaxed fence"
     );
-    // It has an effect on the thread that runs it.
-    current.note_identity_use();
+    // Its effect depends on the calling thread.
+    current.note_thread_identity_use();
     let target = current.target();
     current.drain(target.drained_by_fence(order), Location::caller());
     current.local(Location::caller(), |step| {
         let events = target.fence(order);
         step.emit(events, 0);
         if events.operation == Some(Operation::StoreBarrier) {
-            step.bar_stores();
+            step.order_stores();
         }
         let thread = step.thread();
         if let Some(races) = step.races() {

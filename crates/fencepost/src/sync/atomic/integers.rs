@@ -60,9 +60,9 @@ macro_rules! atomic_integer {
                     fetch_or(value: $value) |before| before | value;
                     /// Bitwise "xor". Returns the previous value.
                     fetch_xor(value: $value) |before| before ^ value;
-                    /// The larger of both. Returns the previous value.
+                    /// Stores the maximum of both values. Returns the previous value.
                     fetch_max(value: $value) |before| before.max(value);
-                    /// The smaller of both. Returns the previous value.
+                    /// Stores the minimum of both values. Returns the previous value.
                     fetch_min(value: $value) |before| before.min(value);
                 }
             }

@@ -1,11 +1,11 @@
-//! Atomic variables, as in [`std::sync::atomic`].
+//! Atomic types, as in [`std::sync::atomic`].
 //!
-//! Every operation of `std` is here, with the same name, orderings and panics. A weak
-//! compare-exchange does not fail spuriously, as on x86. Each variable can be given a name for
-//! reports by `named`.
+//! They have every operation of `std`, with the same names, orderings and panics. In a check a weak
+//! compare-exchange does not fail spuriously, as on x86. `named` gives a variable a name for
+//! reports.
 //!
-//! `core` is what all of them are; `integers`, `boolean` and `pointer` give it the faces of `std`;
-//! `fences` has no variable, and `double` has two.
+//! `core` is the common part; `integers`, `boolean` and `pointer` are the types of `std`; `fences`
+//! has the fences, and `double` a compare-exchange of two variables.
 
 mod boolean;
 mod core;

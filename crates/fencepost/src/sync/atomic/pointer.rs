@@ -29,7 +29,7 @@ impl<T> Variable for std::sync::atomic::AtomicPtr<T> {
 
     #[inline]
     fn state(value: *mut T) -> u64 {
-        // Exposed, since a store that waits is a number.
+        // Exposed, since a buffered store has the address as a number.
         value.expose_provenance() as u64
     }
 
@@ -39,7 +39,8 @@ impl<T> Variable for std::sync::atomic::AtomicPtr<T> {
     }
 }
 
-/// A pointer that threads can share, as [`std::sync::atomic::AtomicPtr`].
+/// A raw pointer type which can be safely shared between threads, as
+/// [`std::sync::atomic::AtomicPtr`].
 pub struct AtomicPtr<T> {
     atomic: Atomic<std::sync::atomic::AtomicPtr<T>>,
 }
@@ -74,7 +75,7 @@ impl<T> Default for AtomicPtr<T> {
     }
 }
 
-/// The pointer, without an event.
+/// Formats the pointer, without an event.
 impl<T> fmt::Pointer for AtomicPtr<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Pointer::fmt(&self.atomic.peek(), f)

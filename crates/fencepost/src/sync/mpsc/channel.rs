@@ -1,5 +1,4 @@
-//! A channel in a check is an object. What its state is makes every wait and every failure a
-//! condition on it:
+//! A channel in a check is an object. Every wait and every failure is a condition on its state:
 //!
 //! | state | meaning |
 //! | --- | --- |
@@ -10,17 +9,17 @@
 //! | [`WAITING`] | the same, and the receiver waits: a rendezvous channel can be sent to |
 //! | [`GONE`] | there is no receiver |
 //!
-//! Sending and receiving are writes; what fails is a read. The senders' drops commute, as no one can
-//! tell in which order they come: they are updates. Cloning a sender is nothing that anybody can
-//! notice, since its maker has one.
+//! Sending and receiving are writes; an operation that fails is a read. The drops of senders are
+//! updates, which commute, since no thread can observe their order. No thread can observe the clone
+//! of a sender, since the cloning thread has one.
 //!
-//! **A rendezvous channel** (capacity 0) holds the offers of the senders that wait. Who offers waits until
-//! its *wait token* is 1: it was received, or the receiver is gone. A receiver that finds no offer
-//! says that it waits, and the next message is handed to it.
+//! **A rendezvous channel** (capacity 0) holds the offers of waiting senders. A sender waits until
+//! its *wait token* is 1: its offer was received, or the receiver was dropped. A receiver that
+//! finds no offer announces that it waits, and the next sender passes its message to it.
 //!
-//! A message carries the clock of who sent it, so that receiving it is ordered after sending it and
-//! not after what other senders have sent since. Likewise, what is sent to a bounded channel is sent
-//! after the message was received whose place it takes.
+//! A message carries the clock of its sender, so that receiving it happens after sending it, and
+//! not after later messages of other senders. Likewise, a send to a bounded channel happens after
+//! the receive that freed its slot.
 
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -37,14 +36,14 @@ const DISCONNECTED: u64 = 1 << 32;
 const WAITING: u64 = u64::MAX - 1;
 const GONE: u64 = u64::MAX;
 
-/// Something can be received.
+/// There is a message to receive.
 const CAN_RECEIVE: Condition = Condition::Below(DISCONNECTED);
-/// Something can be received, or never will be.
+/// There is a message to receive, or there will never be one.
 const RECEIVE_RETURNS: Condition = Condition::Below(DISCONNECTED + 1);
 
-/// A token of a sender whose offer is still there.
+/// The token of a sender whose offer is pending.
 const OFFERED: u64 = 0;
-/// A token of a sender whose offer is no longer there, or in vain.
+/// The token of a sender whose offer was received, or cannot be received any more.
 const ANSWERED: u64 = 1;
 
 pub(super) struct Channel<T> {
@@ -57,29 +56,30 @@ struct Contents<T> {
     queue: VecDeque<Message<T>>,
     senders: usize,
     has_receiver: bool,
-    /// Of a bounded channel: when its free places became free, apart from those that never were
-    /// used.
+    /// The clocks at which the free slots of a bounded channel became free, except for those that
+    /// were never used.
     places: VecDeque<Vec<u32>>,
     unused_places: usize,
-    /// Of a rendezvous channel: whether the receiver waits for a message.
+    /// Whether the receiver of a rendezvous channel waits for a message.
     is_awaited: bool,
     offers: u64,
-    /// Who has dropped senders, and where they say so: as for the references to an `Arc`.
+    /// The threads that have dropped senders, with the addresses of their events: as for the
+    /// references to an `Arc`.
     droppers: Vec<(ThreadId, Address)>,
 }
 
 struct Message<T> {
     value: T,
-    /// What had happened before it was sent, if the execution has cells.
+    /// The clock of the sender, if the execution has cells.
     clock: Vec<u32>,
-    /// Of an offer: its number, and the token of who made it.
+    /// The number of an offer, and the token of its sender.
     offer: Option<(u64, Address)>,
 }
 
-/// What became of an attempt to send.
+/// The result of an attempt to send.
 enum Sent<T> {
     Done,
-    /// It waits to be received.
+    /// The offer is pending.
     Offered(u64),
     Full(T),
     Disconnected(T),
@@ -121,7 +121,7 @@ impl<T> Channel<T> {
         }
     }
 
-    /// The channel was changed.
+    /// Records a change of the channel.
     fn record_change(&self, step: &mut Step<'_>, contents: &Contents<T>) {
         let object = self.object.address();
         let state = contents.state(self.capacity);
@@ -130,7 +130,8 @@ impl<T> Channel<T> {
         step.emit(events, state);
     }
 
-    /// Nobody will receive any more. Who wants to send learns that by a load; in a rendezvous, holding a lock.
+    /// Records a send that fails because the receiver was dropped: a load; for a rendezvous, under
+    /// a lock.
     fn record_gone(&self, step: &mut Step<'_>, optimistic_load: OptimisticLoad) {
         let object = self.object.address();
         match self.capacity {
@@ -138,15 +139,15 @@ impl<T> Channel<T> {
                 let events = step.target().draining(Operation::LockedLoad(object));
                 step.emit(events, GONE);
             }
-            _ => step.emit_glance(object, GONE, optimistic_load),
+            _ => step.emit_optimistic_load(object, GONE, optimistic_load),
         }
-        // If there are places, `std` loads without `Acquire`.
+        // If the channel has a buffer, `std` loads without `Acquire`.
         if self.capacity.is_none_or(|capacity| capacity == 0) {
             step.acquire(object);
         }
     }
 
-    /// The channel was found not to be as needed.
+    /// Records that the state of the channel does not allow the operation.
     fn record_failure(&self, step: &mut Step<'_>) {
         let object = self.object.address();
         let state = step.read(object);
@@ -250,7 +251,7 @@ impl<T> Channel<T> {
         Sent::Offered(number)
     }
 
-    /// An offer was made; waits until it is taken, or the receiver is gone.
+    /// Waits until an offer is received, or the receiver was dropped.
     fn wait_for_answer(
         &self,
         current: Current,
@@ -306,13 +307,13 @@ impl<T> Channel<T> {
             let object = self.object.address();
             match state {
                 GONE => {
-                    // If the condition says that it writes, it does, though nothing else.
+                    // The intent says that it writes under this condition, so it does.
                     match condition.holds(state) {
                         true => step.write(object, state),
                         false => step.read(object),
                     };
-                    // Who sees too early that someone may receive may find the channel full. But `std` looks for a
-                    // place only after a fence.
+                    // A sender that reads too early that there is a receiver may find the channel
+                    // full. But `std` looks for a free slot only after a fence.
                     self.record_gone(
                         step,
                         OptimisticLoad::FailsOnPrevious(Condition::Equals(FULL)),
@@ -332,7 +333,7 @@ impl<T> Channel<T> {
         }
     }
 
-    /// There is one sender more.
+    /// Adds a sender.
     pub(super) fn add_sender(&self) {
         let mut contents = self.contents();
         contents.senders += 1;
@@ -343,11 +344,11 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Where the calling thread is going to say that it has dropped a sender. None if no one else
-    /// can know.
+    /// The address of the event by which the calling thread drops a sender. None if no other thread
+    /// can observe it.
     fn place_of_drop(&self) -> Option<Address> {
         let current = Current::get().filter(|_| self.object.is_of_current())?;
-        if current.is_alone() || current.is_dissolving() {
+        if current.is_alone() || current.is_tearing_down() {
             return None;
         }
         let thread = current.thread();
@@ -356,12 +357,12 @@ impl<T> Channel<T> {
         if let Some(&(_, place)) = known {
             return Some(place);
         }
-        let place = Object::new("sender", 0, self.object.made_at()).address();
+        let place = Object::new("sender", 0, self.object.created_at()).address();
         contents.droppers.push((thread, place));
         Some(place)
     }
 
-    /// There is one sender less.
+    /// Removes a sender.
     pub(super) fn remove_sender(&self) {
         let object = self.object.address();
         let place = self.place_of_drop();
@@ -378,7 +379,7 @@ impl<T> Channel<T> {
             }
             contents.state(self.capacity)
         };
-        let location = self.object.made_at();
+        let location = self.object.created_at();
         match Current::get().filter(|_| self.object.is_of_current()) {
             None => self.contents().senders -= 1,
             Some(current) if current.is_alone() => current.local(location, |step| {
@@ -398,7 +399,7 @@ impl<T> Channel<T> {
 
 /// Receiving.
 impl<T> Channel<T> {
-    /// Takes the first message, and answers its sender.
+    /// Takes the first message, and notifies its sender.
     fn take(&self, step: &mut Step<'_>) -> Result<T, TryRecvError> {
         let mut contents = self.contents();
         let Some(message) = contents.queue.pop_front() else {
@@ -468,14 +469,14 @@ impl<T> Channel<T> {
             Ok(value) => Ok(value),
             Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
             Err(TryRecvError::Empty) => {
-                // Whoever waits with a time-out does so in a loop.
+                // A wait with a timeout is assumed to be in a loop.
                 crate::thread::hint(current, location);
                 Err(RecvTimeoutError::Timeout)
             }
         }
     }
 
-    /// The receiver of a rendezvous channel takes the first offer, or else says that it waits.
+    /// The receiver of a rendezvous channel takes the first offer, or announces that it waits.
     fn arrive(&self, current: Current, location: &'static Location<'static>) -> Option<T> {
         if self.capacity != Some(0) {
             return None;
@@ -493,8 +494,7 @@ impl<T> Channel<T> {
         })
     }
 
-    /// The receiver of a rendezvous channel waits no longer, whether it was handed a message or
-    /// not.
+    /// The receiver of a rendezvous channel stops waiting, with or without a message.
     fn stop_waiting(
         &self,
         current: Current,
@@ -514,13 +514,13 @@ impl<T> Channel<T> {
         })
     }
 
-    /// There is no receiver any more: offers are answered, and messages dropped.
+    /// The receiver is dropped: its senders are notified, and the messages dropped.
     pub(super) fn remove_receiver(&self) {
         let remove = || {
             let mut contents = self.contents();
             contents.has_receiver = false;
             contents.is_awaited = false;
-            // Those who made offers take them back.
+            // The senders take their offers back.
             let is_offer = |message: &Message<T>| message.offer.is_some();
             let (offers, messages) = contents.queue.drain(..).partition(is_offer);
             contents.queue = offers;
@@ -530,7 +530,7 @@ impl<T> Channel<T> {
             match Current::get().filter(|_| self.object.is_of_current()) {
                 None => remove(),
                 Some(current) => {
-                    let location = self.object.made_at();
+                    let location = self.object.created_at();
                     let intent = self.intent(Effect::WriteMultiple, None);
                     current.operation(intent, Outcomes::One, location, |step| {
                         let messages = remove();
@@ -544,12 +544,12 @@ impl<T> Channel<T> {
                     })
                 }
             };
-        // Their destructors may do anything, so they are not run in the step.
+        // Their destructors may run any code, so they do not run in the step.
         drop(messages);
     }
 }
 
-/// The offer of who has the token was received, or is in vain.
+/// Notifies the sender with this token that its offer was received, or cannot be.
 fn answer(step: &mut Step<'_>, token: Address) {
     step.write(token, ANSWERED);
     step.release(token);

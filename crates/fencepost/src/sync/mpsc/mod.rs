@@ -1,9 +1,9 @@
 //! Channels, as in [`std::sync::mpsc`].
 //!
-//! The errors are those of `std`. [`Receiver::recv_timeout`] returns in a check whenever there is
-//! nothing to receive, since time does not pass there.
+//! The errors are those of `std`. In a check [`Receiver::recv_timeout`] may return whenever there
+//! is nothing to receive, since time does not pass.
 //!
-//! - `channel`: what a channel is in a check;
+//! - `channel`: a channel in a check;
 //! - `senders` and `receiver`: its ends, in a check and outside.
 
 mod channel;
@@ -20,7 +20,7 @@ pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, 
 use channel::Channel;
 use fencepost_runtime::Current;
 
-/// A channel that holds as much as it is sent.
+/// Creates a channel with an unbounded buffer, as [`std::sync::mpsc::channel`].
 #[must_use]
 #[track_caller]
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
@@ -32,7 +32,8 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     (Sender::of(channel.clone()), Receiver::of(channel))
 }
 
-/// A channel that holds so many messages. With 0, a message is handed over when it is received.
+/// Creates a channel with a bounded buffer, as [`std::sync::mpsc::sync_channel`]. With a bound of 0
+/// each send waits for a receive (a rendezvous channel).
 #[must_use]
 #[track_caller]
 pub fn sync_channel<T>(bound: usize) -> (SyncSender<T>, Receiver<T>) {

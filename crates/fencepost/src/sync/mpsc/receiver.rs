@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::channel::Channel;
 
-/// Receives from a channel, as [`std::sync::mpsc::Receiver`].
+/// The receiving half of a channel, as [`std::sync::mpsc::Receiver`].
 pub struct Receiver<T> {
     inner: Inner<T>,
 }
@@ -40,7 +40,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Gives the channel a name for reports.
+    /// Names the channel in reports.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         if let Inner::Checked(receiver) = &self.inner {
@@ -49,10 +49,10 @@ impl<T> Receiver<T> {
         self
     }
 
-    /// Waits for a value, and receives it.
+    /// Receives a value, and waits for one.
     ///
     /// # Errors
-    /// If there is nothing to receive, and no sender any more.
+    /// Fails if the channel is empty and all senders have been dropped.
     #[track_caller]
     pub fn recv(&self) -> Result<T, RecvError> {
         match &self.inner {
@@ -64,7 +64,7 @@ impl<T> Receiver<T> {
     /// Receives a value if there is one.
     ///
     /// # Errors
-    /// If there is none; with or without a sender that could send one.
+    /// Fails if the channel is empty; the error says whether all senders have been dropped.
     #[track_caller]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         match &self.inner {
@@ -73,10 +73,10 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Waits for a value, for some time. In a check that may be no time at all.
+    /// Receives a value, and waits for one with a timeout. In a check it may return at any time.
     ///
     /// # Errors
-    /// If there is none; with or without a sender that could send one.
+    /// Fails if the channel is empty; the error says whether all senders have been dropped.
     #[track_caller]
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         match &self.inner {
@@ -85,30 +85,30 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Receives values, and waits for them, until there is no sender any more.
+    /// Returns an iterator that waits for values, until all senders have been dropped.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter { receiver: self }
     }
 
-    /// Receives values until there is none.
+    /// Returns an iterator over the values that can be received without waiting.
     pub fn try_iter(&self) -> TryIter<'_, T> {
         TryIter { receiver: self }
     }
 }
 
-/// Receives values, and waits for them; see [`Receiver::iter`].
+/// An iterator that waits for values; see [`Receiver::iter`].
 #[derive(Debug)]
 pub struct Iter<'a, T: 'a> {
     receiver: &'a Receiver<T>,
 }
 
-/// Receives values until there is none; see [`Receiver::try_iter`].
+/// An iterator that does not wait; see [`Receiver::try_iter`].
 #[derive(Debug)]
 pub struct TryIter<'a, T: 'a> {
     receiver: &'a Receiver<T>,
 }
 
-/// Receives values, and waits for them, and owns the receiver.
+/// An iterator that waits for values and owns the receiver.
 #[derive(Debug)]
 pub struct IntoIter<T> {
     receiver: Receiver<T>,

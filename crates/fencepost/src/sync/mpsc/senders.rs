@@ -7,12 +7,12 @@ use std::sync::mpsc::{SendError, TrySendError};
 
 use super::channel::Channel;
 
-/// Sends to a [`channel`](super::channel()), as [`std::sync::mpsc::Sender`].
+/// The sending half of a [`channel`](super::channel()), as [`std::sync::mpsc::Sender`].
 pub struct Sender<T> {
     inner: Inner<T, std::sync::mpsc::Sender<T>>,
 }
 
-/// Sends to a [`sync_channel`](super::sync_channel), as [`std::sync::mpsc::SyncSender`].
+/// The sending half of a [`sync_channel`](super::sync_channel), as [`std::sync::mpsc::SyncSender`].
 pub struct SyncSender<T> {
     inner: Inner<T, std::sync::mpsc::SyncSender<T>>,
 }
@@ -60,7 +60,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Gives the channel a name for reports.
+    /// Names the channel in reports.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         if let Inner::Checked(sender) = &self.inner {
@@ -72,7 +72,7 @@ impl<T> Sender<T> {
     /// Sends a value. Never waits.
     ///
     /// # Errors
-    /// The value, if there is no receiver any more.
+    /// Returns the value if the receiver has been dropped.
     #[track_caller]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         match &self.inner {
@@ -95,7 +95,7 @@ impl<T> SyncSender<T> {
         }
     }
 
-    /// Gives the channel a name for reports.
+    /// Names the channel in reports.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         if let Inner::Checked(sender) = &self.inner {
@@ -104,11 +104,11 @@ impl<T> SyncSender<T> {
         self
     }
 
-    /// Sends a value, and waits as long as the channel is full. If its capacity is 0, waits until
-    /// the value is received.
+    /// Sends a value, and waits while the channel is full. If the bound is 0, waits until the value
+    /// is received.
     ///
     /// # Errors
-    /// The value, if there is no receiver any more.
+    /// Returns the value if the receiver has been dropped.
     #[track_caller]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         match &self.inner {
@@ -120,7 +120,7 @@ impl<T> SyncSender<T> {
     /// Sends a value if that is possible without waiting.
     ///
     /// # Errors
-    /// The value, if the channel is full or there is no receiver any more.
+    /// Returns the value if the channel is full or the receiver has been dropped.
     #[track_caller]
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         match &self.inner {

@@ -1,4 +1,4 @@
-//! What is wrong with a checked program, as JSON, by its kind.
+//! The failures of a checked program as JSON, by kind.
 
 use fencepost_memory::ThreadId;
 use fencepost_monitor::{ExplainError, Finding, Repair, StrongerOrdering, Violation};
@@ -11,7 +11,7 @@ use crate::check::{
 use crate::json::{CycleObject, WitnessObject};
 use crate::names::Naming;
 
-/// Where a full fence is missing.
+/// A place where a full fence is missing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FenceObject {
     /// The fence comes after this access,
@@ -20,12 +20,12 @@ pub struct FenceObject {
     pub before: AccessObject,
 }
 
-/// What rules the cycle of a violation out. There may be others.
+/// A fix that rules out the cycle of a violation. There may be other cycles.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RepairObject {
-    /// Full fences in all of these places do.
+    /// Full fences in all of these places.
     pub fences: Vec<FenceObject>,
-    /// What does too: `seq-cst` for the store before each place, or `release` for the write
+    /// An equivalent ordering: `seq-cst` for the store before each place, or `release` for the write
     /// after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alternative: Option<&'static str>,
@@ -52,11 +52,11 @@ impl RepairObject {
 pub struct WaitObject {
     /// The thread's name.
     pub thread: String,
-    /// For what it waits.
+    /// What the thread waits for.
     pub what: String,
-    /// Whether it spins.
+    /// Whether the thread spins.
     pub spins: bool,
-    /// Where, or null.
+    /// The location, or null.
     pub source: Option<PlaceObject>,
 }
 
@@ -65,13 +65,13 @@ pub struct WaitObject {
 pub struct RaceObject {
     /// The thread's name.
     pub thread: String,
-    /// Whether it writes.
+    /// Whether the access writes.
     pub writes: bool,
-    /// Where, or null.
+    /// The location, or null.
     pub source: Option<PlaceObject>,
 }
 
-/// What is wrong, by its kind. Places are null if they are not known.
+/// A failure, by its kind. Locations are null if they are unknown.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "problem", rename_all = "kebab-case")]
 #[allow(missing_docs)] // As in `Problem`.
@@ -118,6 +118,7 @@ pub enum ProblemObject {
         source: Option<PlaceObject>,
     },
     NonDeterminism {
+        step: usize,
         expected: String,
         found: String,
         thread: String,
@@ -186,12 +187,13 @@ impl ProblemObject {
                 source: PlaceObject::of(location),
             },
             Problem::NonDeterminism {
-                step: _,
+                step,
                 expected,
                 found,
                 thread,
                 location,
             } => ProblemObject::NonDeterminism {
+                step: *step,
                 expected: planned(expected, names),
                 found: planned(found, names),
                 thread: name(thread),

@@ -11,20 +11,20 @@ use crate::litmus::contents::BoxLine;
 use crate::litmus::metrics::TextStyle;
 use fencepost_litmus::event_graph::{Edge, EventGraph};
 
-/// How much gaps grow if there is no room for a name, and how often.
+/// The growth of gaps if there is no room for a name, and the number of attempts.
 const GROWTH: f64 = 1.25;
 const MOST_TRIES: usize = 8;
 
 /// The picture without coordinates.
 pub(super) struct Draft<'a> {
     pub(super) graph: &'a EventGraph,
-    /// Of the threads.
+    /// The rectangles of the threads.
     pub(super) names: Vec<String>,
-    /// Of the nodes.
+    /// The rectangles of the nodes.
     pub(super) lines: Vec<Vec<BoxLine>>,
     pub(super) layer: Vec<usize>,
     pub(super) rows: usize,
-    /// Of the edges.
+    /// The paths of the edges.
     pub(super) routes: Vec<Route>,
     pub(super) ports: Ports,
 }

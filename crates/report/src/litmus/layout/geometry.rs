@@ -21,9 +21,9 @@ pub struct Rectangle {
     pub left: f64,
     /// The upper side.
     pub top: f64,
-    /// How wide it is.
+    /// The width.
     pub width: f64,
-    /// How high it is.
+    /// The height.
     pub height: f64,
 }
 
@@ -90,13 +90,13 @@ pub enum Piece {
 /// A line made of straight and curved pieces.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Path {
-    /// Where it begins.
+    /// The first point.
     pub start: Point,
     /// The pieces.
     pub pieces: Vec<Piece>,
 }
 
-/// How far apart the points are, about, that a path is flattened to.
+/// The approximate distance of the points to which a path is flattened.
 const RESOLUTION: f64 = 3.0;
 
 impl Path {
@@ -126,7 +126,7 @@ impl Path {
     }
 }
 
-/// How far two points are apart.
+/// The distance between two points.
 pub fn distance(one: Point, other: Point) -> f64 {
     let (x, y) = (one.x - other.x, one.y - other.y);
     (x * x + y * y).sqrt()

@@ -1,9 +1,9 @@
-//! Where the name of each arrow's relation is written: on the arrow, near its middle, on no box and
+//! The place of the name of each arrow's relation: on the arrow, near its middle, on no box and
 //! no other name, and on other arrows only if there is no other place.
 
 use super::geometry::{Point, Rectangle, distance};
 
-/// How many places along an arrow are tried.
+/// The number of places along an arrow that are tried.
 const PLACES: usize = 48;
 /// So far from the ends of an arrow no name is written, in pixels.
 const FROM_ENDS: f64 = 4.0;

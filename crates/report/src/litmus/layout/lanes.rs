@@ -1,4 +1,4 @@
-//! Who gives way to whom where several arrows share a gap between columns or a channel between rows.
+//! Lanes for arrows that share a gap between columns or a channel between rows.
 
 use super::routes::Side;
 
@@ -32,7 +32,7 @@ impl GapSegment {
     }
 }
 
-/// How near to each other segments in one lane may come.
+/// The smallest distance between segments in one lane.
 const CLEARANCE: f64 = 24.0;
 const MOST_ROUNDS: usize = 20;
 

@@ -6,7 +6,7 @@
 
 use fencepost_litmus::event_graph::{EventGraph, Relation};
 
-/// What a row of distance costs along an arrow between threads, and along program order.
+/// The cost of a row of distance along an arrow between threads, and along program order.
 const ARROW: u64 = 1 << 24;
 const STRETCH: u64 = 1 << 20;
 const MOST_ROUNDS: usize = 8;

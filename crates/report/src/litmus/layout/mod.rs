@@ -1,4 +1,4 @@
-//! Where everything in the picture of an event graph is.
+//! The layout of the picture of an event graph.
 //!
 //! Read in this order: `layers` (the row of each node), `routes` (the way of each arrow), `ports` (where at a box arrows end), `lanes`
 //! (who goes where if several share a way), `placing` (sizes), `paths` (the lines), `labels` (where the names of
@@ -31,9 +31,9 @@ use geometry::{Path, Point, Rectangle};
 /// The picture of an event graph, without its frame.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Layout {
-    /// How wide it is.
+    /// The width.
     pub width: f64,
-    /// How high it is.
+    /// The height.
     pub height: f64,
     /// The threads.
     pub threads: Vec<ThreadColumn>,
@@ -48,18 +48,18 @@ pub struct Layout {
 pub struct ThreadColumn {
     /// Its name.
     pub name: String,
-    /// Where the name is.
+    /// The place of the name.
     pub header: Rectangle,
-    /// What is behind its boxes.
+    /// The band behind its boxes.
     pub band: Rectangle,
 }
 
 /// A node.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeBox {
-    /// Where it is.
+    /// The place of the box.
     pub rectangle: Rectangle,
-    /// What is written in it, with the height of the line's foot. Lines are centred.
+    /// The lines of its text, with their baselines. Lines are centred.
     pub lines: Vec<(BoxLine, f64)>,
     /// Whether it is on the cycle.
     pub is_on_cycle: bool,
@@ -68,13 +68,13 @@ pub struct NodeBox {
 /// An edge.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Arrow {
-    /// Which.
+    /// The edge.
     pub edge: Edge,
     /// The line, up to where the arrow head begins.
     pub path: Path,
-    /// Where the arrow head ends.
+    /// The tip of the arrow head.
     pub tip: Point,
-    /// Where the name is.
+    /// The place of the name.
     pub label: Rectangle,
     /// Whether it is on the cycle.
     pub is_on_cycle: bool,

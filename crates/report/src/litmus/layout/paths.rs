@@ -7,7 +7,7 @@ use super::geometry::{Path, Piece, Point, Rectangle, point};
 use super::placing::{Heights, Widths};
 use super::routes::{Route, Side};
 
-/// How long the head of an arrow is.
+/// The length of the head of an arrow.
 const ARROW_HEAD: f64 = 9.0;
 
 impl Draft<'_> {

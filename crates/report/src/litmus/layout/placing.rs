@@ -38,7 +38,7 @@ pub(super) struct Widths {
     pub(super) right: f64,
 }
 
-/// How high the text of a box is.
+/// The height of the text of a box.
 pub(super) fn text_height(lines: &[BoxLine]) -> f64 {
     lines.iter().map(|line| line.style.line_height()).sum()
 }
@@ -159,7 +159,7 @@ impl Draft<'_> {
         text.max(NARROWEST_COLUMN).ceil()
     }
 
-    /// What arrows do in a gap: each with its edge, and 1 if it is where an arrow along a channel
+    /// The segments of arrows in a gap: each with its edge, and 1 if it is where an arrow along a channel
     /// ends, else 0.
     fn segments(&self, gap: usize, heights: &Heights) -> (Vec<(usize, usize)>, Vec<GapSegment>) {
         let mut owners = Vec::new();

@@ -1,11 +1,11 @@
-//! Where at the side of a box each arrow begins or ends.
+//! Ports: where at the side of a box each arrow begins or ends.
 
 use super::routes::{Route, Side};
 use fencepost_litmus::event_graph::EventGraph;
 
-/// How far ends of arrows at one side of a box are apart, at least, and how far from corners.
+/// The smallest distance between ports at one side of a box, and from a port to a corner.
 const PORT: f64 = 10.0;
-/// How far ends at the line of one of several events are apart, at most.
+/// The largest distance between ports at the line of one of several events.
 const WIDEST_PORT: f64 = 15.0;
 
 /// An end of an arrow at the side of a box.
@@ -72,7 +72,7 @@ impl Ports {
         ports.filter(move |port| port.node == node && port.side == side)
     }
 
-    /// How high a box must be to have room for its ports.
+    /// The height that a box needs for its ports.
     pub(super) fn least_height(&self, node: usize, events: usize) -> f64 {
         let sides = [Side::Left, Side::Right];
         let most = sides.map(|side| self.at(node, side).count());

@@ -1,4 +1,4 @@
-//! Which way each arrow takes, before anything has a size.
+//! The routes of the arrows, before anything has a size.
 //!
 //! Columns are threads. To the left of column `c` is gap `c`, to its right gap `c + 1`. Rows and the space
 //! between them are channels: row `r` is channel `2r + 1`, and channels `2r` and `2r + 2` are above
@@ -53,7 +53,7 @@ impl Route {
     }
 }
 
-/// How much worse a channel or gap is for each arrow in it, in quarters of a channel.
+/// The cost of each arrow that is already in a channel or gap, in quarters of a channel.
 const LOAD: usize = 1;
 const DISTANCE: usize = 4;
 
@@ -67,7 +67,7 @@ pub(super) fn routes(graph: &EventGraph, layer: &[usize], columns: usize) -> Vec
     let mut gap_load = vec![0usize; columns + 1];
     let mut along: Vec<(usize, usize, usize)> = Vec::new();
     let mut routes = vec![Route::Down; graph.edges.len()];
-    // Those that have a choice come last.
+    // Arrows with a choice come last.
     for (index, edge) in graph.edges.iter().enumerate() {
         let (from, to) = (graph.thread(edge.from), graph.thread(edge.to));
         if from.abs_diff(to) == 1 {

@@ -1,4 +1,4 @@
-//! The chart as SVG: one file that needs nothing else, as the pictures of litmus tests are.
+//! The chart as SVG.
 
 use std::fmt::Write;
 
@@ -6,14 +6,15 @@ use super::flow::{Flow, flow};
 use super::layout::{Arrow, Layout, NOTE_PADDING, lay_out};
 use super::style::{TextStyle, style_sheet};
 use super::title;
-use crate::markup::{escaped, number, wrapped};
+
 use crate::protocol::{Checked, headline};
+use crate::svg::{Document, Sheet, escaped, number, rectangle, wrapped};
 
 const MARGIN: f64 = 20.0;
 /// The title and the legend have at least this width.
 const NARROWEST: f64 = 420.0;
 
-/// The way to the error as an SVG document; nothing if there is none.
+/// The counterexample as an SVG document, if there is one.
 pub fn svg(checked: &Checked<'_>) -> Option<String> {
     let trace = checked.report.trace.as_ref()?;
     let flow = flow(checked.model, trace);
@@ -25,24 +26,22 @@ pub fn svg(checked: &Checked<'_>) -> Option<String> {
     let mut below = Texts::default();
     below.verdict(&headline(checked), width);
     below.legend(&flow, width);
-    let chart_top = MARGIN + above.height + 10.0;
+    let chart_top = MARGIN + above.0.height + 10.0;
     let below_top = chart_top + layout.height + 4.0;
-    let (w, h) = (
-        number(width + 2.0 * MARGIN),
-        number(below_top + below.height + MARGIN),
-    );
-    Some(format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fencepost-chart\" role=\"img\" \
-         width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\">\n\
-         <title>{}</title>\n<desc>{}</desc>\n<style>\n{}</style>\n\
-         <rect class=\"paper\" width=\"{w}\" height=\"{h}\"/>\n{}{}{}</svg>\n",
-        escaped(&title),
-        escaped(&description(&flow)),
-        style_sheet(),
-        group(MARGIN, MARGIN, &above.elements),
-        group(MARGIN, chart_top, &picture(&layout, width)),
-        group(MARGIN, below_top, &below.elements),
-    ))
+    let document = Document {
+        class: "fencepost-chart",
+        title: &title,
+        description: &description(&flow),
+        style: &style_sheet(),
+        width: width + 2.0 * MARGIN,
+        height: below_top + below.0.height + MARGIN,
+    };
+    let parts = [
+        above.0.group(MARGIN, MARGIN),
+        picture(&layout, width).group(MARGIN, chart_top),
+        below.0.group(MARGIN, below_top),
+    ];
+    Some(document.with(&parts.concat()))
 }
 
 /// The chart in words, for those who do not see it.
@@ -70,11 +69,6 @@ fn description(flow: &Flow) -> String {
     text
 }
 
-fn group(left: f64, top: f64, elements: &str) -> String {
-    let place = format!("translate({} {})", number(left), number(top));
-    format!("<g transform=\"{place}\">\n{elements}</g>\n")
-}
-
 fn text(style: TextStyle, x: f64, top: f64, content: &str) -> String {
     format!(
         "<text class=\"{}\" x=\"{}\" y=\"{}\" xml:space=\"preserve\">{}</text>\n",
@@ -85,28 +79,15 @@ fn text(style: TextStyle, x: f64, top: f64, content: &str) -> String {
     )
 }
 
-fn rectangle(class: &str, [left, top, width, height]: [f64; 4], round: u32) -> String {
-    format!(
-        "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"{round}\"/>\n",
-        number(left),
-        number(top),
-        number(width),
-        number(height)
-    )
-}
-
-/// Texts below each other.
+/// Lines of text, one below the other.
 #[derive(Default)]
-struct Texts {
-    elements: String,
-    height: f64,
-}
+struct Texts(Sheet);
 
 impl Texts {
     fn lines(&mut self, style: TextStyle, content: &str, width: f64) {
         for line in wrapped(content, style.columns_in(width)) {
-            self.elements += &text(style, 0.0, self.height, &line);
-            self.height += style.line_height();
+            self.0.elements += &text(style, 0.0, self.0.height, &line);
+            self.0.height += style.line_height();
         }
     }
 
@@ -115,12 +96,12 @@ impl Texts {
         let style = TextStyle::Verdict;
         let lines = wrapped(content, style.columns_in(width - 2.0 * PADDING));
         let height = lines.len() as f64 * style.line_height() + 2.0 * PADDING;
-        self.elements += &rectangle("failed", [0.0, 0.0, width, height], 6);
+        self.0.elements += &rectangle("failed", [0.0, 0.0, width, height], 6);
         for (number, line) in lines.iter().enumerate() {
             let top = PADDING + number as f64 * style.line_height();
-            self.elements += &text(style, PADDING, top, line);
+            self.0.elements += &text(style, PADDING, top, line);
         }
-        self.height += height + 10.0;
+        self.0.height += height + 10.0;
     }
 
     fn legend(&mut self, flow: &Flow, width: f64) {
@@ -143,24 +124,24 @@ impl Texts {
             let own = SAMPLE + 8.0 + style.width(words);
             if x > 0.0 && x + own > width {
                 x = 0.0;
-                self.height += style.line_height() + 2.0;
+                self.0.height += style.line_height() + 2.0;
             }
-            let middle = self.height + style.line_height() / 2.0;
-            self.elements += &match class {
+            let middle = self.0.height + style.line_height() / 2.0;
+            self.0.elements += &match class {
                 "box" => rectangle("box", [x, middle - 6.0, SAMPLE, 12.0], 3),
                 _ => {
                     let (from, to) = ((x, middle), (x + SAMPLE, middle));
                     line(class, &[from, to]) + &end(class == "arrow", from, to)
                 }
             };
-            self.elements += &text(style, x + SAMPLE + 8.0, self.height, words);
+            self.0.elements += &text(style, x + SAMPLE + 8.0, self.0.height, words);
             x += own + 22.0;
         }
-        self.height += style.line_height();
+        self.0.height += style.line_height();
     }
 }
 
-fn picture(layout: &Layout, width: f64) -> String {
+fn picture(layout: &Layout, width: f64) -> Sheet {
     let mut out = String::new();
     for (number, row) in layout.rows.iter().enumerate() {
         let place = [0.0, row.top, width, row.height];
@@ -220,7 +201,10 @@ fn picture(layout: &Layout, width: f64) -> String {
             escaped(&column.title)
         );
     }
-    out
+    Sheet {
+        elements: out,
+        height: layout.height,
+    }
 }
 
 fn class_of(arrow: &Arrow) -> &'static str {
@@ -239,7 +223,7 @@ fn line(class: &str, points: &[(f64, f64)]) -> String {
     format!("<path class=\"{class}\" d=\"{data}\"/>\n")
 }
 
-/// What an arrow ends with: a head, or a ring if nobody has received the message.
+/// The end of an arrow: a head, or a ring if the message was not received.
 fn end(is_received: bool, before: (f64, f64), tip: (f64, f64)) -> String {
     if !is_received {
         return format!(

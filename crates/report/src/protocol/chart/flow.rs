@@ -1,4 +1,4 @@
-//! What happens in a trace: messages with their sending and receiving, and what changes at nodes.
+//! The contents of a chart: messages with their sending and receiving, and the changes at nodes.
 
 use fencepost_protocol::Model;
 use fencepost_protocol::model::types::TypeKind;
@@ -16,13 +16,13 @@ use super::sites::{Present, Site, is_in_message, present, sites};
 /// A message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// What kind of message it is.
+    /// The kind of message.
     pub label: String,
-    /// What else it says.
+    /// The other fields.
     pub details: String,
-    /// Who sent it.
+    /// The sender.
     pub from: String,
-    /// Who receives it.
+    /// The receiver.
     pub to: String,
     /// In which row it was sent; 0 if it was there at the start.
     pub sent: usize,
@@ -30,7 +30,7 @@ pub struct Message {
     pub received: Option<usize>,
 }
 
-/// What a step changed at a node.
+/// The changes of a step at a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
     /// The node; nothing for what belongs to none.
@@ -46,13 +46,13 @@ pub struct Row {
     pub number: String,
     /// The rule with its parameters.
     pub name: String,
-    /// What it changed.
+    /// The changes of the step.
     pub notes: Vec<Note>,
     /// Whether the rule failed, so that nothing changed.
     pub has_failed: bool,
 }
 
-/// What a chart shows.
+/// The contents of a chart.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
     /// The columns: names of nodes, and their titles.
@@ -63,11 +63,11 @@ pub struct Flow {
     pub rows: Vec<Row>,
     /// The messages, in the order in which they were sent.
     pub messages: Vec<Message>,
-    /// How many steps at the beginning are left out.
+    /// The number of omitted steps at the beginning.
     pub left_out: usize,
 }
 
-/// What happens in a trace.
+/// The contents of the chart of a trace.
 pub fn flow(model: &Model, trace: &Trace) -> Flow {
     let sites = sites(model);
     let nodes = nodes(model, &sites);

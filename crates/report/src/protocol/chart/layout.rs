@@ -1,4 +1,4 @@
-//! Where everything of a chart is.
+//! The layout of a chart.
 //!
 //! No text overlaps another: every label and note has heights of its own, within the row of its step. From top to bottom, a
 //! row has the messages that are received, the notes, and the messages that are sent. An arrow begins level, under
@@ -6,30 +6,30 @@
 
 use super::flow::{Flow, Message};
 use super::style::TextStyle;
-use crate::markup::wrapped;
 use crate::protocol::values::shortened;
+use crate::svg::wrapped;
 
 /// The widest a note or the name of a rule is.
 const WIDEST_NOTE: f64 = 270.0;
 const WIDEST_RULE: f64 = 210.0;
 const WIDEST_LABEL: usize = 26;
-/// So many lines of what else a message says are shown.
+/// The largest number of detail lines of a message.
 const MOST_DETAILS: usize = 3;
-/// So many lines of a note are shown.
+/// The largest number of lines of a note.
 const MOST_LINES: usize = 10;
-/// How much room arrows have beside labels to go down.
+/// The room beside labels for descending arrows.
 const SLOPE: f64 = 64.0;
 const GAP: f64 = 24.0;
 const ROW_PADDING: f64 = 8.0;
 pub(super) const NOTE_PADDING: f64 = 6.0;
-/// How far arrow heads are apart that arrive in one row.
+/// The distance between arrow heads that arrive in one row.
 const ARRIVAL: f64 = 16.0;
 
 /// A column.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     pub title: String,
-    /// Where its lifeline is.
+    /// The x coordinate of its lifeline.
     pub x: f64,
     /// Whether it is a node; the others have no lifeline.
     pub is_node: bool,
@@ -73,14 +73,14 @@ pub(super) struct Arrow {
 pub(super) struct Layout {
     pub width: f64,
     pub height: f64,
-    /// How high the names of the columns are.
+    /// The height of the column titles.
     pub header: f64,
     pub columns: Vec<Column>,
     pub rows: Vec<RowBox>,
     pub arrows: Vec<Arrow>,
 }
 
-/// What else a message says, in some lines.
+/// The details of a message, in lines.
 fn detail_lines(message: &Message) -> Vec<String> {
     let mut lines = wrapped(&message.details, WIDEST_LABEL - 1);
     if lines.len() > MOST_DETAILS {
@@ -90,7 +90,7 @@ fn detail_lines(message: &Message) -> Vec<String> {
     lines
 }
 
-/// How wide the label of a message is.
+/// The width of the label of a message.
 fn label_width(message: &Message) -> f64 {
     let label = TextStyle::Message.width(&shortened(&message.label, WIDEST_LABEL));
     let details = detail_lines(message);
@@ -109,7 +109,7 @@ fn note_lines(lines: &[String]) -> Vec<String> {
     let mut shown: Vec<String> = Vec::new();
     for line in lines {
         for (number, part) in wrapped(line, most - 2).into_iter().enumerate() {
-            // What belongs to the line above is indented.
+            // Continuation lines are indented.
             let indent = if number > 0 { "  " } else { "" };
             shown.push(format!("{indent}{part}"));
         }
@@ -131,7 +131,7 @@ fn note_height(lines: &[String]) -> f64 {
     lines.len() as f64 * TextStyle::Note.line_height() + 2.0 * NOTE_PADDING - 2.0
 }
 
-/// Which way a message goes.
+/// The direction of a message.
 fn is_rightward(flow: &Flow, message: &Message) -> bool {
     column_of(flow, &message.from) <= column_of(flow, &message.to)
 }
@@ -141,7 +141,7 @@ fn column_of(flow: &Flow, name: &str) -> usize {
     found.unwrap_or(0)
 }
 
-/// Where everything is.
+/// Lays out a chart.
 pub(super) fn lay_out(flow: &Flow) -> Layout {
     let rules_width = rules_width(flow);
     let (columns, rooms, width) = place_columns(flow, rules_width);

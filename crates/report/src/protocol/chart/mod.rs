@@ -23,7 +23,7 @@ use super::Checked;
 pub use draw::svg;
 pub use flow::{Flow, Message, Note, flow};
 
-/// Longer traces are shown without their beginning.
+/// The largest number of steps; longer traces lose their beginning.
 pub const MOST_STEPS: usize = 150;
 
 /// The title of a chart.

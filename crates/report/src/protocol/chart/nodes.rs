@@ -1,4 +1,4 @@
-//! Who is a node.
+//! Recognises the nodes of a model.
 
 use fencepost_protocol::Model;
 use fencepost_protocol::model::types::{TypeId, TypeKind};
@@ -6,9 +6,9 @@ use fencepost_protocol::model::types::{TypeId, TypeKind};
 use super::super::changes::{Part, Place};
 use super::sites::{Site, is_node_type};
 
-/// What is called home if the model has no name for it.
+/// The name of the home node, if the model has none.
 pub(super) const HOME: &str = "home";
-/// More nodes than this are no columns.
+/// The largest number of nodes that get columns.
 const MOST_NODES: u128 = 16;
 
 /// The types whose values are nodes.
@@ -166,7 +166,7 @@ impl Nodes {
         names
     }
 
-    /// What a column is called: numbers get the name of their type.
+    /// The title of a column: numbers get the name of their type.
     pub(super) fn title(&self, model: &Model, name: &str) -> String {
         if name.parse::<i64>().is_err() {
             return name.to_owned();

@@ -1,4 +1,4 @@
-//! Which rules are those of the home node.
+//! Recognises the rules of the home node.
 //!
 //! Where a channel has no addresses, a message in it may come from the node or from home. A rule that uses a variable
 //! that belongs to no node is home's; a rule that uses only what is indexed by nodes is that of a node.
@@ -52,7 +52,7 @@ impl Visitor for Search<'_> {
         }
     }
 
-    /// What is asserted, covered or printed says nothing about whose rule it is: models assert about
+    /// Assertions, covers and output do not tell whose rule it is: models assert about
     /// ghost variables everywhere.
     fn leaves_out(&self, statement: &Statement) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! Where a model keeps its messages.
+//! Recognises the variables in which a model keeps its messages.
 //!
 //! A message is a record in a multiset, or in an array that has a node as index, with a field for the sender and one
 //! for the receiver; the node that the array is indexed by stands in for one of them. A
@@ -15,12 +15,12 @@ use super::super::values::{is_blank, keys};
 
 const SOURCES: [&str; 5] = ["src", "source", "from", "sender", "origin"];
 const DESTINATIONS: [&str; 6] = ["dst", "dest", "destination", "to", "receiver", "target"];
-/// What variables and types of messages are called.
+/// Parts of the names of variables and types of messages.
 const CHANNEL_WORDS: [&str; 11] = [
     "msg", "message", "chan", "channel", "packet", "net", "network", "queue", "fifo", "mailbox",
     "inbox",
 ];
-/// What says that there is no message.
+/// Names of the value that means "no message".
 const EMPTY_WORDS: [&str; 9] = [
     "empty",
     "none",
@@ -48,9 +48,9 @@ pub(super) struct Site {
     pub destination: Option<usize>,
     /// The arrays around it, from the outside to the inside: the types of their indices.
     pub indices: Vec<TypeId>,
-    /// Which of the indices is the node, if one is needed: where a message goes, or which node's it is.
+    /// The index that is the node, if one is needed: the destination of a message, or its owner.
     pub owner: Option<usize>,
-    /// Which of the indices is the sender, in an array over pairs.
+    /// The index that is the sender, in an array over pairs.
     pub sender: Option<usize>,
     /// The field that says what kind of message it is.
     pub kind: Option<usize>,
@@ -59,7 +59,7 @@ pub(super) struct Site {
 /// A message in a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Present<'v> {
-    /// Which site it is in.
+    /// The site of the message.
     pub site: usize,
     /// The node whose place it is in.
     pub owner: Option<i64>,

@@ -1,11 +1,11 @@
-//! How text looks, and how large it is. Fonts differ; these widths are enough for the wide ones.
+//! The fonts and colours of a chart.
 
-use unicode_width::UnicodeWidthStr;
+use crate::svg::{Font, in_both_schemes};
 
-/// What a text is, which decides how it looks.
+/// The role of a text, which decides its font.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TextStyle {
-    /// The file, and what failed.
+    /// The file and the verdict.
     Title,
     /// The name of a node.
     Node,
@@ -15,11 +15,11 @@ pub(super) enum TextStyle {
     Rule,
     /// The kind of a message.
     Message,
-    /// What else a message says.
+    /// The details of a message.
     Details,
-    /// What changed.
+    /// A change.
     Note,
-    /// What failed, at the end.
+    /// The verdict, at the end.
     Verdict,
     /// The legend.
     Legend,
@@ -52,72 +52,58 @@ impl TextStyle {
         }
     }
 
-    pub(super) fn size(self) -> f64 {
-        match self {
-            TextStyle::Title => 18.0,
-            TextStyle::Node | TextStyle::Verdict => 14.0,
-            TextStyle::Message | TextStyle::Rule => 13.0,
-            TextStyle::Number | TextStyle::Note | TextStyle::Legend => 12.0,
-            TextStyle::Details => 11.0,
+    pub(super) fn font(self) -> Font {
+        Font {
+            size: match self {
+                TextStyle::Title => 18.0,
+                TextStyle::Node | TextStyle::Verdict => 14.0,
+                TextStyle::Message | TextStyle::Rule => 13.0,
+                TextStyle::Number | TextStyle::Note | TextStyle::Legend => 12.0,
+                TextStyle::Details => 11.0,
+            },
+            is_bold: matches!(
+                self,
+                TextStyle::Title | TextStyle::Node | TextStyle::Message | TextStyle::Verdict
+            ),
+            is_monospace: matches!(
+                self,
+                TextStyle::Note | TextStyle::Details | TextStyle::Message
+            ),
         }
     }
 
     pub(super) fn line_height(self) -> f64 {
-        (self.size() * 1.3).round()
+        self.font().line_height()
     }
 
-    /// From the top of a line to the feet of its letters.
+    /// From the top of a line to its baseline.
     pub(super) fn baseline(self) -> f64 {
-        (self.line_height() * 0.76).round()
+        self.font().baseline()
     }
 
-    fn is_monospace(self) -> bool {
-        matches!(
-            self,
-            TextStyle::Note | TextStyle::Details | TextStyle::Message
-        )
-    }
-
-    fn is_bold(self) -> bool {
-        matches!(
-            self,
-            TextStyle::Title | TextStyle::Node | TextStyle::Message | TextStyle::Verdict
-        )
-    }
-
-    /// How wide a text is, at most.
+    /// The largest width of a text.
     pub(super) fn width(self, text: &str) -> f64 {
-        let letter = match (self.is_monospace(), self.is_bold()) {
-            (true, _) => 0.62,
-            (false, true) => 0.68,
-            (false, false) => 0.6,
-        };
-        text.width() as f64 * self.size() * letter
+        self.font().width(text)
     }
 
-    /// How many columns fit a width.
+    /// The number of columns that fit a width.
     pub(super) fn columns_in(self, width: f64) -> usize {
-        (width / self.width("m")).floor().max(8.0) as usize
+        self.font().columns_in(width)
     }
 }
 
-/// The fonts and colours. They follow the reader's scheme; a viewer that does not know of schemes shows the light one.
+/// The style sheet.
 pub(super) fn style_sheet() -> String {
-    use crate::markup::font;
     let mut css = String::new();
     for style in TextStyle::ALL {
-        let font = font(style.is_bold(), style.size(), style.is_monospace());
+        let font = style.font().css();
         css += &format!(".fencepost-chart .{}{{font:{font}}}\n", style.class());
     }
     css += ".fencepost-chart .life{stroke-width:1.2;stroke-dasharray:2 4}\n\
             .fencepost-chart .arrow{fill:none;stroke-width:1.7;stroke-linejoin:round}\n\
             .fencepost-chart .lost{stroke-dasharray:6 4}\n\
             .fencepost-chart .box,.fencepost-chart .head-box,.fencepost-chart .failed{stroke-width:1.2}\n";
-    css += &colours(&LIGHT);
-    css += "@media (prefers-color-scheme:dark){\n";
-    css += &colours(&DARK);
-    css += "}\n";
-    css
+    css + &in_both_schemes(&colours(&LIGHT), &colours(&DARK))
 }
 
 /// Paper, band, box, border, text, faint text, messages, errors, behind errors.

@@ -1,8 +1,7 @@
 //! Small models, each with numbers that were worked out by hand. The reference and the compiled
 //! search both find them.
 
-#[path = "../both/mod.rs"]
-mod both;
+use crate::both;
 mod expressions;
 mod faults;
 mod multisets;

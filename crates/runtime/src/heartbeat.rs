@@ -1,4 +1,4 @@
-//! Whether a worker is getting on, for those who look from another thread of the operating system.
+//! Lets another OS thread, such as a watchdog, see whether a worker makes progress.
 #![allow(unsafe_code)] // A location is handed on as a pointer.
 
 use std::panic::Location;
@@ -6,30 +6,30 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use fencepost_memory::ThreadId;
 
-/// The number of a turn and of its thread are in one word.
+/// The number of a turn and the id of its thread share a word.
 const THREAD_BITS: u32 = 20;
 
-/// What a worker says of the thread that it runs.
+/// The thread that a worker runs, for other OS threads to read.
 #[derive(Debug, Default)]
-pub struct Pulse {
-    /// 0 while it runs none.
+pub struct Heartbeat {
+    /// 0 while no thread runs.
     turn: AtomicU64,
     since: AtomicPtr<Location<'static>>,
 }
 
 /// A thread of the program that is running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Turn {
-    /// Unlike that of any other turn of the worker.
+pub struct RunningThread {
+    /// Unique among the turns of the worker: a thread that is resumed again has another one.
     pub number: u64,
-    /// Who.
+    /// The thread.
     pub thread: ThreadId,
-    /// The step that it has come from.
+    /// The source location of its last step.
     pub since: &'static Location<'static>,
 }
 
-impl Pulse {
-    /// A thread is going to run. Turns are numbered from 1.
+impl Heartbeat {
+    /// Starts a turn of a thread. Turns are numbered from 1.
     #[inline]
     pub(crate) fn begin(&self, turn: u64, thread: ThreadId, since: &'static Location<'static>) {
         let location = std::ptr::from_ref(since).cast_mut();
@@ -38,23 +38,24 @@ impl Pulse {
         self.turn.store(turn, Ordering::Release);
     }
 
-    /// It has stopped.
+    /// Ends the turn.
     #[inline]
     pub(crate) fn end(&self) {
         self.turn.store(0, Ordering::Relaxed);
     }
 
-    /// The thread that is running. Whoever sees the same turn twice knows where it began.
-    pub fn turn(&self) -> Option<Turn> {
+    /// The thread that runs. If it has the same number twice, the thread has not taken a step in
+    /// between.
+    pub fn turn(&self) -> Option<RunningThread> {
         let turn = self.turn.load(Ordering::Acquire);
         let since = self.since.load(Ordering::Relaxed);
         if turn == 0 || since.is_null() {
             return None;
         }
-        Some(Turn {
+        Some(RunningThread {
             number: turn >> THREAD_BITS,
             thread: ThreadId((turn & ((1 << THREAD_BITS) - 1)) as u32),
-            // SAFETY: it came from a reference that is valid for ever.
+            // SAFETY: the field is private, and `begin` stores a reference that is valid for ever.
             since: unsafe { &*since },
         })
     }

@@ -1,0 +1,19 @@
+//! All tests of the command, as one binary.
+
+mod support;
+
+mod bad_bytes;
+mod demo;
+mod docs;
+mod example;
+mod examples;
+#[cfg(unix)]
+mod interrupt;
+mod litmus;
+mod litmus_docs;
+#[cfg(target_os = "linux")]
+mod memory;
+mod protocol;
+mod protocol_docs;
+mod reproduce;
+mod results;

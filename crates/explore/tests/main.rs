@@ -1,0 +1,15 @@
+//! All tests of the explorer against brute force and published counts, as one binary: the model
+//! language and the oracle in [`model`] are compiled once.
+
+mod model;
+mod saved;
+
+mod checkpoints;
+mod classes;
+mod estimates;
+mod model_oracle;
+mod pulses;
+mod sampled;
+mod several_objects;
+mod spins;
+mod verdicts;

@@ -1,0 +1,57 @@
+//! The settings of a runtime.
+
+use std::ops::RangeInclusive;
+
+use super::buffers::ThreadIdSpace;
+use super::mapping::Target;
+
+/// The stack sizes that a thread can have, in bytes.
+pub const STACK_SIZES: RangeInclusive<usize> = 16 * 1024..=1 << 30;
+
+/// How a runtime runs a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// The machine that the program is compiled for.
+    pub target: Target,
+    /// The stack size of a thread in bytes, unless its builder sets another one.
+    pub stack_size: usize,
+    /// Whether the end of a thread is a step of its own. Only programs that ask whether a thread
+    /// has finished can observe the difference.
+    pub are_ends_visible: bool,
+    /// Whether a wait on a condition variable may return without a notification, and a park without
+    /// its token.
+    pub spurious_wakeups: bool,
+    /// Whether statics are initialized in steps. This matters only if an initializer does more than
+    /// construct values.
+    pub are_statics_visible: bool,
+    /// Whether a writer that waits for an `RwLock` blocks new readers. This matters only if a
+    /// reader blocks while it holds the lock, or does not wait for it.
+    pub are_writers_announced: bool,
+    /// Whether a value that was not dropped by the end of the execution is an error.
+    pub leak_check: bool,
+    /// The thread ids of the program if stores wait in store buffers, as on the target; none
+    /// without store buffers.
+    pub store_buffers: Option<ThreadIdSpace>,
+    /// Whether the registry records the initial values of objects.
+    pub keeps_first_values: bool,
+    /// The most steps of an execution. The explorer counts them. Spawning a thread is not a step,
+    /// so the runtime applies the same limit to the number of threads.
+    pub max_steps: u64,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Setup {
+            target: Target::X86,
+            stack_size: 256 * 1024,
+            are_ends_visible: false,
+            are_statics_visible: false,
+            are_writers_announced: false,
+            spurious_wakeups: true,
+            leak_check: true,
+            store_buffers: None,
+            keeps_first_values: false,
+            max_steps: u64::MAX,
+        }
+    }
+}
