@@ -306,8 +306,7 @@ impl Checker {
         match fences::parse_position(&text) {
             Some(place) => self.inserted_fences.push((place, strength.into())),
             None => panic!(
-                "`{text}` is no place for a fence: say before which operation, by file, line and perhaps column, \
-                 as in `src/lock.rs:31:9`"
+                "expected the position of an operation such as `src/lock.rs:31:9` or `src/lock.rs:31`, found `{text}`"
             ),
         }
         self
@@ -449,7 +448,7 @@ impl Checker {
         let parsed: Result<ReplaySchedule, _> = schedule.parse();
         let schedule = match parsed {
             Ok(schedule) => schedule,
-            Err(error) => panic!("the schedule to replay cannot be read: {error}"),
+            Err(error) => panic!("cannot replay `{schedule}`: {error}"),
         };
         let mut checker = environment::apply(self.clone());
         checker.replayed = Some(schedule);

@@ -62,7 +62,7 @@ enum Values {
     },
 }
 
-/// As error messages have it, after "must be".
+/// As error messages have it, after "expected".
 impl fmt::Display for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -391,7 +391,7 @@ impl Variable {
                 false => format!(": {why}"),
             };
             format!(
-                "the environment variable {} is `{value}`, but must be {}; change it or unset it{why}",
+                "environment variable {}: expected {}, found `{value}`{why}\nhelp: change it or unset it",
                 self.name(),
                 self.values
             )

@@ -85,7 +85,7 @@ fn a_program_that_reads_where_it_wrote_is_not_deterministic() {
 #[test]
 fn a_check_inside_a_check_is_refused() {
     let outcome = Checker::new().run(|| fencepost::check(|| ()));
-    assert_says(&outcome, "inside of a check");
+    assert_says(&outcome, "inside a check");
 }
 
 #[test]

@@ -384,11 +384,12 @@ pub(super) fn further_checks(checker: &Checker) -> FurtherChecks {
 pub(super) fn refuse_samples(checker: &Checker) {
     assert!(
         checker.setup.store_buffers.is_none(),
-        "fences are inferred from store-buffer violations, and with `store_buffers` there are none: unset it"
+        "fence inference needs store-buffer violations, and a check with `store_buffers` reports none\n\
+         help: unset `store_buffers`"
     );
     assert!(
         matches!(checker.strategy, Strategy::Exhaustive | Strategy::Bounded),
-        "fences are inferred from all executions, or those within a preemption bound: choose the strategy \
-         Exhaustive or Bounded"
+        "fence inference needs all executions, or all within a preemption bound\n\
+         help: choose the strategy Exhaustive or Bounded"
     );
 }
