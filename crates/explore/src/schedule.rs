@@ -1,8 +1,8 @@
-//! Schedules: which thread went when, as text that can be copied.
+//! Schedules: the turns of an execution, with a text form.
 //!
-//! `0x5.1.0x2.2:1` is: thread 0 five times, thread 1 once, thread 0 twice, thread 2 once with outcome 1
-//! (where an operation can turn out in several ways). `[0x2.1]x3` is: three times thread 0 twice, then thread 1. The
-//! empty schedule is `-`. The brackets are square so that a shell takes the text as it is.
+//! In `0x5.1.0x2.2:1`, thread 0 takes five steps, thread 1 one, thread 0 two, and thread 2 one with outcome 1 of an
+//! operation that has several outcomes. `[0x2.1]x3` repeats the group `0x2.1` three times. The empty schedule is `-`. The
+//! brackets are square because a shell does not interpret them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,46 +10,46 @@ use std::str::FromStr;
 use fencepost_memory::ThreadId;
 use thiserror::Error;
 
-/// One step: who, and how the operation turns out.
+/// One step of an execution: the thread, and the outcome of its operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Turn {
-    /// The thread.
+    /// The thread that takes the step.
     pub thread: ThreadId,
-    /// Which outcome of its operation.
+    /// The outcome of its operation, 0 unless the operation has several.
     pub outcome: u32,
 }
 
-/// The steps of an execution.
+/// The turns of an execution, in order.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Schedule(pub Vec<Turn>);
 
-/// Text that is no schedule.
+/// The error of a text that is not a schedule.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{kind} (at character {at})", kind = kind.about(part))]
 pub struct ScheduleError {
-    /// What cannot be read.
+    /// The part that cannot be parsed.
     pub part: String,
-    /// Where it is, from 1.
+    /// The position of the part in the text, in characters from 1.
     pub at: usize,
-    /// What is wrong with it.
+    /// The kind of the error.
     pub kind: ScheduleErrorKind,
 }
 
-/// What can be wrong with a part of a schedule.
+/// The kinds of errors in a schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ScheduleErrorKind {
-    /// It is neither a step nor a group.
+    /// The part is neither a step nor a group.
     NoStep,
-    /// With it there would be more steps than so many.
+    /// The schedule would have more than this many steps.
     TooManySteps(usize),
-    /// A group has nothing in it.
+    /// A group is empty.
     EmptyGroup,
-    /// A group is in another one.
+    /// A group is inside another group.
     GroupInGroup,
-    /// A group has no end.
+    /// A group is not closed.
     NotClosed,
-    /// A group ends that has not begun.
+    /// A group is closed that was not opened.
     NotOpened,
 }
 
@@ -57,33 +57,32 @@ impl ScheduleErrorKind {
     fn about(self, part: &str) -> String {
         match self {
             ScheduleErrorKind::NoStep => format!(
-                "`{part}` is no step of a schedule: expected a thread number, then perhaps `:` and an outcome, then \
-                 perhaps `x` and how often, such as `0x5` or `2:1`; or steps in brackets and how often, such as \
-                 `[0x5.2:1]x3`"
+                "expected a step `thread`, `thread:outcome` or `threadxcount` such as `0x5` or `2:1`, or a group \
+                 such as `[0x5.2:1]x3`, found `{part}`"
             ),
             ScheduleErrorKind::TooManySteps(most) => {
                 format!("the count in `{part}` is too large: a schedule has at most {most} steps")
             }
             ScheduleErrorKind::EmptyGroup => {
-                format!("there is nothing in the brackets of `{part}`")
+                format!("the group `{part}` is empty")
             }
             ScheduleErrorKind::GroupInGroup => {
-                format!("`{part}` opens brackets inside of others: write the steps out")
+                format!("`{part}` opens a group inside a group: write the steps out")
             }
             ScheduleErrorKind::NotClosed => {
-                format!("the brackets that `{part}` opens are not closed: `]` is missing")
+                format!("the group that `{part}` opens is not closed: `]` is missing")
             }
             ScheduleErrorKind::NotOpened => {
-                format!("`{part}` closes brackets that are not open: `[` is missing")
+                format!("`{part}` closes a group that is not open: `[` is missing")
             }
         }
     }
 }
 
-/// More steps than any execution may have.
+/// The maximum number of steps of a schedule. No execution has as many.
 const MOST_STEPS: usize = 1 << 28;
 
-/// Groups of more runs than this are not looked for. Loops are shorter.
+/// The maximum number of runs in a group. Loops are shorter.
 const LONGEST_GROUP: usize = 64;
 
 impl fmt::Display for Schedule {
@@ -114,10 +113,10 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// All runs as text, without groups.
+/// The text of all runs, without groups.
 struct Written {
     text: String,
-    /// Where each run begins, and one beyond the last would.
+    /// The offset of each run, and the offset after the last one.
     starts: Vec<usize>,
 }
 
@@ -138,24 +137,24 @@ impl Written {
         Written { text, starts }
     }
 
-    /// So many runs, the first of which has this number.
+    /// The text of `runs` runs, starting with the run number `first`.
     fn part(&self, first: usize, runs: usize) -> &str {
         &self.text[self.starts[first]..self.starts[first + runs] - 1]
     }
 }
 
-/// So many runs, so often.
+/// A group of `length` runs that is repeated `times` times.
 #[derive(Clone, Copy)]
 struct Group {
     length: usize,
     times: usize,
 }
 
-/// Looks for runs that come again and again, in the order of the schedule.
+/// Finds repeated groups of runs, in the order of the schedule.
 struct Groups<'a> {
     runs: &'a [&'a [Turn]],
-    /// For each length, up to where the runs are as those so many later, as far as was looked. Kept, so that a long
-    /// schedule is gone through once per length.
+    /// For each length, the first run that was not found equal to the run `length` later. It only grows, so that each
+    /// length needs a single pass over the schedule.
     same_until: [usize; LONGEST_GROUP + 1],
 }
 
@@ -167,9 +166,9 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// The group at a run, or a later one than the last time, that makes the text shortest, if any makes it shorter.
+    /// The group at the run `first` that shortens the text most, if one does. `first` never decreases between calls.
     fn best_at(&mut self, first: usize, written: &Written) -> Option<Group> {
-        // Runs that are next to each other differ.
+        // A group has at least two runs: neighbouring runs differ.
         let groups = (2..=LONGEST_GROUP).map(|length| {
             let until = &mut self.same_until[length];
             *until = (*until).max(first);
@@ -187,7 +186,7 @@ impl<'a> Groups<'a> {
             let grouped = written.part(first, length).len() + "[]x".len() + decimals(times);
             plain.saturating_sub(grouped)
         };
-        // Of two that save as much, the shorter group is the one to read.
+        // Of two groups that save as much, the shorter one is easier to read.
         let repeated = groups.filter(|group| group.times > 1);
         let best = repeated.rev().max_by_key(saved)?;
         (saved(&best) > 0).then_some(best)
@@ -207,7 +206,7 @@ impl FromStr for Schedule {
 }
 
 impl Schedule {
-    /// Its beginning as text, for messages.
+    /// The start of the text, for messages.
     pub(crate) fn shortened(&self) -> String {
         let text = self.to_string();
         match text.char_indices().nth(200) {
@@ -216,7 +215,7 @@ impl Schedule {
         }
     }
 
-    /// Reads a schedule of at most so many steps.
+    /// Parses a schedule of at most `most` steps.
     pub(crate) fn parse_at_most(text: &str, most: usize) -> Result<Self, ScheduleError> {
         let text = text.trim();
         if text == "-" {
@@ -245,20 +244,20 @@ impl Schedule {
     }
 }
 
-/// Reads the text of a schedule, part by part.
+/// Parses a schedule, part by part.
 struct Reader<'a> {
     most: usize,
     turns: Vec<Turn>,
-    /// The group that is open.
+    /// The open group, if there is one.
     group: Option<Opened<'a>>,
 }
 
-/// A group that is open.
+/// An open group.
 struct Opened<'a> {
-    /// The part of the text that opens it, and where that is.
+    /// The part that opens the group, and its position.
     part: &'a str,
     at: usize,
-    /// Its first turn.
+    /// The index of its first turn.
     first: usize,
 }
 
@@ -303,7 +302,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Refuses more turns than there may be: so many, so often.
+    /// Returns an error if adding `turns` turns `times` times exceeds the maximum.
     fn allow(&self, turns: usize, times: usize) -> Result<(), ScheduleErrorKind> {
         let left = self.most - self.turns.len();
         let more = turns.checked_mul(times);
@@ -324,7 +323,7 @@ fn parse_run(part: &str, most: usize) -> Result<(Turn, usize), ScheduleErrorKind
     Ok((Turn { thread, outcome }, parse_count(count, most)?))
 }
 
-/// How often something comes: at least once. Where there are many digits, it is too often.
+/// Parses a repeat count, which is at least 1. A number that overflows is too large a count.
 fn parse_count(digits: &str, most: usize) -> Result<usize, ScheduleErrorKind> {
     match digits.parse() {
         _ if !is_number(digits) => Err(ScheduleErrorKind::NoStep),
@@ -458,23 +457,23 @@ mod tests {
             ),
             (
                 "0.[1.2x5",
-                "the brackets that `[1` opens are not closed: `]` is missing (at character 3)",
+                "the group that `[1` opens is not closed: `]` is missing (at character 3)",
             ),
             (
                 "0.1]x2",
-                "`1]x2` closes brackets that are not open: `[` is missing (at character 3)",
+                "`1]x2` closes a group that is not open: `[` is missing (at character 3)",
             ),
             (
                 "[]x3",
-                "there is nothing in the brackets of `[]x3` (at character 1)",
+                "the group `[]x3` is empty (at character 1)",
             ),
             (
                 "[1.[2]x2]x3",
-                "`[2]x2]x3` opens brackets inside of others: write the steps out (at character 4)",
+                "`[2]x2]x3` opens a group inside a group: write the steps out (at character 4)",
             ),
             (
                 "[[2.1]x2]x3",
-                "`[[2` opens brackets inside of others: write the steps out (at character 1)",
+                "`[[2` opens a group inside a group: write the steps out (at character 1)",
             ),
         ] {
             let error = text.parse::<Schedule>().unwrap_err();

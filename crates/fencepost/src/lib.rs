@@ -1,18 +1,33 @@
-//! Checks low-lock Rust code: finds bugs under sequential consistency and on machines with
-//! store buffers, or proves that there are none.
+//! Checks lock-free Rust code. It explores every interleaving that matters, detects the behaviour that store buffers
+//! (x86-TSO, PSO) add, and shows the bug or proves that there is none.
 //!
-//! Write the code against this crate's [`sync`], [`thread`], [`cell`] and [`hint`] instead of those
-//! of `std`. Outside of a check they are those of `std`. In a check every operation on them is a
-//! step, and the checker runs the program in all the orders that matter.
+//! ```
+//! use fencepost::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+//! use fencepost::thread;
 //!
-//! - [`sync`] has what threads share,
-//! - [`thread`] has threads,
-//! - [`cell`] has data that is not atomic, checked for data races,
-//! - [`hint`] says that a thread waits in a loop,
-//! - [`lazy_static!`] and [`thread_local!`] are for statics and thread-local storage that every
-//!   execution has afresh.
+//! fencepost::check(|| {
+//!     let count = AtomicUsize::new(0);
+//!     thread::scope(|scope| {
+//!         scope.spawn(|| count.fetch_add(1, SeqCst));
+//!         scope.spawn(|| count.fetch_add(1, SeqCst));
+//!     });
+//!     assert_eq!(count.load(SeqCst), 2);
+//! });
+//! ```
 //!
-//! For readers of the code: the crate `fencepost-runtime` runs the program.
+//! Write the code against this crate's modules instead of those of `std`:
+//! - [`sync`]: atomics, locks, channels and `Arc`,
+//! - [`thread`]: threads and thread-local storage,
+//! - [`cell`]: cells that are checked for data races,
+//! - [`hint`]: the spin hint,
+//! - [`lazy_static!`] and [`thread_local!`]: statics that every execution initializes anew.
+//!
+//! In a check, each operation on them is a step that the checker schedules. Outside of a check, they behave as those
+//! of `std`. [`check`] panics with a report if the program is wrong; [`Checker`] has settings and returns an
+//! [`Outcome`].
+//!
+//! For readers of the code: `check` runs a check, the other modules are the look-alikes of `std`, and the crate
+//! `fencepost-runtime` runs the program.
 
 pub mod cell;
 mod check;

@@ -1,11 +1,9 @@
 //! A compare-exchange of two variables: one step, and what the monitor sees of it.
 
-mod support;
-
+use crate::support::{Driver, pso};
 use fencepost::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use fencepost::sync::atomic::{AtomicUsize, double_compare_exchange, fence};
 use fencepost::{Checker, Outcome, Target, thread};
-use support::{Driver, pso};
 
 #[test]
 fn it_stores_both_or_none() {

@@ -1,15 +1,13 @@
 //! What goes wrong is reported, and the next execution works.
 
-mod support;
-
 use std::sync::{Arc, Mutex};
 
+use crate::support::{Driver, Seen, all_fine, first_error};
 use fencepost::cell::UnsafeCell;
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::thread;
 use fencepost_memory::{Random, ThreadId};
 use fencepost_runtime::{Current, OwnedLocation, ProgramError};
-use support::{Driver, Seen, all_fine, first_error};
 
 fn message(error: Option<ProgramError>) -> (String, Option<OwnedLocation>) {
     match error {

@@ -1,16 +1,14 @@
 //! Interleavings happen, values are right, and names are stable.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::support::{Driver, Seen, all_fine};
 use fencepost::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*, fence};
 use fencepost::thread;
 use fencepost_explore::{Condition, Effect, Intent, TouchKind};
 use fencepost_memory::{Address, Random, ThreadId};
 use fencepost_runtime::Names;
-use support::{Driver, Seen, all_fine};
 
 #[test]
 fn store_buffering_shows_three_outcomes_under_sequential_consistency() {

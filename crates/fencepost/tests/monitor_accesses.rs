@@ -1,14 +1,12 @@
 //! What the monitor sees of a program is exactly what the mapping says, on both targets.
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::{Driver, Run, pso};
 use fencepost::sync::atomic::{AtomicU32, Ordering, Ordering::*, compiler_fence, fence};
 use fencepost::thread;
 use fencepost_memory::{Operation, ThreadId};
 use fencepost_runtime::Setup;
-use support::{Driver, Run, pso};
 
 fn run(setup: Setup, program: fn()) -> Run {
     let run = Driver::with(setup, program).run_first();

@@ -1,16 +1,14 @@
 //! Data races on cells are found exactly: where happens-before does not order, and nowhere else.
 #![allow(unsafe_code)] // Cells are shared without protection: that is what is tested.
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::{Driver, all_fine, all_fine_with, first_error, no_spurious};
 use fencepost::cell::UnsafeCell;
 use fencepost::sync::atomic::{AtomicUsize, Ordering, Ordering::*, fence};
 use fencepost::sync::mpsc::{TrySendError, channel, sync_channel};
 use fencepost::thread;
 use fencepost_runtime::{ProgramError, Race, Setup};
-use support::{Driver, all_fine, all_fine_with, first_error, no_spurious};
 
 /// A cell that is shared whatever happens.
 struct Shared {

@@ -1,20 +1,16 @@
 //! `Arc` and `Weak`: counts, what is observed of them, leaks, destructors, and the same outside.
 
-#[path = "support/explorer.rs"]
-mod explorer;
-mod support;
-
 use std::any::Any;
 
-use explorer::{
+use crate::explorer::{
     Protected, assert_panic, assert_race, classes, explore_with, in_threads, leak, verified,
 };
+use crate::support::{Driver, Seen, all_fine, pso};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::sync::{Arc, Mutex, Weak};
 use fencepost::{hint, thread};
 use fencepost_explore::{MonitoredModel, Settings};
 use fencepost_runtime::{Restart, Setup};
-use support::{Driver, Seen, all_fine, pso};
 
 #[test]
 fn clones_and_drops_that_nobody_observes_have_one_class() {
@@ -358,7 +354,7 @@ impl Drop for Announces {
     }
 }
 
-fn explored(program: impl Fn() + Send + Sync + 'static) -> explorer::Explored {
+fn explored(program: impl Fn() + Send + Sync + 'static) -> crate::explorer::Explored {
     let settings = Settings {
         monitored_model: MonitoredModel::None,
         ..Settings::default()

@@ -5,15 +5,12 @@
 //! Two executions are in one class if they have the same steps, with the same outcomes, and order
 //! those that touch one object alike, unless both only read it or both only update it.
 
-#[path = "support/explorer.rs"]
-mod explorer;
-mod support;
-
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc as StdArc, Mutex as StdMutex};
 
-use explorer::{explore_with, in_threads, without_spurious};
+use crate::explorer::{explore_with, in_threads, without_spurious};
+use crate::support::{Driver, Run, Taken};
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*, double_compare_exchange};
 use fencepost::sync::mpsc::{channel, sync_channel};
 use fencepost::sync::{Arc, Barrier, Condvar, Mutex, Once, RwLock};
@@ -24,7 +21,6 @@ use fencepost_explore::{
 };
 use fencepost_memory::{Address, LocationId, ThreadId};
 use fencepost_runtime::{ProgramError, Registry, Restart, Runtime, Setup, Stop};
-use support::{Driver, Run, Taken};
 
 /// A step: the thread, and which of its steps it is.
 type StepName = (u32, usize);

@@ -1,23 +1,19 @@
 //! Condition variables: who is woken, lost and spurious wake-ups, time-outs, and loops that end.
 
-#[path = "support/explorer.rs"]
-mod explorer;
-mod support;
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use explorer::{
+use crate::explorer::{
     Protected, assert_deadlock, assert_panic, assert_race, classes, classes_with, explore_with,
     fault_with, in_threads, verified, without_spurious,
 };
+use crate::support::{Driver, Seen, pso};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::sync::{Condvar, Mutex};
 use fencepost::thread;
 use fencepost_explore::{Counterexample, Failure, Fault, MonitoredModel, Settings};
 use fencepost_runtime::{ProgramError, Setup};
-use support::{Driver, Seen, pso};
 
 const SOON: Duration = Duration::from_millis(1);
 

@@ -1,19 +1,15 @@
 //! Mutexes and reader-writer locks: exclusion, errors, deadlocks, classes, and the same outside.
 
-#[path = "support/explorer.rs"]
-mod explorer;
-mod support;
-
 use std::sync::Arc;
 
-use explorer::{Protected, assert_deadlock, assert_panic, assert_race, classes, in_threads};
+use crate::explorer::{Protected, assert_deadlock, assert_panic, assert_race, classes, in_threads};
+use crate::support::{Driver, Seen, all_fine, pso};
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*};
 use fencepost::sync::{Mutex, RwLock, RwLockWriteGuard, TryLockError};
 use fencepost::thread;
 use fencepost_explore::Fault;
 use fencepost_memory::Address;
 use fencepost_runtime::{Names, Setup};
-use support::{Driver, Seen, all_fine, pso};
 
 #[test]
 fn a_mutex_excludes_and_keeps_its_value() {
@@ -92,7 +88,7 @@ fn a_failed_attempt_is_a_read() {
 
 #[test]
 fn taking_a_mutex_twice_is_a_deadlock() {
-    let fault = explorer::fault(|| {
+    let fault = crate::explorer::fault(|| {
         let mutex = Mutex::new(());
         let _guard = mutex.lock().unwrap();
         let _again = mutex.lock();

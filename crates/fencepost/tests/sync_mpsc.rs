@@ -1,20 +1,16 @@
 //! Channels: order, blocking, disconnection, every error, classes, and the same outside.
 
-#[path = "support/explorer.rs"]
-mod explorer;
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use explorer::{Protected, assert_deadlock, assert_race, classes, in_threads};
+use crate::explorer::{Protected, assert_deadlock, assert_race, classes, in_threads};
+use crate::support::{Driver, Seen, all_fine, pso};
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*};
 use fencepost::sync::mpsc::{
     RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError, channel, sync_channel,
 };
 use fencepost::thread;
 use fencepost_runtime::Setup;
-use support::{Driver, Seen, all_fine, pso};
 
 const SOON: Duration = Duration::from_millis(1);
 

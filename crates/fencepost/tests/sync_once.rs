@@ -1,17 +1,13 @@
 //! `Once`, `OnceLock`, `LazyLock` and `Barrier`.
 
-#[path = "support/explorer.rs"]
-mod explorer;
-mod support;
-
 use std::sync::Arc;
 
-use explorer::{Protected, assert_deadlock, assert_panic, assert_race, classes, in_threads};
+use crate::explorer::{Protected, assert_deadlock, assert_panic, assert_race, classes, in_threads};
+use crate::support::{Driver, Seen, all_fine, pso};
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*};
 use fencepost::sync::{Barrier, LazyLock, Mutex, Once, OnceLock};
 use fencepost::thread;
 use fencepost_runtime::Setup;
-use support::{Driver, Seen, all_fine, pso};
 
 #[test]
 fn a_function_is_run_once_and_the_others_wait() {

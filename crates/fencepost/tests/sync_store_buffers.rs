@@ -3,13 +3,10 @@
 //! In each program, one thread stores to relaxed atomics and then lets another read them, by one
 //! of the library's means. On both machines that is safe, though with a relaxed flag it is not on PSO.
 
-#[path = "support/explorer.rs"]
-mod explorer;
-mod support;
-
 use std::sync::Arc as StdArc;
 
-use explorer::explore_with;
+use crate::explorer::explore_with;
+use crate::support::pso;
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::sync::mpsc::{channel, sync_channel};
 use fencepost::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock, Weak};
@@ -17,7 +14,6 @@ use fencepost::{hint, thread};
 use fencepost_explore::{Failure, MonitoredModel, Settings};
 use fencepost_memory::LockedDrains;
 use fencepost_runtime::Setup;
-use support::pso;
 
 /// Two variables that are stored to together.
 #[derive(Clone)]

@@ -1,18 +1,16 @@
 //! Spawning, joining, scopes, parking, thread-local storage and statics.
 
-mod support;
-
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic as std_atomic;
 use std::time::Duration;
 
+use crate::support::{Driver, Seen, all_fine, all_fine_with, no_spurious};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::{Checker, Outcome, thread};
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::{Random, ThreadId};
 use fencepost_runtime::{Restart, Setup};
-use support::{Driver, Seen, all_fine, all_fine_with, no_spurious};
 
 #[test]
 fn threads_without_end_reach_the_step_limit() {

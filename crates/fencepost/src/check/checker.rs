@@ -18,27 +18,27 @@ use super::replaying::ReplaySchedule;
 use super::session::Session;
 use fencepost_runtime::{Insertion, OwnedLocation, STACK_SIZES, Setup, Target, ThreadIdSpace};
 
-/// How many workers there can be.
+/// The supported numbers of workers.
 pub(super) const WORKERS: RangeInclusive<usize> = 1..=1024;
 
-/// Which executions to run.
+/// Which executions a check explores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// One execution of each equivalence class: all that can happen.
+    /// One execution per equivalence class: every behaviour of the program.
     #[default]
     Exhaustive,
-    /// The executions with at most so many preemptions, those with fewer first; in turns with
-    /// `Exhaustive`, until either is through.
+    /// The executions within a [preemption bound](Checker::preemption_bound), those with fewer preemptions first.
+    /// An exhaustive search takes turns with this one; the first to finish decides.
     Bounded,
-    /// Random executions.
+    /// A uniform random walk: each step is of a random thread.
     Random,
-    /// Random priorities: finds bugs that need few switches with a known probability
-    /// (probabilistic concurrency testing).
+    /// Probabilistic concurrency testing: threads have random priorities. Finds bugs of a given
+    /// [depth](Checker::pct_depth) with a known probability.
     Pct,
 }
 
-/// Checks programs, with settings.
+/// The settings of a check, and the methods that run it.
 ///
 /// ```
 /// use fencepost::{Checker, Target};
@@ -49,12 +49,12 @@ pub enum Strategy {
 /// ```
 ///
 /// # Environment variables
-/// Each setting can be overridden without a change of the code.
+/// An environment variable overrides each setting, so that no code has to change.
 ///
 #[doc = include_str!("variables.md")]
 ///
-/// A value that cannot be read or is out of its range makes the check panic and say so, and so does any other variable
-/// that begins with `FENCEPOST_`. Methods take a number that is out of its range for the nearest one in it.
+/// The check panics if a value cannot be parsed or is out of range, and if there is an unknown variable that starts
+/// with `FENCEPOST_`. Methods clamp numbers to their range.
 #[derive(Clone, Debug)]
 #[must_use = "a checker does nothing until `run` or `check` is called"]
 pub struct Checker {
@@ -66,7 +66,7 @@ pub struct Checker {
     pub(super) seed: u64,
     pub(super) monitor: bool,
     pub(super) confirm: bool,
-    /// Whether variables override the settings.
+    /// Whether environment variables override the settings.
     pub(super) reads_environment: bool,
     pub(super) progress: Option<bool>,
     pub(super) summary: bool,
@@ -74,10 +74,10 @@ pub struct Checker {
     pub(super) settings: explore::Settings,
     pub(super) replayed: Option<ReplaySchedule>,
     pub(super) name: Option<String>,
-    /// Whether the report ends with the fences that are missing.
+    /// Whether the report ends with the missing fences.
     pub(super) infer_fences: bool,
     /// Fences that the program is checked with and does not have, because the user wants to try them.
-    pub(super) tried: Vec<(OwnedLocation, Insertion)>,
+    pub(super) inserted_fences: Vec<(OwnedLocation, Insertion)>,
     /// Texts of source files, by the name that the compiler has for the file.
     pub(super) sources: Arc<BTreeMap<String, String>>,
     pub(super) checkpoint: Option<PathBuf>,
@@ -91,7 +91,7 @@ impl Default for Checker {
 }
 
 impl Checker {
-    /// Exhaustive, for x86, one worker, stopping at the first finding, without limits but for
+    /// The default settings: exhaustive, for x86, with one worker, up to the first failure, without limits except
     /// 100,000 steps per execution.
     pub fn new() -> Self {
         Checker {
@@ -111,7 +111,7 @@ impl Checker {
             replayed: None,
             name: None,
             infer_fences: false,
-            tried: Vec::new(),
+            inserted_fences: Vec::new(),
             sources: Arc::default(),
             checkpoint: None,
             checkpoint_every: Duration::from_secs(60),
@@ -124,159 +124,155 @@ impl Checker {
         self
     }
 
-    /// The machine that the program is for. x86 unless said otherwise.
+    /// The machine that the program is compiled for. The default is x86.
     pub fn target(mut self, target: Target) -> Self {
         self.setup.target = target;
         self
     }
 
-    /// Which executions to run. All unless said otherwise; with any other strategy, a program in
-    /// which nothing is found is not verified.
+    /// Which executions to explore. The default is all of them; no other strategy verifies a program, unless it
+    /// happens to explore all.
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.strategy = strategy;
         self
     }
 
-    /// Runs the executions with at most so many preemptions ([`Strategy::Bounded`]): what is
-    /// wrong only with more preemptions may not be found. Unless this left nothing out, the
-    /// program is not verified. Where all executions are run as quickly, nothing is left out.
+    /// Explores the executions with at most so many preemptions, and sets [`Strategy::Bounded`]. Bugs that need more
+    /// preemptions may be missed, so the program is verified only if the bound excluded nothing. If exploring
+    /// everything is as quick, the bound is ignored.
     pub fn preemption_bound(mut self, preemptions: u32) -> Self {
         self.preemption_bound = preemptions;
         self.strategy = Strategy::Bounded;
         self
     }
 
-    /// Whether [`Strategy::Bounded`] runs nothing beyond the bound, even where that takes longer: then the
-    /// executions within the bound are what is counted. It may, unless said otherwise.
+    /// Whether [`Strategy::Bounded`] explores exactly the executions within the bound, even if exploring everything
+    /// is quicker. Off by default.
     pub fn strict_bound(mut self, is_on: bool) -> Self {
         self.strict_bound = is_on;
         self
     }
 
-    /// How many executions [`Strategy::Random`] and [`Strategy::Pct`] run. 10,000 unless said
-    /// otherwise.
+    /// The number of executions of [`Strategy::Random`] and [`Strategy::Pct`], and the budget of
+    /// [`confirm`](Self::confirm). The default is 10,000.
     pub fn executions(mut self, executions: u64) -> Self {
         self.executions = executions;
         self
     }
 
-    /// The depth of the bugs that [`Strategy::Pct`] looks for, at least 1: 0 is taken for 1. 3 unless said otherwise.
+    /// The depth of the bugs that [`Strategy::Pct`] looks for, at least 1. The default is 3.
     pub fn pct_depth(mut self, depth: u32) -> Self {
         self.pct_depth = depth.max(1);
         self
     }
 
-    /// Where random numbers begin. The same seed gives the same executions.
+    /// The seed of [`Strategy::Random`] and [`Strategy::Pct`]. The same seed gives the same executions.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Stops after so many executions. The program is then not verified.
+    /// Stops after so many executions. The outcome is then incomplete.
     pub fn max_executions(mut self, executions: u64) -> Self {
         self.settings.max_executions = Some(executions);
         self
     }
 
-    /// Stops after so much time. The program is then not verified. The clock is looked at between
-    /// executions only: one that never ends is not stopped.
+    /// Stops after this time. The outcome is then incomplete. The clock is read between executions, so an execution
+    /// that never ends is not stopped.
     pub fn max_time(mut self, time: Duration) -> Self {
         self.settings.max_time = Some(time);
         self
     }
 
-    /// The most operations in one execution, and the most threads that it makes; one with more is reported.
-    /// 100,000 unless said otherwise.
+    /// The maximum number of operations of an execution, and of threads that it spawns. An execution with more is
+    /// reported as a failure. The default is 100,000.
     pub fn max_steps(mut self, steps: u64) -> Self {
         self.settings.max_steps = steps;
         self
     }
 
-    /// How many threads of the operating system explore at once: from 1 to 1024, and fewer if there
-    /// are no more to be had. 0 is taken for 1, and what is more for 1024. One unless said otherwise. The result is
-    /// the same with any number.
+    /// The number of operating-system threads that explore, from 1 to 1024. The default is 1. The outcome does not
+    /// depend on it. If the system has fewer threads, the check uses those.
     pub fn workers(mut self, workers: usize) -> Self {
         self.settings.workers = workers.clamp(*WORKERS.start(), *WORKERS.end());
         self
     }
 
-    /// Whether to look for what store buffers can do. If not, only sequentially consistent
-    /// executions are judged, and "verified" says nothing about a real machine.
+    /// Whether to look for store-buffer violations. Without the monitor, the outcome is about sequentially
+    /// consistent executions only, and "verified" says nothing about a real machine. On by default.
     pub fn monitor(mut self, is_on: bool) -> Self {
         self.monitor = is_on;
         self
     }
 
-    /// Whether to run the program on the target, where stores wait in buffers, and not as if every store were in
-    /// memory at once. There is no monitor then: an execution is wrong if it panics, deadlocks, and so on, and
-    /// that store buffers add executions is no finding. Takes longer, since there are more executions. Not unless said otherwise.
+    /// Whether to run the program with the store buffers of the target, instead of looking for violations with the
+    /// monitor. Then only panics, deadlocks and other failures are findings; that store buffers add executions is
+    /// none. There are more executions, so it takes longer. Off by default.
     ///
-    /// With [`preemption_bound`](Self::preemption_bound), a store that goes to memory while its thread could
-    /// go on is a preemption too.
+    /// With [`preemption_bound`](Self::preemption_bound), the commit of a store while its thread could continue
+    /// counts as a preemption.
     pub fn store_buffers(mut self, are_there: bool) -> Self {
         self.setup.store_buffers = are_there.then_some(ThreadIdSpace::FIRST);
         self
     }
 
-    /// Whether to look for what comes of a store-buffer violation: runs the program on from the witness, and from
-    /// the beginning, on the target, until an execution is wrong or so many were run as
-    /// [`executions`](Self::executions) says. Not unless said otherwise.
+    /// Whether to look for the [consequence](crate::Consequence) of each store-buffer violation: runs the program
+    /// with store buffers, continuing from the witness and then from the start, until an execution fails or
+    /// [`executions`](Self::executions) were run. Off by default.
     ///
-    /// A program that frees memory twice or reads what was freed may do so in earnest.
+    /// A program that frees memory twice, or reads freed memory, then really does so.
     pub fn confirm(mut self, is_on: bool) -> Self {
         self.confirm = is_on;
         self
     }
 
-    /// Whether to go on after the first finding, and count them.
+    /// Whether to continue after the first failure, and count all of them. Off by default.
     pub fn continue_after_failure(mut self, continue_after_failure: bool) -> Self {
         self.settings.continue_after_failure = continue_after_failure;
         self
     }
 
-    /// Does not assume that loops with a [spin hint](crate::hint::spin_loop) only wait: a thread
-    /// may go round so many times without a change of what it read. What would need more rounds is
-    /// not explored, and the program then not verified.
+    /// Explores loops with a [spin hint](crate::hint::spin_loop) for at most so many rounds without a change,
+    /// instead of assuming that they only wait. If a loop needs more rounds, the outcome is incomplete.
     pub fn spin_bound(mut self, rounds: u32) -> Self {
         self.settings.spin = explore::SpinRule::Bound(rounds);
         self
     }
 
-    /// Whether waiting on a condition variable may end without a notification, and
-    /// [`park`](crate::thread::park) without having been unparked, as `std` allows. They may unless
-    /// said otherwise.
+    /// Whether waits on a condition variable and [`park`](crate::thread::park) may wake up spuriously, as `std`
+    /// allows. On by default.
     pub fn spurious_wakeups(mut self, is_on: bool) -> Self {
         self.setup.spurious_wakeups = is_on;
         self
     }
 
-    /// Whether an [`Arc`](crate::sync::Arc) that was not dropped by the end of an execution is an
-    /// error. It is unless said otherwise.
+    /// Whether an [`Arc`](crate::sync::Arc) that is not dropped by the end of an execution is an error. On by
+    /// default.
     pub fn leak_check(mut self, is_on: bool) -> Self {
         self.setup.leak_check = is_on;
         self
     }
 
-    /// Whether to print what a check came to on standard error, also if it is verified. Not unless
-    /// said otherwise. In a test, `cargo test -- --show-output` shows it.
+    /// Whether to print a summary on standard error, also of a verified program. Off by default. `cargo test --
+    /// --show-output` shows it.
     pub fn summary(mut self, is_on: bool) -> Self {
         self.summary = is_on;
         self
     }
 
-    /// Whether the report of a program that is not store-buffer safe ends with the fences that are missing, as
-    /// [`run_fence_inference`](Self::run_fence_inference) finds them, and [`Outcome::inferred_fences`] has them. For that the program is checked a
-    /// few times more, and not only up to the first finding. Not unless said otherwise. One execution that is replayed
-    /// says nothing about all fences, and has none in its report; [`Strategy::Random`] and [`Strategy::Pct`] are refused.
+    /// Whether the report of a program that is not store-buffer safe ends with the missing fences. They are those
+    /// that [`run_fence_inference`](Self::run_fence_inference) finds; [`Outcome::inferred_fences`] returns them. The
+    /// inference checks the program a few times more. Off by default. A replay infers no fences, and
+    /// [`Strategy::Random`] and [`Strategy::Pct`] are refused.
     pub fn infer_fences(mut self, is_on: bool) -> Self {
         self.infer_fences = is_on;
         self
     }
 
-    /// Checks the program as if it had a fence here too: before the operation at this place, which is written as in
-    /// reports, `src/lock.rs:31:9`, or before all operations of a line, `src/lock.rs:31`. The end of the path is enough.
-    /// Call it for each fence. Nothing has to be built again to try others; what the program comes to rests on
-    /// them, and the report says so.
+    /// Checks the program as if it had another fence, without a rebuild. The fence is before the operation at a
+    /// position as reports print it, `src/lock.rs:31:9`, or before all operations of a line, `src/lock.rs:31`; the
+    /// end of the path is enough. Call the method once per fence. The report lists the fences as assumptions.
     ///
     /// ```
     /// use fencepost::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -303,22 +299,20 @@ impl Checker {
     /// ```
     ///
     /// # Panics
-    /// If it is not a place.
+    /// If `before` is not a position.
     #[track_caller]
     pub fn insert_fence(mut self, before: impl fmt::Display, strength: FenceStrength) -> Self {
         let text = before.to_string();
-        match fences::place(&text) {
-            Some(place) => self.tried.push((place, strength.into())),
+        match fences::parse_position(&text) {
+            Some(place) => self.inserted_fences.push((place, strength.into())),
             None => panic!(
-                "`{text}` is no place for a fence: say before which operation, by file, line and perhaps column, \
-                 as in `src/lock.rs:31:9`"
+                "expected the position of an operation such as `src/lock.rs:31:9` or `src/lock.rs:31`, found `{text}`"
             ),
         }
         self
     }
 
-    /// The bytes of stack of a thread, from 16 KiB to 1 GiB: what is less or more is taken for the
-    /// nearest of these. 256 KiB unless said otherwise.
+    /// The stack size of a thread of the program in bytes, from 16 KiB to 1 GiB. The default is 256 KiB.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.setup.stack_size = bytes.clamp(*STACK_SIZES.start(), *STACK_SIZES.end());
         self
@@ -331,48 +325,47 @@ impl Checker {
         self
     }
 
-    /// Whether to show progress on standard error. Unless said otherwise: on a terminal, and
-    /// elsewhere if it takes long.
+    /// Whether to show progress on standard error. The default is to show it on a terminal, and elsewhere if the
+    /// check takes long.
     pub fn progress(mut self, is_on: bool) -> Self {
         self.progress = Some(is_on);
         self
     }
 
-    /// Keeps in this file how far the check is, so that a long one can be interrupted. When
-    /// the same check is run again, it goes on from there, and comes to the same in the end as if it
-    /// had not been interrupted. If `path` is a folder, each check has a file of its own in it, named
-    /// after where it is called. A program that captures values needs a [`name`](Self::name).
+    /// Saves the state of the exploration in this file, so that a long check can be interrupted. When the same check
+    /// runs again, it resumes from the file, and its outcome is that of an uninterrupted check. If `path` is a
+    /// folder, each check has its own file there, named after its source location. A program that captures values
+    /// needs a [`name`](Self::name).
     ///
-    /// The file is written [every](Self::checkpoint_every) minute and when
-    /// [`max_time`](Self::max_time) or [`max_executions`](Self::max_executions) ends the check; these
-    /// budgets are then for what is still to be done. It is removed when the check has come to its end: all
-    /// executions were run, or something was found and it does not [go on](Self::continue_after_failure). The number of
-    /// workers and the budgets may be others when the check goes on. [`Strategy::Bounded`] has no
-    /// checkpoints.
+    /// The file is written [every minute](Self::checkpoint_every), and when [`max_time`](Self::max_time) or
+    /// [`max_executions`](Self::max_executions) ends the check; after a resume, these budgets start anew. The file is
+    /// removed when the check is finished: all executions were explored, or the check stopped at the first
+    /// [failure](Self::continue_after_failure). The number of workers and the budgets may change between runs.
+    /// [`Strategy::Bounded`] has no checkpoints.
     pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> Self {
         self.checkpoint = Some(path.into());
         self
     }
 
-    /// Tells this check from others at the same place, for [checkpoints](Self::checkpoint). A program that
-    /// captures values must have a name that says which: what was explored with other values says
-    /// nothing about these.
+    /// Distinguishes this check from others at the same source location, for [checkpoints](Self::checkpoint). A
+    /// program that captures values needs a name that identifies the values, because a checkpoint with other values
+    /// must not be resumed.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// How often [`checkpoint`](Self::checkpoint) writes its file. Every minute unless said otherwise.
+    /// The time between two [checkpoints](Self::checkpoint). The default is one minute.
     pub fn checkpoint_every(mut self, time: Duration) -> Self {
         self.checkpoint_every = time;
         self
     }
 
-    /// Checks a program.
+    /// Checks a program and returns the outcome.
     ///
     /// # Panics
-    /// If it is called from inside of a check, if an environment variable has a value that cannot be
-    /// read, or if a [checkpoint](Self::checkpoint) is damaged or does not fit.
+    /// If it is called inside a check, if the value of an environment variable cannot be parsed, or if a
+    /// [checkpoint](Self::checkpoint) is damaged or does not fit.
     #[track_caller]
     pub fn run(&self, program: impl Fn() + Send + Sync + 'static) -> Outcome {
         let checker = environment::apply(self.clone());
@@ -402,15 +395,15 @@ impl Checker {
             outcome.panic_with_report();
         }
         if checker.summary || outcome.has_notes() {
-            // Who has to know something is told, asked or not.
+            // Remarks are printed even if no summary is asked for.
             outcome.print_summary(Location::caller());
         }
     }
 
-    /// Looks for a smallest set of fences that makes the program store-buffer safe, and proves that it does:
-    /// the program is checked with them, inserted while it runs. A fence can be before any operation of the
-    /// program. No set with fewer fences is enough; for PSO, none with as many has fewer full fences. Where not all
-    /// executions were run, the outcome with the fences is incomplete, and no proof.
+    /// Infers a smallest set of fences that makes the program store-buffer safe, and proves that it does by checking
+    /// the program with the fences inserted at run time. A fence can be before any operation of the program. No
+    /// smaller set is enough; for PSO, no set of the same size has fewer full fences. If some executions were not
+    /// explored, the outcome with the fences is incomplete, and proves nothing.
     ///
     /// ```
     /// use fencepost::sync::Arc;
@@ -446,16 +439,16 @@ impl Checker {
         fences::infer(&Session::new(checker, Arc::new(program), check))
     }
 
-    /// Runs one execution again: the one with this schedule.
+    /// Replays the execution with this schedule, as a report prints it.
     ///
     /// # Panics
-    /// If it is not a schedule.
+    /// If `schedule` is not a schedule, or needs other settings.
     #[track_caller]
     pub fn replay(&self, schedule: &str, program: impl Fn() + Send + Sync + 'static) -> Outcome {
         let parsed: Result<ReplaySchedule, _> = schedule.parse();
         let schedule = match parsed {
             Ok(schedule) => schedule,
-            Err(error) => panic!("the schedule to replay cannot be read: {error}"),
+            Err(error) => panic!("cannot replay `{schedule}`: {error}"),
         };
         let mut checker = environment::apply(self.clone());
         checker.replayed = Some(schedule);

@@ -105,7 +105,7 @@ impl CheckpointFile {
                 "choose another strategy, or set no checkpoint file",
             );
         }
-        if !checker.tried.is_empty() {
+        if !checker.inserted_fences.is_empty() {
             return refusal(
                 "a check with inserted fences (`insert_fence`) has no checkpoints",
                 "insert no fences, or set no checkpoint file",

@@ -158,7 +158,7 @@ impl Session {
         if !checker.setup.spurious_wakeups {
             all.push(Assumption::NoSpuriousWakeups);
         }
-        for (place, insertion) in &checker.tried {
+        for (place, insertion) in &checker.inserted_fences {
             all.push(Assumption::InsertedFence {
                 fence: match insertion {
                     Insertion::StoreBarrier => FenceOrdering::Release,

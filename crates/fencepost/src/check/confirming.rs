@@ -7,8 +7,8 @@ use super::sameness::is_same_kind;
 use super::session::{Counterexample, Report, Session};
 
 impl Session {
-    /// Replays each finding from its schedule alone. What does not happen again is reported as what it is: the
-    /// program is not deterministic.
+    /// Replays each finding from its schedule alone. A failure that a replay does not reproduce is reported as
+    /// nondeterminism of the program.
     pub(super) fn confirm(&self, report: &mut Report, mut replayer: Replayer<Runtime>) {
         if self.is_replay() {
             return self.registry.keep_first_values();
@@ -21,7 +21,7 @@ impl Session {
                 continue;
             }
             let is_violation = matches!(found.failure, Failure::StoreBuffer(_));
-            // What comes after a violation at which the search ended has never been run, and need not be.
+            // The search ended at this violation, so nothing after it was ever run.
             let after = match is_violation && !self.settings.continue_after_failure {
                 true => AfterSchedule::Stop,
                 false => AfterSchedule::RunToEnd,
@@ -52,7 +52,7 @@ fn confirm_by(found: &mut Counterexample, replayed: Vec<Counterexample>) -> bool
         .into_iter()
         .find(|other| is_same_kind(&other.failure, &found.failure));
     match (same, refused) {
-        // Its values belong together: those of the first may come from several executions.
+        // The values of the replay belong together: those of the search may come from several executions.
         (Some(same), _) => {
             found.interleaving = same.interleaving;
             found.optimistic_loads = same.optimistic_loads;
@@ -61,18 +61,18 @@ fn confirm_by(found: &mut Counterexample, replayed: Vec<Counterexample>) -> bool
             }
             true
         }
-        // What was kept from one execution to the next may be why they differ.
+        // A misuse, such as state kept from an earlier execution, explains why they differ.
         (None, Some(refused)) => {
             found.failure = refused;
             false
         }
-        // What is refused is wrong, whether it happens again or not.
+        // A misuse is an error, whether it happens again or not.
         (None, None) if is_refused(found) => true,
         (None, None) => {
             found.failure = Failure::Fault(Fault::Program(ProgramError::Misuse {
                 message: format!(
-                    "the program is not deterministic: what was found did not happen again \
-                     when the same schedule was run again (it was: {})",
+                    "the program is not deterministic: a replay of the schedule did not \
+                     reproduce the failure ({})",
                     described(&found.failure)
                 ),
                 location: None,
@@ -90,7 +90,7 @@ fn is_refused(found: &Counterexample) -> bool {
     )
 }
 
-/// What was taken for violations are faults of the program.
+/// Counts unconfirmed violations as failures of the program.
 fn recount(report: &mut Report, unconfirmed_violations: usize) {
     report.faults += unconfirmed_violations as u64;
     report.distinct_violations -= unconfirmed_violations;

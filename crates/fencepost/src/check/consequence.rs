@@ -1,9 +1,9 @@
-//! What comes of a store-buffer violation: the program is run on from the witness, on the machine with store buffers, and
-//! then from its beginning, until an execution is wrong or the budget is used up.
+//! The consequence of a store-buffer violation: the program runs with store buffers, continuing from the witness and then
+//! from the start, until an execution fails or the budget is used up.
 //!
-//! The witness is a run of the machine's events. Here it is followed by the program itself ([`Follower`]): a thread goes
-//! on until it has done the event that is next, and a store is committed when the witness commits it. What is found
-//! is run again from its schedule, from the beginning, before it is reported.
+//! A witness is a run of the machine's events. The program itself follows it ([`Follower`]): each thread runs until it has
+//! performed the next event, and a store is committed where the witness commits it. The turns of that run are the prefix
+//! from which the explorer continues. Each failure is replayed from its schedule before it is reported.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ use super::sameness::is_same_failure;
 use super::session::{Counterexample, Report, Session, machine};
 use super::showing::Showing;
 
-/// How many random samples are drawn.
+/// The number of random samples.
 const SAMPLES: u64 = 16;
-/// An execution with more steps than this is given up. What is broken by store buffers often goes round for ever.
+/// The maximum number of steps of an execution. A loop that store buffers break often never ends.
 const MOST_STEPS: u64 = 5000;
 
 /// The consequence of a store-buffer violation that a session has found.
@@ -62,8 +62,8 @@ impl Search {
             for strategy in self.strategies() {
                 let before = self.executions;
                 let searched = match is_after_witness {
-                    true => self.go_on(found, strategy),
-                    false => self.begin(strategy),
+                    true => self.continue_from_witness(found, strategy),
+                    false => self.start_over(strategy),
                 };
                 match searched {
                     Ok((Some(schedule), _)) => {
@@ -139,11 +139,11 @@ impl Search {
     }
 
     /// Runs the program from its beginning. The schedule of an execution that fails, and whether all were run.
-    fn begin(&mut self, strategy: Exploring) -> Result<(Option<Schedule>, bool), Obstacle> {
+    fn start_over(&mut self, strategy: Exploring) -> Result<(Option<Schedule>, bool), Obstacle> {
         self.session.settings = self.settings(strategy);
         let report = self.session.explore()?;
         self.note(&report);
-        wrong(&report)
+        failing_schedule(&report)
     }
 
     fn note(&mut self, report: &Report) {
@@ -151,8 +151,8 @@ impl Search {
         self.has_waited |= !report.waits.is_empty();
     }
 
-    /// Runs the program on from the witness. As [`begin`](Self::begin).
-    fn go_on(
+    /// Runs the program on from the witness. As [`start_over`](Self::start_over).
+    fn continue_from_witness(
         &mut self,
         found: &Counterexample,
         strategy: Exploring,
@@ -170,7 +170,7 @@ impl Search {
             Ok(explore(make, &settings, &mut |_| ControlFlow::Continue(())))
         })?;
         self.note(&report);
-        wrong(&report)
+        failing_schedule(&report)
     }
 
     /// Runs an execution that is wrong again. None if it is not wrong then.
@@ -178,19 +178,19 @@ impl Search {
         let mut session = self.session.clone();
         session.settings = self.settings(Exploring::Replay(schedule));
         let report = session.explore().ok()?;
-        let found = report.findings.iter().find(|found| is_wrong(found))?;
+        let found = report.findings.iter().find(|found| is_failure(found))?;
         let model = machine(session.checker.setup.target).model();
         let showing = Showing::new(&session, model, session.registry.thread_id_space());
         let finding = Translator { showing: &showing }.finding(found);
         Some(Consequence::Failure {
             finding: Box::new(finding),
             continues_witness: is_after_witness,
-            also_under_sc: self.is_without_too(found),
+            also_under_sc: self.fails_without_buffers(found),
         })
     }
 
     /// Whether the same failure happens without store buffers, as far as the budget shows it.
-    fn is_without_too(&self, found: &Counterexample) -> bool {
+    fn fails_without_buffers(&self, found: &Counterexample) -> bool {
         let mut session = self.session.clone();
         session.setup.store_buffers = None;
         session.settings = self.settings(Exploring::Exhaustive);
@@ -202,8 +202,8 @@ impl Search {
 }
 
 /// The schedule of an execution that is wrong, and whether all were run.
-fn wrong(report: &Report) -> Result<(Option<Schedule>, bool), Obstacle> {
-    if let Some(found) = report.findings.iter().find(|found| is_wrong(found)) {
+fn failing_schedule(report: &Report) -> Result<(Option<Schedule>, bool), Obstacle> {
+    if let Some(found) = report.findings.iter().find(|found| is_failure(found)) {
         return Ok((Some(found.schedule.clone()), false));
     }
     let is_bad_use = |found: &Counterexample| {
@@ -219,7 +219,7 @@ fn wrong(report: &Report) -> Result<(Option<Schedule>, bool), Obstacle> {
 }
 
 /// Whether an execution is wrong, and not only too long or run in a wrong way.
-fn is_wrong(found: &Counterexample) -> bool {
+fn is_failure(found: &Counterexample) -> bool {
     match &found.failure {
         Failure::Fault(Fault::Program(error)) => !matches!(
             error,
@@ -236,7 +236,7 @@ type AccessOf = (ThreadId, usize);
 /// Why a witness is not followed to its end.
 enum Stop {
     /// The program went wrong on the way.
-    Wrong,
+    Failed,
     /// It cannot be followed.
     Stuck,
 }
@@ -288,14 +288,14 @@ impl<'a> Follower<'a> {
     /// write.
     fn follow(mut self, explained: &Explained) -> Result<Vec<Turn>, String> {
         match self.follow_to_end(explained) {
-            Ok(()) | Err(Stop::Wrong) => Ok(self.turns),
+            Ok(()) | Err(Stop::Failed) => Ok(self.turns),
             Err(Stop::Stuck) => Err("the program could not follow the witness".to_owned()),
         }
     }
 
     fn follow_to_end(&mut self, explained: &Explained) -> Result<(), Stop> {
         let began = self.runtime.start(&mut self.performed);
-        began.map_err(|_| Stop::Wrong)?;
+        began.map_err(|_| Stop::Failed)?;
         self.join_and_count(None)?;
         let witness = &explained.witness;
         for position in 0..witness.starts_after as usize {
@@ -353,13 +353,13 @@ impl<'a> Follower<'a> {
         }
         self.turns.push(Turn { thread, outcome });
         let result = self.runtime.step(thread, outcome, &mut self.performed);
-        result.map_err(|_| Stop::Wrong)?;
+        result.map_err(|_| Stop::Failed)?;
         self.join_and_count(Some(thread))
     }
 
     /// Takes a note of what was done since the last time.
     fn join_and_count(&mut self, by: Option<ThreadId>) -> Result<(), Stop> {
-        join_finished(&mut self.runtime, &mut self.performed).map_err(|_| Stop::Wrong)?;
+        join_finished(&mut self.runtime, &mut self.performed).map_err(|_| Stop::Failed)?;
         let mut store = None;
         for access in self.performed.accesses.drain(..) {
             if self.stride.committed(access.thread).is_some() {

@@ -1,10 +1,14 @@
-//! Checking a closure: how it is asked for, and what comes of it.
+//! A check: from the settings and a closure to an outcome.
 //!
-//! [`Checker`] holds the settings, `environment` overrides them from variables, `running` hands the
-//! closure to the explorer, [`outcome`] is what a caller gets, `problems` turns what the explorer
-//! found into what `fencepost-report` can show, `showing` has it shown when someone looks, `naming` knows
-//! what things are called and where source text is, `consequence` runs the program on from a violation, `rounds` tries loops that were taken to wait, `progress` tells people that something is going on, `watchdog` that nothing is, and `checkpoint` is the file
-//! from which an interrupted check goes on.
+//! In the order of a check:
+//! - `checker` has the settings, `variables` and `environment` override them from the environment, and `replaying`
+//!   reads and writes schedules;
+//! - `session` owns a check from start to end. `restarting` explores the program, with the file of `checkpoint`,
+//!   `confirming` replays each finding, `rounds` unrolls waiting loops, and `sameness` says when failures are the same;
+//! - `consequence` runs the program with store buffers after a violation, and `fences` infers missing fences;
+//! - `concluding` makes the [`outcome`] and its `details`. `problems` translates failures for `fencepost-report`,
+//!   `naming` has the names, and `showing` renders reports on demand;
+//! - `progress` and `watchdog` keep the user informed meanwhile.
 
 mod checker;
 mod checkpoint;
@@ -32,14 +36,14 @@ pub use details::{Assumption, Details, Limit};
 pub use fences::{FenceAlternative, FenceInference, FenceSet, FenceStrength, InferredFence};
 pub use outcome::{Consequence, Finding, Outcome};
 
-/// Checks a program: runs the closure in every order of its operations that matters, and decides
-/// whether it is correct on x86, store buffers included.
+/// Checks a program: explores one execution per equivalence class, and returns if the program is correct on x86,
+/// store buffers included.
 ///
-/// Returns if it is. Environment variables override the settings: see [`Checker`].
+/// Environment variables override the settings: see [`Checker`].
 ///
 /// # Panics
-/// With the full report if an execution is wrong, if the program is not store-buffer safe, or if not
-/// all executions could be run.
+/// With the full report if an execution fails, if the program is not store-buffer safe, or if some
+/// executions could not be explored.
 ///
 /// ```
 /// use fencepost::sync::Arc;
@@ -60,12 +64,11 @@ pub fn check(program: impl Fn() + Send + Sync + 'static) {
     Checker::new().check(program);
 }
 
-/// Runs one execution of a program again: the one with this schedule, as a report gives it.
-///
-/// Returns if nothing is wrong with it.
+/// Replays the execution of a program with this schedule, as a report prints it, and returns if the execution does not
+/// fail.
 ///
 /// # Panics
-/// With the full report of what is wrong, and if `schedule` is not a schedule.
+/// With the full report if the execution fails, and if `schedule` is not a schedule.
 ///
 /// ```should_panic
 /// use fencepost::sync::Arc;

@@ -111,7 +111,7 @@ impl Header {
         let is_repeated = if let Some(switch) = switch {
             std::mem::replace(switch, true)
         } else if let Some(place) = word.strip_prefix(DROPS) {
-            let place = fences::place(place).filter(|place| place.column > 0);
+            let place = fences::parse_position(place).filter(|place| place.column > 0);
             let place = place.ok_or_else(|| {
                 format!("`{word}` names no place: expected `{DROPS}FILE:LINE:COLUMN`")
             })?;
@@ -300,7 +300,7 @@ fn checker_code(checker: &Checker) -> String {
         bytes != usual.setup.stack_size,
         format!(".stack_size({bytes})"),
     );
-    for (place, insertion) in &checker.tried {
+    for (place, insertion) in &checker.inserted_fences {
         let strength = match insertion {
             Insertion::StoreBarrier => "Release",
             _ => "SeqCst",

@@ -80,7 +80,7 @@ impl Session {
                 Some(restart) => apply(restart, &mut self.setup)?,
             }
         }
-        panic!("internal error: a check was begun again too often; this is a bug in Fencepost");
+        panic!("internal error: a check has restarted too often; this is a bug in Fencepost");
     }
 }
 
@@ -94,7 +94,7 @@ fn apply(restart: &Restart, setup: &mut Setup) -> Result<(), String> {
         Restart::AnnouncedWriters => setup.are_writers_announced = true,
         Restart::WiderThreadIdSpace => {
             let wider = setup.store_buffers.and_then(ThreadIdSpace::next);
-            let too_many = "the program has too many threads to be run with store buffers";
+            let too_many = "the program has too many threads for a check with store buffers";
             setup.store_buffers = Some(wider.ok_or(too_many)?);
         }
         restart => panic!("internal error: the check cannot restart with {restart:?}"),

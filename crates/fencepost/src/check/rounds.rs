@@ -1,8 +1,9 @@
-//! Whether loops that were taken to wait only wait: tried, not proved.
+//! Unrolling waiting loops: a test of the assumption that they only wait.
 //!
-//! A thread that goes round a loop and changes nothing is kept waiting until something that it has read changes. That is
-//! right unless the loop counts its rounds, and gives up. So before such a program is called correct, some executions are run in
-//! which its loops do go round, each up to a bound. They are executions like any other: what is wrong in one of them is wrong.
+//! The explorer blocks a thread that repeats a loop without effect until something changes that the thread has read.
+//! That is sound unless the loop counts its rounds and gives up. So before a program with such loops is verified, some
+//! executions run in which the loops repeat, each up to a bound. A failure of such an execution is a failure of the
+//! program.
 
 use std::time::{Duration, Instant};
 
@@ -15,15 +16,15 @@ use super::checker::Strategy;
 use super::outcome::Outcome;
 use super::session::{Counterexample, Report, Session};
 
-/// How often a loop goes round at most, where nothing has changed.
+/// The maximum number of rounds of a loop without a change.
 const ROUNDS: u32 = 1000;
 
-/// How many executions are run.
+/// The number of executions.
 const EXECUTIONS: u64 = 64;
 
-/// A session that has explored its program, with the report.
+/// A session that has explored its program, and the report.
 pub(super) struct Searched {
-    /// The session that finds it again: the one that unrolled waiting loops, if that one found it.
+    /// The session that found what is in the report. It is the one that unrolled loops if that one found a failure.
     pub(super) session: Session,
     pub(super) report: Report,
     rounds: Rounds,
@@ -35,7 +36,7 @@ enum Rounds {
     /// Nothing, though each of them went round so often.
     Fine(u32),
     /// Something is wrong, and the report says so.
-    Wrong,
+    Failed,
 }
 
 impl Searched {
@@ -46,14 +47,14 @@ impl Searched {
         match self.rounds {
             Rounds::Untried => {}
             Rounds::Fine(rounds) => summary.tried_rounds = Some(rounds),
-            Rounds::Wrong => summary.notes.push(Note::FoundInRounds(ROUNDS)),
+            Rounds::Failed => summary.notes.push(Note::FoundInRounds(ROUNDS)),
         }
         outcome
     }
 
     /// Whether something is wrong only because a loop that was taken to wait does more.
-    pub(super) fn is_wrong_in_rounds(&self) -> bool {
-        matches!(self.rounds, Rounds::Wrong)
+    pub(super) fn has_failed_in_rounds(&self) -> bool {
+        matches!(self.rounds, Rounds::Failed)
     }
 }
 
@@ -104,26 +105,26 @@ impl Searched {
         session.settings.max_time = session.settings.max_time.map(is_left);
         let mut report = session.explore_in_own_thread();
         // That an execution has too many steps, for one, may come of the rounds.
-        let is_wrong: Vec<bool> = report.findings.iter().map(is_wrong).collect();
-        if !is_wrong.contains(&true) {
+        let is_failure: Vec<bool> = report.findings.iter().map(is_failure).collect();
+        if !is_failure.contains(&true) {
             let rounds = match self.least_rounds(&report, &session.registry) {
                 0 => Rounds::Untried,
                 least => Rounds::Fine(least),
             };
             return Searched { rounds, ..self };
         }
-        session.registry.keep_first_values_of(&is_wrong);
-        let mut are_wrong = is_wrong.iter();
+        session.registry.keep_first_values_of(&is_failure);
+        let mut are_failures = is_failure.iter();
         report
             .findings
-            .retain(|_| *are_wrong.next().expect("as many"));
+            .retain(|_| *are_failures.next().expect("as many"));
         let faults = report.findings.iter();
         let faults = faults.filter(|found| matches!(found.failure, Failure::Fault(_)));
         report.faults = faults.count() as u64;
         Searched {
             session,
             report,
-            rounds: Rounds::Wrong,
+            rounds: Rounds::Failed,
         }
     }
 
@@ -140,7 +141,7 @@ impl Searched {
     }
 }
 
-fn is_wrong(found: &Counterexample) -> bool {
+fn is_failure(found: &Counterexample) -> bool {
     match &found.failure {
         Failure::StoreBuffer(_) => true,
         Failure::Fault(Fault::Program(error)) => !matches!(error, ProgramError::StepLimit { .. }),

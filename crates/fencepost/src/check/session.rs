@@ -73,7 +73,8 @@ impl Session {
     }
 
     fn with_fresh_registry(mut self) -> Self {
-        let insertions = Insertions::clone(&self.insertions).with_requested(&self.checker.tried);
+        let insertions =
+            Insertions::clone(&self.insertions).with_requested(&self.checker.inserted_fences);
         let registry = Registry::new(self.identity.location);
         self.registry = Arc::new(registry.with_insertions(Arc::new(insertions)));
         if let Some(replayed) = &self.checker.replayed {
@@ -122,7 +123,7 @@ impl Session {
     pub(super) fn explore_in_own_thread(&mut self) -> Report {
         assert!(
             Current::get().is_none(),
-            "a check is run inside of a check: the program that is checked must not call fencepost::check"
+            "cannot run a check inside a check\nhelp: the checked program must not call `fencepost::check`"
         );
         match in_own_thread(|| self.explore()) {
             Ok(report) => report,
@@ -156,7 +157,7 @@ fn in_own_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
         let thread = std::thread::Builder::new().name("fencepost".to_owned());
         match thread.spawn_scoped(scope, work) {
             Ok(thread) => thread.join(),
-            Err(error) => panic!("there is no thread to run the check: {error}"),
+            Err(error) => panic!("cannot spawn the thread of the check: {error}"),
         }
     });
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -170,19 +171,20 @@ fn refuse_contradictions(checker: &Checker) {
         panic!("{why}");
     }
     let has_buffers = checker.setup.store_buffers.is_some();
-    let asked = match (checker.confirm, checker.infer_fences) {
-        (true, _) => "`confirm` says what comes of store-buffer violations",
-        (false, true) => "`infer_fences` rules store-buffer violations out",
+    let setting = match (checker.confirm, checker.infer_fences) {
+        (true, _) => "confirm",
+        (false, true) => "infer_fences",
         (false, false) => return,
     };
     assert!(
         !has_buffers,
-        "{asked}, and with `store_buffers` there are none: it is not a violation that store buffers add executions; \
-         unset one of the two"
+        "`{setting}` needs store-buffer violations, and a check with `store_buffers` reports none\n\
+         help: unset one of the two"
     );
     assert!(
         checker.monitor,
-        "{asked}, and without the monitor none is found: unset `monitor(false)` or FENCEPOST_MONITOR"
+        "`{setting}` needs the monitor, which finds the store-buffer violations\n\
+         help: remove `monitor(false)`, or unset FENCEPOST_MONITOR"
     );
 }
 

@@ -62,7 +62,7 @@ enum Values {
     },
 }
 
-/// As error messages have it, after "must be".
+/// As error messages have it, after "expected".
 impl fmt::Display for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -299,7 +299,7 @@ pub(super) const VARIABLES: [Variable; 26] = [
         default: "none",
         description: "[a fence that the program does not have](fences.md#fences-of-your-own)",
         set: |checker, text| {
-            checker.tried = fences::chosen(text).ok_or_else(String::new)?;
+            checker.inserted_fences = fences::parse_insertions(text).ok_or_else(String::new)?;
             Ok(())
         },
     },
@@ -391,7 +391,7 @@ impl Variable {
                 false => format!(": {why}"),
             };
             format!(
-                "the environment variable {} is `{value}`, but must be {}; change it or unset it{why}",
+                "environment variable {}: expected {}, found `{value}`{why}\nhelp: change it or unset it",
                 self.name(),
                 self.values
             )

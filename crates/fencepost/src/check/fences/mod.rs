@@ -1,14 +1,14 @@
-//! Which fences make a program store-buffer safe, with as few as can be.
+//! Fence inference: a smallest set of fences that makes a program store-buffer safe.
 //!
-//! A fence can be put before any operation of the program, at its source location. Fences only add order: if a set of
-//! them does not rule a violation out, no part of it does. So from an execution that is a violation in spite of some
-//! fences one learns a *clause*: with everything added that still does not help, what is left over are the
-//! fences of which every set that helps has at least one. The cheapest set that has something of each clause (`hitting`) is
-//! no larger than any that makes the program safe. It is tried: the program is checked with it, inserted
-//! at run time. A violation gives another clause, and none is the proof that the set is enough.
+//! A fence can be inserted before any operation of the program, at its source location. Fences only add order: if a set
+//! of fences does not rule out a violation, no subset does. So an execution that is a violation in spite of some fences
+//! yields a *clause*: extend the set with every fence that does not rule out the violation; each set that rules it out
+//! has at least one of the remaining fences. The cheapest set that hits every clause (`hitting`) is no larger than any
+//! set that makes the program safe. The inference checks the program with this set, inserted at run time: a violation
+//! yields another clause, and a check without violations proves that the set is enough.
 //!
-//! Whether an execution is a violation is asked of the monitor, with the fences inserted into what it was
-//! told; the program is run only to try a set.
+//! The monitor decides whether an execution is a violation, with the fences inserted into the recorded accesses; the
+//! program runs only to try a set.
 
 mod hitting;
 mod shown;
@@ -34,13 +34,13 @@ mod tests;
 
 pub use shown::{FenceAlternative, FenceInference, FenceSet, InferredFence};
 
-/// How strong a fence is.
+/// The strength of a fence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum FenceStrength {
-    /// It keeps stores in order, and nothing else: `fence(Ordering::Release)`.
+    /// Orders stores only: `fence(Ordering::Release)`.
     Release,
-    /// It keeps everything in order: `fence(Ordering::SeqCst)`.
+    /// Orders all accesses: `fence(Ordering::SeqCst)`.
     SeqCst,
 }
 
@@ -53,8 +53,8 @@ impl From<FenceStrength> for Insertion {
     }
 }
 
-/// `src/lock.rs:31:9`, or `src/lock.rs:31` for all operations of the line.
-pub(super) fn place(text: &str) -> Option<OwnedLocation> {
+/// Parses `src/lock.rs:31:9`, or `src/lock.rs:31` for all operations of the line.
+pub(super) fn parse_position(text: &str) -> Option<OwnedLocation> {
     let number = |text: &str| text.parse::<u32>().ok().filter(|&number| number > 0);
     let (rest, last) = text.trim().rsplit_once(':')?;
     let last = number(last)?;
@@ -67,8 +67,8 @@ pub(super) fn place(text: &str) -> Option<OwnedLocation> {
     (!place.file.is_empty()).then_some(place)
 }
 
-/// Places with commas between them. With `=release` a fence is one between stores, else it is a full one.
-pub(super) fn chosen(text: &str) -> Option<Vec<(OwnedLocation, Insertion)>> {
+/// Parses positions with commas between them. A position with `=release` has a fence between stores, others a full one.
+pub(super) fn parse_insertions(text: &str) -> Option<Vec<(OwnedLocation, Insertion)>> {
     let one = |text: &str| {
         let (place_text, strength) = match text.trim().split_once('=') {
             None => (text, FenceStrength::SeqCst),
@@ -77,12 +77,12 @@ pub(super) fn chosen(text: &str) -> Option<Vec<(OwnedLocation, Insertion)>> {
             }
             Some(_) => return None,
         };
-        Some((place(place_text)?, strength.into()))
+        Some((parse_position(place_text)?, strength.into()))
     };
     text.split(',').map(one).collect()
 }
 
-/// Looks for a smallest set of fences that makes the program safe.
+/// Infers a smallest set of fences that makes the program store-buffer safe.
 pub(super) fn infer(session: &Session) -> FenceInference {
     let mut search = Search::new(session);
     let searched = search.check(Insertions::default());
@@ -112,29 +112,29 @@ pub(super) fn infer(session: &Session) -> FenceInference {
     }
 }
 
-/// An access of an execution, where it is in the source, and what it comes to if it only looks.
+/// An access of an execution, its source location, and the condition under which it fails if it is an optimistic load.
 type Operated = (Access, SourceLocation, Option<OptimisticLoad>);
 
 struct Search {
     session: Session,
     target: Target,
     monitored_model: MonitoredModel,
-    /// Where fences can be, in the order in which they were met.
+    /// The locations at which fences can be inserted, in the order in which executions reached them.
     places: Vec<Candidate>,
     numbers: FxHashMap<SourceLocation, usize>,
-    /// Executions that are violations without fences.
+    /// The accesses of executions that are violations without fences.
     violations: Vec<Vec<Operated>>,
     clauses: Vec<Vec<Item>>,
-    /// How often the program was checked.
+    /// The number of checks so far.
     checks: u64,
-    /// Whether a loop that the search takes to wait was seen to do more.
+    /// Whether a loop that is assumed to only wait was seen to do more.
     is_sample: bool,
 }
 
-/// Before the operations at a place.
+/// A location before whose operations a fence can be inserted.
 struct Candidate {
     location: SourceLocation,
-    /// What they are. If there are several kinds, it is a macro or a function that does more than one operation.
+    /// The kinds of operations there. A location with several kinds is a call of a macro or a function.
     loads: bool,
     stores: bool,
     updates: bool,
@@ -172,7 +172,7 @@ impl Search {
         self.checks += 1;
         let mut searched = self.session.with_insertions(insertions).search();
         // What comes after such a loop is among what was run at random, or was not run.
-        self.is_sample |= searched.is_wrong_in_rounds();
+        self.is_sample |= searched.has_failed_in_rounds();
         if self.is_sample {
             let report = &mut searched.report;
             report.waits.clear();
@@ -183,8 +183,8 @@ impl Search {
         searched
     }
 
-    /// Remembers the executions that are violations, and where fences could be in them. False if something
-    /// else is wrong: what was found did not happen again, for one.
+    /// Records the executions that are violations, and the locations in them. Returns false if there is another
+    /// failure, such as a violation that could not be reproduced.
     fn learn(&mut self, searched: &Searched) -> bool {
         for found in &searched.report.findings {
             if !matches!(found.failure, Failure::StoreBuffer(_)) {
@@ -233,7 +233,7 @@ impl Search {
         places
             .filter_map(|(place, strength)| Some((place.location, (*strength)?.into())))
             .collect::<Insertions>()
-            .with_requested(&self.session.checker.tried)
+            .with_requested(&self.session.checker.inserted_fences)
     }
 
     /// Whether an execution is a violation with these fences.
@@ -251,7 +251,7 @@ impl Search {
         shows_violation(self.monitored_model, &accesses, optimistic_loads)
     }
 
-    /// A cheapest set of fences that rules out all violations that are known.
+    /// A cheapest set of fences that rules out all recorded violations.
     fn choice(&mut self) -> Choice {
         loop {
             let mut choice = cheapest(&self.clauses, self.places.len());
@@ -270,7 +270,7 @@ impl Search {
         }
     }
 
-    /// What every set that rules this violation out has something of. The choice does not.
+    /// The fences of which every set that rules out this violation has at least one. The choice has none of them.
     fn clause(&self, execution: &[Operated], mut choice: Choice) -> Vec<Item> {
         let places: FxHashSet<usize> = execution
             .iter()
@@ -303,7 +303,7 @@ impl Search {
         stores.into_iter().chain([FenceStrength::SeqCst])
     }
 
-    /// The fences of a choice, with what would do instead of each.
+    /// The fences of a choice, each with its alternative.
     fn places_of(&mut self, choice: &Choice, is_complete: bool) -> Vec<InferredFence> {
         let mut places: Vec<InferredFence> = Vec::new();
         for (number, strength) in choice.iter().enumerate() {
@@ -323,7 +323,7 @@ impl Search {
         places
     }
 
-    /// What would do instead of one of the fences.
+    /// A stronger ordering that replaces one of the fences.
     fn instead(
         &mut self,
         choice: &Choice,
@@ -379,16 +379,17 @@ pub(super) fn further_checks(checker: &Checker) -> FurtherChecks {
     }
 }
 
-/// Whether a checker looks for fences at all: with a sample of executions it would not know when to stop.
+/// Panics if the settings rule out fence inference: with a sample of executions, it would not know when to stop.
 #[track_caller]
 pub(super) fn refuse_samples(checker: &Checker) {
     assert!(
         checker.setup.store_buffers.is_none(),
-        "fences are inferred from store-buffer violations, and with `store_buffers` there are none: unset it"
+        "fence inference needs store-buffer violations, and a check with `store_buffers` reports none\n\
+         help: unset `store_buffers`"
     );
     assert!(
         matches!(checker.strategy, Strategy::Exhaustive | Strategy::Bounded),
-        "fences are inferred from all executions, or those within a preemption bound: choose the strategy \
-         Exhaustive or Bounded"
+        "fence inference needs all executions, or all within a preemption bound\n\
+         help: choose the strategy Exhaustive or Bounded"
     );
 }

@@ -212,7 +212,7 @@ impl fmt::Display for FenceInference {
 impl fmt::Display for FenceSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sources = self.outcome.details().showing.sources();
-        let fences = self.places.iter().map(|fence| fence.needed(&sources));
+        let fences = self.places.iter().map(|fence| fence.needed(sources));
         let fences: Vec<NeededFence> = fences.collect();
         f.write_str(&needed_fences(&fences, self.outcome.is_verified()))?;
         write!(f, "{}", self.outcome)
