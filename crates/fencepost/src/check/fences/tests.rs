@@ -269,7 +269,7 @@ fn other_orderings_are_named() {
     let (shown, json) = text(Target::X86, &buffering);
     assert_eq!(
         shown
-            .matches("or Ordering::SeqCst for the store at")
+            .matches("or use Ordering::SeqCst for the store at")
             .count(),
         2,
         "{shown}"
@@ -278,7 +278,7 @@ fn other_orderings_are_named() {
     let message = [vec![ACTS[0][0], ACTS[0][1]], vec![ACTS[1][4], ACTS[1][3]]];
     let (shown, _) = text(Target::Pso, &message);
     assert!(
-        shown.contains("or Ordering::Release for this write"),
+        shown.contains("or use Ordering::Release for this write"),
         "{shown}"
     );
 }
@@ -304,7 +304,7 @@ fn a_fence_inside_of_a_macro_is_said_to_be_there() {
         set.fences().iter().all(InferredFence::is_inside_call),
         "{fences}"
     );
-    assert!(fences.to_string().contains("inside of"), "{fences}");
+    assert!(fences.to_string().contains("inside the call"), "{fences}");
 }
 
 #[test]
