@@ -5,7 +5,7 @@ use std::fmt::Write;
 use fencepost_monitor::{FenceGap, PlacedEvent, Repair, StrongerOrdering};
 
 use super::FurtherChecks;
-use super::story::access;
+use super::violation::access;
 use super::words::{Words, list};
 use crate::names::Naming;
 use crate::source::SourcePosition;

@@ -12,7 +12,7 @@ use crate::style::{ERROR, SUCCESS, Styled, WARNING};
 use crate::text::{counted, grouped};
 
 /// The largest number of loops that are named.
-const MOST_LOOPS: usize = 6;
+const MAX_LOOPS: usize = 6;
 
 /// The text of a summary.
 pub(super) fn text(reporter: &Reporter<'_>, summary: &CheckSummary) -> String {
@@ -308,7 +308,7 @@ fn places(positions: &[SourcePosition]) -> Option<String> {
     let place = |position: &SourcePosition| format!("{}:{}", position.file, position.line);
     let mut places: Vec<String> = positions.iter().map(place).collect();
     places.dedup();
-    (!places.is_empty()).then(|| short_list(&places, MOST_LOOPS))
+    (!places.is_empty()).then(|| short_list(&places, MAX_LOOPS))
 }
 
 /// The assumption of every result.

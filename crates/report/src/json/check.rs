@@ -24,7 +24,7 @@ use crate::source::SourcePosition;
 pub const CHECK_SCHEMA: &str = "fencepost-check/1";
 
 /// The largest number of accesses of an execution; longer ones are cut to the relevant ones.
-const MOST_ACCESSES: usize = 1000;
+const MAX_ACCESSES: usize = 1000;
 
 /// A place in the source.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -116,7 +116,7 @@ pub struct ExecutionObject {
 impl ExecutionObject {
     fn new(finding: &CheckFinding, important: &[usize], names: &dyn Naming) -> Self {
         let (interleaving, buffers) = (&finding.interleaving, finding.buffers.as_ref());
-        let ranges = around(interleaving.len(), important, MOST_ACCESSES, true);
+        let ranges = around(interleaving.len(), important, MAX_ACCESSES, true);
         let mut issued: HashMap<ThreadId, u64> = HashMap::new();
         let mut written: HashMap<Address, u64> = HashMap::new();
         let mut accesses = Vec::new();

@@ -9,13 +9,13 @@ use crate::columns::aligned;
 use crate::style::{HEADING, Styled};
 
 /// The largest number of thread columns; more threads share one.
-const MOST_COLUMNS: usize = 6;
+const MAX_COLUMNS: usize = 6;
 
 /// The table of a run, all steps of it.
 pub fn step_table(test: &Test, run: &Run) -> String {
     let last = run.steps.iter().map(|step| step.thread + 1).max();
     let threads = (test.threads.len() as u32).max(last.unwrap_or(0));
-    let shares_column = threads as usize > MOST_COLUMNS;
+    let shares_column = threads as usize > MAX_COLUMNS;
     let names: Vec<String> = (0..threads)
         .map(|thread| thread_name(test, thread))
         .collect();

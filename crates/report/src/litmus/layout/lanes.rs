@@ -34,7 +34,7 @@ impl GapSegment {
 
 /// The smallest distance between segments in one lane.
 const CLEARANCE: f64 = 24.0;
-const MOST_ROUNDS: usize = 20;
+const MAX_ROUNDS: usize = 20;
 
 /// The lane of each segment of a gap, from the left, and how many lanes there are. Few cross.
 pub(super) fn lanes(segments: &[GapSegment]) -> (Vec<usize>, usize) {
@@ -71,7 +71,7 @@ fn move_to_better_places(order: &mut Vec<usize>, segments: &[GapSegment]) {
                 .collect()
         })
         .collect();
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let mut changed = false;
         for position in 0..order.len() {
             let moved = order[position];

@@ -18,16 +18,16 @@ mod senders;
 mod sites;
 mod style;
 
-use super::Checked;
+use super::SearchedModel;
 
 pub use draw::svg;
 pub use flow::{Flow, Message, Note, flow};
 
 /// The largest number of steps; longer traces lose their beginning.
-pub const MOST_STEPS: usize = 150;
+pub const MAX_STEPS: usize = 150;
 
 /// The title of a chart.
-fn title(checked: &Checked<'_>) -> String {
+fn title(checked: &SearchedModel<'_>) -> String {
     let given = checked.model.constants.iter().filter(|each| each.is_given);
     let given: Vec<String> = given
         .map(|each| format!("{}={}", each.name, each.value))

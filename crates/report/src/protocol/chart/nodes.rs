@@ -9,7 +9,7 @@ use super::sites::{Site, is_node_type};
 /// The name of the home node, if the model has none.
 pub(super) const HOME: &str = "home";
 /// The largest number of nodes that get columns.
-const MOST_NODES: u128 = 16;
+const MAX_NODES: u128 = 16;
 
 /// The types whose values are nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -101,7 +101,7 @@ fn most_indexed(model: &Model) -> Option<TypeId> {
             continue;
         };
         let size = model.types[*index].cardinality().unwrap_or(0);
-        if !is_node_type(model, *index) || !(2..=MOST_NODES).contains(&size) {
+        if !is_node_type(model, *index) || !(2..=MAX_NODES).contains(&size) {
             continue;
         }
         match counts.iter_mut().find(|(id, _)| id == index) {
