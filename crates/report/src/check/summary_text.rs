@@ -121,7 +121,7 @@ pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> Option<
     }
     let kind = match summary.store_buffers {
         true => "execution",
-        false => "SC execution",
+        false => "sequentially consistent execution",
     };
     let executions = match summary.covered_preemptions {
         Some(bound) => format!(
@@ -130,17 +130,11 @@ pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> Option<
         ),
         None => format!("no explored {kind}"),
     };
-    let fails = match has_store_buffers(target) {
-        _ if summary.store_buffers => "fails",
-        true => {
-            "fails or is borderline (SC: sequentially consistent; borderline: store buffers could \
-             take it out of SC)"
-        }
-        false => "fails (SC: sequentially consistent)",
+    let fails = match has_store_buffers(target) && !summary.store_buffers {
+        true => "fails or can leave sequential consistency through store buffers",
+        false => "fails",
     };
-    Some(format!(
-        "{executions} {fails}; this covers no other execution"
-    ))
+    Some(format!("{executions} {fails}; others are not covered"))
 }
 
 /// Whether a gap is the reason for which the search stopped: its sentence needs no label.
