@@ -36,10 +36,10 @@ impl WitnessTable {
     }
 
     /// As [`new`](Self::new), but restricted to relevant events: those at these positions of the
-    /// interleaving. Of a long run it shows about `most_rows` steps around those of the events,
-    /// and of many stores and variables only those of the events. If a line is wider than `width`,
-    /// indented by `indent`, the threads share one column. `old_value` is what a variable had before the
-    /// run, where that is known.
+    /// interleaving. Of a long run it shows about `most_rows` steps around those of the events, and
+    /// of many stores and variables only those of the events. If a line is wider than `width`,
+    /// indented by `indent`, the threads share one column. `old_value` is what a variable had
+    /// before the run, where that is known.
     pub(crate) fn around(
         witness: &Witness,
         names: &dyn Naming,

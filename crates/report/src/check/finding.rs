@@ -1,5 +1,5 @@
-//! A finding as text: the headline and the source first, then the advice, then the execution, and for
-//! a store-buffer violation the witness and the cycle.
+//! A finding as text: the headline and the source first, then the advice, then the execution, and
+//! for a store-buffer violation the witness and the cycle.
 
 use std::fmt::Write;
 
@@ -102,8 +102,8 @@ fn execution(
         return format!("\n{execution}: no shared access before the failure\n");
     }
     let interleaving = &finding.interleaving;
-    // A failure is shown with the accesses before it, a violation with its cycle only, and a livelock
-    // without its rounds.
+    // A failure is shown with the accesses before it, a violation with its cycle only, and a
+    // livelock without its rounds.
     let fills = !matches!(
         finding.problem,
         Problem::StoreBuffer { .. } | Problem::Livelock { .. }
@@ -119,8 +119,8 @@ fn execution(
     format!("\n{execution} {remark}:\n{table}")
 }
 
-/// The value of a variable at the start of the witness: the last one written before it, or the initial
-/// one.
+/// The value of a variable at the start of the witness: the last one written before it, or the
+/// initial one.
 fn old_value(
     finding: &CheckFinding,
     explained: &Finding,

@@ -1,5 +1,5 @@
-//! An execution as a table: one column per thread, one row per access. Long executions are cut to the
-//! surroundings of relevant accesses.
+//! An execution as a table: one column per thread, one row per access. Long executions are cut to
+//! the surroundings of relevant accesses.
 
 use std::collections::BTreeSet;
 
@@ -70,8 +70,8 @@ pub(super) fn table(
     lines.join("\n") + "\n"
 }
 
-/// For each of these accesses, the last write of another thread to the same address before it: the access
-/// may have read it.
+/// For each of these accesses, the last write of another thread to the same address before it: the
+/// access may have read it.
 fn causes(interleaving: &[Access], positions: &[usize]) -> Vec<usize> {
     let cause = |&position: &usize| {
         let effect = interleaving.get(position)?;

@@ -35,8 +35,8 @@ impl Mark {
 /// The largest number of locations that are shown.
 const MAX_MARKS: usize = 12;
 
-/// An error: its headline, and the locations under it. Locations whose source line is not available are
-/// listed.
+/// An error: its headline, and the locations under it. Locations whose source line is not available
+/// are listed.
 pub(super) fn error(headline: &str, marks: &[Mark], sources: &dyn Sources, width: usize) -> String {
     let shown = &marks[..marks.len().min(MAX_MARKS)];
     let files = Files::new(shown, sources);

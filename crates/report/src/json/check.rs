@@ -1,4 +1,5 @@
-//! The findings and the summary of a checked program as JSON. The kinds of failures are in [`problem`].
+//! The findings and the summary of a checked program as JSON. The kinds of failures are in
+//! [`problem`].
 
 pub mod problem;
 
@@ -322,7 +323,8 @@ pub struct SummaryObject {
     pub gaps: Vec<GapObject>,
     /// The preemption bound within which every execution was explored, or null.
     pub covered_preemptions: Option<u32>,
-    /// For an incomplete check: the claim that it proves, as a sentence. Absent if nothing was explored.
+    /// For an incomplete check: the claim that it proves, as a sentence. Absent if nothing was
+    /// explored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
     /// Spin loops that are assumed to only wait.

@@ -1,5 +1,5 @@
-//! A run of the store-buffer machine as a table: one line per step, one column per thread, and what the
-//! buffers and the memory hold after it.
+//! A run of the store-buffer machine as a table: one line per step, one column per thread, and what
+//! the buffers and the memory hold after it.
 
 use fencepost_litmus::run::{Run, RunAction, RunStep};
 use fencepost_litmus::test::{CellId, Test};

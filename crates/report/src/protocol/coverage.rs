@@ -9,7 +9,8 @@ use crate::columns::aligned;
 use crate::style::{HEADING, Styled};
 use crate::text::grouped;
 
-/// The hit counts of rules, branches, arms, assertions, antecedents and properties, in source order.
+/// The hit counts of rules, branches, arms, assertions, antecedents and properties, in source
+/// order.
 pub fn coverage(checked: &SearchedModel<'_>, width: usize) -> String {
     let model = checked.model;
     let mut order: Vec<usize> = (0..model.points.len()).collect();

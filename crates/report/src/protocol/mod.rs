@@ -1,10 +1,10 @@
 //! The report of a search of a Murphi model.
 //!
-//! [`SearchedModel`] is the input. Read in this order: `values` (values as text), `changes` (what a step changed),
-//! `instances` (rules with their parameters), `steps` (the counterexample), `verdict` (the failed property in
-//! the source), `vacuity` and `coverage` (vacuity and hit counts), `summary` (the numbers). [`chart`] draws
-//! the counterexample as a sequence chart. JSON is in
-//! [`json::protocol`](crate::json::protocol).
+//! [`SearchedModel`] is the input. Read in this order: `values` (values as text), `changes` (what a
+//! step changed), `instances` (rules with their parameters), `steps` (the counterexample),
+//! `verdict` (the failed property in the source), `vacuity` and `coverage` (vacuity and hit
+//! counts), `summary` (the numbers). [`chart`] draws the counterexample as a sequence chart. JSON
+//! is in [`json::protocol`](crate::json::protocol).
 
 pub mod changes;
 pub mod chart;
@@ -52,8 +52,8 @@ impl SearchedModel<'_> {
     }
 }
 
-/// The report as text: verdict, counterexample, vacuity and numbers. Without the counterexample, if it is
-/// written elsewhere.
+/// The report as text: verdict, counterexample, vacuity and numbers. Without the counterexample, if
+/// it is written elsewhere.
 pub fn report(checked: &SearchedModel<'_>, with_trace: bool, width: usize) -> String {
     let mut text = verdict(checked, width);
     if let (Some(way), true) = (&checked.report.trace, with_trace) {

@@ -7,7 +7,8 @@ use crate::columns::aligned;
 use crate::style::{HEADING, Styled};
 use crate::text::{counted, grouped};
 
-/// The numbers: states, rules fired, depth, workers, time and rate, memory, and the omission probability.
+/// The numbers: states, rules fired, depth, workers, time and rate, memory, and the omission
+/// probability.
 pub fn summary(checked: &SearchedModel<'_>) -> String {
     let report = checked.report;
     let mut rows = Vec::new();

@@ -25,8 +25,8 @@ pub struct FenceGapObject {
 pub struct RepairObject {
     /// Full fences in all of these places.
     pub fences: Vec<FenceGapObject>,
-    /// An equivalent ordering: `seq-cst` for the store before each place, or `release` for the write
-    /// after it.
+    /// An equivalent ordering: `seq-cst` for the store before each place, or `release` for the
+    /// write after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alternative: Option<&'static str>,
 }

@@ -63,8 +63,8 @@ impl<'a> Draft<'a> {
         self.draw_with(room).0
     }
 
-    /// Draws with gaps that are `room` times as large as usual. Also, whether every name has a place; if
-    /// not, they are all in the middle of their arrows.
+    /// Draws with gaps that are `room` times as large as usual. Also, whether every name has a
+    /// place; if not, they are all in the middle of their arrows.
     fn draw_with(&self, room: f64) -> (Layout, bool) {
         let heights = self.heights(room);
         let widths = self.widths(room, &heights);

@@ -1,8 +1,9 @@
 //! The layout of a chart.
 //!
-//! No text overlaps another: every label and note has heights of its own, within the row of its step. From top to bottom, a
-//! row has the messages that are received, the notes, and the messages that are sent. An arrow begins level, under
-//! its label, and goes down to its receiver beyond the labels of its column; it passes behind notes.
+//! No text overlaps another: every label and note has heights of its own, within the row of its
+//! step. From top to bottom, a row has the messages that are received, the notes, and the messages
+//! that are sent. An arrow begins level, under its label, and goes down to its receiver beyond the
+//! labels of its column; it passes behind notes.
 
 use super::flow::{Flow, Message};
 use super::style::TextStyle;

@@ -119,8 +119,9 @@ fn most_indexed(model: &Model) -> Option<TypeId> {
 }
 
 impl Nodes {
-    /// The node that a place belongs to, and the place's name without it. What is within a record belongs to whom the
-    /// record belongs to: an array of nodes in the record of a directory is the directory's.
+    /// The node that a place belongs to, and the place's name without it. What is within a record
+    /// belongs to whom the record belongs to: an array of nodes in the record of a directory is the
+    /// directory's.
     pub(super) fn owner(&self, model: &Model, place: &Place) -> (Option<String>, String) {
         for (number, part) in place.parts.iter().enumerate() {
             let Part::Index(id, value) = part else {
