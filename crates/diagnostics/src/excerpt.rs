@@ -31,8 +31,8 @@ impl Excerpt {
         Excerpt::cut(line, before.chars().count(), marked)
     }
 
-    /// The surroundings of the `length` bytes from byte `at` of `line`, which need not be UTF-8, and the
-    /// column of the first of them.
+    /// The surroundings of the `length` bytes from byte `at` of `line`, which need not be UTF-8,
+    /// and the column of the first of them.
     pub fn in_line(line: &[u8], at: usize, length: usize) -> (Excerpt, usize) {
         let at = at.min(line.len());
         let marked = &line[at..(at + length).min(line.len())];

@@ -3,9 +3,9 @@
 //! Read in this order: [`names`] (names of threads, addresses and locations), [`text`] (findings of
 //! a monitor), [`witness_table`] (a run of the store-buffer machine, in [`columns`]), [`json`] (the
 //! same for scripts). [`check`] is the report of a check, with failures shown in the program's
-//! [`source`]. [`litmus`] draws executions of litmus tests. [`protocol`] is the report of the search of
-//! a Murphi model: verdict, vacuity, and the counterexample as text and as a sequence chart. `svg` has
-//! what both kinds of pictures share.
+//! [`source`]. [`litmus`] draws executions of litmus tests. [`protocol`] is the report of the
+//! search of a Murphi model: verdict, vacuity, and the counterexample as text and as a sequence
+//! chart. `svg` has what both kinds of pictures share.
 //!
 //! This crate analyses nothing and reads no files: it turns typed results into strings.
 

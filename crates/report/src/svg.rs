@@ -1,8 +1,8 @@
 //! What all pictures share: the SVG document, sheets of elements, fonts and the measure of text.
 //!
-//! A picture is one file that needs nothing else: no scripts, no fonts, and no identifiers that could clash
-//! where several pictures are on one page. Its colours follow the reader's colour scheme; a viewer that does
-//! not know colour schemes shows the light one.
+//! A picture is one file that needs nothing else: no scripts, no fonts, and no identifiers that
+//! could clash where several pictures are on one page. Its colours follow the reader's colour
+//! scheme; a viewer that does not know colour schemes shows the light one.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -148,8 +148,8 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// A text as lines of at most `most` columns. Lines end after a space or a comma if there is one, or
-/// between the parts of a long name.
+/// A text as lines of at most `most` columns. Lines end after a space or a comma if there is one,
+/// or between the parts of a long name.
 pub(crate) fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();

@@ -130,7 +130,7 @@ fn witness(finding: &Finding, names: &dyn Naming) -> String {
             "(replayed; its trace is allowed by the model, not by SC)"
         ),
     );
-    if let Some(before) = before_the_run(witness) {
+    if let Some(before) = events_before_run(witness) {
         let _ = writeln!(text, "    {before}; then, with empty buffers:");
     }
     text.push_str(&WitnessTable::new(witness, names).render("    "));
@@ -138,7 +138,7 @@ fn witness(finding: &Finding, names: &dyn Naming) -> String {
 }
 
 /// The events before the steps that the table shows.
-pub(crate) fn before_the_run(witness: &Witness) -> Option<String> {
+pub(crate) fn events_before_run(witness: &Witness) -> Option<String> {
     // Ranges of event numbers, from 1.
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     if witness.starts_after > 0 {
@@ -158,11 +158,11 @@ pub(crate) fn before_the_run(witness: &Witness) -> Option<String> {
         true => first.to_string(),
         false => format!("{first}–{last}"),
     };
-    let shown: Vec<String> = ranges.iter().take(MOST_RANGES).map(text).collect();
-    let more = match ranges.len().checked_sub(MOST_RANGES) {
+    let shown: Vec<String> = ranges.iter().take(MAX_RANGES).map(text).collect();
+    let more = match ranges.len().checked_sub(MAX_RANGES) {
         None | Some(0) => String::new(),
         Some(_) => {
-            let rest = ranges[MOST_RANGES..].iter();
+            let rest = ranges[MAX_RANGES..].iter();
             let count: u64 = rest.map(|(first, last)| last - first + 1).sum();
             format!(" and {} more up to {}", grouped(count), ranges.last()?.1)
         }
@@ -179,7 +179,7 @@ pub(crate) fn before_the_run(witness: &Witness) -> Option<String> {
 }
 
 /// The largest number of ranges of events that are listed.
-const MOST_RANGES: usize = 8;
+const MAX_RANGES: usize = 8;
 
 /// `1 event`, `2 events`, `1,234 events`.
 pub fn counted(count: u64, noun: &str) -> String {

@@ -24,22 +24,22 @@ pub struct WitnessTable {
 }
 
 /// The largest number of rows; longer runs lose their middle.
-const MOST_ROWS: usize = 60;
+const MAX_ROWS: usize = 60;
 /// The largest number of thread columns; more threads share one.
-const MOST_COLUMNS: usize = 6;
+const MAX_COLUMNS: usize = 6;
 
 impl WitnessTable {
     /// The table of a witness, without its prelude.
     pub fn new(witness: &Witness, names: &dyn Naming) -> Self {
-        let rows = head_and_tail(witness.steps.len() - witness.prelude, MOST_ROWS);
-        Self::with_rows(witness, names, &rows, MOST_COLUMNS, None, &|_| None)
+        let rows = head_and_tail(witness.steps.len() - witness.prelude, MAX_ROWS);
+        Self::with_rows(witness, names, &rows, MAX_COLUMNS, None, &|_| None)
     }
 
     /// As [`new`](Self::new), but restricted to relevant events: those at these positions of the
-    /// interleaving. Of a long run it shows about `most_rows` steps around those of the events,
-    /// and of many stores and variables only those of the events. If a line is wider than `width`,
-    /// indented by `indent`, the threads share one column. `old_value` is what a variable had before the
-    /// run, where that is known.
+    /// interleaving. Of a long run it shows about `most_rows` steps around those of the events, and
+    /// of many stores and variables only those of the events. If a line is wider than `width`,
+    /// indented by `indent`, the threads share one column. `old_value` is what a variable had
+    /// before the run, where that is known.
     pub(crate) fn around(
         witness: &Witness,
         names: &dyn Naming,
@@ -55,7 +55,7 @@ impl WitnessTable {
         let rows = around(steps.len(), &important, most_rows, false);
         let important = Some(positions);
         let table = |columns| Self::with_rows(witness, names, &rows, columns, important, old_value);
-        let wide = table(MOST_COLUMNS);
+        let wide = table(MAX_COLUMNS);
         let is_fitting = |line: &str| line.width() <= width;
         match wide.render(indent).lines().all(is_fitting) {
             true => wide,
@@ -87,7 +87,7 @@ impl WitnessTable {
         let mut addresses: BTreeSet<Address> =
             steps.iter().filter_map(|s| s.event.address()).collect();
         if let Some(important) = important {
-            if addresses.len() > MOST_IMPORTANT_ITEMS {
+            if addresses.len() > MAX_IMPORTANT_ITEMS {
                 let events = steps.iter().map(|step| &step.event);
                 let important = events.filter(|event| important.contains(&event.position));
                 addresses = important.filter_map(PlacedEvent::address).collect();
@@ -229,7 +229,7 @@ impl MachineState {
         let full = self.buffers.iter().filter(|(_, buffer)| !buffer.is_empty());
         let texts = full.map(|(&thread, buffer)| {
             let stores = match important {
-                Some(positions) if buffer.len() > MOST_IMPORTANT_ITEMS => {
+                Some(positions) if buffer.len() > MAX_IMPORTANT_ITEMS => {
                     important_ones(buffer, positions, names)
                 }
                 _ => shortened(buffer.iter(), names),
@@ -245,10 +245,10 @@ impl MachineState {
 }
 
 /// At most so many items of a list are written out.
-const MOST_ITEMS: usize = 8;
+const MAX_ITEMS: usize = 8;
 
 /// If what matters is known: with more items than this, only what matters is written out.
-const MOST_IMPORTANT_ITEMS: usize = 4;
+const MAX_IMPORTANT_ITEMS: usize = 4;
 
 /// The stores at these positions, and how many others there are.
 fn important_ones(buffer: &VecDeque<PlacedEvent>, positions: &[u64], names: &dyn Naming) -> String {
@@ -269,7 +269,7 @@ fn shortened<'a>(
     writes: impl ExactSizeIterator<Item = &'a PlacedEvent>,
     names: &dyn Naming,
 ) -> String {
-    let more = writes.len().saturating_sub(MOST_ITEMS);
+    let more = writes.len().saturating_sub(MAX_ITEMS);
     let shown: Vec<_> = writes
         .skip(more)
         .map(|write| MachineState::store(write, names))

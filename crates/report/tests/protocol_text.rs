@@ -5,7 +5,7 @@ use crate::support;
 use fencepost_protocol::outcome::{Bound, DeadlockRule, Verdict};
 use fencepost_protocol::search::{Options, Symmetry};
 use fencepost_report::json::protocol as json;
-use fencepost_report::protocol::{coverage, never_seen, report, trace, verdict};
+use fencepost_report::protocol::{coverage, report, trace, vacuous_points, verdict};
 use serde_json::Value;
 
 use support::protocol::Searched;
@@ -140,9 +140,10 @@ ruleset i := 2 to 1 do invariant \"none\" x = i; end;
 #[test]
 fn what_never_happened_is_listed_with_its_line() {
     let searched = Searched::text("model.m", VACUOUS);
-    let found: Vec<(&str, Option<String>, u32)> = { never_seen(&searched.checked()).into_iter() }
-        .map(|each| (each.kind, each.name, each.line))
-        .collect();
+    let found: Vec<(&str, Option<String>, u32)> =
+        { vacuous_points(&searched.checked()).into_iter() }
+            .map(|each| (each.kind, each.name, each.line))
+            .collect();
     let named = |name: &str| Some(name.to_owned());
     assert_eq!(
         found,

@@ -4,7 +4,7 @@ use fencepost_memory::{Access, ThreadId};
 use fencepost_monitor::Repair;
 
 use super::snippets::Mark;
-use super::story;
+use super::violation;
 use super::words::{Words, awaited, leaked, planned, raced_cell, short_list, tidy};
 use super::{
     Awaited, PlannedOperation, Problem, RaceAccess, RacedCell, ScheduleMismatch, Target, Wait,
@@ -18,9 +18,9 @@ const WIDEST_MESSAGE: usize = 160;
 /// The widest message of Fencepost that says what to do instead.
 const WIDEST_REFUSAL: usize = 400;
 /// The largest number of lines of a message that follow the first.
-const MOST_MESSAGE_LINES: usize = 12;
+const MAX_MESSAGE_LINES: usize = 12;
 /// The largest number of threads that a headline or a label names.
-const MOST_THREADS: usize = 4;
+const MAX_THREADS: usize = 4;
 
 const RACE_HELP: &str = "order the two accesses: the first thread has to publish its access with a `Release` store \
     or by releasing a lock, and the second has to read that store with an `Acquire` load, or acquire that lock, first";
@@ -73,7 +73,7 @@ pub(super) fn diagnosis(
         Problem::StoreBuffer {
             violation,
             explained,
-        } => story::diagnosis(violation, explained, words, target),
+        } => violation::diagnosis(violation, explained, words, target),
         Problem::Panic {
             thread,
             message,
@@ -128,7 +128,7 @@ fn panic(
     Diagnosis {
         marks: one_mark(location, format!("{name} panics here")),
         notes,
-        rows: in_the_end(interleaving, thread, "panics"),
+        rows: final_access(interleaving, thread, "panics"),
         ..Diagnosis::new(match first.is_empty() {
             true => format!("{name} panicked"),
             false => format!("{name} panicked: {first}"),
@@ -187,7 +187,7 @@ fn stack_overflow(
     Diagnosis {
         marks: one_mark(location, label),
         help: Some(STACK_HELP.into()),
-        rows: in_the_end(interleaving, thread, "overflows"),
+        rows: final_access(interleaving, thread, "overflows"),
         ..Diagnosis::new(format!("{name} overflowed its stack"))
     }
 }
@@ -309,10 +309,10 @@ fn first_line_within(message: &str, widest: usize) -> (String, Vec<String>) {
     if rest.is_empty() {
         return (first, Vec::new());
     }
-    let shown = rest.iter().take(MOST_MESSAGE_LINES);
+    let shown = rest.iter().take(MAX_MESSAGE_LINES);
     let mut note: Vec<String> = shown.map(|line| tidy(line, WIDEST_MESSAGE)).collect();
-    if rest.len() > MOST_MESSAGE_LINES {
-        note.push(format!("… {} more lines", rest.len() - MOST_MESSAGE_LINES));
+    if rest.len() > MAX_MESSAGE_LINES {
+        note.push(format!("… {} more lines", rest.len() - MAX_MESSAGE_LINES));
     }
     (first, vec![note.join("\n")])
 }
@@ -323,7 +323,7 @@ fn waiting(waits: &[Wait]) -> Vec<ThreadId> {
 
 fn thread_list<'a>(waits: impl Iterator<Item = &'a Wait>, words: &Words<'_>) -> String {
     let names: Vec<String> = waits.map(|w| words.thread(w.thread)).collect();
-    short_list(&names, MOST_THREADS)
+    short_list(&names, MAX_THREADS)
 }
 
 fn verb<'a>(count: usize, one: &'a str, many: &'a str) -> &'a str {
@@ -354,7 +354,7 @@ fn wait_marks(waits: &[Wait], words: &Words<'_>) -> Vec<Mark> {
             (true, _) => format!("{} {what}", verb(count, "spins on", "spin on")),
             (false, _) => format!("{} {what}", verb(count, "waits for", "wait for")),
         };
-        let who = short_list(&names, MOST_THREADS);
+        let who = short_list(&names, MAX_THREADS);
         Mark {
             position: wait.location.clone(),
             place: None,
@@ -381,7 +381,7 @@ fn race(
         is_primary,
     };
     // The first access may have been at any time before.
-    let mut rows = in_the_end(interleaving, second.thread, &format!("{} it", does(second)));
+    let mut rows = final_access(interleaving, second.thread, &format!("{} it", does(second)));
     if first.thread != second.thread {
         rows.extend(last_accesses(interleaving, &[first.thread], ""));
     }
@@ -401,7 +401,7 @@ fn race(
 }
 
 /// The last access of a thread that fails at the end, perhaps after accesses of other threads.
-fn in_the_end(interleaving: &[Access], thread: ThreadId, does: &str) -> Vec<Row> {
+fn final_access(interleaving: &[Access], thread: ThreadId, does: &str) -> Vec<Row> {
     let events = interleaving.len();
     let mut rows = last_accesses(interleaving, &[thread], "");
     for row in &mut rows {

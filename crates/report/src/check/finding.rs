@@ -1,5 +1,5 @@
-//! A finding as text: the headline and the source first, then the advice, then the execution, and for
-//! a store-buffer violation the witness and the cycle.
+//! A finding as text: the headline and the source first, then the advice, then the execution, and
+//! for a store-buffer violation the witness and the cycle.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::consequence;
 use super::interleaving::table;
 use super::repair::repair_text;
 use super::snippets;
-use super::story::reason;
+use super::violation::reason;
 use super::words::Words;
 use super::{
     CheckFinding, Diagnosis, FurtherChecks, Problem, Reporter, Target, consequence_sentence,
@@ -19,15 +19,15 @@ use crate::columns::aligned;
 use crate::names::Naming;
 use crate::selection::head_and_tail;
 use crate::style::{DIM, HEADING, HELP, Styled};
-use crate::text::{before_the_run, grouped};
+use crate::text::{events_before_run, grouped};
 use crate::witness_table::WitnessTable;
 
 /// The indentation of tables.
 const INDENT: &str = "  ";
 /// The approximate number of steps of the witness that are shown.
-const MOST_STEPS: usize = 20;
+const MAX_STEPS: usize = 20;
 /// The largest number of events of a cycle that are shown.
-const MOST_OF_CYCLE: usize = 12;
+const MAX_CYCLE_EVENTS: usize = 12;
 
 /// The text of a finding.
 pub(super) fn text(reporter: &Reporter<'_>, finding: &CheckFinding) -> String {
@@ -102,8 +102,8 @@ fn execution(
         return format!("\n{execution}: no shared access before the failure\n");
     }
     let interleaving = &finding.interleaving;
-    // A failure is shown with the accesses before it, a violation with its cycle only, and a livelock
-    // without its rounds.
+    // A failure is shown with the accesses before it, a violation with its cycle only, and a
+    // livelock without its rounds.
     let fills = !matches!(
         finding.problem,
         Problem::StoreBuffer { .. } | Problem::Livelock { .. }
@@ -119,8 +119,8 @@ fn execution(
     format!("\n{execution} {remark}:\n{table}")
 }
 
-/// The value of a variable at the start of the witness: the last one written before it, or the initial
-/// one.
+/// The value of a variable at the start of the witness: the last one written before it, or the
+/// initial one.
 fn old_value(
     finding: &CheckFinding,
     explained: &Finding,
@@ -151,7 +151,7 @@ fn witness(
         "(replayed on the abstract machine: stores wait in buffers)",
     );
     let mut text = format!("\n{} {remark}:\n", Styled(HEADING, title));
-    if let Some(before) = before_the_run(&finding.witness) {
+    if let Some(before) = events_before_run(&finding.witness) {
         let _ = writeln!(text, "{INDENT}{before}; then, with empty buffers:");
     }
     let positions: Vec<u64> = finding.cycle.iter().map(|s| s.event.position).collect();
@@ -160,7 +160,7 @@ fn witness(
         &finding.witness,
         words,
         &positions,
-        MOST_STEPS,
+        MAX_STEPS,
         shape,
         old_value,
     );
@@ -187,7 +187,7 @@ fn cycle(finding: &Finding, words: &Words<'_>, target: &Target) -> String {
             words.operation(&event.event.access)
         )
     };
-    let ranges = head_and_tail(cycle.len(), MOST_OF_CYCLE);
+    let ranges = head_and_tail(cycle.len(), MAX_CYCLE_EVENTS);
     let shown = ranges.iter().cloned().flatten();
     let rows: Vec<Vec<String>> = shown
         .map(|index| {
@@ -197,7 +197,7 @@ fn cycle(finding: &Finding, words: &Words<'_>, target: &Target) -> String {
         })
         .collect();
     let mut lines = aligned(&rows, INDENT);
-    if cycle.len() > MOST_OF_CYCLE {
+    if cycle.len() > MAX_CYCLE_EVENTS {
         let count = cycle.len() - rows.len();
         lines.insert(ranges[0].len(), format!("{INDENT}… {count} left out …"));
     }

@@ -1,5 +1,5 @@
-//! An execution as a table: one column per thread, one row per access. Long executions are cut to the
-//! surroundings of relevant accesses.
+//! An execution as a table: one column per thread, one row per access. Long executions are cut to
+//! the surroundings of relevant accesses.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +16,11 @@ use crate::style::{DIM, Styled};
 use crate::text::counted;
 
 /// The approximate number of accesses that are shown.
-const MOST_ROWS: usize = 20;
+const MAX_ROWS: usize = 20;
 /// The same with store buffers, where each store has a commit.
-const MOST_ROWS_WITH_BUFFERS: usize = 50;
+const MAX_ROWS_WITH_BUFFERS: usize = 50;
 /// The largest number of thread columns; more threads share one.
-const MOST_COLUMNS: usize = 6;
+const MAX_COLUMNS: usize = 6;
 /// The widest name of a file in a row.
 const WIDEST_FILE: usize = 24;
 
@@ -37,8 +37,8 @@ pub(super) fn table(
 ) -> String {
     let mut positions: Vec<usize> = important.iter().map(|row| row.position as usize).collect();
     let most_rows = match buffers {
-        None => MOST_ROWS,
-        Some(_) => MOST_ROWS_WITH_BUFFERS,
+        None => MAX_ROWS,
+        Some(_) => MAX_ROWS_WITH_BUFFERS,
     };
     if interleaving.len() > most_rows {
         positions.extend(causes(interleaving, &positions));
@@ -59,7 +59,7 @@ pub(super) fn table(
     };
     let mut lines = aligned(&table.rows(false), indent);
     let is_wide = lines.iter().any(|line| line.width() > width);
-    if is_wide || table.threads.len() > MOST_COLUMNS {
+    if is_wide || table.threads.len() > MAX_COLUMNS {
         lines = aligned(&table.rows(true), indent);
     }
     lines[0] = Styled(DIM, &lines[0]).to_string();
@@ -70,8 +70,8 @@ pub(super) fn table(
     lines.join("\n") + "\n"
 }
 
-/// For each of these accesses, the last write of another thread to the same address before it: the access
-/// may have read it.
+/// For each of these accesses, the last write of another thread to the same address before it: the
+/// access may have read it.
 fn causes(interleaving: &[Access], positions: &[usize]) -> Vec<usize> {
     let cause = |&position: &usize| {
         let effect = interleaving.get(position)?;

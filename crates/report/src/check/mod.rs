@@ -4,11 +4,11 @@
 //! renders them as text; [`json::check`](crate::json::check) renders them as JSON.
 //!
 //! Text and JSON share the `diagnosis` of a failure: its headline, locations and advice. The
-//! diagnosis of a store-buffer violation is in `story`, its fix in `repair`. The text of a failure
-//! consists of `snippets` (source lines, with `underline`) and `interleaving` (the execution as a
-//! table), which `finding` puts in order; `consequence` and `fences` follow it, `summary_text` ends the
-//! report. `progress` has the lines that a check prints while it runs. `actions` names operations,
-//! and `words` shortens names.
+//! diagnosis of a store-buffer violation is in `violation`, its fix in `repair`. The text of a
+//! failure consists of `snippets` (source lines, with `underline`) and `interleaving` (the
+//! execution as a table), which `finding` puts in order; `consequence` and `fences` follow it,
+//! `summary_text` ends the report. `progress` has the lines that a check prints while it runs.
+//! `actions` names operations, and `words` shortens names.
 //!
 //! This module does not know the explorer or the runtime; the caller provides the source text.
 //!
@@ -59,10 +59,10 @@ pub mod problem;
 pub mod progress;
 mod repair;
 mod snippets;
-mod story;
 pub mod summary;
 mod summary_text;
 mod underline;
+mod violation;
 mod words;
 
 use fencepost_memory::{Buffering, MemoryModel};

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use fencepost_monitor::{FenceGap, PlacedEvent, Repair, StrongerOrdering};
 
 use super::FurtherChecks;
-use super::story::access;
+use super::violation::access;
 use super::words::{Words, list};
 use crate::names::Naming;
 use crate::source::SourcePosition;
@@ -107,7 +107,8 @@ fn common_file(repair: &Repair, words: &Words<'_>) -> Option<String> {
         .then_some(first)
 }
 
-/// The location of a gap. If all gaps are in one file, the file is omitted, and " of" it can follow.
+/// The location of a gap. If all gaps are in one file, the file is omitted, and " of" it can
+/// follow.
 fn gap_text(gap: &FenceGap, is_in_file: bool, words: &Words<'_>) -> String {
     let lines = position(&gap.after, words).zip(position(&gap.before, words));
     match lines.filter(|_| is_in_file) {

@@ -33,12 +33,12 @@ impl Mark {
 }
 
 /// The largest number of locations that are shown.
-const MOST_MARKS: usize = 12;
+const MAX_MARKS: usize = 12;
 
-/// An error: its headline, and the locations under it. Locations whose source line is not available are
-/// listed.
+/// An error: its headline, and the locations under it. Locations whose source line is not available
+/// are listed.
 pub(super) fn error(headline: &str, marks: &[Mark], sources: &dyn Sources, width: usize) -> String {
-    let shown = &marks[..marks.len().min(MOST_MARKS)];
+    let shown = &marks[..marks.len().min(MAX_MARKS)];
     let files = Files::new(shown, sources);
     let labelled = files.excerpts.iter().map(|(file, excerpt)| LabelledSource {
         path: file,
@@ -67,8 +67,8 @@ pub(super) fn error(headline: &str, marks: &[Mark], sources: &dyn Sources, width
         let place = Styled(HEADING, place);
         let _ = writeln!(text, "  {arrow} {place}{remark}: {}", mark.label);
     }
-    if marks.len() > MOST_MARKS {
-        let _ = writeln!(text, "  … and {} more places", marks.len() - MOST_MARKS);
+    if marks.len() > MAX_MARKS {
+        let _ = writeln!(text, "  … and {} more places", marks.len() - MAX_MARKS);
     }
     text
 }
@@ -78,13 +78,13 @@ const WIDEST_PLACE: usize = 120;
 
 /// The source files of some marks, in the order of the marks.
 struct Files<'a> {
-    excerpts: Vec<(&'a str, Excerpt<'a>)>,
+    excerpts: Vec<(&'a str, SourceLines<'a>)>,
 }
 
 impl<'a> Files<'a> {
     /// The files whose text is available.
     fn new(marks: &'a [Mark], sources: &'a dyn Sources) -> Self {
-        let mut excerpts: Vec<(&str, Excerpt<'_>)> = Vec::new();
+        let mut excerpts: Vec<(&str, SourceLines<'_>)> = Vec::new();
         let mut seen: Vec<&str> = Vec::new();
         for file in marks.iter().filter_map(Mark::file) {
             if seen.contains(&file) {
@@ -94,13 +94,13 @@ impl<'a> Files<'a> {
             if let Some(text) = sources.text(file) {
                 let here = marks.iter().filter(|mark| mark.file() == Some(file));
                 let positions = here.filter_map(|mark| mark.position.as_ref());
-                excerpts.push((file, Excerpt::new(text, positions.map(|p| p.line))));
+                excerpts.push((file, SourceLines::new(text, positions.map(|p| p.line))));
             }
         }
         Files { excerpts }
     }
 
-    fn excerpt(&self, mark: &Mark) -> Option<&Excerpt<'a>> {
+    fn excerpt(&self, mark: &Mark) -> Option<&SourceLines<'a>> {
         let file = mark.file()?;
         let mut all = self.excerpts.iter();
         all.find(|(name, _)| *name == file)
@@ -109,14 +109,14 @@ impl<'a> Files<'a> {
 }
 
 /// The lines of a file from the first to the last one that is needed.
-struct Excerpt<'a> {
+struct SourceLines<'a> {
     text: Cow<'a, str>,
     first_line: usize,
     /// The range of each line, without its line end.
     lines: Vec<Range<usize>>,
 }
 
-impl<'a> Excerpt<'a> {
+impl<'a> SourceLines<'a> {
     fn new(file: Cow<'a, str>, lines: impl Iterator<Item = u32>) -> Self {
         let wanted: Vec<usize> = lines.map(|line| line as usize).collect();
         let first_line = wanted.iter().copied().min().unwrap_or(1).max(1);
@@ -136,7 +136,7 @@ impl<'a> Excerpt<'a> {
             Cow::Borrowed(text) => Cow::Borrowed(&text[bytes]),
             Cow::Owned(text) => Cow::Owned(text[bytes].to_string()),
         };
-        Excerpt {
+        SourceLines {
             text,
             first_line,
             lines,

@@ -12,7 +12,7 @@ use crate::style::{ERROR, SUCCESS, Styled, WARNING};
 use crate::text::{counted, grouped};
 
 /// The largest number of loops that are named.
-const MOST_LOOPS: usize = 6;
+const MAX_LOOPS: usize = 6;
 
 /// The text of a summary.
 pub(super) fn text(reporter: &Reporter<'_>, summary: &CheckSummary) -> String {
@@ -121,7 +121,7 @@ pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> Option<
     }
     let kind = match summary.store_buffers {
         true => "execution",
-        false => "SC execution",
+        false => "sequentially consistent execution",
     };
     let executions = match summary.covered_preemptions {
         Some(bound) => format!(
@@ -130,17 +130,11 @@ pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> Option<
         ),
         None => format!("no explored {kind}"),
     };
-    let fails = match has_store_buffers(target) {
-        _ if summary.store_buffers => "fails",
-        true => {
-            "fails or is borderline (SC: sequentially consistent; borderline: store buffers could \
-             take it out of SC)"
-        }
-        false => "fails (SC: sequentially consistent)",
+    let fails = match has_store_buffers(target) && !summary.store_buffers {
+        true => "fails or can leave sequential consistency through store buffers",
+        false => "fails",
     };
-    Some(format!(
-        "{executions} {fails}; this covers no other execution"
-    ))
+    Some(format!("{executions} {fails}; others are not covered"))
 }
 
 /// Whether a gap is the reason for which the search stopped: its sentence needs no label.
@@ -308,7 +302,7 @@ fn places(positions: &[SourcePosition]) -> Option<String> {
     let place = |position: &SourcePosition| format!("{}:{}", position.file, position.line);
     let mut places: Vec<String> = positions.iter().map(place).collect();
     places.dedup();
-    (!places.is_empty()).then(|| short_list(&places, MOST_LOOPS))
+    (!places.is_empty()).then(|| short_list(&places, MAX_LOOPS))
 }
 
 /// The assumption of every result.

@@ -28,8 +28,8 @@ fn without_spaces(line: &str) -> Range<usize> {
     start..line.trim_end().len().max(start)
 }
 
-/// The byte at which a screen column begins, counted as the compiler does. None beyond the line, and
-/// for column 0.
+/// The byte at which a screen column begins, counted as the compiler does. None beyond the line,
+/// and for column 0.
 fn byte_of_column(line: &str, column: u32) -> Option<usize> {
     let target = (column as usize).checked_sub(1)?;
     let mut width = 0;

@@ -1,4 +1,5 @@
-//! The findings and the summary of a checked program as JSON. The kinds of failures are in [`problem`].
+//! The findings and the summary of a checked program as JSON. The kinds of failures are in
+//! [`problem`].
 
 pub mod problem;
 
@@ -24,7 +25,7 @@ use crate::source::SourcePosition;
 pub const CHECK_SCHEMA: &str = "fencepost-check/1";
 
 /// The largest number of accesses of an execution; longer ones are cut to the relevant ones.
-const MOST_ACCESSES: usize = 1000;
+const MAX_ACCESSES: usize = 1000;
 
 /// A place in the source.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -116,7 +117,7 @@ pub struct ExecutionObject {
 impl ExecutionObject {
     fn new(finding: &CheckFinding, important: &[usize], names: &dyn Naming) -> Self {
         let (interleaving, buffers) = (&finding.interleaving, finding.buffers.as_ref());
-        let ranges = around(interleaving.len(), important, MOST_ACCESSES, true);
+        let ranges = around(interleaving.len(), important, MAX_ACCESSES, true);
         let mut issued: HashMap<ThreadId, u64> = HashMap::new();
         let mut written: HashMap<Address, u64> = HashMap::new();
         let mut accesses = Vec::new();
@@ -322,7 +323,8 @@ pub struct SummaryObject {
     pub gaps: Vec<GapObject>,
     /// The preemption bound within which every execution was explored, or null.
     pub covered_preemptions: Option<u32>,
-    /// For an incomplete check: the claim that it proves, as a sentence. Absent if nothing was explored.
+    /// For an incomplete check: the claim that it proves, as a sentence. Absent if nothing was
+    /// explored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
     /// Spin loops that are assumed to only wait.

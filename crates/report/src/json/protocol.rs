@@ -12,7 +12,8 @@ use serde_json::{Map, Value as Json};
 use crate::protocol::changes::{Change, changes};
 use crate::protocol::values::keys;
 use crate::protocol::{
-    Checked, Parameter, failed, never_seen, point_name, rule_parameters, startstate_parameters,
+    Parameter, SearchedModel, failed, point_name, rule_parameters, startstate_parameters,
+    vacuous_points,
 };
 
 /// The schema of what `fencepost protocol --json` prints.
@@ -84,7 +85,7 @@ struct PointObject {
 }
 
 /// The verdict, with the name of the failed property; its location has a field of its own.
-fn named_verdict(checked: &Checked<'_>) -> String {
+fn named_verdict(checked: &SearchedModel<'_>) -> String {
     match &checked.report.verdict {
         Verdict::Fault { fault, .. } => fault.kind.to_string(),
         other => other.describe(checked.model),
@@ -92,19 +93,21 @@ fn named_verdict(checked: &Checked<'_>) -> String {
 }
 
 /// The last line: what the search came to. With how often everything happened, if that was counted.
-pub fn summary(checked: &Checked<'_>, with_coverage: bool, version: &'static str) -> String {
+pub fn summary(checked: &SearchedModel<'_>, with_coverage: bool, version: &'static str) -> String {
     let (model, report) = (checked.model, checked.report);
     let limit = match report.verdict {
         Verdict::Incomplete(bound) => Some(bound_name(bound)),
         _ => None,
     };
-    let vacuous = never_seen(checked).into_iter().map(|each| VacuousObject {
-        kind: each.kind,
-        name: each.name,
-        line: each.line,
-        column: each.column,
-        text: each.text,
-    });
+    let vacuous = vacuous_points(checked)
+        .into_iter()
+        .map(|each| VacuousObject {
+            kind: each.kind,
+            name: each.name,
+            line: each.line,
+            column: each.column,
+            text: each.text,
+        });
     let constants = model.constants.iter();
     let object = Summary {
         schema: PROTOCOL_SCHEMA,
@@ -146,7 +149,7 @@ pub fn summary(checked: &Checked<'_>, with_coverage: bool, version: &'static str
     super::line(&object)
 }
 
-fn coverage(checked: &Checked<'_>) -> Vec<PointObject> {
+fn coverage(checked: &SearchedModel<'_>) -> Vec<PointObject> {
     let model = checked.model;
     let points = model.points.iter().zip(&checked.report.hits);
     let mut objects: Vec<PointObject> = points
@@ -215,7 +218,7 @@ struct StepObject {
 }
 
 /// One line: the way to the error, with all states. Nothing if there is none.
-pub fn trace(checked: &Checked<'_>) -> Option<String> {
+pub fn trace(checked: &SearchedModel<'_>) -> Option<String> {
     let model = checked.model;
     let trace: &Trace = checked.report.trace.as_ref()?;
     let rule = |instance, before: &[Value]| {

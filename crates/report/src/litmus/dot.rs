@@ -11,8 +11,8 @@ use super::frame::{cycle_lines, final_state_text, title};
 use super::words::thread_name;
 use fencepost_litmus::event_graph::{EventGraph, Relation};
 
-/// The event graph of an execution in the DOT language: a cluster for each thread, labels and colours as in
-/// [`svg`](super::svg).
+/// The event graph of an execution in the DOT language: a cluster for each thread, labels and
+/// colours as in [`svg`](super::svg).
 pub fn dot(test: &Test, execution: &Execution, options: &PictureOptions<'_>) -> String {
     let graph = EventGraph::new(execution);
     let mut out = format!("digraph {} {{\n", quoted(&test.name));

@@ -10,8 +10,8 @@ use crate::columns::aligned;
 use crate::style::{HEADING, Styled, VIOLATION};
 use fencepost_litmus::event_graph::{EventGraph, Relation};
 
-/// The events of an execution with their letters, where reads get their values, the order of memory,
-/// and the cycle if there is one.
+/// The events of an execution with their letters, where reads get their values, the order of
+/// memory, and the cycle if there is one.
 pub fn event_list(test: &Test, execution: &Execution) -> String {
     let graph = EventGraph::new(execution);
     let rows: Vec<Vec<String>> = execution

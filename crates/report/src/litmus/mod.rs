@@ -1,12 +1,12 @@
 //! Pictures of one execution of a litmus test, for people who study memory models.
 //!
 //! [`svg`] and [`dot`] draw the graph of its events, [`step_table`] shows a run of the store-buffer
-//! machine step by step, [`event_list`] is the witness as text. All of them use the same letters for the
-//! events.
+//! machine step by step, [`event_list`] is the witness as text. All of them use the same letters
+//! for the events.
 //!
-//! Read in this order: [`words`] (the names of events, threads and values), `cycle_text`, [`contents`] and [`metrics`] (what is written in the boxes, and how
-//! large that is), [`layout`] (where everything is), `frame` (title, caption
-//! and legend), `svg`, `dot`, `steps`, `events`.
+//! Read in this order: [`words`] (the names of events, threads and values), `cycle_text`,
+//! [`contents`] and [`metrics`] (what is written in the boxes, and how large that is), [`layout`]
+//! (where everything is), `frame` (title, caption and legend), `svg`, `dot`, `steps`, `events`.
 //!
 //! The graph and its cycle come from [`event_graph`](fencepost_litmus::event_graph).
 //! Executions are taken as they are: whether a model allows them is the business of
@@ -37,8 +37,8 @@ pub use svg::svg;
 pub struct PictureOptions<'a> {
     /// The model that the execution is one of, for the title.
     pub model: Option<&'a MemoryModel>,
-    /// The contents of [`Test::observables`](fencepost_litmus::test::Test::observables) at the end, for the
-    /// title.
+    /// The contents of [`Test::observables`](fencepost_litmus::test::Test::observables) at the end,
+    /// for the title.
     pub final_state: Option<&'a [u64]>,
     /// A run of the machine that is this execution: events then have the numbers of its steps, as
     /// [`step_table`] has them.

@@ -1,5 +1,5 @@
-//! A run of the store-buffer machine as a table: one line per step, one column per thread, and what the
-//! buffers and the memory hold after it.
+//! A run of the store-buffer machine as a table: one line per step, one column per thread, and what
+//! the buffers and the memory hold after it.
 
 use fencepost_litmus::run::{Run, RunAction, RunStep};
 use fencepost_litmus::test::{CellId, Test};
@@ -9,13 +9,13 @@ use crate::columns::aligned;
 use crate::style::{HEADING, Styled};
 
 /// The largest number of thread columns; more threads share one.
-const MOST_COLUMNS: usize = 6;
+const MAX_COLUMNS: usize = 6;
 
 /// The table of a run, all steps of it.
 pub fn step_table(test: &Test, run: &Run) -> String {
     let last = run.steps.iter().map(|step| step.thread + 1).max();
     let threads = (test.threads.len() as u32).max(last.unwrap_or(0));
-    let shares_column = threads as usize > MOST_COLUMNS;
+    let shares_column = threads as usize > MAX_COLUMNS;
     let names: Vec<String> = (0..threads)
         .map(|thread| thread_name(test, thread))
         .collect();

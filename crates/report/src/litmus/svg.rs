@@ -305,8 +305,8 @@ fn sides(rectangle: &super::layout::geometry::Rectangle) -> [f64; 4] {
     ]
 }
 
-/// The colours of a scheme: paper, band, box, border, text, faint text, halo of boxes, and one for each
-/// relation.
+/// The colours of a scheme: paper, band, box, border, text, faint text, halo of boxes, and one for
+/// each relation.
 const LIGHT: [&str; 11] = [
     "#ffffff", "#f3f4f7", "#ffffff", "#8a919e", "#16191f", "#5d6470", "#ffd24a", "#3a3f47",
     "#c8202f", "#1560bd", "#a85a00",

@@ -17,7 +17,8 @@ pub fn letter(event: EventId) -> String {
     letters.iter().rev().collect()
 }
 
-/// The action of an event: `W x=1`, `R y=0`, `MFENCE`. Events of locked instructions have an `L`: `RL x=0`.
+/// The action of an event: `W x=1`, `R y=0`, `MFENCE`. Events of locked instructions have an `L`:
+/// `RL x=0`.
 pub fn action(test: &Test, event: &Event) -> String {
     let lock = if event.locked { "L" } else { "" };
     match event.action {

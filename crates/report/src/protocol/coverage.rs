@@ -2,15 +2,16 @@
 
 use fencepost_protocol::model::points::PointKind;
 
-use super::Checked;
-use super::never_seen::on_one_line;
+use super::SearchedModel;
+use super::vacuity::on_one_line;
 use super::values::shortened;
 use crate::columns::aligned;
 use crate::style::{HEADING, Styled};
 use crate::text::grouped;
 
-/// The hit counts of rules, branches, arms, assertions, antecedents and properties, in source order.
-pub fn coverage(checked: &Checked<'_>, width: usize) -> String {
+/// The hit counts of rules, branches, arms, assertions, antecedents and properties, in source
+/// order.
+pub fn coverage(checked: &SearchedModel<'_>, width: usize) -> String {
     let model = checked.model;
     let mut order: Vec<usize> = (0..model.points.len()).collect();
     order.sort_by_key(|&index| (model.points[index].span.start, index));

@@ -1,18 +1,18 @@
 //! The report of a search of a Murphi model.
 //!
-//! [`Checked`] is the input. Read in this order: `values` (values as text), `changes` (what a step changed),
-//! `instances` (rules with their parameters), `steps` (the counterexample), `verdict` (the failed property in
-//! the source), `never_seen` and `coverage` (vacuity and hit counts), `summary` (the numbers). [`chart`] draws
-//! the counterexample as a sequence chart. JSON is in
-//! [`json::protocol`](crate::json::protocol).
+//! [`SearchedModel`] is the input. Read in this order: `values` (values as text), `changes` (what a
+//! step changed), `instances` (rules with their parameters), `steps` (the counterexample),
+//! `verdict` (the failed property in the source), `vacuity` and `coverage` (vacuity and hit
+//! counts), `summary` (the numbers). [`chart`] draws the counterexample as a sequence chart. JSON
+//! is in [`json::protocol`](crate::json::protocol).
 
 pub mod changes;
 pub mod chart;
 mod coverage;
 mod instances;
-mod never_seen;
 mod steps;
 mod summary;
+mod vacuity;
 pub(crate) mod values;
 mod verdict;
 
@@ -22,14 +22,14 @@ use fencepost_protocol::search::SearchOutcome;
 
 pub use coverage::{coverage, point_name};
 pub use instances::{Parameter, rule_parameters, startstate_parameters};
-pub use never_seen::{NeverSeen, never_seen, never_seen_text};
 pub use steps::trace;
 pub use summary::{bytes, summary};
+pub use vacuity::{VacuousPoint, vacuity_text, vacuous_points};
 pub use verdict::{Failed, failed, headline, verdict};
 
 /// A model and the result of its search.
 #[derive(Clone, Copy, Debug)]
-pub struct Checked<'a> {
+pub struct SearchedModel<'a> {
     /// The model.
     pub model: &'a Model,
     /// The result of the search.
@@ -42,7 +42,7 @@ pub struct Checked<'a> {
     pub replay: &'a str,
 }
 
-impl Checked<'_> {
+impl SearchedModel<'_> {
     /// Whether all states were explored.
     pub fn is_complete(&self) -> bool {
         matches!(
@@ -52,16 +52,16 @@ impl Checked<'_> {
     }
 }
 
-/// The report as text: verdict, counterexample, vacuity and numbers. Without the counterexample, if it is
-/// written elsewhere.
-pub fn report(checked: &Checked<'_>, with_trace: bool, width: usize) -> String {
+/// The report as text: verdict, counterexample, vacuity and numbers. Without the counterexample, if
+/// it is written elsewhere.
+pub fn report(checked: &SearchedModel<'_>, with_trace: bool, width: usize) -> String {
     let mut text = verdict(checked, width);
     if let (Some(way), true) = (&checked.report.trace, with_trace) {
         text.push('\n');
         text += &trace(checked.model, way, width);
     }
     text.push('\n');
-    text += &never_seen_text(checked, width);
+    text += &vacuity_text(checked, width);
     text.push('\n');
     text += &summary(checked);
     if checked.report.trace.is_some() {

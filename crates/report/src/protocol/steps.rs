@@ -15,11 +15,11 @@ use crate::style::{DIM, ERROR, HEADING, Styled};
 use crate::text::grouped;
 
 /// The largest number of steps; longer traces lose their middle.
-const MOST_STEPS: usize = 200;
+const MAX_STEPS: usize = 200;
 /// The number of first steps of a long trace that are shown.
 const FIRST_STEPS: usize = 20;
 /// The largest number of lines for one variable, or for one step.
-const MOST_LINES: usize = 24;
+const MAX_LINES: usize = 24;
 
 /// The trace as text.
 pub fn trace(model: &Model, trace: &Trace, width: usize) -> String {
@@ -42,11 +42,10 @@ pub fn trace(model: &Model, trace: &Trace, width: usize) -> String {
     let digits = count.to_string().len();
     let mut before = &trace.first;
     for (number, step) in trace.steps.iter().enumerate() {
-        let is_shown = count <= MOST_STEPS
-            || number < FIRST_STEPS
-            || number + MOST_STEPS >= count + FIRST_STEPS;
+        let is_shown =
+            count <= MAX_STEPS || number < FIRST_STEPS || number + MAX_STEPS >= count + FIRST_STEPS;
         if number == FIRST_STEPS && !is_shown {
-            let left_out = grouped((count - MOST_STEPS) as u64);
+            let left_out = grouped((count - MAX_STEPS) as u64);
             let _ = writeln!(
                 text,
                 "… {left_out} steps omitted (use --trace json --output FILE for all of them)"
@@ -116,7 +115,7 @@ fn variable(text: &mut String, model: &Model, id: TypeId, value: &Value, name: &
         _ => Vec::new(),
     };
     for (number, (part, (name, id))) in parts.iter().zip(names).enumerate() {
-        if number == MOST_LINES {
+        if number == MAX_LINES {
             let more = grouped((parts.len() - number) as u64);
             let _ = writeln!(text, "     … and {more} more of {name}");
             break;
@@ -141,7 +140,7 @@ fn changed(text: &mut String, model: &Model, before: &[Value], after: &[Value], 
             let _ = writeln!(text, "     {name}: {}", shortened(&line, room));
             lines += 1;
         }
-        if lines >= MOST_LINES && number + 1 < found.len() {
+        if lines >= MAX_LINES && number + 1 < found.len() {
             let more = grouped((found.len() - number - 1) as u64);
             let _ = writeln!(text, "     … and {more} more changes");
             break;

@@ -2,13 +2,14 @@
 
 use fencepost_protocol::outcome::Verdict;
 
-use super::Checked;
+use super::SearchedModel;
 use crate::columns::aligned;
 use crate::style::{HEADING, Styled};
 use crate::text::{counted, grouped};
 
-/// The numbers: states, rules fired, depth, workers, time and rate, memory, and the omission probability.
-pub fn summary(checked: &Checked<'_>) -> String {
+/// The numbers: states, rules fired, depth, workers, time and rate, memory, and the omission
+/// probability.
+pub fn summary(checked: &SearchedModel<'_>) -> String {
     let report = checked.report;
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);

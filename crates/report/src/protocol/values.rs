@@ -14,8 +14,8 @@ pub(crate) fn is_blank(value: &Value) -> bool {
     }
 }
 
-/// A value on one line. Fields without a value are left out: messages have many, and those that are there
-/// are what matters.
+/// A value on one line. Fields without a value are left out: messages have many, and those that are
+/// there are what matters.
 pub(crate) fn compact(types: &Types, id: TypeId, value: &Value) -> String {
     match (value, &types[id].kind) {
         (Value::Simple(value), _) => types.show(id, *value),

@@ -5,7 +5,7 @@ use fencepost_protocol::Span;
 use fencepost_protocol::model::PropertyKind;
 use fencepost_protocol::outcome::{Bound, FaultContext, FaultKind, Verdict};
 
-use super::Checked;
+use super::SearchedModel;
 use super::instances::{in_parentheses, property_parameters};
 use crate::style::{SUCCESS, Styled, WARNING};
 use crate::text::grouped;
@@ -22,7 +22,7 @@ pub struct Failed {
 }
 
 /// The property that failed, if there is one.
-pub fn failed(checked: &Checked<'_>) -> Option<Failed> {
+pub fn failed(checked: &SearchedModel<'_>) -> Option<Failed> {
     let model = checked.model;
     Some(match &checked.report.verdict {
         Verdict::NoError | Verdict::Incomplete(_) => return None,
@@ -60,7 +60,7 @@ pub fn failed(checked: &Checked<'_>) -> Option<Failed> {
 }
 
 /// The verdict in one line.
-pub fn headline(checked: &Checked<'_>) -> String {
+pub fn headline(checked: &SearchedModel<'_>) -> String {
     let model = checked.model;
     match &checked.report.verdict {
         Verdict::InvariantFailed(instance) => {
@@ -81,7 +81,7 @@ pub fn headline(checked: &Checked<'_>) -> String {
 }
 
 /// The verdict with its source lines.
-pub fn verdict(checked: &Checked<'_>, width: usize) -> String {
+pub fn verdict(checked: &SearchedModel<'_>, width: usize) -> String {
     let model = checked.model;
     match &checked.report.verdict {
         Verdict::NoError => format!(
@@ -149,7 +149,7 @@ fn fault_help(kind: &FaultKind) -> Option<&'static str> {
 
 /// An error with its source lines. A mark is a location, its label, and whether the error is there.
 fn excerpt(
-    checked: &Checked<'_>,
+    checked: &SearchedModel<'_>,
     marks: &[(Span, &str, bool)],
     help: Option<&str>,
     width: usize,
@@ -172,7 +172,7 @@ fn excerpt(
     render_error(&headline(checked), sources, help, width)
 }
 
-fn incomplete(checked: &Checked<'_>, bound: Bound) -> String {
+fn incomplete(checked: &SearchedModel<'_>, bound: Bound) -> String {
     let states = match checked.report.states {
         1 => "one explored state".to_owned(),
         states => format!("{} explored states", grouped(states)),

@@ -6,7 +6,7 @@ use fencepost_protocol::outcome::DeadlockRule;
 use fencepost_protocol::reference;
 use fencepost_protocol::search::{Options, SearchOutcome, Symmetry, search};
 use fencepost_protocol::{Limits, Model};
-use fencepost_report::protocol::Checked;
+use fencepost_report::protocol::SearchedModel;
 
 /// A model and what came of searching it.
 pub struct Searched {
@@ -62,8 +62,8 @@ impl Searched {
         }
     }
 
-    pub fn checked(&self) -> Checked<'_> {
-        Checked {
+    pub fn checked(&self) -> SearchedModel<'_> {
+        SearchedModel {
             model: &self.model,
             report: &self.report,
             file: &self.file,

@@ -16,7 +16,7 @@ use fencepost_protocol::Model;
 use fencepost_protocol::outcome::Verdict;
 use fencepost_protocol::search::{SearchError, SearchErrorKind, resume, search};
 use fencepost_report::json::protocol::PROTOCOL_SCHEMA;
-use fencepost_report::protocol::Checked;
+use fencepost_report::protocol::SearchedModel;
 
 use super::write_json_failure;
 use crate::args::ProtocolArguments;
@@ -61,7 +61,7 @@ fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
         return Err(Failure::BadInput(format!("{message}\n --> {file}")));
     }
     let replay = arguments.replay();
-    let checked = Checked {
+    let checked = SearchedModel {
         model: &model,
         report: &report,
         file: &file,

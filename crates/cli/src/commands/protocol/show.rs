@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use fencepost_report::json::protocol as json;
-use fencepost_report::protocol::{self, Checked, chart};
+use fencepost_report::protocol::{self, SearchedModel, chart};
 
 use crate::args::{ProtocolArguments, TraceFormat};
 use crate::exit::Failure;
@@ -27,7 +27,7 @@ pub fn check_arguments(arguments: &ProtocolArguments) -> Result<(), Failure> {
 }
 
 /// Shows the result, and writes the counterexample if there is a file for it.
-pub fn show(checked: &Checked<'_>, arguments: &ProtocolArguments) -> Result<(), Failure> {
+pub fn show(checked: &SearchedModel<'_>, arguments: &ProtocolArguments) -> Result<(), Failure> {
     let format = arguments.trace_format();
     let written = match &arguments.result.file.output {
         Some(path) => write_trace(checked, format, path),
@@ -39,7 +39,7 @@ pub fn show(checked: &Checked<'_>, arguments: &ProtocolArguments) -> Result<(), 
 }
 
 fn show_result(
-    checked: &Checked<'_>,
+    checked: &SearchedModel<'_>,
     arguments: &ProtocolArguments,
     format: TraceFormat,
 ) -> Result<(), Failure> {
@@ -82,7 +82,11 @@ fn show_result(
 }
 
 /// Writes the counterexample, or a note that there is none.
-fn write_trace(checked: &Checked<'_>, format: TraceFormat, path: &Path) -> Result<(), Failure> {
+fn write_trace(
+    checked: &SearchedModel<'_>,
+    format: TraceFormat,
+    path: &Path,
+) -> Result<(), Failure> {
     let trace = match format {
         TraceFormat::Text => {
             let trace = checked.report.trace.as_ref();

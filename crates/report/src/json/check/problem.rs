@@ -13,7 +13,7 @@ use crate::names::Naming;
 
 /// A place where a full fence is missing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct FenceObject {
+pub struct FenceGapObject {
     /// The fence comes after this access,
     pub after: AccessObject,
     /// and before this one of the same thread.
@@ -24,16 +24,16 @@ pub struct FenceObject {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RepairObject {
     /// Full fences in all of these places.
-    pub fences: Vec<FenceObject>,
-    /// An equivalent ordering: `seq-cst` for the store before each place, or `release` for the write
-    /// after it.
+    pub fences: Vec<FenceGapObject>,
+    /// An equivalent ordering: `seq-cst` for the store before each place, or `release` for the
+    /// write after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alternative: Option<&'static str>,
 }
 
 impl RepairObject {
     fn new(repair: &Repair, names: &dyn Naming) -> Self {
-        let fences = repair.gaps.iter().map(|gap| FenceObject {
+        let fences = repair.gaps.iter().map(|gap| FenceGapObject {
             after: AccessObject::new(&gap.after, names),
             before: AccessObject::new(&gap.before, names),
         });

@@ -13,7 +13,7 @@ use fencepost_litmus::event_graph::{Edge, EventGraph};
 
 /// The growth of gaps if there is no room for a name, and the number of attempts.
 const GROWTH: f64 = 1.25;
-const MOST_TRIES: usize = 8;
+const MAX_TRIES: usize = 8;
 
 /// The picture without coordinates.
 pub(super) struct Draft<'a> {
@@ -53,7 +53,7 @@ impl<'a> Draft<'a> {
     /// Draws with as much room as the names need.
     pub(super) fn draw(&self) -> Layout {
         let mut room = 1.0;
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_TRIES {
             let (layout, is_complete) = self.draw_with(room);
             if is_complete {
                 return layout;
@@ -63,8 +63,8 @@ impl<'a> Draft<'a> {
         self.draw_with(room).0
     }
 
-    /// Draws with gaps that are `room` times as large as usual. Also, whether every name has a place; if
-    /// not, they are all in the middle of their arrows.
+    /// Draws with gaps that are `room` times as large as usual. Also, whether every name has a
+    /// place; if not, they are all in the middle of their arrows.
     fn draw_with(&self, room: f64) -> (Layout, bool) {
         let heights = self.heights(room);
         let widths = self.widths(room, &heights);

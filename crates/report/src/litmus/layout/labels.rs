@@ -7,8 +7,8 @@ use super::geometry::{Point, Rectangle, distance};
 const PLACES: usize = 48;
 /// So far from the ends of an arrow no name is written, in pixels.
 const FROM_ENDS: f64 = 4.0;
-/// What a point of another arrow near to the name costs, in pixels from the middle of the arrow, and what
-/// is near.
+/// What a point of another arrow near to the name costs, in pixels from the middle of the arrow,
+/// and what is near.
 const COVERED: f64 = 12.0;
 const NEAR: f64 = 9.0;
 /// The same for the ends of the own arrow, so that its head is seen.
@@ -18,8 +18,8 @@ const AROUND_ENDS: f64 = 7.0;
 const CROWDING: f64 = 60.0;
 const CROWD: f64 = 10.0;
 
-/// Finds a place for each label. `arrows` are points along each arrow, `sizes` the width and the height
-/// of each label. If there is no place for one, `None`.
+/// Finds a place for each label. `arrows` are points along each arrow, `sizes` the width and the
+/// height of each label. If there is no place for one, `None`.
 pub(super) fn place_labels(
     arrows: &[Vec<Point>],
     sizes: &[(f64, f64)],

@@ -2,8 +2,8 @@
 
 use super::routes::Side;
 
-/// A part of an arrow within a gap: it comes in at one end, goes up or down in a lane of its own, and
-/// leaves at the other end.
+/// A part of an arrow within a gap: it comes in at one end, goes up or down in a lane of its own,
+/// and leaves at the other end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct GapSegment {
     /// The side of the gap and the height at which it begins and ends.
@@ -34,7 +34,7 @@ impl GapSegment {
 
 /// The smallest distance between segments in one lane.
 const CLEARANCE: f64 = 24.0;
-const MOST_ROUNDS: usize = 20;
+const MAX_ROUNDS: usize = 20;
 
 /// The lane of each segment of a gap, from the left, and how many lanes there are. Few cross.
 pub(super) fn lanes(segments: &[GapSegment]) -> (Vec<usize>, usize) {
@@ -71,11 +71,12 @@ fn move_to_better_places(order: &mut Vec<usize>, segments: &[GapSegment]) {
                 .collect()
         })
         .collect();
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let mut changed = false;
         for position in 0..order.len() {
             let moved = order[position];
-            // What it changes to go past one neighbour after the other, to the left and to the right.
+            // What it changes to go past one neighbour after the other, to the left and to the
+            // right.
             let mut best = (0, position);
             let mut change = 0;
             for target in (0..position).rev() {
@@ -101,8 +102,8 @@ fn move_to_better_places(order: &mut Vec<usize>, segments: &[GapSegment]) {
     }
 }
 
-/// The track of each interval in a channel, from the top, and how many tracks there are. Intervals of
-/// one track have no gap in common.
+/// The track of each interval in a channel, from the top, and how many tracks there are. Intervals
+/// of one track have no gap in common.
 pub(super) fn tracks(intervals: &[(usize, usize)]) -> (Vec<usize>, usize) {
     let mut order: Vec<usize> = (0..intervals.len()).collect();
     order.sort_by_key(|&index| (intervals[index], index));

@@ -9,7 +9,7 @@ use fencepost_litmus::event_graph::{EventGraph, Relation};
 /// The cost of a row of distance along an arrow between threads, and along program order.
 const ARROW: u64 = 1 << 24;
 const STRETCH: u64 = 1 << 20;
-const MOST_ROUNDS: usize = 8;
+const MAX_ROUNDS: usize = 8;
 
 /// The row of each node.
 pub(super) fn layers(graph: &EventGraph) -> Vec<usize> {
@@ -31,7 +31,7 @@ pub(super) fn layers(graph: &EventGraph) -> Vec<usize> {
             neighbours[to].push(from);
         }
     }
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let before = layer.clone();
         for nodes in &threads {
             place_thread(nodes, rows, &neighbours, &mut layer);

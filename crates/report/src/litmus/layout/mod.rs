@@ -1,8 +1,9 @@
 //! The layout of the picture of an event graph.
 //!
-//! Read in this order: `layers` (the row of each node), `routes` (the way of each arrow), `ports` (where at a box arrows end), `lanes`
-//! (who goes where if several share a way), `placing` (sizes), `paths` (the lines), `labels` (where the names of
-//! the arrows are), `drawing` (all of it together). [`geometry`] has the shapes.
+//! Read in this order: `layers` (the row of each node), `routes` (the way of each arrow), `ports`
+//! (where at a box arrows end), `lanes` (who goes where if several share a way), `placing` (sizes),
+//! `paths` (the lines), `labels` (where the names of the arrows are), `drawing` (all of it
+//! together). [`geometry`] has the shapes.
 //!
 //! Threads are columns and have boxes of one width, so an arrow in a gap between columns or in a
 //! channel between rows meets no box. If there is no room for a name, all gaps grow and it is tried

@@ -1,5 +1,5 @@
-//! The lines of the arrows. In a gap they are curves that are level at both ends, along a channel they
-//! are straight.
+//! The lines of the arrows. In a gap they are curves that are level at both ends, along a channel
+//! they are straight.
 
 use super::NodeBox;
 use super::drawing::Draft;

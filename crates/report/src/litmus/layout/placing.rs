@@ -1,5 +1,5 @@
-//! Sizes: how high rows and the channels between them are, and how wide columns and the gaps between
-//! them.
+//! Sizes: how high rows and the channels between them are, and how wide columns and the gaps
+//! between them.
 
 use super::drawing::Draft;
 use super::lanes::{GapSegment, lanes, tracks};
@@ -22,7 +22,8 @@ const GAP_MARGIN: f64 = 14.0;
 const LANE: f64 = 32.0;
 const TRACK: f64 = 20.0;
 
-/// From the top: of boxes, of the track of every arrow that has one, and of both ends of every arrow.
+/// From the top: of boxes, of the track of every arrow that has one, and of both ends of every
+/// arrow.
 pub(super) struct Heights {
     pub(super) boxes: Vec<BoxHeight>,
     pub(super) tracks: Vec<f64>,
@@ -159,8 +160,8 @@ impl Draft<'_> {
         text.max(NARROWEST_COLUMN).ceil()
     }
 
-    /// The segments of arrows in a gap: each with its edge, and 1 if it is where an arrow along a channel
-    /// ends, else 0.
+    /// The segments of arrows in a gap: each with its edge, and 1 if it is where an arrow along a
+    /// channel ends, else 0.
     fn segments(&self, gap: usize, heights: &Heights) -> (Vec<(usize, usize)>, Vec<GapSegment>) {
         let mut owners = Vec::new();
         let mut segments = Vec::new();

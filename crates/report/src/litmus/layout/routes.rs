@@ -1,8 +1,8 @@
 //! The routes of the arrows, before anything has a size.
 //!
-//! Columns are threads. To the left of column `c` is gap `c`, to its right gap `c + 1`. Rows and the space
-//! between them are channels: row `r` is channel `2r + 1`, and channels `2r` and `2r + 2` are above
-//! and below it.
+//! Columns are threads. To the left of column `c` is gap `c`, to its right gap `c + 1`. Rows and
+//! the space between them are channels: row `r` is channel `2r + 1`, and channels `2r` and `2r + 2`
+//! are above and below it.
 
 use fencepost_litmus::event_graph::{EventGraph, Relation};
 

@@ -7,7 +7,7 @@ use super::layout::{Arrow, Layout, NOTE_PADDING, lay_out};
 use super::style::{TextStyle, style_sheet};
 use super::title;
 
-use crate::protocol::{Checked, headline};
+use crate::protocol::{SearchedModel, headline};
 use crate::svg::{Document, Sheet, escaped, number, rectangle, wrapped};
 
 const MARGIN: f64 = 20.0;
@@ -15,7 +15,7 @@ const MARGIN: f64 = 20.0;
 const NARROWEST: f64 = 420.0;
 
 /// The counterexample as an SVG document, if there is one.
-pub fn svg(checked: &Checked<'_>) -> Option<String> {
+pub fn svg(checked: &SearchedModel<'_>) -> Option<String> {
     let trace = checked.report.trace.as_ref()?;
     let flow = flow(checked.model, trace);
     let layout = lay_out(&flow);

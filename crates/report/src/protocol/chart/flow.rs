@@ -8,7 +8,7 @@ use fencepost_protocol::outcome::Value;
 use super::super::changes::{Change, Place, changes};
 use super::super::instances::{in_parentheses, rule_parameters, startstate_parameters};
 use super::super::values::{compact, is_blank};
-use super::MOST_STEPS;
+use super::MAX_STEPS;
 use super::nodes::{HOME, Nodes, nodes};
 use super::senders::home_rules;
 use super::sites::{Present, Site, is_in_message, present, sites};
@@ -71,7 +71,7 @@ pub struct Flow {
 pub fn flow(model: &Model, trace: &Trace) -> Flow {
     let sites = sites(model);
     let nodes = nodes(model, &sites);
-    let left_out = trace.steps.len().saturating_sub(MOST_STEPS);
+    let left_out = trace.steps.len().saturating_sub(MAX_STEPS);
     let first = match left_out {
         0 => &trace.first,
         _ => &trace.steps[left_out - 1].state,

@@ -1,8 +1,9 @@
 //! The layout of a chart.
 //!
-//! No text overlaps another: every label and note has heights of its own, within the row of its step. From top to bottom, a
-//! row has the messages that are received, the notes, and the messages that are sent. An arrow begins level, under
-//! its label, and goes down to its receiver beyond the labels of its column; it passes behind notes.
+//! No text overlaps another: every label and note has heights of its own, within the row of its
+//! step. From top to bottom, a row has the messages that are received, the notes, and the messages
+//! that are sent. An arrow begins level, under its label, and goes down to its receiver beyond the
+//! labels of its column; it passes behind notes.
 
 use super::flow::{Flow, Message};
 use super::style::TextStyle;
@@ -14,9 +15,9 @@ const WIDEST_NOTE: f64 = 270.0;
 const WIDEST_RULE: f64 = 210.0;
 const WIDEST_LABEL: usize = 26;
 /// The largest number of detail lines of a message.
-const MOST_DETAILS: usize = 3;
+const MAX_DETAILS: usize = 3;
 /// The largest number of lines of a note.
-const MOST_LINES: usize = 10;
+const MAX_LINES: usize = 10;
 /// The room beside labels for descending arrows.
 const SLOPE: f64 = 64.0;
 const GAP: f64 = 24.0;
@@ -83,9 +84,9 @@ pub(super) struct Layout {
 /// The details of a message, in lines.
 fn detail_lines(message: &Message) -> Vec<String> {
     let mut lines = wrapped(&message.details, WIDEST_LABEL - 1);
-    if lines.len() > MOST_DETAILS {
-        lines.truncate(MOST_DETAILS);
-        lines[MOST_DETAILS - 1].push('…');
+    if lines.len() > MAX_DETAILS {
+        lines.truncate(MAX_DETAILS);
+        lines[MAX_DETAILS - 1].push('…');
     }
     lines
 }
@@ -114,9 +115,9 @@ fn note_lines(lines: &[String]) -> Vec<String> {
             shown.push(format!("{indent}{part}"));
         }
     }
-    if shown.len() > MOST_LINES {
-        let more = shown.len() - MOST_LINES + 1;
-        shown.truncate(MOST_LINES - 1);
+    if shown.len() > MAX_LINES {
+        let more = shown.len() - MAX_LINES + 1;
+        shown.truncate(MAX_LINES - 1);
         shown.push(format!("… {more} more lines"));
     }
     shown

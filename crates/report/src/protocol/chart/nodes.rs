@@ -9,7 +9,7 @@ use super::sites::{Site, is_node_type};
 /// The name of the home node, if the model has none.
 pub(super) const HOME: &str = "home";
 /// The largest number of nodes that get columns.
-const MOST_NODES: u128 = 16;
+const MAX_NODES: u128 = 16;
 
 /// The types whose values are nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -101,7 +101,7 @@ fn most_indexed(model: &Model) -> Option<TypeId> {
             continue;
         };
         let size = model.types[*index].cardinality().unwrap_or(0);
-        if !is_node_type(model, *index) || !(2..=MOST_NODES).contains(&size) {
+        if !is_node_type(model, *index) || !(2..=MAX_NODES).contains(&size) {
             continue;
         }
         match counts.iter_mut().find(|(id, _)| id == index) {
@@ -119,8 +119,9 @@ fn most_indexed(model: &Model) -> Option<TypeId> {
 }
 
 impl Nodes {
-    /// The node that a place belongs to, and the place's name without it. What is within a record belongs to whom the
-    /// record belongs to: an array of nodes in the record of a directory is the directory's.
+    /// The node that a place belongs to, and the place's name without it. What is within a record
+    /// belongs to whom the record belongs to: an array of nodes in the record of a directory is the
+    /// directory's.
     pub(super) fn owner(&self, model: &Model, place: &Place) -> (Option<String>, String) {
         for (number, part) in place.parts.iter().enumerate() {
             let Part::Index(id, value) = part else {

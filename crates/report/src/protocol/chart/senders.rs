@@ -1,7 +1,8 @@
 //! Recognises the rules of the home node.
 //!
-//! Where a channel has no addresses, a message in it may come from the node or from home. A rule that uses a variable
-//! that belongs to no node is home's; a rule that uses only what is indexed by nodes is that of a node.
+//! Where a channel has no addresses, a message in it may come from the node or from home. A rule
+//! that uses a variable that belongs to no node is home's; a rule that uses only what is indexed by
+//! nodes is that of a node.
 
 use fencepost_protocol::Model;
 use fencepost_protocol::model::FunctionId;

@@ -1,10 +1,11 @@
 //! Recognises the variables in which a model keeps its messages.
 //!
-//! A message is a record in a multiset, or in an array that has a node as index, with a field for the sender and one
-//! for the receiver; the node that the array is indexed by stands in for one of them. A
-//! record without such fields is a message if its type or variable is called so (`MSG`, `Chan1`). In an array over
-//! pairs of nodes it goes from the first to the second; in one over nodes, as in German's protocol, it goes between the
-//! node and everything else, which is called home.
+//! A message is a record in a multiset, or in an array that has a node as index, with a field for
+//! the sender and one for the receiver; the node that the array is indexed by stands in for one of
+//! them. A record without such fields is a message if its type or variable is called so (`MSG`,
+//! `Chan1`). In an array over pairs of nodes it goes from the first to the second; in one over
+//! nodes, as in German's protocol, it goes between the node and everything else, which is called
+//! home.
 
 use fencepost_protocol::Model;
 use fencepost_protocol::model::types::{Field, TypeId, TypeKind};
@@ -82,7 +83,8 @@ pub(super) fn sites(model: &Model) -> Vec<Site> {
             &mut found,
         );
     }
-    // Channels without addresses are guessed by their names, so they count only if there is nothing better.
+    // Channels without addresses are guessed by their names, so they count only if there is nothing
+    // better.
     if found.iter().any(Site::has_addresses) {
         found.retain(Site::has_addresses);
     }
@@ -335,7 +337,8 @@ pub(super) fn is_in_message(model: &Model, sites: &[Site], place: &Place) -> boo
     here.any(|site| types.contains(&site.place) || counts.contains(&site.place))
 }
 
-/// The types of what is beside a number in its record: a number beside messages counts them, or says where they begin.
+/// The types of what is beside a number in its record: a number beside messages counts them, or
+/// says where they begin.
 fn counts_messages(model: &Model, place: &Place) -> Vec<TypeId> {
     let Some(Part::Field(record, number)) = place.parts.last() else {
         return Vec::new();

@@ -23,7 +23,7 @@ pub(super) fn diagnosis(
     target: &Target,
 ) -> Diagnosis {
     match explained {
-        Ok(finding) => Story::new(finding, words, target).diagnosis(),
+        Ok(finding) => CycleDiagnosis::new(finding, words, target).diagnosis(),
         Err(error) => unexplained(violation, error, words, target),
     }
 }
@@ -139,7 +139,7 @@ fn overtaking_sentence(event: &PlacedEvent, words: &Words<'_>) -> String {
 }
 
 /// A finding and the edges that its witness reorders.
-struct Story<'a> {
+struct CycleDiagnosis<'a> {
     finding: &'a Finding,
     words: &'a Words<'a>,
     target: &'a Target,
@@ -147,9 +147,9 @@ struct Story<'a> {
     is_reordered: Vec<bool>,
 }
 
-impl<'a> Story<'a> {
+impl<'a> CycleDiagnosis<'a> {
     fn new(finding: &'a Finding, words: &'a Words<'a>, target: &'a Target) -> Self {
-        Story {
+        CycleDiagnosis {
             finding,
             words,
             target,

@@ -7,17 +7,17 @@ use fencepost_protocol::outcome::Verdict;
 use fencepost_protocol::vacuity::vacuous;
 use fencepost_protocol::{Model, Span};
 
-use super::Checked;
+use super::SearchedModel;
 use super::values::{printable, shortened};
 use crate::style::{HEADING, SUCCESS, Styled, WARNING};
 use crate::text::{counted, grouped};
 
 /// The largest number of points that are listed; JSON has all.
-const MOST_LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// A point of the model that the search never exercised.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NeverSeen {
+pub struct VacuousPoint {
     /// `rule`, `antecedent`, `quantifier`, `assertion`, `invariant` or `cover`.
     pub kind: &'static str,
     /// The name of the rule or property that it is, or is in.
@@ -30,7 +30,7 @@ pub struct NeverSeen {
     pub text: String,
 }
 
-impl NeverSeen {
+impl VacuousPoint {
     fn describe(&self, width: usize) -> String {
         let name = match &self.name {
             Some(name) => format!(" `{}`", printable(name)),
@@ -52,7 +52,7 @@ impl NeverSeen {
 }
 
 /// All points that were never exercised, in source order.
-pub fn never_seen(checked: &Checked<'_>) -> Vec<NeverSeen> {
+pub fn vacuous_points(checked: &SearchedModel<'_>) -> Vec<VacuousPoint> {
     let model = checked.model;
     // A failed property was exercised, and so was a rule that failed in its body.
     let trace = checked.report.trace.as_ref();
@@ -69,7 +69,7 @@ pub fn never_seen(checked: &Checked<'_>) -> Vec<NeverSeen> {
         .collect()
 }
 
-fn describe_point(model: &Model, id: PointId) -> NeverSeen {
+fn describe_point(model: &Model, id: PointId) -> VacuousPoint {
     let point = &model.points[id.0 as usize];
     let position = model.position(point.span);
     let kind = match point.kind {
@@ -80,7 +80,7 @@ fn describe_point(model: &Model, id: PointId) -> NeverSeen {
         PointKind::Cover => "cover",
         _ => "quantifier",
     };
-    NeverSeen {
+    VacuousPoint {
         kind,
         name: name(model, id),
         line: position.line,
@@ -115,8 +115,8 @@ pub(super) fn on_one_line(text: &str) -> String {
 }
 
 /// The vacuity section of the report. It is always there: that nothing is vacuous is a result too.
-pub fn never_seen_text(checked: &Checked<'_>, width: usize) -> String {
-    let found = never_seen(checked);
+pub fn vacuity_text(checked: &SearchedModel<'_>, width: usize) -> String {
+    let found = vacuous_points(checked);
     let until = match checked.is_complete() {
         true => "",
         false => " before the search stopped",
@@ -135,7 +135,7 @@ pub fn never_seen_text(checked: &Checked<'_>, width: usize) -> String {
         .map(|each| each.line.to_string().len())
         .max();
     let digits = digits.unwrap_or(1);
-    for each in found.iter().take(MOST_LISTED) {
+    for each in found.iter().take(MAX_LISTED) {
         let room = width.saturating_sub(digits + 10);
         let _ = writeln!(
             text,
@@ -144,8 +144,8 @@ pub fn never_seen_text(checked: &Checked<'_>, width: usize) -> String {
             each.describe(room)
         );
     }
-    if found.len() > MOST_LISTED {
-        let more = grouped((found.len() - MOST_LISTED) as u64);
+    if found.len() > MAX_LISTED {
+        let more = grouped((found.len() - MAX_LISTED) as u64);
         let _ = writeln!(text, "  … and {more} more (use --json for all of them)");
     }
     text
