@@ -11,7 +11,8 @@ mod hints {
     pub(super) const FIRST_LINE: &str = "a test begins with a line such as `X86 SB`: `X86` has the \
         destination of an instruction first, `X86_64` the source";
     pub(super) const COMMENT: &str = "comments nest: each `(*` needs a `*)`";
-    pub(super) const DOCUMENTATION: &str = "the text after the name of a test is between two quotes";
+    pub(super) const DOCUMENTATION: &str =
+        "the text after the name of a test is between two quotes";
     pub(super) const INITIAL_STATE: &str = "write the initial state between braces, \
         `{ x=1; 0:EAX=2; }`, and `{}` if everything is zero";
     pub(super) const CHARACTERS: &str = "names consist of letters, digits, `_` and `.`; comments \
@@ -24,7 +25,8 @@ mod hints {
         value is signed";
     pub(super) const ARRAY_CONTENTS: &str = "declare an array with its length and the contents of \
         all elements, or none: `int x[2]={1,2};`";
-    pub(super) const THREADS: &str = "the first row of the program numbers the threads: `P0 | P1 ;`";
+    pub(super) const THREADS: &str =
+        "the first row of the program numbers the threads: `P0 | P1 ;`";
     pub(super) const REGISTER_OF_THREAD: &str = "`1:EAX` is register EAX of thread P1";
     pub(super) const ROWS: &str = "cells are separated by `|`, and a row ends with `;`";
     pub(super) const INSTRUCTIONS: &str = "Fencepost knows MOV, ADD, SUB, XOR, OR, AND, INC, DEC, NOT, \
