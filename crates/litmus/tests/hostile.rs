@@ -224,7 +224,7 @@ fn what_is_no_text_has_its_place() {
          2 | { x=\u{fffd}1; }\n  \
          |     ^ expected a name, a number or a mark\n  \
          |\n  \
-         = help: names are made of letters, digits, `_` and `.`; comments stand between `(*` and `*)`"
+         = help: names consist of letters, digits, `_` and `.`; comments are between `(*` and `*)`"
     );
     assert!(!error.is_limit());
 }
