@@ -2,7 +2,7 @@
 
 use fencepost_memory::Random;
 
-/// What numbers become: those around which ranges and the widths of integers end.
+/// Replacements of numbers: the bounds of ranges and of integer widths.
 const NUMBERS: [&str; 20] = [
     "0",
     "1",
@@ -26,14 +26,14 @@ const NUMBERS: [&str; 20] = [
     "-1",
 ];
 
-/// Operators that take the same, and give the same.
+/// Operators of the same type.
 const ALIKE: [&[&str]; 3] = [
     &["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"],
     &["=", "!=", "<", "<=", ">", ">="],
     &["&", "|", "->"],
 ];
 
-/// Words that are where others of them may be.
+/// Words that can replace each other.
 const EXCHANGEABLE: [&[&str]; 7] = [
     &["forall", "exists"],
     &["clear", "undefine"],
@@ -44,7 +44,7 @@ const EXCHANGEABLE: [&[&str]; 7] = [
     &["multisetremovepred", "multisetcount"],
 ];
 
-/// What stands for an operand: `@` is the operand that was there, `%` another one.
+/// Replacements of an operand: `@` is the old operand, `%` another one.
 const EXPRESSIONS: [&str; 16] = [
     "(@ + %)",
     "(@ - %)",
@@ -64,7 +64,7 @@ const EXPRESSIONS: [&str; 16] = [
     "(@ -> %)",
 ];
 
-/// What stands for a statement: `@` is the statement that was there, `%` an operand.
+/// Replacements of a statement: `@` is the old statement, `%` an operand.
 const STATEMENTS: [&str; 14] = [
     "if % then @ endif;",
     "if % = % then @ else @ endif;",
@@ -104,7 +104,7 @@ impl Choices {
     }
 }
 
-/// The text after one to four changes; nothing if there is nothing to change.
+/// The text after one to four changes; none if there is nothing to change.
 pub fn change(text: &str, seed: u64) -> Option<String> {
     let mut random = Choices(Random::new(seed));
     let mut text = text.to_owned();
@@ -207,7 +207,7 @@ fn fill(pattern: &str, old: &str, words: &[(Kind, &str)], random: &mut Choices) 
     Some(made)
 }
 
-/// A number, or a place that is read or written somewhere.
+/// A number, or a variable that is read or written somewhere.
 fn operand(words: &[(Kind, &str)], random: &mut Choices) -> Option<String> {
     if random.below(4) == 0 {
         return Some(random.one(&NUMBERS).to_owned());
@@ -223,7 +223,7 @@ fn operand(words: &[(Kind, &str)], random: &mut Choices) -> Option<String> {
     Some(words[at..end].iter().map(|(_, word)| *word).collect())
 }
 
-/// Where a place, number or call ends that begins here: after its fields, indices and arguments.
+/// The end of the variable, number or call that begins here: after its fields, indices and arguments.
 fn end_of_place(words: &[(Kind, &str)], at: usize) -> usize {
     let mut end = at + 1;
     if words[at].0 != Kind::Name {
@@ -254,7 +254,7 @@ fn end_of_place(words: &[(Kind, &str)], at: usize) -> usize {
     }
 }
 
-/// What is between two semicolons, with the second one.
+/// The text between two semicolons, with the second one.
 fn statement(words: &[(Kind, &str)], random: &mut Choices) -> Option<(usize, usize)> {
     const BEFORE: [&str; 8] = [";", "begin", "==>", "then", "else", "do", ":", "case"];
     let ends: Vec<usize> = (0..words.len()).filter(|at| words[*at].1 == ";").collect();
