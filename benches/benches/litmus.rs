@@ -1,9 +1,9 @@
-//! How long litmus tests take that grow, next to herd7:
+//! The time of litmus tests of growing size, compared to herd7:
 //! `cargo bench --profile dist -p fencepost-benches --bench litmus [-- DIRECTORY]`.
 //!
-//! If `herd7` can be run it is, in the same run. Else its times are those that were measured once, with
-//! herd7 7.58, on a machine of this kind (2 cores under KVM); `>` was stopped there. With a directory, all
-//! tests below it are answered too, under three models. Times are processor times.
+//! If `herd7` is installed, it runs too. Otherwise its times are those of herd7 7.58, measured once on a machine of
+//! this kind (2 cores under KVM); `>` means that it was stopped then. With a directory, all tests below it are answered
+//! too, under three models. Times are processor times.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,10 +15,10 @@ use fencepost_litmus::{Limits, machine, parse};
 use fencepost_memory::MemoryModel;
 use rustix::time::{ClockId, clock_gettime};
 
-/// A test, and what herd7 took for it.
+/// A test, and the time of herd7.
 struct Row {
     text: String,
-    /// Seconds; at least so many, if it was stopped.
+    /// Seconds; a lower bound if it was stopped.
     herd: Option<(f64, bool)>,
 }
 
@@ -82,7 +82,7 @@ fn measure(text: &str, model: &MemoryModel) -> (f64, usize, usize) {
     }
 }
 
-/// What herd7 takes now, if it is there: seconds, and whether it was stopped after 40.
+/// The time of herd7, if it is installed: seconds, and whether it was stopped after 40.
 fn run_herd(text: &str) -> Option<(f64, bool)> {
     let path = std::env::temp_dir().join(format!("fencepost-bench-{}.litmus", std::process::id()));
     std::fs::write(&path, text).ok()?;

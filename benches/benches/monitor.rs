@@ -1,4 +1,4 @@
-//! What monitoring costs, against the happens-before clock alone, over the same binary trace:
+//! The cost of monitoring, compared to the happens-before clock alone, over the same binary trace:
 //! `cargo bench --profile dist -p fencepost-benches --bench monitor`.
 
 use std::hint::black_box;
@@ -10,7 +10,7 @@ use fencepost_trace::{GenerateOptions, Shape};
 
 const EVENTS: u64 = 2_000_000;
 const ROUNDS: usize = 7;
-/// As `fencepost monitor` has it.
+/// The default of `fencepost monitor`.
 const WINDOW: usize = 1 << 16;
 
 fn main() {

@@ -1,15 +1,14 @@
-//! How long searches of Murphi models take, next to CMurphi and Rumur:
+//! The time of searches of Murphi models, compared to CMurphi and Rumur:
 //! `cargo bench --profile dist -p fencepost-benches --bench protocol [-- DIRECTORY]`.
 //!
 //! Without a directory, the models of this repository. With one, all models that its
 //! `expected.jsonl` has a CMurphi time for: one object per line with `file`, `tool`, `symmetry`,
 //! `states`, `rules_fired` and `cpu_seconds`. CMurphi is not run; its times are those of that
-//! file. If `rumur` and a C compiler can be run, they are, in the same run, on the models that
-//! Rumur accepts. Times are processor times of one thread; for two threads, of the wall. How much
-//! faster two are is by the wall alone.
+//! file. If `rumur` and a C compiler are installed, they run too, on the models that Rumur accepts. Times are
+//! processor times for one thread, and wall-clock times for two. The speedup of two threads compares wall-clock times.
 //!
-//! Each search is a process of its own, so that its memory can be measured: the most that it ever
-//! took, less what a model with one state takes, over the number of states.
+//! Each search is a process of its own, so that its memory can be measured: its peak, minus that of a model with one
+//! state, divided by the number of states.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,10 +19,10 @@ use fencepost_protocol::search::{Options, Symmetry, search};
 use fencepost_protocol::{Limits, Model};
 use rustix::time::{ClockId, clock_gettime};
 
-/// With so many states, two threads are compared with one.
+/// From this number of states on, two threads are compared with one.
 const LARGE: u64 = 1_000_000;
 
-/// What one search took.
+/// The cost of one search.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     states: u64,
@@ -39,7 +38,7 @@ fn processor_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// The most memory that this process ever took, in kilobytes.
+/// The peak memory of this process, in kilobytes.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
@@ -100,7 +99,7 @@ fn measure(file: &Path, symmetry: &str, workers: usize) -> Taken {
 }
 
 /// With one thread and with two, in turn, the best of some rounds: others may use the machine
-/// meanwhile. What is large is compared, and more often.
+/// meanwhile. Only large models are compared, in more rounds.
 fn best(file: &Path, symmetry: &str) -> [Taken; 2] {
     let mut best = [1, 2].map(|workers| measure(file, symmetry, workers));
     let rounds = match best[0] {
@@ -118,7 +117,7 @@ fn best(file: &Path, symmetry: &str) -> [Taken; 2] {
     best
 }
 
-/// Seconds that Rumur's checker takes, without compiling it, if it can be run.
+/// The time of Rumur's checker in seconds, without its compilation, if it is installed.
 fn rumur(file: &Path, is_symmetric: bool) -> Option<f64> {
     let folder = std::env::temp_dir().join(format!("fencepost-rumur-{}", std::process::id()));
     std::fs::create_dir_all(&folder).ok()?;
@@ -153,7 +152,7 @@ fn rumur(file: &Path, is_symmetric: bool) -> Option<f64> {
     is_run.then_some(taken)
 }
 
-/// A model, whether with symmetry, and what CMurphi took for it with how many states.
+/// A model, its symmetry, and the time and states of CMurphi.
 struct Row {
     file: PathBuf,
     is_symmetric: bool,

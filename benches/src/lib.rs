@@ -1,4 +1,4 @@
-//! What the benchmarks share: traces in memory, and runs that are compared within one run of
+//! Shared code of the benchmarks: traces in memory, and candidates that are compared within one run of
 //! the benchmark, because machines are noisy.
 
 pub mod litmus;
@@ -51,16 +51,16 @@ pub fn decode_trace(trace: &[u8], mut visit: impl FnMut(Access)) {
     }
 }
 
-/// A thing to measure: its name and what to run.
+/// A candidate to measure.
 pub struct Candidate<'a> {
-    /// What the table calls it.
+    /// Its name in the table.
     pub name: &'static str,
-    /// One run.
+    /// Performs one run.
     pub run: Box<dyn FnMut() + 'a>,
 }
 
 impl<'a> Candidate<'a> {
-    /// A candidate.
+    /// Creates a candidate.
     pub fn new(name: &'static str, run: impl FnMut() + 'a) -> Self {
         Candidate {
             name,
@@ -69,8 +69,8 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Runs the candidates in turn, `rounds` times, and returns the best time of each: what the
-/// machine does besides can only make a run slower.
+/// Runs the candidates in turn, `rounds` times, and returns the best time of each: other load on the
+/// machine can only make a run slower.
 pub fn best_times(candidates: &mut [Candidate], rounds: usize) -> Vec<Duration> {
     let mut best = vec![Duration::MAX; candidates.len()];
     for _ in 0..rounds {

@@ -1,8 +1,8 @@
-//! Litmus tests that grow: the families on which the tools are compared.
+//! Families of litmus tests of growing size, on which the tools are compared.
 
 use std::fmt::Write;
 
-/// Where threads and conditions are put together.
+/// A builder of threads and conditions.
 struct Builder {
     name: String,
     init: String,

@@ -1,4 +1,4 @@
-//! Any bytes, read as a Murphi model: an error with its place, or a model that can be searched.
+//! Any bytes, read as a Murphi model: an error with its position, or a model that can be searched.
 //!
 //! ```text
 //! cargo +nightly fuzz run murphi_reader fuzz/corpus/murphi_reader models -- -dict=fuzz/murphi.dict

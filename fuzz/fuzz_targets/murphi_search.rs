@@ -48,7 +48,7 @@ fn read(bytes: &[u8]) -> Option<Model> {
     Model::read(bytes, &[], &limits).ok()
 }
 
-/// What both engines find; nothing if one of them could not tell.
+/// The results of both engines; none if one of them did not finish.
 fn compare(model: &Model, deadlock: DeadlockRule) -> Option<Verdict> {
     let time = Some(Duration::from_millis(500));
     let (states, rounds) = (100, 20);
@@ -107,7 +107,7 @@ fn chooses(rule: &Rule) -> bool {
     bindings.any(|binding| matches!(binding, Binding::Chosen { .. }))
 }
 
-/// How often a model is changed anew if the result is no model.
+/// How often a model is changed again if the result is not a model.
 const ATTEMPTS: u64 = 16;
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {

@@ -10,7 +10,7 @@ use crate::programs::Program;
 
 define_body!(loom::thread, loom::sync::atomic);
 
-/// loom looks at the clock after so many executions.
+/// The number of executions after which loom reads the clock.
 const LOOK_AT_CLOCK: usize = 100;
 
 /// Whether loom can run the program at all.
@@ -18,7 +18,7 @@ pub fn can_run(program: Program) -> bool {
     program.threads() <= loom::MAX_THREADS
 }
 
-/// Runs the program in all ways that loom knows, or in those with so few preemptions.
+/// Runs the program exhaustively, or with a preemption bound.
 pub fn run(program: Program, preemption_bound: Option<usize>, budget: Duration) -> Run {
     let mut builder = loom::model::Builder::new();
     builder.max_threads = program.threads();

@@ -1,4 +1,4 @@
-//! The machine on which it was measured, and how busy it is. Linux says so; elsewhere it is unknown.
+//! The machine and its load. Only on Linux; unknown elsewhere.
 
 use std::fmt;
 

@@ -14,24 +14,24 @@ use crate::tools::Tool;
 /// otherwise one would measure the beginning of a process.
 const LEAST_TIME: Duration = Duration::from_millis(60);
 
-/// The same for those in a hurry.
+/// The same for a quick run.
 const LEAST_TIME_QUICK: Duration = Duration::from_millis(15);
 
-/// What a tool did with a program, once.
+/// One run of a program by a tool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
     /// The executions that were run to the end.
     pub executions: u64,
-    /// Those that were given up half-way.
+    /// The executions that were abandoned.
     pub abandoned: u64,
 }
 
-/// What one process measured.
+/// The measurement of one process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measurement {
     /// The executions that were run to the end, each time.
     pub executions: u64,
-    /// The executions that were given up half-way, each time.
+    /// The executions that were abandoned, each time.
     pub abandoned: u64,
     /// Whether it was stopped before it had come to its end.
     pub is_stopped: bool,
@@ -43,7 +43,7 @@ pub struct Measurement {
     pub wall_seconds: f64,
     /// The processor time of the first repetition, in a process that is new.
     pub first_cpu_seconds: f64,
-    /// The most memory that the process had, in KiB, if the system says so.
+    /// The peak memory of the process, in KiB, if the system reports it.
     pub peak_memory_kib: Option<u64>,
 }
 
@@ -90,8 +90,8 @@ pub fn measure(tool: Tool, number: usize, options: &Options) -> Measurement {
     }
 }
 
-/// Each check of Fencepost's has a thread of its own. Where it is on another core than who waits for it, or goes from one to the
-/// other, a small check takes half as long again, by chance.
+/// Each check of Fencepost has an OS thread of its own. If that is on another core than the waiting thread, or migrates, a
+/// small check randomly takes half as long again.
 fn stay_on_one_core() {
     #[cfg(target_os = "linux")]
     {
@@ -99,7 +99,9 @@ fn stay_on_one_core() {
         let Ok(allowed) = sched_getaffinity(None) else {
             return;
         };
-        let last = (0..CpuSet::MAX_CPU).rev().find(|&core| allowed.is_set(core));
+        let last = (0..CpuSet::MAX_CPU)
+            .rev()
+            .find(|&core| allowed.is_set(core));
         if let Some(last) = last {
             let mut one = CpuSet::new();
             one.set(last);
@@ -145,7 +147,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The most memory that this process had, in KiB. Linux says it.
+/// The peak memory of this process, in KiB. Only on Linux.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

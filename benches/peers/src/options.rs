@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::programs::PROGRAMS;
 use crate::tools::Tool;
 
-/// What can be said on the command line.
+/// The usage.
 pub const USAGE: &str = "\
 cargo run --release --manifest-path benches/peers/Cargo.toml -- [OPTIONS]
 
@@ -98,7 +98,7 @@ impl Options {
         Ok(options)
     }
 
-    /// What a process that measures one row has to be told of this.
+    /// The arguments for a process that measures one row.
     pub fn arguments(&self) -> Vec<String> {
         let mut arguments = vec![
             "--budget".to_string(),

@@ -15,7 +15,10 @@ define_body!(fencepost::thread, fencepost::sync::atomic);
 
 /// Runs the program to the end, whatever is found on the way.
 pub fn run(tool: Tool, program: Program, random: usize, budget: Duration) -> Run {
-    let checker = Checker::new().continue_after_failure(true).progress(false).max_time(budget);
+    let checker = Checker::new()
+        .continue_after_failure(true)
+        .progress(false)
+        .max_time(budget);
     let checker = match tool {
         Tool::NoMonitor => checker.monitor(false),
         Tool::Pso => checker.target(Target::Pso),

@@ -1,5 +1,5 @@
-//! The programs that are measured, by name. In all of them the main thread only makes
-//! the others and waits for their ends. They are those of `crates/fencepost/tests/families.rs`.
+//! The programs that are measured, by name. In all of them the main thread only spawns
+//! the others and joins them. They are those of `crates/fencepost/tests/families.rs`.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub enum Program {
         /// How many threads load.
         readers: usize,
     },
-    /// One thread looks for the last zero of an array, while each other one sets its element to
+    /// One thread searches the last zero of an array, while each other one sets its element to
     /// that of the left neighbour plus 1.
     LastZero {
         /// How many elements are set.

@@ -9,7 +9,7 @@ use crate::tools::Tool;
 pub struct Cell {
     /// The tool.
     pub tool: Tool,
-    /// The measurements, each with the round in which it was made.
+    /// The measurements, each with its round.
     pub measurements: Vec<(usize, Measurement)>,
     /// Why there are no more.
     pub failure: Option<String>,
@@ -71,7 +71,7 @@ impl Row {
         self.cells.iter().find(|cell| cell.tool == tool)
     }
 
-    /// What one tool needs compared with another. Both are taken from the same round, one soon
+    /// The cost of one tool relative to another. Both are taken from the same round, one soon
     /// after the other, so that they share the noise of the machine.
     pub fn ratio(
         &self,

@@ -195,7 +195,7 @@ fn monitor_ratio(row: &Row) -> Option<Ratio> {
     )
 }
 
-/// Over so many executions that what a check and a finding cost once does not count.
+/// The number of executions from which on the fixed cost of a check and a finding does not matter.
 fn random_monitor_ratio(row: &Row) -> Option<Ratio> {
     row.ratio(
         Tool::Random,
@@ -212,7 +212,7 @@ fn bound_ratio(row: &Row) -> Option<Ratio> {
     )
 }
 
-/// What we want to hold. That it does not is said, and is no error: machines are noisy.
+/// The claims that should hold. A claim that does not is reported, and is not an error: machines are noisy.
 fn print_bars(rows: &[Row]) {
     println!("\nwhat Fencepost is held to");
     let bar = |title: &str, values: Vec<(String, f64)>, is_met: &dyn Fn(f64) -> bool, unit| {

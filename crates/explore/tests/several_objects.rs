@@ -11,7 +11,7 @@ use fencepost_explore::{
     Condition, Effect, Intent, MonitoredModel, Performed, Program, Settings, Strategy,
     ThreadStatus, Touch, TouchKind, explore,
 };
-use fencepost_memory::{Address, LocationId, ThreadId};
+use fencepost_memory::{Address, LocationId, Random, ThreadId};
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
@@ -253,13 +253,8 @@ fn classes_run(code: &[Vec<Op>], strategy: Strategy) -> BTreeMap<Class, u32> {
 }
 
 fn random_code(seed: u64) -> Vec<Vec<Op>> {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut below = |n: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % n
-    };
+    let mut random = Random::new(seed);
+    let mut below = |n: u64| random.below(n);
     let objects = 2 + below(OBJECTS as u64 - 1);
     let waits = below(3) == 0;
     let threads = 2 + below(3);

@@ -25,18 +25,19 @@ pub const MOST_EXECUTIONS: u64 = 2_000_000;
 pub struct Options<'a> {
     /// Where the machine ends early.
     pub limits: machine::Limits<'a>,
-    /// Whether the axioms are to find the same, and every witness is checked.
+    /// Whether the axioms are compared as well, and every witness is checked.
     pub cross_check: bool,
 }
 
-/// What is asked of the condition, answered.
+/// The answer to the question of the test.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Verdict {
-    /// It is as the test says.
+    /// The condition holds as the test claims.
     Ok,
-    /// It is not.
+    /// The condition does not hold as the test claims.
     No,
-    /// Nothing is known: there are no final states, or not all were found and those that were do not decide.
+    /// Unknown: there are no final states, or not all were found and the ones that were found do
+    /// not decide it.
     Undefined,
 }
 
@@ -87,7 +88,7 @@ pub struct FinalContents {
     index: usize,
 }
 
-/// What a test comes to under a model.
+/// The result of a test under a model.
 pub struct Answer<'a> {
     test: &'a Test,
     model: MemoryModel,
@@ -98,7 +99,8 @@ pub struct Answer<'a> {
     pub checked: usize,
     /// Whether the axioms came to the same states, both to the end.
     pub is_cross_checked: bool,
-    /// Whether it was stopped while witnesses were checked; states without a checked one are left out.
+    /// Whether it was stopped while witnesses were checked; states without a checked one are left
+    /// out.
     was_stopped: bool,
 }
 
@@ -160,7 +162,7 @@ pub fn answer<'a>(
         })
         .collect();
     states.sort_by(|one, two| one.contents.cmp(&two.contents));
-    // What only the filter observes is not shown, and does not tell states apart.
+    // Observables of the filter only are not shown, and do not distinguish states.
     let shown = test.observed.len();
     states.dedup_by(|one, two| one.contents[..shown] == two.contents[..shown]);
     let mut answer = Answer {
@@ -185,8 +187,8 @@ pub fn answer<'a>(
 }
 
 impl Answer<'_> {
-    /// Checks up to so many witnesses, and in any case one for which the condition holds and one for which
-    /// it does not.
+    /// Checks up to so many witnesses, and in any case one for which the condition holds and one
+    /// for which it does not.
     fn check_witnesses(&mut self, most: usize, stop: &dyn Fn() -> bool) -> Result<(), AnswerError> {
         let first = |holds| self.states.iter().position(|state| state.holds == holds);
         let needed = [first(true), first(false)];
@@ -226,7 +228,8 @@ impl Answer<'_> {
         let axioms: BTreeSet<Vec<u64>> = found.states.into_iter().collect();
         let machine_is_whole = self.exploration.cut().is_none();
         let axioms_are_whole = found.summary.cut.is_none();
-        // What one has found must be there in the other only if that one looked everywhere.
+        // A state that one engine found must be among those of the other only if that search was
+        // complete.
         let missing = |one: &BTreeSet<Vec<u64>>, two: &BTreeSet<Vec<u64>>, is_whole| {
             let missing = one.difference(two).filter(|_| is_whole);
             missing
@@ -271,8 +274,8 @@ impl Answer<'_> {
         self.exploration.run(self.states[number].index)
     }
 
-    /// The final state that says most about the question: one for which the condition holds; or, where it is to hold always,
-    /// one for which it does not. If there is none, the first.
+    /// The most informative final state: one for which the condition holds or, for `forall`, does
+    /// not hold. If there is none, the first.
     pub fn most_telling(&self) -> Option<usize> {
         let wanted = self.test.quantifier != Quantifier::ForAll;
         let telling = self.states.iter().position(|state| state.holds == wanted);
@@ -284,7 +287,7 @@ impl Answer<'_> {
         self.states.iter().filter(|state| state.holds).count()
     }
 
-    /// In how many it does not.
+    /// In how many final states it does not hold.
     pub fn negative(&self) -> usize {
         self.states.len() - self.positive()
     }
@@ -299,7 +302,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Whether what the test says about its condition is so.
+    /// Whether the claim of the test about its condition holds.
     pub fn verdict(&self) -> Verdict {
         let is_whole = self.cut().is_none();
         let (one_for, one_against) = match self.test.quantifier {

@@ -1,4 +1,4 @@
-//! What the computing instructions do to numbers and to the flags.
+//! The effect of arithmetic instructions on values and flags.
 //!
 //! After Intel's manual, volume 2. The tests run the same instructions on the processor
 //! (`tests/arithmetic.rs`). What the manual leaves undefined (the auxiliary flag is not kept at
@@ -120,7 +120,8 @@ fn keep_carry((result, flags): (u64, Flags), before: Flags) -> (u64, Flags) {
 }
 
 /// Overflow after a shift by more than one is undefined; here it is as for a shift by one, which is
-/// what processors do. The carry after a shift by more than the width is undefined; here it is clear.
+/// what processors do. The carry after a shift by more than the width is undefined; here it is
+/// clear.
 fn shift_left(left: u64, right: u64, width: Width, flags: Flags) -> (u64, Flags) {
     let count = right & if width == Width::Quad { 63 } else { 31 };
     if count == 0 {

@@ -1,14 +1,14 @@
-//! What the instructions of a thread come to: small operations on registers and memory.
+//! The code of a thread: small operations on registers and memory.
 //!
 //! An x86 instruction may read memory, compute, and write memory. Each of these is an
 //! [`Operation`] of its own here, because between them other processors may act; those of a
 //! locked instruction stand between [`Operation::BeginLocked`] and [`Operation::EndLocked`]
-//! and are one step. The front end lowers both syntaxes to this; the engines know nothing else.
+//! and are one step. The front end lowers both syntaxes to this; the engines see only this.
 
 /// A register of a thread: an index into its register file.
 ///
-/// Register 0 holds the flags ([`Register::FLAGS`]). Names are the business of
-/// [`Thread::registers`](crate::test::Thread::registers).
+/// Register 0 holds the flags ([`Register::FLAGS`]).
+/// [`Thread::registers`](crate::test::Thread::registers) has the names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Register(pub u8);
 
@@ -63,7 +63,7 @@ impl Width {
 /// Which part of a register is meant: `rax`, `eax`, `ax`, `al` or `ah`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Part {
-    /// The low bytes, as many as the width says. Writing four clears the upper four.
+    /// The low bytes, as many as the width. Writing four clears the upper four.
     Low(Width),
     /// The second lowest byte: `ah`, `bh`, `ch`, `dh`.
     HighByte,
@@ -173,7 +173,7 @@ pub enum FlagTest {
 /// A condition on the flags, or its opposite.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FlagCondition {
-    /// What is asked.
+    /// The condition.
     pub test: FlagTest,
     /// Whether it holds if the answer is no.
     pub negated: bool,

@@ -19,7 +19,7 @@ impl EventId {
     }
 }
 
-/// What an event does.
+/// The action of an event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Action {
     /// It reads a cell.
@@ -55,14 +55,14 @@ impl Action {
 pub struct Event {
     /// The thread: an index into [`Test::threads`](crate::test::Test::threads).
     pub thread: u32,
-    /// How many instructions with events the thread performed before this one: the paper's program-order
-    /// index. The events of one instruction share it.
+    /// How many instructions with events the thread performed before this one: the paper's
+    /// program-order index. The events of one instruction share it.
     pub instance: u32,
     /// The instruction: an index into the thread's instructions.
     pub instruction: u32,
     /// Whether it belongs to a locked instruction. All memory events of that instance do.
     pub locked: bool,
-    /// What it does.
+    /// Its action.
     pub action: Action,
 }
 

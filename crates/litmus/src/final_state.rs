@@ -1,4 +1,4 @@
-//! What is left when a test has ended: the registers of its threads and the content of memory.
+//! The final state of a test: the registers of its threads and the content of memory.
 
 use crate::test::{Observable, Test};
 

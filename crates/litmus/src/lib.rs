@@ -1,20 +1,21 @@
-//! Litmus tests for x86: what a memory model allows.
+//! Litmus tests for x86: which final states a memory model allows.
 //!
 //! Read in this order:
-//! - [`code`] and [`mod@test`]: what a test is.
-//! - [`parse()`], `syntax`, `x86` and `assemble`: how files become tests; `parse_error`, `parse_error_kind` and `help`: what
-//!   is said if they do not.
-//! - [`arithmetic`] and [`thread`]: what instructions do.
-//! - [`execution`] and [`run`]: what a witness is. [`event_graph`]: its relations, and the cycle that makes it not
-//!   sequentially consistent.
-//! - [`machine`]: the store-buffer machine of x86-TSO section 3.1, explored to the end.
-//! - [`axioms`]: section 3.2, without a machine.
-//! - [`judge`]: section E.4, checks witnesses.
-//! - [`answer`] and [`log`]: what a test comes to, and how it is written down. [`robust`]: whether it is store-buffer safe.
-//! - [`generate`]: random tests.
+//! 1. [`code`] and [`mod@test`]: a test as a value.
+//! 2. [`parse()`], `syntax`, `x86` and `assemble`: from files to tests. `parse_error`,
+//!    `parse_error_kind` and `help`: errors in files.
+//! 3. [`arithmetic`] and [`thread`]: the semantics of instructions.
+//! 4. [`execution`] and [`run`]: witnesses. [`event_graph`]: their relations, and the cycle that
+//!    makes one not sequentially consistent.
+//! 5. [`machine`]: exhaustive search of the store-buffer machine of x86-TSO, section 3.1.
+//! 6. [`axioms`]: the axiomatic model of section 3.2.
+//! 7. [`judge`]: the checker of witnesses of section E.4.
+//! 8. [`answer`] and [`log`]: the result of a test, and its log. [`robust`]: whether a test is
+//!    store-buffer safe.
+//! 9. [`generate`]: random tests.
 //!
-//! The engines share the meaning of instructions and nothing else; the judge shares nothing with the
-//! engines. This crate does no I/O: it takes bytes and makes values.
+//! The engines share the semantics of instructions and nothing else; the judge shares nothing else
+//! with the engines. This crate does no I/O: it takes bytes and returns values.
 
 pub mod answer;
 pub mod arithmetic;

@@ -1,5 +1,5 @@
-//! Logs: the results of many tests as text, as herd7 prints them; and reading such logs again, our own, herd7's
-//! or litmus7's.
+//! Logs: the results of many tests as text, as herd7 prints them; and reading such logs again, our
+//! own, herd7's or litmus7's.
 //!
 //! Where herd7 counts executions (`Positive`, `Observation`), we count final states.
 
@@ -9,11 +9,11 @@ use std::fmt::Write;
 use crate::answer::{Answer, Verdict};
 use crate::test::Quantifier;
 
-/// A final state as assignments, so that states can be compared whoever printed them: `0:EAX` to
-/// `1`. Brackets around locations are left out.
+/// A final state as assignments, such as `0:EAX` to `1`, so that states of different tools can be
+/// compared. Brackets around locations are left out.
 pub type LoggedState = BTreeMap<String, String>;
 
-/// What a log says about a test.
+/// The entry of a test in a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogEntry {
     /// The test's name.
@@ -26,9 +26,9 @@ pub struct LogEntry {
     pub verdict: Option<String>,
     /// `Never`, `Sometimes` or `Always`.
     pub observation: Option<String>,
-    /// Whether the log says that it is not all (`Loop`).
+    /// Whether the log says that the search was incomplete (`Loop`).
     pub is_cut: bool,
-    /// Whether the log has fewer states than it says: it ends too early.
+    /// Whether the log has fewer states than it claims: it is truncated.
     pub is_damaged: bool,
 }
 
@@ -45,7 +45,7 @@ impl LogEntry {
         }
     }
 
-    /// What a log of this answer would say.
+    /// The entry of a log for this answer.
     pub fn of_answer(answer: &Answer<'_>) -> Self {
         let test = answer.test();
         let shown = answer
@@ -193,7 +193,7 @@ fn without_count(line: &str) -> &str {
     line.split_once('>').map_or(line, |(_, state)| state)
 }
 
-/// How the result of a test differs from what a log says.
+/// A difference between the result of a test and a log.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Difference {
     /// States that only we have.

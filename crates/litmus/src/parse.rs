@@ -8,7 +8,7 @@ use crate::syntax::lexer::{Lexer, Span};
 use crate::syntax::read_file;
 use crate::test::Test;
 
-/// How much of a file is looked at for the excerpt of an error, if it cannot be read.
+/// How much of a file is searched for the excerpt of an error, if it is not UTF-8.
 const SHOWN: usize = 512;
 
 /// Reads a litmus test in the format of herd7, litmus7 and diy7.

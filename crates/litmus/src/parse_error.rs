@@ -5,13 +5,13 @@ use fencepost_diagnostics::DescribeError;
 use crate::parse_error_kind::ParseErrorKind;
 use crate::syntax::lexer::Span;
 
-/// What is wrong with a file: at least one error.
+/// The errors of a file: at least one.
 pub type ParseError = fencepost_diagnostics::SourceErrors<ParseErrorKind>;
 
-/// An error, with its place.
+/// An error with its position.
 pub type SourceError = fencepost_diagnostics::SourceError<ParseErrorKind>;
 
-/// An error while the source is at hand.
+/// An error with its span.
 #[derive(Clone, Debug)]
 pub(crate) struct SpannedError {
     pub span: Span,
@@ -19,7 +19,7 @@ pub(crate) struct SpannedError {
 }
 
 impl SpannedError {
-    /// With the line that it is in.
+    /// The error with its source line.
     pub fn with_source(self, source: &str) -> SourceError {
         let Span {
             position,

@@ -1,4 +1,4 @@
-//! What can be wrong with a litmus file. What to say about it besides is in `help`.
+//! The kinds of errors in a litmus file. `help` has what was expected and how to fix it.
 
 use thiserror::Error;
 
@@ -6,7 +6,7 @@ use crate::parse_error::SpannedError;
 use crate::syntax::lexer::Span;
 use crate::test::{Architecture, Position};
 
-/// What has no end.
+/// A construct that is not terminated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unterminated {
     /// A comment.
@@ -27,12 +27,12 @@ impl Unterminated {
     }
 }
 
-/// A part of a file.
+/// A section of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Section {
     /// Architecture, name and `Key=value` lines.
     Header,
-    /// What is in braces.
+    /// The initial state, in braces.
     InitialState,
     /// The table of instructions.
     Program,
@@ -40,135 +40,135 @@ pub enum Section {
     Condition,
 }
 
-/// What is wrong in a file.
+/// An error in a file.
 ///
-/// The message says what was found; [`ParseErrorKind::expected`] says what should have been there, and
-/// [`ParseErrorKind::hint`] how to get it.
+/// The message says what was found, [`ParseErrorKind::expected`] what was expected, and
+/// [`ParseErrorKind::hint`] how to fix it.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
     /// The file is not UTF-8.
     #[error("byte 0x{byte:02x} is not UTF-8")]
     NotUtf8 {
-        /// The first byte that is wrong.
+        /// The first invalid byte.
         byte: u8,
     },
     /// The file asks for more than the limits allow.
     #[error("more than {allowed} {what}")]
     Limit {
-        /// What there is too much of.
+        /// What is limited.
         what: &'static str,
-        /// How much is allowed.
+        /// The limit.
         allowed: usize,
     },
-    /// The first word is no architecture of ours.
-    #[error("`{found}` is not an architecture that Fencepost reads")]
+    /// The first word is not a supported architecture.
+    #[error("unknown architecture `{found}`")]
     UnknownArchitecture {
         /// The word.
         found: String,
     },
-    /// There is no name after the architecture.
+    /// The name after the architecture is missing.
     #[error("the test has no name")]
     MissingName,
-    /// Something begins and does not end.
-    #[error("{} does not end", .0.what())]
+    /// A construct is not terminated.
+    #[error("{} is not terminated", .0.what())]
     Unterminated(Unterminated),
-    /// There is no initial state.
+    /// The initial state is missing.
     #[error("the initial state is missing")]
     MissingInitialState,
-    /// A character that has no meaning.
+    /// A character that no token contains.
     #[error("unexpected character `{found}`")]
     BadCharacter {
         /// The character.
         found: String,
     },
-    /// Something else was wanted.
+    /// An unexpected token.
     #[error("unexpected `{found}`")]
     Unexpected {
-        /// What is there.
+        /// The token.
         found: String,
-        /// What was wanted.
+        /// What was expected.
         wanted: &'static str,
-        /// In which part of the file.
+        /// The section of the file.
         section: Section,
     },
     /// The file ends too early.
-    #[error("the file ends here")]
+    #[error("unexpected end of file")]
     UnexpectedEnd {
-        /// What was wanted.
+        /// What was expected.
         wanted: &'static str,
-        /// In which part of the file.
+        /// The section of the file.
         section: Section,
     },
-    /// Digits that are no number.
+    /// A malformed number.
     #[error("`{found}` is not a number")]
     BadNumber {
         /// The word.
         found: String,
     },
-    /// A number that does not fit 64 bits.
+    /// A number that does not fit into 64 bits.
     #[error("number {found} is too large")]
     NumberTooLarge {
         /// The number.
         found: String,
     },
     /// A number that does not fit where it is used.
-    #[error("{found} does not fit {}", counted(*bytes, "byte"))]
+    #[error("{found} does not fit into {}", counted(*bytes, "byte"))]
     DoesNotFit {
         /// The number or the location whose address it is.
         found: String,
-        /// How many bytes there are.
+        /// The available bytes.
         bytes: u64,
     },
-    /// A type that is not known.
+    /// An unknown type.
     #[error("unknown type `{found}`")]
     UnknownType {
         /// The words.
         found: String,
     },
-    /// An array with another number of contents than elements.
+    /// An array with the wrong number of contents.
     #[error(
         "`{name}` has {}, but {} given",
         counted(*length as u64, "element"),
-        match *found { 1 => "1 content is".into(), found => format!("{found} contents are") }
+        match *found { 1 => "1 value is".into(), found => format!("{found} values are") }
     )]
     WrongCount {
         /// The array.
         name: String,
         /// Its length.
         length: usize,
-        /// How many contents are given.
+        /// The number of contents.
         found: usize,
     },
-    /// An element is initialized by itself.
-    #[error("`{name}[{index}]` is initialized by itself")]
+    /// An element is initialized separately.
+    #[error("cannot initialize the element `{name}[{index}]` separately")]
     ElementInitialized {
         /// The array.
         name: String,
         /// The element.
         index: u64,
     },
-    /// Something is initialized or declared in two ways.
+    /// A register or location is initialized or declared twice.
     #[error("`{name}` is initialized twice")]
     InitializedTwice {
-        /// What.
+        /// The register or location.
         name: String,
-        /// Where before.
+        /// Where it was initialized before.
         before: Position,
     },
-    /// A thread has a number that another one has.
-    #[error("there are two threads `P{number}`")]
+    /// Two threads have the same number.
+    #[error("thread `P{number}` is defined twice")]
     DuplicateThread {
         /// The number.
         number: u32,
     },
-    /// A register of a thread that there is not.
-    #[error("there is no thread {number}")]
+    /// A register of an unknown thread.
+    #[error("unknown thread {number}")]
     NoSuchThread {
         /// The number.
         number: u64,
     },
-    /// A row of the program has more or fewer cells than there are threads.
+    /// A row of the program does not have one cell per thread.
     #[error(
         "the row has {}{}, but there {} {}",
         if found > threads { "at least " } else { "" },
@@ -177,55 +177,55 @@ pub enum ParseErrorKind {
         counted(*threads as u64, "thread")
     )]
     RowLength {
-        /// Its cells.
+        /// The number of cells.
         found: usize,
-        /// The threads.
+        /// The number of threads.
         threads: usize,
     },
-    /// An instruction that is not known.
+    /// An unknown instruction.
     #[error("unknown instruction `{found}`")]
     UnknownInstruction {
         /// The word.
         found: String,
-        /// What may have been meant.
+        /// A similar name.
         meant: Option<String>,
     },
-    /// An instruction that exists and is not modelled.
+    /// An instruction that is not modelled.
     #[error("`{found}` cannot be checked: {why}")]
     NotModelled {
         /// The word.
         found: String,
-        /// Why.
+        /// The reason.
         why: &'static str,
-        /// What it would take, or what to write instead.
+        /// What would be needed, or what to write instead.
         needed: &'static str,
     },
-    /// An instruction with more or fewer operands than it takes.
+    /// An instruction with the wrong number of operands.
     #[error("`{name}` has {}", counted(*found as u64, "operand"))]
     OperandCount {
         /// The instruction.
         name: String,
-        /// How many.
+        /// The number of operands.
         found: usize,
-        /// How many it takes.
+        /// The expected number.
         wanted: &'static str,
     },
-    /// An operand of a kind that the instruction does not take.
+    /// An operand of the wrong kind.
     #[error("`{name}` does not take {found} here")]
     OperandKind {
         /// The instruction.
         name: String,
-        /// What is there.
+        /// The kind of the operand.
         found: &'static str,
-        /// What it takes.
+        /// The expected kind.
         wanted: &'static str,
     },
-    /// A constant where the result goes.
+    /// A constant as the destination.
     #[error("the destination of `{name}` is a constant")]
     ConstantDestination {
         /// The instruction.
         name: String,
-        /// The syntax, which says where the destination is.
+        /// The syntax, which determines the position of the destination.
         architecture: Architecture,
     },
     /// An instruction with two memory operands.
@@ -234,12 +234,12 @@ pub enum ParseErrorKind {
         /// The instruction.
         name: String,
     },
-    /// `LOCK` before an instruction that does not take it.
+    /// `LOCK` before an instruction that cannot be locked.
     #[error("`{name}` cannot be locked")]
     LockNotAllowed {
         /// The instruction.
         name: String,
-        /// Whether it could be with a memory operand.
+        /// Whether it could be locked with a memory destination.
         can_lock: bool,
     },
     /// `CMOVcc` of one byte.
@@ -248,7 +248,7 @@ pub enum ParseErrorKind {
         /// The instruction.
         name: String,
     },
-    /// A register of another width than the instruction.
+    /// A register whose width is not that of the instruction.
     #[error(
         "`{name}` works on {}, but the register has {register_bytes}",
         counted(*bytes, "byte")
@@ -261,12 +261,12 @@ pub enum ParseErrorKind {
         /// The register's.
         register_bytes: u64,
     },
-    /// A register that is not known.
+    /// An unknown register.
     #[error("`{found}` is not a register")]
     UnknownRegister {
         /// The word.
         found: String,
-        /// What may have been meant.
+        /// A similar name.
         meant: Option<String>,
     },
     /// A 64-bit register in an `X86` test.
@@ -281,13 +281,13 @@ pub enum ParseErrorKind {
         /// The register.
         found: String,
     },
-    /// A symbolic register that several threads have.
+    /// A symbolic register of several threads.
     #[error("several threads use `%{found}`")]
     AmbiguousRegister {
         /// Its name.
         found: String,
     },
-    /// A symbolic register that the thread does not have.
+    /// A symbolic register that no instruction of the thread uses.
     #[error("no instruction uses `%{found}`")]
     UnusedRegister {
         /// Its name.
@@ -313,20 +313,20 @@ pub enum ParseErrorKind {
         /// How many bytes away.
         offset: i64,
     },
-    /// A jump to a label that the thread does not have.
-    #[error("there is no label `{found}` in this thread")]
+    /// A jump to an unknown label.
+    #[error("unknown label `{found}` in this thread")]
     UnknownLabel {
         /// The label.
         found: String,
-        /// What may have been meant.
+        /// A similar name.
         meant: Option<String>,
     },
-    /// A label twice.
-    #[error("label `{name}` is there twice")]
+    /// A label that is defined twice.
+    #[error("label `{name}` is defined twice")]
     DuplicateLabel {
         /// The label.
         name: String,
-        /// Where before.
+        /// Where it was defined before.
         before: Position,
     },
     /// A location that is accessed in two widths.
@@ -339,33 +339,33 @@ pub enum ParseErrorKind {
     MixedSize {
         /// The location.
         name: String,
-        /// The width here.
+        /// The width of this access.
         bytes: u64,
-        /// The width there.
+        /// The width of the other access.
         other: u64,
-        /// Where.
+        /// Where the other access is.
         before: Position,
     },
-    /// An array as a whole where an element is wanted.
+    /// An array where an element is expected.
     #[error("`{name}` is an array")]
     ArrayAlone {
         /// The array.
         name: String,
     },
-    /// An element of what is no array.
+    /// An element of a location that is not an array.
     #[error("`{name}` is not an array")]
     NotAnArray {
         /// The location.
         name: String,
     },
-    /// An element that there is not.
-    #[error("`{name}` has {}, and none has number {index}", counted(*length as u64, "element"))]
+    /// An index out of bounds.
+    #[error("index {index} is out of bounds: `{name}` has {}", counted(*length as u64, "element"))]
     NoSuchElement {
         /// The array.
         name: String,
         /// Its length.
         length: usize,
-        /// The number.
+        /// The index.
         index: u64,
     },
     /// `fault(…)` in a condition.
@@ -394,12 +394,12 @@ impl ParseErrorKind {
         }
     }
 
-    /// Whether it is a limit that was reached, and not an error.
+    /// Whether it is a limit of the reader, and not an error of the test.
     pub fn is_limit(&self) -> bool {
         matches!(self, ParseErrorKind::Limit { .. } | ParseErrorKind::NoRoom)
     }
 
-    /// Whether nothing can be said about what follows.
+    /// Whether the rest of the file cannot be parsed.
     pub(crate) fn is_last(&self) -> bool {
         self.is_limit() || matches!(self, ParseErrorKind::Unterminated(_))
     }

@@ -1,10 +1,10 @@
-//! A run of the store-buffer machine, step by step, and the execution that it is.
+//! A run of the store-buffer machine, step by step, and the corresponding execution.
 
 use crate::code::Fence;
 use crate::execution::{Action, Event, EventId, Execution};
 use crate::test::CellId;
 
-/// What a step of the machine does.
+/// The action of a step of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunAction {
     /// A load takes its value from memory.
@@ -34,7 +34,7 @@ pub struct RunStep {
     pub instruction: u32,
     /// How many instructions with events the thread had begun before this one.
     pub instance: u32,
-    /// What happens.
+    /// Its action.
     pub action: RunAction,
 }
 

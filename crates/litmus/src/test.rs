@@ -66,7 +66,7 @@ pub struct RegisterInfo {
 pub struct Thread {
     /// Its number in the source: `P1` has 1.
     pub number: u32,
-    /// What it does. The last is [`Operation::End`]; there are at most `u16::MAX` operations.
+    /// Its operations. The last is [`Operation::End`]; there are at most `u16::MAX` operations.
     pub operations: Vec<Operation>,
     /// For each operation, the instruction that it comes from: an index into `instructions`.
     /// The final `End` has the number of instructions.
@@ -131,7 +131,7 @@ pub enum Proposition {
     Implies(Box<Proposition>, Box<Proposition>),
 }
 
-/// What is asked about the condition.
+/// The quantifier of the condition.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Quantifier {
     /// `exists`, and as in herd7 `final`: there is such a final state.
@@ -159,15 +159,15 @@ pub struct Test {
     pub threads: Vec<Thread>,
     /// The memory.
     pub cells: Vec<Cell>,
-    /// What is printed of a final state, in the order in which it is printed: registers by thread,
-    /// then cells.
+    /// The observables of a final state, in the order in which they are printed: registers by
+    /// thread, then cells.
     pub observed: Vec<Observable>,
-    /// What is observed only because the filter names it: not printed. Follows `observed` in
+    /// The observables of the filter only, which are not printed. Follows `observed` in
     /// the numbering of [`Term::Observed`].
     pub observed_by_filter: Vec<Observable>,
     /// Final states for which this is false do not count.
     pub filter: Option<Proposition>,
-    /// What is asked about the condition.
+    /// The quantifier of the condition.
     pub quantifier: Quantifier,
     /// The condition.
     pub condition: Proposition,

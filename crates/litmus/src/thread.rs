@@ -1,16 +1,16 @@
-//! What a thread does between two accesses to memory.
+//! The execution of a thread between two memory accesses.
 //!
 //! A thread is a position in its operations and a register file. [`Runner::advance`] performs
-//! operations that concern nobody else up to one that does, and says what that is; whoever
-//! drives the thread performs it on a memory and tells the thread with [`Runner::loaded`] or
-//! [`Runner::passed`]. The engines and the judge decide what memory does; what an
-//! instruction is, is decided here and in [`arithmetic`](crate::arithmetic) only.
+//! thread-local operations up to the next one that is not, and returns that. The caller performs it
+//! on a memory and continues the thread with [`Runner::loaded`] or [`Runner::passed`]. The engines
+//! and the judge decide what memory does; only this module and [`arithmetic`](crate::arithmetic)
+//! decide what an instruction does.
 
 use crate::arithmetic::{Flags, compute};
 use crate::code::{AddressOperand, Fence, Operand, Operation, Register, Width};
 use crate::test::{CellId, Test};
 
-/// What a thread is about to do.
+/// The next operation of a thread that is not thread-local.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pending {
     /// Read a cell. Answer with [`Runner::loaded`].
@@ -28,7 +28,7 @@ pub enum Pending {
     Ended,
 }
 
-/// What a thread cannot do.
+/// An operation that a thread cannot perform.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FaultKind {
     /// An address that is no cell's.
@@ -63,12 +63,12 @@ pub struct Fault {
     pub thread: usize,
     /// The instruction: an index into the thread's instructions.
     pub instruction: usize,
-    /// What is wrong.
+    /// The kind of fault.
     pub kind: FaultKind,
 }
 
-/// How many operations a thread may perform without touching memory. A loop of that many turns
-/// that then goes on is not expected in a litmus test.
+/// How many operations a thread may perform without a memory access. A litmus test is not expected
+/// to have a loop of that many iterations.
 const MOST_SILENT_OPERATIONS: u32 = 1 << 20;
 
 /// The cells by address.
@@ -109,7 +109,7 @@ impl Layout {
     }
 }
 
-/// A thread's position and registers, to be looked at.
+/// A read-only view of a thread's position and registers.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// The thread: an index into [`Test::threads`].
@@ -158,7 +158,7 @@ impl View<'_> {
         cell.map_err(|kind| self.fault(kind))
     }
 
-    /// What the thread is about to do. `None` if its next operation concerns the thread only.
+    /// The next operation of the thread. `None` if it is thread-local.
     pub fn pending(&self) -> Result<Option<Pending>, Fault> {
         Ok(Some(match self.operation() {
             Operation::Load { at, width, .. } => Pending::Load(self.cell(&at, width)?),
@@ -193,7 +193,7 @@ pub struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// The same, to be looked at.
+    /// A read-only view.
     pub fn view(&self) -> View<'_> {
         View {
             thread: self.thread,
@@ -204,7 +204,7 @@ impl Runner<'_> {
         }
     }
 
-    /// What the thread is about to do. `None` if its next operation concerns the thread only.
+    /// The next operation of the thread. `None` if it is thread-local.
     pub fn pending(&self) -> Result<Option<Pending>, Fault> {
         self.view().pending()
     }

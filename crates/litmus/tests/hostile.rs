@@ -213,7 +213,7 @@ fn what_is_no_text_has_its_place() {
          2 | { x=\u{fffd}1; }\n  \
          |     ^ expected UTF-8 text\n  \
          |\n  \
-         = help: is this a litmus test at all?"
+         = help: check that the file is a litmus test"
     );
     let error = parse(b"X86 a\n{ x=\x001; }\n", &Limits::default()).expect_err("NUL");
     assert_eq!(
@@ -224,7 +224,7 @@ fn what_is_no_text_has_its_place() {
          2 | { x=\u{fffd}1; }\n  \
          |     ^ expected a name, a number or a mark\n  \
          |\n  \
-         = help: names are made of letters, digits, `_` and `.`; comments stand between `(*` and `*)`"
+         = help: names consist of letters, digits, `_` and `.`; comments are between `(*` and `*)`"
     );
     assert!(!error.is_limit());
 }

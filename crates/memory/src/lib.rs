@@ -32,5 +32,5 @@ pub use event::{
 };
 pub use model::{Buffering, Drain, LockedDrains, MemoryModel};
 pub use program::{ProgramShape, StraightLineProgram};
-pub use random::Random;
+pub use random::{Random, SplitMix64};
 pub use trace::{Indexer, Trace, TraceError};

@@ -1,8 +1,9 @@
 //! Seeded pseudo-random numbers whose sequence never changes.
 //!
-//! Generated traces and random programs are named by their seed, so the sequence
-//! is part of the product: it must not depend on the version of a crate. This is
-//! xoshiro256++ (Blackman and Vigna), seeded with SplitMix64.
+//! A seed identifies generated traces, random programs and random walks, so the
+//! sequence is part of the product: it must not depend on the version of a crate.
+//! [`Random`] is xoshiro256++ (Blackman and Vigna), seeded with [`SplitMix64`]
+//! (Steele, Lea and Flood). No other crate has a generator of its own.
 
 /// A seeded generator.
 #[derive(Clone, Debug)]
@@ -13,15 +14,9 @@ pub struct Random {
 impl Random {
     /// The generator of this seed.
     pub fn new(seed: u64) -> Self {
-        let mut mixed = seed;
-        let mut next = || {
-            mixed = mixed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let z = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            z ^ (z >> 31)
-        };
+        let mut mixed = SplitMix64::new(seed);
         Random {
-            state: [next(), next(), next(), next()],
+            state: std::array::from_fn(|_| mixed.next_u64()),
         }
     }
 
@@ -47,8 +42,45 @@ impl Random {
     /// If `bound` is 0.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "a random number below 0 was asked for");
-        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
+        assert!(bound > 0, "there is no random number below 0");
+        scaled(self.next_u64(), bound)
+    }
+}
+
+/// Maps 64 random bits to a number below `bound`.
+#[inline]
+fn scaled(bits: u64, bound: u64) -> u64 {
+    ((u128::from(bits) * u128::from(bound)) >> 64) as u64
+}
+
+/// A seeded generator with a state of one word. Use it where a [`Random`] is created for
+/// few numbers.
+#[derive(Clone, Debug)]
+pub struct SplitMix64 {
+    state: u64,
+}
+
+impl SplitMix64 {
+    /// The generator with this state.
+    #[inline]
+    pub fn new(state: u64) -> Self {
+        SplitMix64 { state }
+    }
+
+    /// The next 64 random bits.
+    #[inline]
+    pub fn next_u64(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`; 0 if `bound` is 0.
+    #[inline]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        scaled(self.next_u64(), bound)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Store-buffer safety of a litmus test as text.
 
-use fencepost_litmus::robust::{Place, Safety, Unfinished};
+use fencepost_litmus::robust::{InstructionId, Safety, Unfinished};
 use fencepost_litmus::test::Test;
 use fencepost_memory::MemoryModel;
 
@@ -31,7 +31,7 @@ pub fn safety(test: &Test, model: &MemoryModel, safety: &Safety) -> String {
     }
 }
 
-fn place(test: &Test, place: &Option<Place>) -> String {
+fn place(test: &Test, place: &Option<InstructionId>) -> String {
     let Some(place) = place else {
         return "an event".to_owned();
     };

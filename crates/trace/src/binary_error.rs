@@ -19,7 +19,7 @@ pub enum BinaryError {
         offset: u64,
         /// The byte.
         found: u8,
-        /// What it should be.
+        /// The expected bytes.
         expected: u8,
     },
     /// A version that we do not know.
@@ -37,7 +37,7 @@ pub enum BinaryError {
     Truncated {
         /// How long the file is.
         offset: u64,
-        /// What is missing.
+        /// The missing part.
         expected: &'static str,
     },
     /// A kind of block that we do not know.
@@ -104,7 +104,7 @@ pub enum BinaryError {
     BlockEnds {
         /// Where the block ends.
         offset: u64,
-        /// What is missing.
+        /// The missing part.
         expected: &'static str,
     },
     /// A number that could be written with fewer bytes.
@@ -191,27 +191,27 @@ pub enum BinaryError {
     /// A load does not read the last value of its address.
     #[error(
         "not a sequentially consistent interleaving: event {event} reads {read} from `{address}`, \
-         expected {held} as event {told_at} {}",
-        if *told_by_write { "wrote" } else { "read" }
+         expected {held} as event {known_at} {}",
+        if *known_by_write { "wrote" } else { "read" }
     )]
     ReadsOtherValue {
         /// The number of the load among the events, from 1.
         event: u64,
         /// The name of the address.
         address: String,
-        /// What the load read.
+        /// The value that the load read.
         read: u64,
-        /// What the address held.
+        /// The value of the address.
         held: u64,
-        /// The event that told so, from 1.
-        told_at: u64,
+        /// The event that has this value, from 1.
+        known_at: u64,
         /// Whether that is a write; otherwise it is an earlier load.
-        told_by_write: bool,
+        known_by_write: bool,
     },
 }
 
 impl BinaryError {
-    /// The byte at which the mistake is; events with wrong values are told by number instead.
+    /// The offset of the error in bytes; none for events with wrong values, which have a number instead.
     pub fn offset(&self) -> Option<u64> {
         match *self {
             BinaryError::Magic { offset, .. }
@@ -238,7 +238,7 @@ impl BinaryError {
         }
     }
 
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> &'static str {
         match self {
             BinaryError::Magic { .. } => {

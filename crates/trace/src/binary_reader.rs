@@ -239,8 +239,8 @@ impl BinaryReader {
                     address: quoted(&names.address_name(mismatch.address)),
                     read: mismatch.read,
                     held: mismatch.held,
-                    told_at: mismatch.told_at,
-                    told_by_write: mismatch.told_by_write,
+                    known_at: mismatch.known_at,
+                    known_by_write: mismatch.known_by_write,
                 }
                 .into(),
             });
@@ -260,7 +260,7 @@ struct Defined {
     locations: u32,
 }
 
-/// Decodes events up to the first that is not plain, and tells how many bytes they take.
+/// Decodes events up to the first that is not plain. Returns how many bytes they take.
 ///
 /// A function of its own, so that all it needs stays in registers.
 #[inline(never)]
@@ -306,7 +306,7 @@ fn decode_plain(bytes: &[u8], threads: u32, addresses: u32) -> Option<(Access, u
     if address >= addresses {
         return None;
     }
-    // The only place that makes an operation of a kind: with one for each branch,
+    // The only code that constructs an operation from a kind: with one for each branch,
     // the compiler jumps by kind, which no processor predicts.
     let access = Access::new(thread, kind.at(Address(address)));
     Some((access, 2 + length))
@@ -315,7 +315,7 @@ fn decode_plain(bytes: &[u8], threads: u32, addresses: u32) -> Option<(Access, u
 /// The error is boxed, so that a good number comes back in registers.
 type Decoded<T> = Result<T, Box<BinaryError>>;
 
-/// A place in the payload of a block, to read one field after the other.
+/// A cursor in the payload of a block, which reads one field after the other.
 struct Fields<'block> {
     payload: &'block [u8],
     at: usize,
@@ -502,7 +502,7 @@ fn truncated(offset: u64, expected: &'static str) -> ReadError {
     BinaryError::Truncated { offset, expected }.into()
 }
 
-/// Fills `buffer` as far as the input reaches, and tells how far.
+/// Fills `buffer` as far as the input reaches. Returns how far.
 pub(crate) fn read_fully(source: &mut Source, buffer: &mut [u8]) -> Result<usize, ReadError> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -16,7 +16,7 @@ use crate::mix::{Mix, Picker};
 use crate::names::Names;
 use crate::reader::BATCH_LENGTH;
 
-/// What a generated trace looks like.
+/// The shape of a generated trace.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Shape {
     /// Any thread, any address, each as likely as the other.
@@ -146,7 +146,7 @@ pub struct GenerateOptions {
     pub addresses: u32,
     /// How many events in all.
     pub events: u64,
-    /// What chance is drawn from.
+    /// The seed of the random numbers.
     pub seed: u64,
     /// How often each kind of operation occurs.
     pub mix: Mix,
@@ -238,7 +238,7 @@ impl Generator {
         !batch.is_empty()
     }
 
-    /// The next `count` accesses, or as many as remain. The shape is looked at
+    /// The next `count` accesses, or as many as remain. The shape is dispatched
     /// once, not once per access.
     #[inline]
     fn steps(&mut self, count: u64, mut accept: impl FnMut(Access)) {
@@ -289,7 +289,7 @@ enum ShapeState {
     StoppedThread { stopped: bool },
 }
 
-/// What all shapes draw from.
+/// The random numbers and counters that all shapes share.
 ///
 /// Its methods, like the steps of the other shapes, are always inlined: an access
 /// that is returned through memory in pieces costs more than drawing it.
@@ -399,7 +399,7 @@ impl Groups {
 struct Channels {
     groups: Groups,
     channels: u32,
-    /// How far each thread is: the round, and the place in it.
+    /// The progress of each thread: the round, and the position in it.
     rounds: Vec<u32>,
     places: Vec<u32>,
     reads: Picker,
@@ -517,7 +517,7 @@ impl Locks {
                 self.inside[thread as usize] = Some((lock, accesses));
                 access(thread, OperationKind::Interlocked, lock)
             }
-            // Mostly the owner goes on, or many threads would do little but wait.
+            // Mostly the owner continues; otherwise many threads would do little but wait.
             Some(_) if bits.choice < 1 << 30 => access(thread, self.waits.pick(bits.kind), lock),
             Some(owner) => self.step_inside(owner, &bits, source),
         }

@@ -1,16 +1,16 @@
 //! Trace files: one sequentially consistent interleaving of memory accesses.
 //!
-//! Read in this order: [`TraceReader`] and [`TraceWriter`] are what callers use;
-//! [`Names`] ties the dense numbers of an access to what the file calls them.
+//! Read in this order: [`TraceReader`] and [`TraceWriter`] are the entry points;
+//! [`Names`] maps the dense ids of an access to the names in the file.
 //! Below them are the two formats, each with a reader, a writer and an enum of
 //! its errors: text (`text_reader`, `text_writer`, [`TextError`]) and binary
 //! (`binary`, `binary_reader`, `binary_writer`, [`BinaryError`]). `source`
 //! decompresses, `values` checks that values fit one interleaving, [`generate`]
-//! makes traces from a seed, and [`stat`] counts what is in one. The formats are
-//! described for users in `docs/trace-format.md`.
+//! generates traces from a seed, and [`stat`] counts their events.
+//! `docs/trace-format.md` describes the formats for users.
 //!
-//! This crate knows nothing of monitors and memory models. It holds no trace in
-//! memory: besides the names, its memory does not grow with the trace.
+//! This crate does not depend on monitors and memory models. It streams: except for the
+//! names, its memory does not grow with the trace.
 
 mod binary;
 mod binary_error;

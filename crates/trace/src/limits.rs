@@ -84,7 +84,7 @@ pub enum Limit {
     /// [`Limits::max_window_bytes`].
     #[error("a zstd frame asks for a window of {wanted} bytes, more than the {allowed} allowed")]
     Window {
-        /// What the frame asks for.
+        /// The size that the frame asks for.
         wanted: u64,
         /// The bound.
         allowed: u64,

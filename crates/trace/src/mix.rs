@@ -43,7 +43,7 @@ pub enum MixError {
         "unknown operation `{found}` in the mix, expected one of ld, st, il, lld, lst, fence, stbar"
     )]
     UnknownOperation {
-        /// What stands before `=`.
+        /// The word before `=`.
         found: String,
     },
     /// A weight that is not a number or too large.
@@ -51,7 +51,7 @@ pub enum MixError {
     BadWeight {
         /// The kind.
         kind: OperationKind,
-        /// What stands after `=`.
+        /// The word after `=`.
         found: String,
     },
     /// A kind that occurs twice.

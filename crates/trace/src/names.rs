@@ -1,4 +1,4 @@
-//! What the threads, addresses and source locations of a trace are called.
+//! The names of the threads, addresses and source locations of a trace.
 //!
 //! Monitors work with dense numbers; a trace file calls its threads by the
 //! operating system's numbers and its addresses and locations by any string.
@@ -61,7 +61,7 @@ pub enum NameProblem {
     Reserved {
         /// The character.
         character: char,
-        /// Its place in the name, in bytes from 0.
+        /// Its offset in the name, in bytes from 0.
         at: usize,
     },
     /// White space or a control character.
@@ -69,7 +69,7 @@ pub enum NameProblem {
     Forbidden {
         /// The character.
         character: char,
-        /// Its place in the name, in bytes from 0.
+        /// Its offset in the name, in bytes from 0.
         at: usize,
     },
 }
@@ -111,7 +111,7 @@ impl Names {
         }
     }
 
-    /// The thread with this number in the file, numbered anew if it was not seen before.
+    /// The thread with this number in the file, with a new id if it was not seen before.
     pub fn thread(&mut self, number: u32) -> Result<ThreadId, Limit> {
         if let Some(&id) = self.thread_ids.get(&number) {
             return Ok(ThreadId(id));
@@ -125,7 +125,7 @@ impl Names {
         Ok(ThreadId(id))
     }
 
-    /// The address of this name, numbered anew if it was not seen before.
+    /// The address with this name, with a new id if it was not seen before.
     #[inline]
     pub fn address(&mut self, name: &str) -> Result<Address, NameError> {
         match self.addresses.find(name) {
@@ -147,7 +147,7 @@ impl Names {
         Ok(Address(self.addresses.add(name) as u32))
     }
 
-    /// The location of this name, numbered anew if it was not seen before.
+    /// The location with this name, with a new id if it was not seen before.
     #[inline]
     pub fn location(&mut self, name: &str) -> Result<LocationId, NameError> {
         match self.locations.find(name) {
@@ -244,7 +244,7 @@ impl Names {
         number.copied().unwrap_or(thread.0)
     }
 
-    /// What a thread is called: `T` and its number in the file.
+    /// The name of a thread: `T` and its number in the file.
     pub fn thread_name(&self, thread: ThreadId) -> String {
         format!("T{}", self.thread_number(thread))
     }
@@ -255,7 +255,7 @@ impl Names {
         name.filter(|name| !name.is_empty())
     }
 
-    /// What an address is called: the name it was given, or else `a` and its number.
+    /// The name of an address: the one in the file, or else `a` and its number.
     pub fn address_name(&self, address: Address) -> Cow<'_, str> {
         match self.given_address_name(address) {
             Some(name) => Cow::Borrowed(name),
@@ -263,7 +263,7 @@ impl Names {
         }
     }
 
-    /// What a source location is called, if there is such a location.
+    /// The name of a source location, if there is such a location.
     pub fn location_name(&self, location: LocationId) -> Option<&str> {
         self.locations.get(location.index())
     }

@@ -47,7 +47,7 @@ pub struct TraceReader {
     state: State,
 }
 
-/// The format is looked at once per batch, not once per event.
+/// The format is dispatched once per batch, not once per event.
 enum Decoder {
     Text(TextReader),
     Binary(Box<BinaryReader>),

@@ -2,7 +2,7 @@
 //!
 //! Compression is recognised by the first bytes, so it works on pipes and does not
 //! depend on file names. Both decompressors work in a bounded window: a small file
-//! that expands without end makes a long trace, never a large allocation.
+//! that expands without end is a long trace, never a large allocation.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -49,7 +49,7 @@ pub enum CompressionError {
         format: &'static str,
         /// How far the file had been read.
         offset: u64,
-        /// What the decompressor found.
+        /// The error of the decompressor.
         reason: String,
     },
     /// A format that is recognised but not read.
@@ -80,7 +80,7 @@ enum Stream {
     Zstd(Box<ZstdStream>),
 }
 
-/// What is known of the raw input while a decompressor holds it.
+/// The state of the raw input while a decompressor owns it.
 #[derive(Default)]
 struct Meter {
     consumed: AtomicU64,

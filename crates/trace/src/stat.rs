@@ -1,4 +1,4 @@
-//! What is in a trace, counted while it passes.
+//! Statistics of a trace, counted while it is read.
 
 use fencepost_memory::{Access, OperationKind, ThreadId};
 

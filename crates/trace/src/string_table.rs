@@ -15,12 +15,12 @@ pub(crate) struct StringTable {
     slots: Vec<Slot>,
     /// How many strings are in `slots`, which leaves out the nameless.
     indexed: usize,
-    /// Keyed by chance, because a trace may have been made by someone who wants
+    /// Keyed randomly, because a trace may come from an attacker who wants
     /// all names to collide.
     hasher: RandomState,
 }
 
-/// A place in the hash table.
+/// A slot of the hash table.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     /// Part of the hash, to pass over most other strings without looking at them.

@@ -1,4 +1,4 @@
-//! Errors in text traces: what, where, what was expected, and how to mend it.
+//! Errors in text traces: the position, the problem, what was expected, and how to fix it.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::names::NameProblem;
 
-/// An error in a text trace, with its place.
+/// An error in a text trace, with its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TextError {
     /// The line, from 1.
@@ -17,21 +17,21 @@ pub struct TextError {
     pub column: usize,
     /// The line itself, shortened around the column if it is long.
     pub excerpt: Excerpt,
-    /// What is wrong.
+    /// The problem.
     pub problem: TextProblem,
 }
 
-/// What is wrong in a line of a text trace.
+/// A problem in a line of a text trace.
 ///
-/// The message says what was found; [`TextProblem::expected`] says what should
-/// have been there, and [`TextProblem::hint`] how to get it.
+/// The message says what was found, [`TextProblem::expected`] what was expected,
+/// and [`TextProblem::hint`] how to fix it.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum TextProblem {
-    /// The first line announces a version that we do not know.
+    /// The first line has an unknown version.
     #[error("unknown version `{found}` of the text format")]
     UnsupportedVersion {
-        /// The version announced, empty if there is none.
+        /// The version, empty if there is none.
         found: String,
     },
     /// The first word of a line is not a thread.
@@ -40,13 +40,13 @@ pub enum TextProblem {
         /// The word.
         found: String,
     },
-    /// The number of a thread does not fit 32 bits.
+    /// The number of a thread does not fit into 32 bits.
     #[error("thread number {found} is too large")]
     ThreadTooLarge {
         /// The number.
         found: String,
     },
-    /// What follows the colon after a thread is not a number.
+    /// The word after the colon of a thread is not a number.
     #[error("`{found}` is not an issue index")]
     BadIssue {
         /// The word.
@@ -62,10 +62,10 @@ pub enum TextProblem {
         found: u64,
         /// The number of the thread in the file.
         thread: u32,
-        /// How many events the thread has had.
+        /// The number of earlier events of the thread.
         had: u64,
     },
-    /// There is nothing after the thread.
+    /// The line ends after the thread.
     #[error("the line ends after the thread")]
     MissingOperation,
     /// The second word is not an operation.
@@ -74,7 +74,7 @@ pub enum TextProblem {
         /// The word.
         found: String,
     },
-    /// An operation that accesses memory does not say where.
+    /// An operation that accesses memory has no address.
     #[error("`{kind}` has no address")]
     MissingAddress {
         /// The operation.
@@ -88,36 +88,36 @@ pub enum TextProblem {
         /// The word.
         found: String,
     },
-    /// The address cannot be one.
+    /// The address is malformed.
     #[error("not an address: {problem}")]
     BadAddress {
-        /// Why.
+        /// What is wrong with the name.
         problem: NameProblem,
     },
-    /// The location cannot be one.
+    /// The source location is malformed.
     #[error("not a source location: {problem}")]
     BadLocation {
-        /// Why.
+        /// What is wrong with the name.
         problem: NameProblem,
     },
-    /// What follows `=` is not a number.
+    /// The word after `=` is not a number.
     #[error("`{found}` is not a value")]
     BadValue {
         /// The word after `=`.
         found: String,
     },
-    /// The value does not fit 64 bits.
+    /// The value does not fit into 64 bits.
     #[error("value {found} is too large")]
     ValueTooLarge {
         /// The value.
         found: String,
     },
-    /// Something follows where nothing can.
+    /// An unexpected word.
     #[error("unexpected `{found}`")]
     Unexpected {
         /// The word.
         found: String,
-        /// What could have stood there.
+        /// What is allowed there.
         allowed: &'static str,
     },
     /// The line is longer than [`crate::MAX_LINE_BYTES`].
@@ -126,33 +126,33 @@ pub enum TextProblem {
     /// The line is not UTF-8.
     #[error("byte 0x{byte:02x} is not UTF-8")]
     NotUtf8 {
-        /// The first byte that is wrong.
+        /// The first invalid byte.
         byte: u8,
     },
     /// A load does not read the last value of its address.
     #[error(
         "not a sequentially consistent interleaving: `{kind} {address}` reads {read}, but line \
-         {told_at} {} {held}",
-        if *told_by_write { "wrote" } else { "read" }
+         {known_at} {} {held}",
+        if *known_by_write { "wrote" } else { "read" }
     )]
     ReadsOtherValue {
         /// The operation.
         kind: OperationKind,
         /// The name of the address.
         address: String,
-        /// What the load read.
+        /// The value that the load read.
         read: u64,
-        /// What the address held.
+        /// The value of the address.
         held: u64,
-        /// The line that told so.
-        told_at: u64,
+        /// The line that has this value.
+        known_at: u64,
         /// Whether that line is a write; otherwise it is an earlier load.
-        told_by_write: bool,
+        known_by_write: bool,
     },
 }
 
 impl TextProblem {
-    /// What should have been there.
+    /// What was expected.
     pub fn expected(&self) -> String {
         match self {
             TextProblem::UnsupportedVersion { .. } => "`fencepost-trace 1`".into(),
@@ -185,7 +185,7 @@ impl TextProblem {
         }
     }
 
-    /// How to mend it.
+    /// How to fix it.
     pub fn hint(&self) -> String {
         match self {
             TextProblem::UnsupportedVersion { .. } => {
@@ -250,9 +250,12 @@ impl TextProblem {
                  with `#`"
                     .into()
             }
-            TextProblem::LineTooLong => "is this a trace at all? Lines end with a line feed".into(),
+            TextProblem::LineTooLong => {
+                "check that the file is a trace; lines end with a line feed".into()
+            }
             TextProblem::NotUtf8 { .. } => {
-                "is this a trace at all? A binary trace begins with the bytes 89 46 50 54".into()
+                "check that the file is a trace; a binary trace begins with the bytes 89 46 50 54"
+                    .into()
             }
             TextProblem::ReadsOtherValue { .. } => {
                 "record the events in the order in which they reached memory, or leave the values \

@@ -24,7 +24,7 @@ pub const TEXT_VERSION: u32 = 1;
 
 const BUFFER_BYTES: usize = 4 * MAX_LINE_BYTES;
 
-/// What some editors put at the beginning of a file.
+/// The byte order mark, which some editors write at the start of a file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads lines and parses them.
@@ -33,7 +33,7 @@ pub(crate) struct TextReader {
     /// The unread bytes are `buffer[start..end]`.
     start: usize,
     end: usize,
-    /// No line ends before this place, so it need not be searched again.
+    /// No line ends before this offset, so it need not be searched again.
     searched: usize,
     at_end_of_input: bool,
     line_number: u64,
@@ -128,7 +128,7 @@ impl TextReader {
     }
 }
 
-/// What has to be remembered from line to line.
+/// The state that is kept from line to line.
 #[derive(Default)]
 struct LineParser {
     /// How many events each thread has had.
@@ -188,7 +188,7 @@ impl Word<'_> {
         Fault::new(self.at, self.text.len(), problem(quoted(self.text)))
     }
 
-    /// The place after the word.
+    /// The offset after the word.
     fn end(&self) -> usize {
         self.at + self.text.len()
     }
@@ -465,8 +465,8 @@ fn value_fault(word: Word<'_>, error: ValueError, kind: OperationKind, names: &N
         address,
         read,
         held,
-        told_at,
-        told_by_write,
+        known_at,
+        known_by_write,
     } = match error {
         ValueError::Mismatch(mismatch) => mismatch,
         ValueError::Limit(limit) => return word.limit_fault(limit),
@@ -476,7 +476,7 @@ fn value_fault(word: Word<'_>, error: ValueError, kind: OperationKind, names: &N
         address: quoted(&names.address_name(address)),
         read,
         held,
-        told_at,
-        told_by_write,
+        known_at,
+        known_by_write,
     })
 }

@@ -1,14 +1,14 @@
 //! Whether the values in a trace fit one sequentially consistent interleaving.
 //!
 //! In such an interleaving every load reads the last value written to its address.
-//! Where a trace tells values, that can be checked, and a trace that fails is not
-//! what the monitors assume. Where it tells none, the check costs nothing.
+//! If a trace has values, this can be checked; a trace that fails violates an assumption of
+//! the monitors. Without values, the check costs nothing.
 
 use fencepost_memory::{Access, Address};
 
 use crate::limits::Limit;
 
-/// The last value of each address, as far as the trace tells it.
+/// The last known value of each address.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastValues {
     /// Only as long as the highest address with a known value needs.
@@ -32,14 +32,14 @@ const READ: u64 = 2;
 pub(crate) struct ValueMismatch {
     /// The address.
     pub(crate) address: Address,
-    /// What the load read.
+    /// The value that the load read.
     pub(crate) read: u64,
-    /// What the address held.
+    /// The value of the address.
     pub(crate) held: u64,
-    /// The line (in a text trace) or event number (in a binary one), from 1, that told so.
-    pub(crate) told_at: u64,
+    /// The line (in a text trace) or event number (in a binary one), from 1, that has this value.
+    pub(crate) known_at: u64,
     /// Whether that was a write; otherwise it was an earlier load.
-    pub(crate) told_by_write: bool,
+    pub(crate) known_by_write: bool,
 }
 
 /// Why an access was not accepted.
@@ -57,21 +57,26 @@ impl LastValues {
     }
 
     /// Checks an access against the last value of its address and remembers its own.
-    /// `place` is where the access is; the table may take `allowed` bytes.
+    /// `position` is that of the access; the table may use `allowed` bytes.
     #[inline]
     pub(crate) fn check(
         &mut self,
         access: &Access,
-        place: u64,
+        position: u64,
         allowed: u64,
     ) -> Result<(), ValueError> {
         if access.value.is_none() && self.known.is_empty() {
             return Ok(());
         }
-        self.check_known(access, place, allowed)
+        self.check_known(access, position, allowed)
     }
 
-    fn check_known(&mut self, access: &Access, place: u64, allowed: u64) -> Result<(), ValueError> {
+    fn check_known(
+        &mut self,
+        access: &Access,
+        position: u64,
+        allowed: u64,
+    ) -> Result<(), ValueError> {
         let Some(address) = access.operation.address() else {
             return Ok(());
         };
@@ -89,7 +94,7 @@ impl LastValues {
         let code = known.source & 3;
         if writes || code == UNKNOWN {
             known.value = value;
-            known.source = place << 2 | if writes { WRITTEN } else { READ };
+            known.source = position << 2 | if writes { WRITTEN } else { READ };
             return Ok(());
         }
         if known.value == value {
@@ -99,8 +104,8 @@ impl LastValues {
             address,
             read: value,
             held: known.value,
-            told_at: known.source >> 2,
-            told_by_write: code == WRITTEN,
+            known_at: known.source >> 2,
+            known_by_write: code == WRITTEN,
         }))
     }
 
@@ -146,8 +151,8 @@ mod tests {
                 address: Address(3),
                 read: 2,
                 held: 1,
-                told_at: 1,
-                told_by_write: true,
+                known_at: 1,
+                known_by_write: true,
             }))
         );
     }
@@ -158,7 +163,7 @@ mod tests {
         let Err(ValueError::Mismatch(mismatch)) = run(&loads) else {
             panic!("two loads read different initial values");
         };
-        assert_eq!((mismatch.told_at, mismatch.told_by_write), (2, false));
+        assert_eq!((mismatch.known_at, mismatch.known_by_write), (2, false));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct OutputFormat {
 }
 
 impl OutputFormat {
-    /// What the name of a file asks for: `.fpt` is binary and anything else text;
+    /// The format for a file name: `.fpt` is binary and anything else text;
     /// a further `.gz` or `.zst` compresses. `-` is plain text.
     ///
     /// ```

@@ -1,1 +1,1 @@
-//! Nothing is here: see `tests`, a file for each crate that is checked, and `loom`, by which they are.
+//! This library is empty. `tests` has a file for each crate that is checked, and `loom` is the shim that they use.

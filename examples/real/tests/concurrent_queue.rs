@@ -13,7 +13,7 @@ fn queues() -> [fn() -> ConcurrentQueue<u32>; 3] {
     ]
 }
 
-/// One puts in a value, two want it: one of them has it, or it is still there.
+/// One thread pushes a value and two pop: one of them gets it, or it is still in the queue.
 fn one_value(new: fn() -> ConcurrentQueue<u32>) {
     let queue = Arc::new(new());
     let takers = [0, 1].map(|_| {
@@ -27,7 +27,7 @@ fn one_value(new: fn() -> ConcurrentQueue<u32>) {
     assert_eq!(values, [7]);
 }
 
-/// What one puts in comes out in the same order.
+/// Values are popped in the order in which they were pushed.
 fn in_order(new: fn() -> ConcurrentQueue<u32>) {
     let queue = Arc::new(new());
     let other = Arc::clone(&queue);
@@ -64,7 +64,7 @@ fn values_come_out_in_order() {
     check_all(in_order);
 }
 
-/// The checks above see what they are about: a value can come out early, late, and not at all.
+/// The checks above cover the interesting cases: a value is popped early, late, and not at all.
 #[test]
 fn everything_happens() {
     for new in queues() {

@@ -1,11 +1,11 @@
 //! [`parking`](https://docs.rs/parking) 2.2.1: a token for a thread that waits. A mutex and a condition
-//! variable, and an atomic state before them so that who is told early needs no lock.
+//! variable, behind an atomic state, so that a thread that was unparked before it parks needs no lock.
 
 use fencepost::sync::Arc;
 use fencepost::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use fencepost::{Checker, Target, thread};
 
-/// What is stored before `unpark` is seen after `park`, and no `unpark` is lost.
+/// A store before `unpark` is visible after `park`, and no `unpark` is lost.
 fn told_once() {
     let (parker, unparker) = parking::pair();
     let value = Arc::new(AtomicU32::new(0));
@@ -19,7 +19,7 @@ fn told_once() {
     thread.join().unwrap();
 }
 
-/// Two threads tell; one that waits is told at least once.
+/// Two threads unpark; the thread that parks is woken at least once.
 fn told_by_two() {
     let (parker, unparker) = parking::pair();
     let other = unparker.clone();

@@ -1,6 +1,8 @@
 //! Changes a model word by word and statement by statement, so that many results are models again.
 
-/// What numbers become: those around which ranges and the widths of integers end.
+use fencepost_memory::Random;
+
+/// Replacements of numbers: the bounds of ranges and of integer widths.
 const NUMBERS: [&str; 20] = [
     "0",
     "1",
@@ -24,14 +26,14 @@ const NUMBERS: [&str; 20] = [
     "-1",
 ];
 
-/// Operators that take the same, and give the same.
+/// Operators of the same type.
 const ALIKE: [&[&str]; 3] = [
     &["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"],
     &["=", "!=", "<", "<=", ">", ">="],
     &["&", "|", "->"],
 ];
 
-/// Words that are where others of them may be.
+/// Words that can replace each other.
 const EXCHANGEABLE: [&[&str]; 7] = [
     &["forall", "exists"],
     &["clear", "undefine"],
@@ -42,7 +44,7 @@ const EXCHANGEABLE: [&[&str]; 7] = [
     &["multisetremovepred", "multisetcount"],
 ];
 
-/// What stands for an operand: `@` is the operand that was there, `%` another one.
+/// Replacements of an operand: `@` is the old operand, `%` another one.
 const EXPRESSIONS: [&str; 16] = [
     "(@ + %)",
     "(@ - %)",
@@ -62,7 +64,7 @@ const EXPRESSIONS: [&str; 16] = [
     "(@ -> %)",
 ];
 
-/// What stands for a statement: `@` is the statement that was there, `%` an operand.
+/// Replacements of a statement: `@` is the old statement, `%` an operand.
 const STATEMENTS: [&str; 14] = [
     "if % then @ endif;",
     "if % = % then @ else @ endif;",
@@ -89,14 +91,12 @@ enum Kind {
     Space,
 }
 
-struct Random(u64);
+/// Random choices.
+struct Choices(Random);
 
-impl Random {
+impl Choices {
     fn below(&mut self, many: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % many
+        self.0.below(many as u64) as usize
     }
 
     fn one<'a>(&mut self, choices: &[&'a str]) -> &'a str {
@@ -104,9 +104,9 @@ impl Random {
     }
 }
 
-/// The text after one to four changes; nothing if there is nothing to change.
+/// The text after one to four changes; none if there is nothing to change.
 pub fn change(text: &str, seed: u64) -> Option<String> {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Choices(Random::new(seed));
     let mut text = text.to_owned();
     for _ in 0..[1, 1, 1, 2, 2, 4][random.below(6)] {
         text = change_once(&text, &mut random)?;
@@ -114,7 +114,7 @@ pub fn change(text: &str, seed: u64) -> Option<String> {
     Some(text)
 }
 
-fn change_once(text: &str, random: &mut Random) -> Option<String> {
+fn change_once(text: &str, random: &mut Choices) -> Option<String> {
     let mut words = words(text);
     let solid: Vec<usize> = (0..words.len())
         .filter(|at| words[*at].0 != Kind::Space)
@@ -193,7 +193,7 @@ fn change_once(text: &str, random: &mut Random) -> Option<String> {
 }
 
 /// A pattern, filled in.
-fn fill(pattern: &str, old: &str, words: &[(Kind, &str)], random: &mut Random) -> Option<String> {
+fn fill(pattern: &str, old: &str, words: &[(Kind, &str)], random: &mut Choices) -> Option<String> {
     let mut made = String::from(" ");
     for sign in pattern.chars() {
         match sign {
@@ -207,8 +207,8 @@ fn fill(pattern: &str, old: &str, words: &[(Kind, &str)], random: &mut Random) -
     Some(made)
 }
 
-/// A number, or a place that is read or written somewhere.
-fn operand(words: &[(Kind, &str)], random: &mut Random) -> Option<String> {
+/// A number, or a variable that is read or written somewhere.
+fn operand(words: &[(Kind, &str)], random: &mut Choices) -> Option<String> {
     if random.below(4) == 0 {
         return Some(random.one(&NUMBERS).to_owned());
     }
@@ -223,7 +223,7 @@ fn operand(words: &[(Kind, &str)], random: &mut Random) -> Option<String> {
     Some(words[at..end].iter().map(|(_, word)| *word).collect())
 }
 
-/// Where a place, number or call ends that begins here: after its fields, indices and arguments.
+/// The end of the variable, number or call that begins here: after its fields, indices and arguments.
 fn end_of_place(words: &[(Kind, &str)], at: usize) -> usize {
     let mut end = at + 1;
     if words[at].0 != Kind::Name {
@@ -254,8 +254,8 @@ fn end_of_place(words: &[(Kind, &str)], at: usize) -> usize {
     }
 }
 
-/// What is between two semicolons, with the second one.
-fn statement(words: &[(Kind, &str)], random: &mut Random) -> Option<(usize, usize)> {
+/// The text between two semicolons, with the second one.
+fn statement(words: &[(Kind, &str)], random: &mut Choices) -> Option<(usize, usize)> {
     const BEFORE: [&str; 8] = [";", "begin", "==>", "then", "else", "do", ":", "case"];
     let ends: Vec<usize> = (0..words.len()).filter(|at| words[*at].1 == ";").collect();
     if ends.is_empty() {
@@ -269,7 +269,7 @@ fn statement(words: &[(Kind, &str)], random: &mut Random) -> Option<(usize, usiz
 }
 
 /// A word of a kind from anywhere.
-fn another<'a>(words: &[(Kind, &'a str)], kind: Kind, random: &mut Random) -> Option<&'a str> {
+fn another<'a>(words: &[(Kind, &'a str)], kind: Kind, random: &mut Choices) -> Option<&'a str> {
     let found: Vec<&str> = words
         .iter()
         .filter(|(other, _)| *other == kind)

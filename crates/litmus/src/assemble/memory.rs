@@ -1,17 +1,17 @@
 //! The memory of a test: which locations there are, how wide they are and where they lie.
 //!
-//! A location exists if it is named anywhere. Its width is that of the accesses that name it, which win
-//! over the declared type, because tests for herd7 declare `int x` and access it with `movq`.
+//! A location exists if it is named anywhere. Its width is that of the accesses that name it, which
+//! win over the declared type, because tests for herd7 declare `int x` and access it with `movq`.
 //! Without such accesses:
 //!
-//! - a location has the width of its type, if that has not 4 bytes (`int` says little, as above);
-//! - else, if its address is taken, that of the accesses through registers, if all of the test have the
-//!   same;
+//! - a location has the width of its type, if that is not 4 bytes (`int` means little, as above);
+//! - else, if its address is taken, that of the accesses through registers, if all of the test have
+//!   the same;
 //! - else that of its type;
 //! - else 8 bytes in `X86_64` if it holds an address at first, and 4 bytes, herd7's `int`.
 //!
-//! An access whose width nothing says (`incl` has a suffix, `inc (x)` none) has that of the location that
-//! it names; through a register, that of all locations if they have the same, and else 4 bytes.
+//! An access without a width (`incl` has a suffix, `inc (x)` none) has that of the location that it
+//! names; through a register, that of all locations if they have the same, and else 4 bytes.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::parse_error_kind::ParseErrorKind;
 use crate::syntax::MAX_ERRORS;
 use crate::syntax::lexer::Span;
 use crate::syntax::tree::{
-    Claim, Compared, DeclaredType, File, Initial, Number, Place, Target, Value,
+    Claim, Compared, DeclaredType, File, Initial, MemoryRef, Number, Target, Value,
 };
 use crate::test::{Architecture, Cell, CellId};
 use crate::x86::instruction::WrittenInstruction;
@@ -32,8 +32,8 @@ use fencepost_diagnostics::quoted;
 /// Locations begin at multiples of this, so that no test is about sharing a cache line.
 const SEPARATION: u64 = 64;
 
-/// Addresses lie from here on, if no constant of the test is in the way, and below [`LAST_ADDRESS`]:
-/// they fit 4 bytes, and are positive there.
+/// Addresses lie from here on, if no constant of the test is in the way, and below
+/// [`LAST_ADDRESS`]: they fit 4 bytes, and are positive there.
 const FIRST_ADDRESS: u64 = 0x1000_0000;
 const LAST_ADDRESS: u64 = 0x8000_0000;
 
@@ -99,21 +99,21 @@ impl<'s> MemoryMap<'s> {
             map.mention_claim(claim, &mut constants);
         }
         map.settle_widths();
-        map.place(constants, limits)?;
+        map.reference(constants, limits)?;
         Ok(map)
     }
 
     fn initialize(&mut self, entry: &Initial<'s>) -> Result<(), SpannedError> {
-        let Target::Memory(place) = entry.target else {
+        let Target::Memory(reference) = entry.target else {
             return Ok(());
         };
-        let location = self.locations.entry(place.name).or_default();
+        let location = self.locations.entry(reference.name).or_default();
         let twice = |before: Option<Span>| {
             let kind = ParseErrorKind::InitializedTwice {
-                name: quoted(place.name),
-                before: before.unwrap_or(place.span).position,
+                name: quoted(reference.name),
+                before: before.unwrap_or(reference.span).position,
             };
-            kind.at(place.span)
+            kind.at(reference.span)
         };
         let has_other_type = location
             .declared
@@ -125,7 +125,7 @@ impl<'s> MemoryMap<'s> {
         }
         location.declared = location.declared.or(entry.declared);
         location.length = entry.length;
-        location.initialized_at = location.initialized_at.or(Some(place.span));
+        location.initialized_at = location.initialized_at.or(Some(reference.span));
         if !entry.values.is_empty() {
             location.initial.clone_from(&entry.values);
         }
@@ -135,20 +135,20 @@ impl<'s> MemoryMap<'s> {
     fn mention_value(&mut self, value: &Value<'s>, constants: &mut Constants) {
         match value {
             Value::Number(number, _) => constants.add(*number),
-            Value::Address(place) => self.take_address(place),
+            Value::Address(reference) => self.take_address(reference),
         }
     }
 
-    fn take_address(&mut self, place: &Place<'s>) {
+    fn take_address(&mut self, reference: &MemoryRef<'s>) {
         self.locations
-            .entry(place.name)
+            .entry(reference.name)
             .or_default()
             .is_address_taken = true;
     }
 
     fn mention_target(&mut self, target: &Target<'s>) {
-        if let Target::Memory(place) = target {
-            self.locations.entry(place.name).or_default();
+        if let Target::Memory(reference) = target {
+            self.locations.entry(reference.name).or_default();
         }
     }
 
@@ -193,10 +193,11 @@ impl<'s> MemoryMap<'s> {
                 match operand {
                     Operand::Register(..) => {}
                     Operand::Number(number, _) => constants.add(*number),
-                    Operand::Address(place) => self.take_address(place),
+                    Operand::Address(reference) => self.take_address(reference),
                     Operand::Memory(memory) => match (memory.direct(), memory.symbol) {
-                        (Some(place), _) => {
-                            if let Err(error) = self.access(&place, instruction.width, memory.span)
+                        (Some(reference), _) => {
+                            if let Err(error) =
+                                self.access(&reference, instruction.width, memory.span)
                             {
                                 if errors.len() + 1 < MAX_ERRORS {
                                     errors.push(error);
@@ -204,8 +205,8 @@ impl<'s> MemoryMap<'s> {
                             }
                         }
                         (None, symbol) => {
-                            if let Some(place) = symbol {
-                                self.take_address(&place);
+                            if let Some(reference) = symbol {
+                                self.take_address(&reference);
                             }
                             indirect.add(instruction.width);
                         }
@@ -218,11 +219,11 @@ impl<'s> MemoryMap<'s> {
 
     fn access(
         &mut self,
-        place: &Place<'s>,
+        reference: &MemoryRef<'s>,
         width: Option<Width>,
         span: Span,
     ) -> Result<(), SpannedError> {
-        let location = self.locations.entry(place.name).or_default();
+        let location = self.locations.entry(reference.name).or_default();
         let Some(width) = width else {
             return Ok(());
         };
@@ -234,7 +235,7 @@ impl<'s> MemoryMap<'s> {
             Some((other, _)) if other == width => Ok(()),
             Some((other, before)) => {
                 let kind = ParseErrorKind::MixedSize {
-                    name: quoted(place.name),
+                    name: quoted(reference.name),
                     bytes: width.bytes(),
                     other: other.bytes(),
                     before: before.position,
@@ -268,7 +269,7 @@ impl<'s> MemoryMap<'s> {
     }
 
     /// Gives addresses, in the order of names.
-    fn place(&mut self, constants: Constants, limits: &Limits) -> Result<(), SpannedError> {
+    fn reference(&mut self, constants: Constants, limits: &Limits) -> Result<(), SpannedError> {
         let mut cells = 0_usize;
         let mut size = 0_u64;
         for location in self.locations.values_mut() {
@@ -309,44 +310,44 @@ impl<'s> MemoryMap<'s> {
         });
         let named = memory
             .and_then(|memory| memory.direct())
-            .and_then(|place| self.locations.get(place.name)?.width);
+            .and_then(|reference| self.locations.get(reference.name)?.width);
         named.or(self.common).unwrap_or(Width::Long)
     }
 
     /// The address of a location or an element. An array's is that of its first element.
-    pub fn address(&self, place: &Place<'s>) -> Result<u64, SpannedError> {
-        let location = &self.locations[place.name];
+    pub fn address(&self, reference: &MemoryRef<'s>) -> Result<u64, SpannedError> {
+        let location = &self.locations[reference.name];
         let width = location.width.unwrap_or(Width::Long);
-        Ok(location.address + self.index(place)? * width.bytes())
+        Ok(location.address + self.index(reference)? * width.bytes())
     }
 
-    fn index(&self, place: &Place<'s>) -> Result<u64, SpannedError> {
-        let name = || quoted(place.name);
-        let Some(index) = place.index else {
+    fn index(&self, reference: &MemoryRef<'s>) -> Result<u64, SpannedError> {
+        let name = || quoted(reference.name);
+        let Some(index) = reference.index else {
             return Ok(0);
         };
-        match self.locations[place.name].length {
-            None => Err(ParseErrorKind::NotAnArray { name: name() }.at(place.span)),
+        match self.locations[reference.name].length {
+            None => Err(ParseErrorKind::NotAnArray { name: name() }.at(reference.span)),
             Some(length) if index >= length as u64 => {
                 let kind = ParseErrorKind::NoSuchElement {
                     name: name(),
                     length,
                     index,
                 };
-                Err(kind.at(place.span))
+                Err(kind.at(reference.span))
             }
             Some(_) => Ok(index),
         }
     }
 
     /// The cell of a location or an element.
-    pub fn cell(&self, place: &Place<'s>) -> Result<CellId, SpannedError> {
-        let location = &self.locations[place.name];
-        if place.index.is_none() && location.length.is_some() {
-            let name = quoted(place.name);
-            return Err(ParseErrorKind::ArrayAlone { name }.at(place.span));
+    pub fn cell(&self, reference: &MemoryRef<'s>) -> Result<CellId, SpannedError> {
+        let location = &self.locations[reference.name];
+        if reference.index.is_none() && location.length.is_some() {
+            let name = quoted(reference.name);
+            return Err(ParseErrorKind::ArrayAlone { name }.at(reference.span));
         }
-        Ok(CellId(location.first_cell + self.index(place)? as u32))
+        Ok(CellId(location.first_cell + self.index(reference)? as u32))
     }
 
     /// The width of a location's cells.
@@ -356,8 +357,8 @@ impl<'s> MemoryMap<'s> {
     }
 
     /// The length of an array.
-    pub fn length(&self, place: &Place<'s>) -> Option<usize> {
-        self.locations[place.name].length
+    pub fn length(&self, reference: &MemoryRef<'s>) -> Option<usize> {
+        self.locations[reference.name].length
     }
 
     /// All cells, in the order of names.
@@ -394,9 +395,9 @@ impl<'s> MemoryMap<'s> {
                 true => return Ok(number.value & width.mask()),
                 false => (0, number.to_string(), *span),
             },
-            Value::Address(place) => {
-                let found = format!("the address of `{}`", quoted(place.name));
-                (self.address(place)?, found, place.span)
+            Value::Address(reference) => {
+                let found = format!("the address of `{}`", quoted(reference.name));
+                (self.address(reference)?, found, reference.span)
             }
         };
         if matches!(value, Value::Address(_)) && content <= width.mask() {

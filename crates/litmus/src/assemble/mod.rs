@@ -1,4 +1,4 @@
-//! From a file as it is written to a test: names are resolved, memory is laid out, instructions are
+//! From a syntax tree to a test: names are resolved, memory is laid out, instructions are
 //! lowered.
 //!
 //! Read in this order: `memory`, `observe` (registers and locations in conditions), and here, how
@@ -16,7 +16,7 @@ use crate::limits::Limits;
 use crate::parse_error::SpannedError;
 use crate::parse_error_kind::ParseErrorKind;
 use crate::syntax::lexer::Span;
-use crate::syntax::tree::{File, RegisterPlace, Target};
+use crate::syntax::tree::{File, RegisterRef, Target};
 use crate::test::{Architecture, Instruction, RegisterInfo, Test, Thread};
 use crate::x86::lowering::lower_thread;
 use crate::x86::register_file::RegisterFile;
@@ -109,48 +109,50 @@ impl<'s> ThreadTable<'s> {
     /// Which register of which thread is meant.
     fn resolve(
         &mut self,
-        place: &RegisterPlace<'s>,
+        reference: &RegisterRef<'s>,
     ) -> Result<(usize, WrittenRegister<'s>), SpannedError> {
-        let found = || quoted(place.name);
+        let found = || quoted(reference.name);
         let register = match (
-            registers::machine(place.name, self.architecture),
-            place.has_percent,
+            registers::machine(reference.name, self.architecture),
+            reference.has_percent,
         ) {
             (Some(register), _) => register,
             (None, true) => WrittenRegister {
-                which: Which::Symbolic(place.name),
+                which: Which::Symbolic(reference.name),
                 part: registers::whole(self.architecture),
             },
             (None, false) => {
                 let is_wide = self.architecture == Architecture::X86
-                    && registers::is_only_in_64_bits(place.name);
+                    && registers::is_only_in_64_bits(reference.name);
                 let kind = match is_wide {
                     true => ParseErrorKind::WideRegister { found: found() },
                     false => ParseErrorKind::UnknownRegister {
                         found: found(),
-                        meant: registers::nearest(place.name, self.architecture),
+                        meant: registers::nearest(reference.name, self.architecture),
                     },
                 };
-                return Err(kind.at(place.span));
+                return Err(kind.at(reference.span));
             }
         };
-        let thread = match place.thread {
+        let thread = match reference.thread {
             Some(number) => match self.by_number.get(&number) {
                 Some(thread) => *thread,
-                None => return Err(ParseErrorKind::NoSuchThread { number }.at(place.span)),
+                None => return Err(ParseErrorKind::NoSuchThread { number }.at(reference.span)),
             },
             None => {
                 let mut users =
                     (0..self.files.len()).filter(|thread| self.files[*thread].has(register.which));
                 let user = users.next();
                 if users.next().is_some() {
-                    return Err(ParseErrorKind::AmbiguousRegister { found: found() }.at(place.span));
+                    return Err(
+                        ParseErrorKind::AmbiguousRegister { found: found() }.at(reference.span)
+                    );
                 }
                 match user {
                     Some(user) => user,
                     None => {
                         return Err(
-                            ParseErrorKind::UnusedRegister { found: found() }.at(place.span)
+                            ParseErrorKind::UnusedRegister { found: found() }.at(reference.span)
                         );
                     }
                 }
@@ -158,9 +160,9 @@ impl<'s> ThreadTable<'s> {
         };
         let is_symbolic = matches!(register.which, Which::Symbolic(_));
         if is_symbolic && !self.files[thread].has(register.which) {
-            return Err(ParseErrorKind::UnusedRegister { found: found() }.at(place.span));
+            return Err(ParseErrorKind::UnusedRegister { found: found() }.at(reference.span));
         }
-        self.files[thread].number(register.which, place.span)?;
+        self.files[thread].number(register.which, reference.span)?;
         Ok((thread, register))
     }
 
@@ -174,9 +176,9 @@ impl<'s> ThreadTable<'s> {
 
 /// How the registers of a thread are printed.
 ///
-/// As in herd7, symbolic registers get the first registers of the machine that the thread does not name
-/// elsewhere, in the order of their names, and are printed so. When there are no more, they keep their
-/// own names.
+/// As in herd7, symbolic registers get the first registers of the machine that the thread does not
+/// name elsewhere, in the order of their names, and are printed so. When there are no more, they
+/// keep their own names.
 struct RegisterNames<'s> {
     architecture: Architecture,
     given: FxHashMap<&'s str, u8>,
@@ -221,7 +223,7 @@ impl<'s> RegisterNames<'s> {
     }
 }
 
-/// What a register holds at first, and whether it is printed without a sign.
+/// The initial value of a register, and whether it is printed as unsigned.
 struct InitialRegister {
     content: u64,
     is_unsigned: bool,
@@ -239,11 +241,11 @@ fn initial_registers<'s>(
     let mut initial: InitialRegisters = Vec::new();
     initial.resize_with(file.columns.len(), FxHashMap::default);
     for entry in &file.initial {
-        let Target::Register(place) = &entry.target else {
+        let Target::Register(reference) = &entry.target else {
             continue;
         };
-        let (thread, register) = threads.resolve(place)?;
-        let number = threads.files[thread].number(register.which, place.span)?;
+        let (thread, register) = threads.resolve(reference)?;
+        let number = threads.files[thread].number(register.which, reference.span)?;
         let known = initial[thread]
             .entry(number.index())
             .or_insert(InitialRegister {
@@ -257,12 +259,12 @@ fn initial_registers<'s>(
         };
         if let Some(before) = known.value_at {
             let kind = ParseErrorKind::InitializedTwice {
-                name: format!("{}:{}", file.columns[thread].number, quoted(place.name)),
+                name: format!("{}:{}", file.columns[thread].number, quoted(reference.name)),
                 before: before.position,
             };
-            return Err(kind.at(place.span));
+            return Err(kind.at(reference.span));
         }
-        known.value_at = Some(place.span);
+        known.value_at = Some(reference.span);
         let content = memory.content(value, register.part.width())?;
         known.content = register.part.replace(0, content);
     }

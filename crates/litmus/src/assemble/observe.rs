@@ -1,4 +1,4 @@
-//! What is observed of a final state, in the order in which it is printed, and what is asked about it.
+//! The observables of a final state, in the order in which they are printed, and the condition.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use crate::code::{Part, Width};
 use crate::parse_error::SpannedError;
 use crate::parse_error_kind::ParseErrorKind;
-use crate::syntax::tree::{Claim, Compared, File, Place, RegisterPlace, Target, Value};
+use crate::syntax::tree::{Claim, Compared, File, MemoryRef, RegisterRef, Target, Value};
 use crate::test::{CellId, Observable, Proposition, Quantifier, Term};
 use fencepost_diagnostics::quoted;
 
@@ -24,8 +24,8 @@ pub(super) struct Observed {
     pub condition_text: String,
 }
 
-/// An observable, in herd7's order: registers by thread and by their place in the architecture, then
-/// locations by name.
+/// An observable, in herd7's order: registers by thread and by their index in the architecture,
+/// then locations by name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Key<'s> {
     Register {
@@ -53,8 +53,8 @@ pub(super) fn observe<'s>(
         collect(filter, &mut targets);
     }
     for target in &targets {
-        if let Target::Register(place) = target {
-            threads.resolve(place)?;
+        if let Target::Register(reference) = target {
+            threads.resolve(reference)?;
         }
     }
     let names = threads.names();
@@ -110,7 +110,7 @@ fn collect<'f, 's>(claim: &'f Claim<'s>, targets: &mut Vec<&'f Target<'s>>) {
     }
 }
 
-/// What stands around a part of a condition, for parentheses.
+/// The operator around a part of a condition, for parentheses.
 #[derive(Clone, Copy, PartialEq)]
 enum Around {
     Nothing,
@@ -142,9 +142,9 @@ impl<'s> Observer<'_, 's> {
         for (group, targets) in groups.iter_mut().zip([printed, others]) {
             let mut found: BTreeMap<Key<'s>, Observable> = BTreeMap::new();
             for target in targets {
-                // An array that is named again and again is not gone through each time.
-                if let Target::Memory(place) = target {
-                    if !seen.insert((place.name, place.index)) {
+                // An array that is named several times is visited once.
+                if let Target::Memory(reference) = target {
+                    if !seen.insert((reference.name, reference.index)) {
                         continue;
                     }
                 }
@@ -171,14 +171,14 @@ impl<'s> Observer<'_, 's> {
 
     fn register(
         &mut self,
-        place: &RegisterPlace<'s>,
+        reference: &RegisterRef<'s>,
     ) -> Result<(Key<'s>, Observable), SpannedError> {
-        let (thread, register) = self.threads.resolve(place)?;
+        let (thread, register) = self.threads.resolve(reference)?;
         let Part::Low(width) = register.part else {
-            let found = quoted(place.name);
-            return Err(ParseErrorKind::HighByteObserved { found }.at(place.span));
+            let found = quoted(reference.name);
+            return Err(ParseErrorKind::HighByteObserved { found }.at(reference.span));
         };
-        let number = self.threads.files[thread].number(register.which, place.span)?;
+        let number = self.threads.files[thread].number(register.which, reference.span)?;
         let names = &self.names[thread];
         let thread_number = self.file.columns[thread].number;
         let name = names.part_name(register.which, register.part);
@@ -200,10 +200,10 @@ impl<'s> Observer<'_, 's> {
         Ok((key, observable))
     }
 
-    fn cell(&self, place: &Place<'s>) -> Result<(Key<'s>, Observable), SpannedError> {
-        let cell: CellId = self.memory.cell(place)?;
-        let name = cell_name(place);
-        let key = Key::Cell(place.name, place.index);
+    fn cell(&self, reference: &MemoryRef<'s>) -> Result<(Key<'s>, Observable), SpannedError> {
+        let cell: CellId = self.memory.cell(reference)?;
+        let name = cell_name(reference);
+        let key = Key::Cell(reference.name, reference.index);
         Ok((key, Observable::Cell { cell, name }))
     }
 
@@ -213,27 +213,30 @@ impl<'s> Observer<'_, 's> {
         target: &Target<'s>,
     ) -> Result<Vec<(Key<'s>, Observable)>, SpannedError> {
         match target {
-            Target::Register(place) => Ok(vec![self.register(place)?]),
-            Target::Memory(place) => self
-                .elements(place)
-                .map(|place| self.cell(&place))
+            Target::Register(reference) => Ok(vec![self.register(reference)?]),
+            Target::Memory(reference) => self
+                .elements(reference)
+                .map(|reference| self.cell(&reference))
                 .collect(),
         }
     }
 
-    fn elements(&self, place: &Place<'s>) -> impl Iterator<Item = Place<'s>> + use<'s> {
-        let place = *place;
-        let length = self.memory.length(&place).filter(|_| place.index.is_none());
-        (0..length.unwrap_or(1) as u64).map(move |index| Place {
-            index: length.map(|_| index).or(place.index),
-            ..place
+    fn elements(&self, reference: &MemoryRef<'s>) -> impl Iterator<Item = MemoryRef<'s>> + use<'s> {
+        let reference = *reference;
+        let length = self
+            .memory
+            .length(&reference)
+            .filter(|_| reference.index.is_none());
+        (0..length.unwrap_or(1) as u64).map(move |index| MemoryRef {
+            index: length.map(|_| index).or(reference.index),
+            ..reference
         })
     }
 
     fn term(&mut self, target: &Target<'s>) -> Result<(usize, Width), SpannedError> {
         let (key, _) = match target {
-            Target::Register(place) => self.register(place)?,
-            Target::Memory(place) => self.cell(place)?,
+            Target::Register(reference) => self.register(reference)?,
+            Target::Memory(reference) => self.cell(reference)?,
         };
         Ok(self.numbers[&key])
     }
@@ -268,12 +271,12 @@ impl<'s> Observer<'_, 's> {
         target: &Target<'s>,
         values: &[Value<'s>],
     ) -> Result<Proposition, SpannedError> {
-        let place = self.array(target, values.len())?;
+        let reference = self.array(target, values.len())?;
         let mut parts = Vec::with_capacity(values.len());
         for (index, value) in values.iter().enumerate() {
-            let element = Target::Memory(Place {
+            let element = Target::Memory(MemoryRef {
                 index: Some(index as u64),
-                ..place
+                ..reference
             });
             parts.push(self.compare_value(&element, value)?);
         }
@@ -307,26 +310,26 @@ impl<'s> Observer<'_, 's> {
         Ok(propositions)
     }
 
-    fn array(&self, target: &Target<'s>, found: usize) -> Result<Place<'s>, SpannedError> {
-        let place = match target {
-            Target::Memory(place) if place.index.is_none() => *place,
+    fn array(&self, target: &Target<'s>, found: usize) -> Result<MemoryRef<'s>, SpannedError> {
+        let reference = match target {
+            Target::Memory(reference) if reference.index.is_none() => *reference,
             _ => {
                 let name = "this".to_owned();
                 return Err(ParseErrorKind::NotAnArray { name }.at(target.span()));
             }
         };
-        let name = quoted(place.name);
-        match self.memory.length(&place) {
-            None => Err(ParseErrorKind::NotAnArray { name }.at(place.span)),
+        let name = quoted(reference.name);
+        match self.memory.length(&reference) {
+            None => Err(ParseErrorKind::NotAnArray { name }.at(reference.span)),
             Some(length) if length != found => {
                 let kind = ParseErrorKind::WrongCount {
                     name,
                     length,
                     found,
                 };
-                Err(kind.at(place.span))
+                Err(kind.at(reference.span))
             }
-            Some(_) => Ok(place),
+            Some(_) => Ok(reference),
         }
     }
 
@@ -401,31 +404,31 @@ impl<'s> Observer<'_, 's> {
 
     fn write_target(&mut self, target: &Target<'s>, text: &mut String) -> Result<(), SpannedError> {
         match target {
-            Target::Register(place) => {
-                let (_, observable) = self.register(place)?;
+            Target::Register(reference) => {
+                let (_, observable) = self.register(reference)?;
                 if let Observable::Register { name, .. } = observable {
                     text.push_str(&name);
                 }
             }
-            Target::Memory(place) => text.push_str(&cell_name(place)),
+            Target::Memory(reference) => text.push_str(&cell_name(reference)),
         }
         Ok(())
     }
 }
 
-fn cell_name(place: &Place<'_>) -> String {
-    match place.index {
-        Some(index) => format!("{}[{index}]", place.name),
-        None => format!("[{}]", place.name),
+fn cell_name(reference: &MemoryRef<'_>) -> String {
+    match reference.index {
+        Some(index) => format!("{}[{index}]", reference.name),
+        None => format!("[{}]", reference.name),
     }
 }
 
 fn write_value(value: &Value<'_>, text: &mut String) {
     match value {
         Value::Number(number, _) => _ = write!(text, "{number}"),
-        Value::Address(place) => {
-            text.push_str(place.name);
-            if let Some(index) = place.index {
+        Value::Address(reference) => {
+            text.push_str(reference.name);
+            if let Some(index) = reference.index {
                 _ = write!(text, "[{index}]");
             }
         }

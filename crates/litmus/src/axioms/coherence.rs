@@ -1,9 +1,9 @@
 //! Completes what is known of the memory order, where the reads leave it open.
 //!
-//! Once the writes to each cell are in a total order, an execution is valid exactly if the order has
-//! no cycle: a read comes before all writes that come after the one that it reads from, and every linear
-//! order that contains this one is a memory order. So only pairs of writes to one cell are
-//! ever decided, and only those that are still open.
+//! Once the writes to each cell are in a total order, an execution is valid exactly if the order
+//! has no cycle: a read comes before all writes that come after the one that it reads from, and
+//! every linear order that contains this one is a memory order. So only pairs of writes to one cell
+//! are ever decided, and only those that are still open.
 
 use super::graph::Graph;
 use super::order::Order;

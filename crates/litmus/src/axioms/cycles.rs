@@ -23,9 +23,9 @@ pub(super) fn has_cycle_with_program_order(graph: &Graph, order: &Order) -> bool
 
 /// A valid order of the writes to each cell with which happens-before has a cycle, if there is one.
 ///
-/// What has a cycle keeps it, so then any completion will do. Writes that nobody reads, of threads that do nothing
-/// else, are in no shortest cycle: what comes before such a write is an access to its cell that comes before what
-/// comes after it. Their order is not decided.
+/// A cycle is kept by every completion of the order, so any completion will do. Writes that no
+/// thread reads, of threads that do nothing else, are in no shortest cycle: the access before such
+/// a write, to the same cell, comes before the access after it. Their order is not completed.
 pub(super) fn cyclic_completion(graph: &Graph, cells: usize) -> Option<Order> {
     let matters = can_be_in_cycle(graph);
     let mut stack = vec![graph.order.clone()];

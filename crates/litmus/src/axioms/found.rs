@@ -25,9 +25,9 @@ impl Found<'_> {
         })
     }
 
-    /// Whether happens-before has a cycle: program order of all events, not only what the model keeps,
-    /// together with reads-from, the order of the writes to each cell, and each read before the
-    /// writes that come after what it reads. A locked instruction is one node; fences are none.
+    /// Whether happens-before has a cycle: program order of all events, not only what the model
+    /// keeps, together with reads-from, the order of the writes to each cell, and each read before
+    /// the writes that come after what it reads. A locked instruction is one node; fences are none.
     pub fn is_cyclic(&self) -> bool {
         has_cycle_with_program_order(self.graph, self.order)
     }
@@ -72,7 +72,7 @@ impl Found<'_> {
     }
 }
 
-/// What is observed at the end, given which write is the last to a cell.
+/// The observed final state, given the last write to each cell.
 pub(super) fn observed(
     growth: &Growth<'_>,
     graph: &Graph,
@@ -94,7 +94,7 @@ pub(super) fn observed(
     test.observables().map(content).collect()
 }
 
-/// A linear order that contains this one: always the first node of which all that comes before is there.
+/// A linear extension of the order: always the first node whose predecessors are all in it.
 fn linearise(order: &Order) -> Vec<usize> {
     let mut nodes: Vec<usize> = (0..order.len()).collect();
     let mut linear = Vec::with_capacity(nodes.len());

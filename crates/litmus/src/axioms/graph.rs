@@ -1,10 +1,10 @@
-//! An execution as far as it has been grown: the events, what each read reads from, and what is known
-//! of the memory order.
+//! A partial execution: the events, what each read reads from, and a part of the memory order.
 //!
-//! The nodes of the order are the memory accesses, except that a locked instruction is one node: nothing
-//! comes between its accesses (the paper's `mo_atomicity`), so they have one place. The order always
-//! contains what the model keeps of program order, each write before the reads of other threads that
-//! read from it, and what follows from these for the order of writes to one cell.
+//! The nodes of the order are the memory accesses, except that a locked instruction is one node:
+//! nothing comes between its accesses (the paper's `mo_atomicity`), so they have one position. The
+//! order always contains what the model keeps of program order, each write before the reads of
+//! other threads that read from it, and what follows from these for the order of writes to one
+//! cell.
 
 use fencepost_memory::{Address, MemoryModel, Operation};
 
@@ -14,7 +14,7 @@ use crate::code::Fence;
 use crate::execution::{Action, Event};
 use crate::test::{CellId, Test};
 
-/// Where a read has its value from.
+/// The source of the value of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Source {
     /// The initial content of the cell.
@@ -26,16 +26,16 @@ pub(super) enum Source {
 /// A memory access, or all accesses of a locked instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
-    /// What the model takes it for.
+    /// Its kind for the model.
     pub(super) operation: Operation,
     pub(super) cell: CellId,
     /// Where it reads from, if it reads.
     pub(super) source: Option<Source>,
-    /// What it writes, if it writes.
+    /// The value that it writes, if it writes.
     pub(super) written: Option<u64>,
 }
 
-/// What a thread is waiting for.
+/// What a thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Status {
     /// Nothing.
@@ -176,8 +176,8 @@ impl Graph {
         })
     }
 
-    /// Adds a node at the end of a thread, before its events are added, and what follows from it for the
-    /// order.
+    /// Adds a node at the end of a thread, before its events are added, and what follows from it
+    /// for the order.
     pub(super) fn add_node(
         &mut self,
         model: &MemoryModel,
@@ -197,8 +197,8 @@ impl Graph {
         Ok(added)
     }
 
-    /// The paper's `mo_po_read_access`, `mo_po_write_write`, `mo_po_mfence` and `mo_po_access/lock`, as
-    /// far as the model has them.
+    /// The paper's `mo_po_read_access`, `mo_po_write_write`, `mo_po_mfence` and
+    /// `mo_po_access/lock`, as far as the model has them.
     fn keep_program_order(
         &mut self,
         model: &MemoryModel,
@@ -230,8 +230,8 @@ impl Graph {
     }
 
     /// The paper's `check_rfmap_written` and `check_rfmap_initial`, for what does not change when
-    /// events are added: a write of another thread is seen in memory, and what the thread itself has written to
-    /// the cell is not newer than what it reads.
+    /// events are added: a write of another thread is seen in memory, and what the thread itself
+    /// has written to the cell is not newer than what it reads.
     fn read_from(
         &mut self,
         thread: usize,
@@ -265,8 +265,8 @@ impl Graph {
 
 impl Order {
     /// Adds what follows from the reads for the writes to one cell, until nothing more follows. If
-    /// a read `r` reads from `w`, then a write `w'` to the same cell that comes before `r` comes before
-    /// `w`, or `r` would see `w'`; and if `w` comes before `w'`, then so does `r`.
+    /// a read `r` reads from `w`, then a write `w'` to the same cell that comes before `r` comes
+    /// before `w`, or `r` would see `w'`; and if `w` comes before `w'`, then so does `r`.
     pub(super) fn saturate(&mut self, nodes: &[Node]) -> Result<(), Contradiction> {
         loop {
             let mut has_changed = false;
@@ -311,7 +311,7 @@ fn bit_of(node: usize, word: usize) -> u64 {
     }
 }
 
-/// What the model takes an access for.
+/// The kind of an access for the model.
 pub(super) fn operation(cell: CellId, reads: bool, writes: bool, locked: bool) -> Operation {
     let address = Address(cell.0);
     match (locked, reads, writes) {

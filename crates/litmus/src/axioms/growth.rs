@@ -1,15 +1,16 @@
 //! Grows every execution of a test, each once.
 //!
 //! In every model here a read comes before what follows it in its thread, and after the write of
-//! another thread that it reads from. So program order and reads-from together have no cycle, and an
-//! execution can be grown event by event such that each read finds the write that it reads from. To come to
-//! each execution by one way only, the next event is always one of the first thread, in a fixed order of
-//! the threads, that can go on: one that is not before a read whose write is missing. Which write a read
-//! reads from is chosen when it comes, among those that are there; or it waits, and then each new write of its cell may be
-//! the one. All these choices exclude each other, and the execution determines them.
+//! another thread that it reads from. So program order and reads-from together have no cycle, and
+//! an execution can be grown event by event such that each read finds the write that it reads from.
+//! To reach each execution in only one way, the next event always belongs to the first thread, in a
+//! fixed order of the threads, that can continue: one that is not before a read whose write is
+//! missing. A read chooses the write that it reads from among the existing ones; or it waits, and
+//! then each new write of its cell may be the one. These choices exclude each other, and the
+//! execution determines them.
 //!
-//! What is grown is given up as soon as the order that is known has a cycle: what is added later only
-//! adds to it. What waits for a write that nobody may make any more is given up too.
+//! A graph is discarded as soon as its order has a cycle, since later events only add to the order.
+//! It is also discarded if a read waits for a write that no thread can perform any more.
 
 use fencepost_memory::MemoryModel;
 
@@ -23,7 +24,7 @@ use crate::execution::Action;
 use crate::test::{CellId, Test};
 use crate::thread::{Fault, Layout, Pending, Runner};
 
-/// What all executions of a test have in common.
+/// What all executions of a test share.
 pub(super) struct Growth<'a> {
     pub(super) test: &'a Test,
     pub(super) model: &'a MemoryModel,
@@ -31,23 +32,23 @@ pub(super) struct Growth<'a> {
     pub(super) reach: Reach,
     purpose: Purpose,
     layout: Layout,
-    /// Where the registers of each thread begin.
+    /// The index of the first register of each thread.
     first_register: Vec<usize>,
 }
 
-/// What became of the graph that was grown on.
+/// The result of growing a graph.
 pub(super) enum Grown {
-    /// No thread goes on.
+    /// No thread can continue.
     Whole(Graph),
-    /// A thread of it cannot go on.
+    /// A thread faults.
     Faulty(Graph, Fault),
-    /// It is not an execution, or what it can become is on the stack.
+    /// It is not an execution, or its successors are on the stack.
     Nothing,
-    /// It was left because of a limit.
+    /// A limit was reached.
     Cut(Cut),
 }
 
-/// What a thread is before.
+/// The next step of growing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Read { cell: CellId, locked: bool },
@@ -57,15 +58,15 @@ enum Next {
 }
 
 enum Extended {
-    /// All threads have ended, or wait for ever.
+    /// All threads have ended, or wait forever.
     Whole,
-    /// What comes next is on the stack.
+    /// The successors are on the stack.
     Branched,
 }
 
-/// Why a graph is not grown on.
+/// Why a graph is not grown further.
 enum Halt {
-    /// No execution begins so, or none that need be looked at.
+    /// No execution has this prefix, or none that matters.
     Contradiction,
     Fault(Fault),
     Cut(Cut),
@@ -193,8 +194,8 @@ impl<'a> Growth<'a> {
         }
     }
 
-    /// Whether every thread that waits may still get what it waits for, from a thread that may itself
-    /// go on.
+    /// Whether every thread that waits may still get what it waits for, from a thread that may
+    /// itself go on.
     fn can_all_go_on(&self, graph: &Graph) -> bool {
         let waits_for = |thread: usize| match graph.threads[thread].status {
             Status::Waiting(cell) => Some(cell),
@@ -235,8 +236,8 @@ impl<'a> Growth<'a> {
         (0..graph.threads.len()).any(|other| other != thread && self.may_write(graph, other, cell))
     }
 
-    /// Lets a thread do what concerns nobody else, and says what comes then. A locked instruction is
-    /// looked into, but not begun.
+    /// Runs the thread-local operations of a thread. Returns what comes next. For a locked
+    /// instruction it looks ahead, but does not begin it.
     fn next_event(&self, graph: &mut Graph, thread: usize) -> Result<Next, Halt> {
         let mut runner = self.runner(graph, thread);
         Ok(match runner.advance()? {
@@ -377,7 +378,8 @@ impl<'a> Growth<'a> {
         }
     }
 
-    /// Puts on the stack what becomes of a read from each write that is there, and of waiting.
+    /// Pushes the graphs in which the read reads from each existing write, and the one in which it
+    /// waits.
     fn choose_source(
         &self,
         graph: &Graph,

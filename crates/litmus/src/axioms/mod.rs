@@ -1,27 +1,28 @@
 //! The axiomatic model of x86-TSO, section 3.2: every valid execution of a test.
 //!
-//! An execution is a set of events with a reads-from map and a memory order that satisfy the axioms of the
-//! paper. It is enough to know what each read reads from and the order of the writes to each cell:
-//! what else the memory order must contain follows, and if that has no cycle, any linear order that
-//! contains it will do. So:
+//! An execution is a set of events with a reads-from map and a memory order that satisfy the axioms
+//! of the paper. It is enough to know what each read reads from and the order of the writes to each
+//! cell: the rest of the memory order follows, and if that has no cycle, any linear extension will
+//! do. So:
 //!
 //! - `growth` grows the events and the reads-from map, event by event, each once;
-//! - `graph` keeps what follows from them for the memory order (`order`, transitively closed), and gives up what
-//!   has a cycle;
-//! - `coherence` decides what is left open of the order of the writes to one cell. For final states that
-//!   is which write is the last, and whether the rest can be decided at all: nine writes to
-//!   one cell are nine cases, not 9!;
-//! - `search` is the loop over all of it, `found` is what comes out, and `cycles` looks for what is not sequentially
-//!   consistent;
-//! - `reach` and `spins` keep the search finite where they can: what a thread may still
-//!   write, and turns of loops that change nothing.
+//! - `graph` derives the memory order from them (`order`, transitively closed), and rejects graphs
+//!   with a cycle;
+//! - `coherence` completes the order of the writes to each cell. For final states only the last
+//!   write matters, and whether the rest can be completed: nine writes to one cell are nine cases,
+//!   not 9!;
+//! - `search` is the loop over all executions, `found` collects the results, and `cycles` looks for
+//!   executions that are not sequentially consistent;
+//! - `reach` (which cells a thread may still write) and `spins` (loop iterations that change
+//!   nothing) keep the search finite where they can.
 //!
-//! No machine is involved: there are no buffers here, no steps and no time.
+//! There is no machine here: no buffers, no steps and no time.
 //!
 //! Deviations from the paper:
-//! - What of program order must be in memory order is asked of the [`MemoryModel`], which makes TSO the
-//!   paper's and SC and PSO models of the same kind.
-//! - A locked instruction is one node of the order (`mo_atomicity`). It reads one cell and may then write it.
+//! - The [`MemoryModel`] decides which part of program order the memory order keeps. TSO is the
+//!   paper's, and SC and PSO are models of the same kind.
+//! - A locked instruction is one node of the order (`mo_atomicity`). It reads one cell and may then
+//!   write it.
 
 mod coherence;
 mod cycles;
@@ -75,11 +76,11 @@ pub enum Cut {
     Events,
     /// There were [`Limits::executions`].
     Executions,
-    /// [`Limits::should_stop`] said so.
+    /// [`Limits::should_stop`] returned true.
     Stopped,
 }
 
-/// What the engine cannot do.
+/// A test that the engine does not support.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -96,15 +97,15 @@ pub enum Error {
     },
 }
 
-/// What a search came to, besides what it found.
+/// The statistics of a search.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// How many executions were looked at: with distinct reads-from maps for [`explore`], and with
+    /// The number of executions: with distinct reads-from maps for [`explore`], and with
     /// distinct orders of the writes to each cell too for [`visit_executions`].
     pub executions: u64,
     /// Why the search is not complete; `None` if it is.
     pub cut: Option<Cut>,
-    /// What threads could not do. Executions in which that happens have no final state.
+    /// The faults of threads. Executions with a fault have no final state.
     pub faults: Vec<Fault>,
 }
 
@@ -113,7 +114,7 @@ pub struct Summary {
 pub struct Exploration {
     /// The final states, sorted: each the contents of [`Test::observables`], cut to their widths.
     pub states: Vec<Vec<u64>>,
-    /// What else there is to say.
+    /// The statistics of the search.
     pub summary: Summary,
 }
 
@@ -145,10 +146,10 @@ pub fn explore_with(
     })
 }
 
-/// Hands out every valid execution of `test` under `model`, that is every reads-from map with every order of
-/// the writes to each cell, once, until the visitor breaks.
+/// Hands out every valid execution of `test` under `model`, that is every reads-from map with every
+/// order of the writes to each cell, once, until the visitor breaks.
 ///
-/// Executions in which a loop makes turns that change nothing are left out.
+/// Executions with loop iterations that change nothing are left out.
 pub fn visit_executions(
     test: &Test,
     model: &MemoryModel,
@@ -165,9 +166,9 @@ pub fn visit_executions(
 /// is none, and the search was not cut, the test is store-buffer safe.
 ///
 /// Happens-before is program order and conflict order, as [`Found::is_cyclic`] has it. That is a
-/// question about traces, not about final states: a cycle need not show in any register, and threads need not
-/// end. An execution in which a thread waits for ever is given as far as it was grown; the judge does not
-/// take it.
+/// question about traces, not about final states: a cycle need not show in any register, and
+/// threads need not end. An execution in which a thread waits for ever is given as far as it was
+/// grown; the judge does not take it.
 pub fn find_cyclic_trace(
     test: &Test,
     model: &MemoryModel,

@@ -1,8 +1,8 @@
 //! A strict order that is known in part and kept transitively closed.
 //!
 //! Nodes are numbered from 0. Each has a row of bits for what comes after it and one for what comes
-//! before it. Beside them are the sets of the nodes that write each cell, in the same shape, so that
-//! what a read must come before is a handful of operations on words.
+//! before it. Beside them are the sets of the nodes that write each cell, in the same shape, so
+//! that what a read must come before is a handful of operations on words.
 
 /// The order would have a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,7 +82,7 @@ impl Order {
         }
         let words = self.words;
         spread(&mut self.after, words, &self.before, first, second);
-        // What comes after `second` is as it was: `second` does not come before `first`.
+        // The successors of `second` do not change: `second` does not come before `first`.
         spread(&mut self.before, words, &self.after, second, first);
         Ok(())
     }

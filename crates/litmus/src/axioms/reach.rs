@@ -1,4 +1,4 @@
-//! What can be said of a thread without running it: which cells it may still write.
+//! A static analysis of threads: which cells a thread may still write.
 
 use crate::code::{AddressOperand, Operation};
 use crate::test::{CellId, Test};

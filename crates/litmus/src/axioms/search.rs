@@ -1,4 +1,4 @@
-//! The loop over all executions that can be grown, and what is made of each.
+//! The loop over all executions.
 
 use std::ops::ControlFlow;
 
@@ -12,11 +12,11 @@ use super::order::Order;
 use super::{Cut, Error, Summary};
 use crate::test::Observable;
 
-/// After how many steps it is asked whether to stop.
+/// The number of steps between two polls of the stop function.
 const STEPS_BETWEEN_QUESTIONS: u64 = 256;
 
-/// Grows all executions. `on_whole` counts what it sees of each, and says whether to go on; if not, whether
-/// something was cut.
+/// Grows all executions. `on_whole` receives each one, and returns whether to continue; if not,
+/// whether something was cut.
 pub(super) fn search(
     growth: &Growth<'_>,
     mut on_whole: impl FnMut(&Graph, &mut u64) -> ControlFlow<Option<Cut>>,

@@ -1,11 +1,11 @@
-//! The shortest cycle of program order, reads-from, coherence and from-reads. An execution has such a cycle if
-//! and only if it is not sequentially consistent (Shasha and Snir 1988).
+//! The shortest cycle of program order, reads-from, coherence and from-reads. An execution has such
+//! a cycle if and only if it is not sequentially consistent (Shasha and Snir 1988).
 //!
-//! The nodes are those of the [`EventGraph`], so a locked instruction is one node. Program order and coherence
-//! are transitive: one step may skip any number of nodes. A from-reads step may likewise continue along
-//! coherence to later writes. Fences are always skipped. A step between two events of one thread that are in program order is
-//! a program-order step. Among cycles with the fewest steps, the search returns one that skips the fewest nodes, and among
-//! those the first.
+//! The nodes are those of the [`EventGraph`], so a locked instruction is one node. Program order
+//! and coherence are transitive: one step may skip any number of nodes. A from-reads step may
+//! likewise continue along coherence to later writes. Fences are always skipped. A step between two
+//! events of one thread that are in program order is a program-order step. Among cycles with the
+//! fewest steps, the search returns one that skips the fewest nodes, and among those the first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -89,7 +89,8 @@ impl Cycle {
 /// The cost of a step: more than skipping all nodes, which cost 1 each.
 const STEP_COST: u64 = 1 << 32;
 
-/// A vertex of Dijkstra's search: a node, or the middle of a transitive step that may end at a node or go further.
+/// A vertex of Dijkstra's search: a node, or the middle of a transitive step that may end at a node
+/// or go further.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Vertex {
     Node(usize),
@@ -97,7 +98,8 @@ enum Vertex {
     AlongCoherence(EventId),
 }
 
-/// The cost of a vertex, its predecessor, and, if a step starts at the predecessor, the step's relation and source.
+/// The cost of a vertex, its predecessor, and, if a step starts at the predecessor, the step's
+/// relation and source.
 type Reached = Option<(u64, Vertex, Option<(Relation, EventId)>)>;
 
 struct Search<'a> {
@@ -169,7 +171,8 @@ impl Search<'_> {
         Some((cost, self.steps_of_cycle(start, &reached)))
     }
 
-    /// Calls `reach` with each successor of a vertex, the cost of the edge, and the step that starts there, if any.
+    /// Calls `reach` with each successor of a vertex, the cost of the edge, and the step that
+    /// starts there, if any.
     fn successors(
         &self,
         vertex: Vertex,
@@ -213,8 +216,9 @@ impl Search<'_> {
                 true => Relation::FromReads,
                 false => Relation::Coherence,
             };
-            // A from-reads step from the read of a locked instruction ends at the next write: continued along coherence,
-            // it would return to its own node. Coherence leads to the writes after the instruction's own.
+            // A from-reads step from the read of a locked instruction ends at the next write:
+            // continued along coherence, it would return to its own node. Coherence leads to the
+            // writes after the instruction's own.
             let target = match relation == Relation::FromReads && events.len() > 1 {
                 true if self.graph.node(write) == node => continue,
                 true => Vertex::Node(self.graph.node(write)),
@@ -224,7 +228,8 @@ impl Search<'_> {
         }
     }
 
-    /// The steps of the cycle, reconstructed by following predecessors from `start` back to `start`.
+    /// The steps of the cycle, reconstructed by following predecessors from `start` back to
+    /// `start`.
     fn steps_of_cycle(&self, start: usize, reached: &[Reached]) -> Vec<CycleStep> {
         let mut steps = Vec::new();
         let mut vertex = Vertex::Node(start);

@@ -1,7 +1,8 @@
-//! The event graph of an execution: its events, related by program order, reads-from, coherence and from-reads.
+//! The event graph of an execution: its events, related by program order, reads-from, coherence and
+//! from-reads.
 //!
-//! Edges that follow from others by transitivity are left out. [`cycle`] explains why an execution is not
-//! sequentially consistent.
+//! Edges that follow from others by transitivity are left out. [`cycle`] explains why an execution
+//! is not sequentially consistent.
 
 pub mod cycle;
 
@@ -62,8 +63,8 @@ pub struct Edge {
     pub from: EventId,
     /// The target.
     pub to: EventId,
-    /// Whether it is a reads-from edge whose value is forwarded from the thread's own store buffer, before the write
-    /// reaches memory.
+    /// Whether it is a reads-from edge whose value is forwarded from the thread's own store buffer,
+    /// before the write reaches memory.
     pub from_buffer: bool,
 }
 
@@ -85,14 +86,14 @@ pub struct EventGraph {
     pub nodes: Vec<Node>,
     /// For each event its node.
     pub node_of: Vec<usize>,
-    /// The edges: from each node to the next in program order, from each write to its readers and to the next write
-    /// of the cell, and from each read to the first write of the cell that it does not see, unless that write is
-    /// later in its own thread.
+    /// The edges: from each node to the next in program order, from each write to its readers and
+    /// to the next write of the cell, and from each read to the first write of the cell that it
+    /// does not see, unless that write is later in its own thread.
     pub edges: Vec<Edge>,
     /// For each event whether it reads.
     pub is_read: Vec<bool>,
-    /// For each write the next of its cell in coherence; for each read the first write of the cell that
-    /// it does not see.
+    /// For each write the next of its cell in coherence; for each read the first write of the cell
+    /// that it does not see.
     pub next_write: Vec<Option<EventId>>,
     /// The shortest cycle; none if the execution is sequentially consistent.
     pub cycle: Option<Cycle>,

@@ -1,9 +1,9 @@
 //! Random litmus tests, as text in both syntaxes.
 //!
-//! For comparing engines, readers and other tools: every kind of instruction occurs, every register that is used and
-//! every location is observed, so a difference anywhere shows. All jumps go forward, so every thread ends.
-//! A location is accessed in one width only, and a pointer register keeps its pointer. The same seed gives the
-//! same text for ever.
+//! For comparing engines, readers and other tools: every kind of instruction occurs, every register
+//! that is used and every location is observed, so a difference anywhere shows. All jumps go
+//! forward, so every thread ends. A location is accessed in one width only, and a pointer register
+//! keeps its pointer. The same seed gives the same text for ever.
 //!
 //! `thread` chooses instructions and writes them in the syntax; `text` puts the file together.
 

@@ -8,11 +8,11 @@ use crate::code::Fence;
 use crate::execution::{Action, Event, Execution};
 use crate::test::Test;
 
-/// For each event its place in the memory order; none for fences.
+/// The position of each event in the memory order; none for fences.
 pub(super) struct Places(Vec<Option<usize>>);
 
 impl Places {
-    /// The places, if each read and each write has exactly one and nothing else has one.
+    /// The positions, if each read and each write has exactly one and no other event has one.
     pub(super) fn of(test: &Test, execution: &Execution) -> Result<Self, Rejection> {
         let label = |index| EventLabel::of(test, execution, index);
         let mut places = vec![None; execution.events.len()];
@@ -54,8 +54,8 @@ impl Places {
     }
 }
 
-/// What the model takes an access for. A locked instruction's read and write are asked for one by one:
-/// models make no difference between locked operations.
+/// What the model takes an access for. A locked instruction's read and write are asked for one by
+/// one: models make no difference between locked operations.
 fn operation(event: &Event) -> Option<Operation> {
     Some(match (event.action, event.locked) {
         (Action::Read(cell, _), false) => Operation::Load(Address(cell.0)),
@@ -96,8 +96,8 @@ fn kept_because(
     None
 }
 
-/// The paper's `mo_po_read_access`, `mo_po_write_write`, `mo_po_mfence` and `mo_po_access/lock`, as far
-/// as the model has them.
+/// The paper's `mo_po_read_access`, `mo_po_write_write`, `mo_po_mfence` and `mo_po_access/lock`, as
+/// far as the model has them.
 pub(super) fn check_program_order(
     test: &Test,
     model: &MemoryModel,

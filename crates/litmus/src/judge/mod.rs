@@ -1,23 +1,24 @@
 //! Checks a witness: whether an execution is one of a test, and whether a model allows it.
 //!
 //! This is the executable checker of x86-TSO, section E.4 (`check_valid_execution`, and of
-//! `check_well_formed_event_structure` what the types leave open), over lists, with no cleverness.
-//! It shares nothing with the engines but the meaning of instructions ([`thread`](crate::thread)),
-//! so an outcome whose witness passed here is allowed even if both engines are wrong.
+//! `check_well_formed_event_structure` what the types leave open), over lists, without
+//! optimizations. It shares nothing with the engines but the meaning of instructions
+//! ([`thread`](crate::thread)), so an outcome whose witness passed here is allowed even if both
+//! engines are wrong.
 //!
-//! Read in this order: [`Rejection`] (what can be wrong), `replay` (the events are those that
-//! the threads make when they read these values), `memory_order` (the order of memory keeps what the
-//! model keeps of program order, and locked instructions are whole), `reads_from` (each read has the
-//! latest value that its thread can see).
+//! Read in this order: [`Rejection`] (what can be wrong), `replay` (the events are those that the
+//! threads perform when they read these values), `memory_order` (the order of memory keeps what the
+//! model keeps of program order, and locked instructions are whole), `reads_from` (each read has
+//! the latest value that its thread can see).
 //!
 //! Deviations from the paper:
 //! - The memory order is linear on reads too: the paper's `linear_valid_execution`, which is
 //!   equivalent (Theorem 2).
 //! - There are no register events. The registers follow from the replay.
-//! - What of program order must be in memory order is asked of the [`MemoryModel`]. For TSO the answer
-//!   is that of the paper; SC keeps all of it; PSO keeps a write before a write only on one
-//!   cell or with a fence between. Reads see what they see in the paper, under every model: the latest
-//!   write in memory order among those before them in memory order or in program order.
+//! - The [`MemoryModel`] decides which part of program order the memory order keeps. TSO keeps that
+//!   of the paper; SC keeps all of it; PSO keeps a write before a write only on one cell or with a
+//!   fence between. Reads return what they return in the paper, under every model: the latest write
+//!   in memory order among those before them in memory order or in program order.
 
 mod memory_order;
 mod reads_from;

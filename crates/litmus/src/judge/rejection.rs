@@ -15,7 +15,7 @@ pub struct EventLabel {
     pub thread: u32,
     /// The instruction as it was written; empty if there is none.
     pub instruction: String,
-    /// What the event does.
+    /// The action of the event.
     pub action: String,
 }
 
@@ -80,9 +80,9 @@ pub enum Rejection {
         thread: u32,
         /// The instruction that the thread is at.
         instruction: String,
-        /// What the thread does.
+        /// The event of the thread.
         expected: String,
-        /// What the execution has instead.
+        /// The event of the execution.
         found: String,
     },
     /// The thread cannot do what it is about to do.
@@ -92,10 +92,10 @@ pub enum Rejection {
         thread: u32,
         /// The instruction that the thread is at.
         instruction: String,
-        /// What is wrong.
+        /// The fault.
         kind: FaultKind,
     },
-    /// The memory order names an event that there is not.
+    /// The memory order names an unknown event.
     #[error("the memory order has event {event}, but there are {events} events")]
     NoSuchEvent {
         /// The number that is named.
@@ -124,9 +124,9 @@ pub enum Rejection {
     /// The model keeps an order that the memory order does not keep.
     #[error("{earlier} must come before {later} in the memory order: {reason}")]
     ProgramOrder {
-        /// What is first in program order.
+        /// The first event in program order.
         earlier: Box<EventLabel>,
-        /// What is first in memory order.
+        /// The first event in memory order.
         later: Box<EventLabel>,
         /// Why the model keeps their order.
         reason: KeptBecause,
@@ -138,7 +138,7 @@ pub enum Rejection {
         first: Box<EventLabel>,
         /// Its last.
         last: Box<EventLabel>,
-        /// What comes between.
+        /// The event between them.
         intruder: Box<EventLabel>,
     },
     /// Something that does not read has a write that it reads from.
@@ -152,7 +152,7 @@ pub enum Rejection {
     NotTheValue {
         /// The read.
         read: Box<EventLabel>,
-        /// What it is said to read from.
+        /// The write that it claims to read from.
         source_event: String,
     },
     /// A read reads from a write that is not yet visible to it.

@@ -32,9 +32,9 @@ pub(super) fn check(test: &Test, execution: &Execution) -> Result<Vec<Vec<u64>>,
     }
 }
 
-/// Where an instruction was when it made its last event: enough to tell whether the next event is of
-/// the same performance of it. An instruction goes forward through its operations, so an event that
-/// stands no later than the last one belongs to a new performance.
+/// Where an instruction was when it made its last event: enough to tell whether the next event is
+/// of the same performance of it. An instruction goes forward through its operations, so an event
+/// that stands no later than the last one belongs to a new performance.
 #[derive(Clone, Copy)]
 struct Performance {
     instance: u32,

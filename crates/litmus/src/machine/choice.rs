@@ -6,14 +6,14 @@
 //! of it, now or later, touches what it touches (Godefroid, LNCS 1032, section 4). All final states
 //! are still reached, loops or not.
 //!
-//! A set is grown from one step until it is closed. Its members are the heads of buffers and the threads
-//! themselves; a member that cannot act now brings in one that must act before it.
+//! A set is grown from one step until it is closed. Its members are the heads of buffers and the
+//! threads themselves; a member that cannot act now brings in one that must act before it.
 
 use crate::test::CellId;
 
 use super::facts::CellSet;
 
-/// What a thread is doing when nothing can happen in it by itself.
+/// The status of a thread at rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Front {
     /// It has ended.
@@ -34,11 +34,11 @@ pub(super) enum Front {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AtRest {
     pub(super) front: Front,
-    /// What the thread itself reads from here on, without the load that it waits before.
+    /// The cells that the thread itself may still read, without the load before which it waits.
     pub(super) reads: CellSet,
-    /// What the thread itself writes from here on.
+    /// The cells that the thread itself may still write.
     pub(super) writes: CellSet,
-    /// What its buffer will write.
+    /// The cells that its buffer will write.
     pub(super) buffered: CellSet,
 }
 
@@ -51,10 +51,10 @@ pub(super) enum Choice {
     Commit(usize, usize),
 }
 
-/// What the choice asks about buffers.
+/// The questions of the choice about buffers.
 pub(super) trait Buffers {
-    /// A store that must reach memory before a store to this cell does, or a locked instruction on it can be
-    /// performed: an index into the thread's buffer.
+    /// A store that must reach memory before a store to this cell does, or a locked instruction on
+    /// it can be performed: an index into the thread's buffer.
     fn first_towards(&self, thread: usize, cell: CellId) -> usize;
 
     /// The cell of a buffered store.
@@ -131,7 +131,7 @@ impl Chooser {
                     Front::BlockedBy(cell) => {
                         add(Choice::Commit(thread, buffers.first_towards(thread, cell)));
                     }
-                    // Any store that leaves makes room, so all that can leave are needed.
+                    // Any commit makes room, so all possible commits are needed.
                     Front::BlockedByLength => {
                         let mut ready = Vec::new();
                         buffers.ready(thread, &mut ready);
@@ -158,9 +158,9 @@ fn is_alone(choice: Choice, threads: &[AtRest], buffers: &impl Buffers) -> bool 
     alone
 }
 
-/// What must be in a set that writes `cell`: whoever writes the cell, and whoever may come to read it
-/// before. A thread that waits before a load of the cell can do neither until someone writes
-/// the cell.
+/// Adds what must be in a persistent set with a write to `cell`: the threads that write the cell,
+/// and those that may read it before. A thread that waits before a load of the cell can do neither
+/// until another thread writes the cell.
 #[inline]
 fn in_the_way(
     writer: usize,
@@ -182,7 +182,7 @@ fn in_the_way(
     }
 }
 
-/// What must act before a thread that waits before a load of `cell` can.
+/// Adds what must act before a thread that waits before a load of `cell` can.
 fn writers(
     reader: usize,
     cell: CellId,

@@ -1,13 +1,14 @@
-//! From one state at rest to the next ones.
+//! The successors of a state at rest.
 //!
-//! A thread runs by itself as long as nobody can tell when it does so: it computes, its stores go into its
-//! buffer, it passes a fence when its buffer is empty. At a load there are two ways to go on. Either it
-//! reads now, or it waits until another thread has written the cell, and is then asked again.
-//! Loads need no interleaving beyond that: any execution stays the same if each load happens as soon as what
-//! it reads is there. A load that waits for a write that cannot come any more leads nowhere,
-//! and is given up.
+//! A thread runs by itself as long as other threads cannot observe when it does: it computes, its
+//! stores enter its buffer, it passes a fence when its buffer is empty. A load has two successors.
+//! Either it reads now, or it waits until another thread has written the cell, and then has the
+//! same choice. Loads need no other interleaving: an execution stays the same if each load happens
+//! as soon as the value that it reads is in memory. A load that waits for a write that cannot come
+//! any more is discarded.
 //!
-//! A state is *at rest* when every thread has ended, waits, or is before a step that others can notice.
+//! A state is *at rest* when every thread has ended, waits, or is before a step that other threads
+//! can observe.
 
 use fencepost_memory::{Buffering, LockedDrains, MemoryModel};
 
@@ -48,12 +49,13 @@ impl Record for Vec<RunStep> {
     }
 }
 
-/// Who is told what is reached. A *trail* says how it was reached from where the expansion
-/// began: which choice, and then at each load that could wait whether it read.
+/// Receives the states that are reached. A *trail* describes how a state was reached from the start
+/// of the expansion: the choice, and then for each load that could wait whether it read.
 pub(super) trait Sink {
-    /// A state from which there are several ways to go on. `false` ends the expansion.
+    /// Receives a state with several successors. Returns `false` to stop the expansion.
     fn rest(&mut self, state: &State, trail: &[u8]) -> bool;
-    /// A state in which all threads have ended and all stores are in memory. `false` ends the expansion.
+    /// Receives a final state: all threads have ended and all stores are in memory. Returns `false`
+    /// to stop the expansion.
     fn ended(&mut self, state: &State, trail: &[u8]) -> bool;
     /// Asked now and then whether to go on.
     fn go_on(&mut self) -> bool;
@@ -80,15 +82,15 @@ struct Task {
     forks: usize,
 }
 
-/// How many steps without a choice are taken before the state is kept, so that a run that never ends
-/// comes back to a state that is known.
+/// How many steps without a choice are taken before the state is kept, so that a run that never
+/// ends comes back to a state that is known.
 const LONGEST_CHAIN: usize = 64;
 
 /// How many loads on such a chain may have waited before the state is kept.
 const MOST_FORKS: usize = 8;
 
-/// How many loads, stores and fences a thread may perform without waiting, besides one for each of its
-/// operations. A loop that takes more with ever new registers is cut.
+/// How many loads, stores and fences a thread may perform without waiting, besides one for each of
+/// its operations. A loop that takes more with ever new registers is cut.
 const MOST_TURNS: u32 = 1 << 12;
 
 /// Expands states of one test under one model.
@@ -97,7 +99,7 @@ pub(super) struct Expander<'a, R> {
     pub(super) model: &'a MemoryModel,
     pub(super) facts: &'a Facts,
     pub(super) record: R,
-    /// What was left out, if anything was.
+    /// Why states were left out, if any were.
     pub(super) cut: Option<Cut>,
     later: Vec<Task>,
     spare: Vec<Task>,
@@ -106,7 +108,7 @@ pub(super) struct Expander<'a, R> {
     choices: Vec<Choice>,
     tasks: u32,
     trail: Vec<u8>,
-    /// What is left of a trail that is to be followed, and nothing else; its end first.
+    /// The rest of the trail to follow, its end first.
     to_follow: Option<Vec<u8>>,
 }
 
@@ -115,7 +117,7 @@ const READS: u8 = 1;
 /// In a trail: the load waits.
 const WAITS: u8 = 0;
 
-/// What becomes of a thread that runs by itself.
+/// The result of running a thread by itself.
 enum Ran {
     ToRest,
     Nowhere,
@@ -170,7 +172,7 @@ impl<'a, R: Record> Expander<'a, R> {
         Ok(())
     }
 
-    /// Goes on from a state at rest along a trail that was told before. The steps are in the record.
+    /// Follows a trail from a state at rest. Records the steps.
     pub(super) fn follow_trail(
         &mut self,
         from: Option<&State>,
@@ -499,7 +501,7 @@ impl<'a, R: Record> Expander<'a, R> {
         self.choices.extend_from_slice(choices);
     }
 
-    /// Cells that nobody reads or observes any more are all the same.
+    /// Clears cells that no thread reads or observes any more, so that equivalent states are equal.
     fn forget_dead_cells(&self, state: &mut State) {
         for (index, content) in state.memory.iter_mut().enumerate() {
             let cell = CellId(index as u32);
@@ -511,7 +513,7 @@ impl<'a, R: Record> Expander<'a, R> {
         }
     }
 
-    /// Performs a chosen step, and says which threads run after it.
+    /// Performs a chosen step. Returns the threads that run after it.
     fn apply(&mut self, task: &mut Task, choice: Choice) -> Result<(), Fault> {
         let (writer, written) = match choice {
             Choice::Commit(thread, index) => {
@@ -599,7 +601,7 @@ impl Buffers for BuffersOf<'_> {
                 Some(_) => {}
             }
         }
-        // Only a cell that shares its bit with this one is there.
+        // Another cell shares the bit of this one.
         0
     }
 
@@ -631,8 +633,9 @@ impl Buffers for BuffersOf<'_> {
     }
 }
 
-/// Notices a thread that comes back to where it was, by Brent's method: the state at one turn is kept
-/// and compared with those after it, a newer one being kept each time the number of turns has doubled.
+/// Notices a thread that comes back to where it was, by Brent's method: the state at one turn is
+/// kept and compared with those after it, a newer one being kept each time the number of turns has
+/// doubled.
 #[derive(Default)]
 struct Earlier {
     position: u32,

@@ -1,5 +1,5 @@
-//! What can be said of a test before it is run: which cells a thread may still touch from a
-//! position on, which registers still matter, and how many stores a thread can have issued.
+//! A static analysis of a test: which cells a thread may still access from a position on, which
+//! registers are still live, and how many stores a thread can have issued.
 
 use fencepost_memory::{Buffering, MemoryModel};
 
@@ -7,8 +7,8 @@ use crate::code::{AddressOperand, Operand, Operation, Part, Register, Width};
 use crate::test::{CellId, Observable, Test, Thread};
 use crate::thread::Layout;
 
-/// A set of cells, as bits. Cells that are 64 apart share a bit, so the set may have more
-/// than it says: whoever asks must be safe with that.
+/// A set of cells, as bits. Cells that are 64 apart share a bit, so the set is an
+/// over-approximation, which callers have to tolerate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct CellSet(u64);
 
@@ -31,7 +31,7 @@ impl CellSet {
     }
 }
 
-/// What is known of a thread at each of its positions.
+/// The facts about a thread at each of its positions.
 pub(super) struct ThreadFacts {
     /// The cells that are read from here on, this operation included.
     pub(super) reads_from: Vec<CellSet>,
@@ -46,14 +46,14 @@ pub(super) struct ThreadFacts {
     pub(super) first_register: usize,
 }
 
-/// What is known of a test.
+/// The facts about a test.
 pub(super) struct Facts {
     pub(super) threads: Vec<ThreadFacts>,
     pub(super) observed_cells: Vec<bool>,
     pub(super) layout: Layout,
     pub(super) buffering: Buffering,
     pub(super) register_count: usize,
-    /// What is wrong with the machine, on purpose.
+    /// A deliberate error of the machine, for tests.
     pub(super) mutation: Option<Mutation>,
 }
 
@@ -64,7 +64,7 @@ pub enum Mutation {
     FenceDoesNotWait,
     /// Stores to different cells leave the buffer in any order.
     StoresPassStores,
-    /// A load never looks into its own thread's buffer.
+    /// A load does not forward from its own thread's buffer.
     NoForwarding,
     /// A locked instruction does not wait for the buffer.
     LockedDoesNotDrain,
@@ -131,8 +131,8 @@ fn successors(operation: &Operation, position: usize) -> impl Iterator<Item = us
     next.into_iter().chain(jump)
 }
 
-/// Solves `value[p] = own[p] ∪ (the values of the operations after p)`: backwards, again and again until
-/// nothing changes. `step` recomputes one and says whether it changed.
+/// Solves `value[p] = own[p] ∪ (the values of the operations after p)`: backwards, again and again
+/// until nothing changes. `step` recomputes one and returns whether it changed.
 fn until_stable(thread: &Thread, mut step: impl FnMut(usize) -> bool) {
     loop {
         let mut changed = false;
@@ -207,7 +207,7 @@ fn cells_at(
         return CellSet::ALL;
     };
     let address = base.wrapping_add(index).wrapping_add(at.displacement) & at.width.mask();
-    // What is no cell is a fault when it is reached, and touches nothing.
+    // An address that is not a cell is a fault at run time, and accesses nothing.
     layout
         .cell(address, width)
         .map_or(CellSet::default(), CellSet::of)
@@ -234,7 +234,8 @@ fn live_registers(thread: &Thread, observed: &[Register]) -> Vec<Vec<u8>> {
                 here[register] |= live[next][register];
             }
         }
-        // A write of all of a register makes its old content irrelevant; a write of a part does not.
+        // A write of all of a register makes its old content irrelevant; a write of a part does
+        // not.
         if let Some((register, Part::Low(Width::Long | Width::Quad))) = written_register(operation)
         {
             if !matches!(operation, Operation::MoveIf { .. }) {

@@ -1,11 +1,12 @@
 //! The x86-TSO abstract machine of section 3.1, explored to the end; SC and PSO as well.
 //!
-//! Read in this order: `state` (registers, buffers, memory), `expand` (how a state leads to the next
-//! ones, and why loads need no interleaving), `choice` (which stores have to be tried first), `facts`
-//! (what is known of a test before it runs), `seen` (the states reached).
+//! Read in this order: `state` (registers, buffers, memory), `expand` (how a state leads to the
+//! next ones, and why loads need no interleaving), `choice` (which stores have to be tried first),
+//! `facts` (what is known of a test before it runs), `seen` (the states reached).
 //!
-//! Two reductions keep the search small: see `expand` and `choice`. Neither changes which final states
-//! are found; that is tested against the axioms and against all executions that the judge accepts.
+//! Two reductions keep the search small: see `expand` and `choice`. Neither changes which final
+//! states are found; that is tested against the axioms and against all executions that the judge
+//! accepts.
 
 mod choice;
 mod expand;
@@ -32,7 +33,8 @@ pub struct Limits<'a> {
     pub max_states: usize,
     /// The most bytes of memory that the kept states may take.
     pub max_memory: usize,
-    /// How many stores of a thread that loops are buffered at most. Threads that do not loop have no bound.
+    /// How many stores of a thread that loops are buffered at most. Threads that do not loop have
+    /// no bound.
     pub loop_buffer: usize,
     /// Asked now and then; `true` ends the search.
     pub stop: &'a dyn Fn() -> bool,
@@ -54,13 +56,13 @@ impl Default for Limits<'_> {
 pub enum Cut {
     /// A thread loops and may buffer more stores than [`Limits::loop_buffer`].
     Buffer,
-    /// A thread goes on for very long by itself.
+    /// A thread runs for very long without a memory access.
     LongLoop,
     /// [`Limits::max_states`] was reached.
     States,
     /// [`Limits::max_memory`] was reached.
     Memory,
-    /// [`Limits::stop`] said so.
+    /// [`Limits::stop`] returned true.
     Stopped,
 }
 
@@ -71,7 +73,7 @@ impl Cut {
     }
 }
 
-/// What a search found.
+/// The result of a search.
 pub struct Exploration<'a> {
     test: &'a Test,
     model: MemoryModel,
@@ -229,7 +231,7 @@ impl Exploration<'_> {
                 state.decode(&self.facts, self.states.get(parent));
                 &state
             });
-            // It says that it was stopped, because the sink lets it go no further.
+            // It reports that it was stopped, because the sink stops it.
             let _ = expander.follow_trail(from, &initial, trail, &mut EndOfTrail);
             steps.append(&mut expander.record);
         }

@@ -28,7 +28,7 @@ impl ByteStrings {
         slice(&self.bytes, &self.ends, number)
     }
 
-    /// Adds a string; says whether it is new.
+    /// Adds a string. Returns whether it is new.
     pub(super) fn insert(&mut self, string: &[u8]) -> bool {
         let ByteStrings {
             bytes,

@@ -1,9 +1,9 @@
 //! Whether a test is store-buffer safe: whether every execution under a model has an acyclic
-//! happens-before, which is whether it is sequentially consistent as a trace.
+//! happens-before, so that it is sequentially consistent as a trace.
 //!
-//! Decided from sequentially consistent executions only, by the explorer and the monitor that check Rust
-//! programs. That the answer is right is tested against all executions that the axioms
-//! allow ([`axioms`](crate::axioms)).
+//! The explorer and the monitor that check Rust programs decide that, from sequentially consistent
+//! executions only. Tests compare the answer with all executions that the axioms allow
+//! ([`axioms`](crate::axioms)).
 
 mod program;
 
@@ -19,16 +19,17 @@ use crate::thread::FaultKind;
 
 use program::LitmusProgram;
 
-/// Where the search ends early.
+/// The limits of the search.
 #[derive(Clone, Copy)]
 pub struct Limits<'a> {
-    /// The most executions.
+    /// The maximum number of executions.
     pub max_executions: u64,
-    /// The most steps in one execution, besides one for each operation of the test: only loops have more.
+    /// The maximum number of steps of an execution, in addition to one per operation of the test:
+    /// only loops have more.
     pub max_steps: u64,
-    /// The most time.
+    /// The maximum time.
     pub max_time: Option<Duration>,
-    /// Asked now and then; `true` ends the search.
+    /// Polled from time to time; `true` stops the search.
     pub stop: &'a dyn Fn() -> bool,
 }
 
@@ -43,30 +44,30 @@ impl Default for Limits<'_> {
     }
 }
 
-/// How many executions of a test are looked at in which some are too long.
+/// The maximum number of executions after one was too long.
 const MOST_BESIDE_LONG_ONES: u64 = 50;
 
 /// An instruction that takes part in a violation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct InstructionId {
     /// The thread: an index into [`Test::threads`].
     pub thread: usize,
     /// The instruction: an index into the thread's instructions.
     pub instruction: usize,
 }
 
-impl Place {
+impl InstructionId {
     /// The instruction itself.
     pub fn of<'t>(&self, test: &'t Test) -> &'t Instruction {
         &test.threads[self.thread].instructions[self.instruction]
     }
 
-    fn of_location(test: &Test, location: Option<LocationId>) -> Option<Place> {
+    fn of_location(test: &Test, location: Option<LocationId>) -> Option<InstructionId> {
         let mut index = location?.index();
         for (thread, code) in test.threads.iter().enumerate() {
-            // One more than there are instructions: the end has a number too.
+            // The end of a thread has an id too.
             if index < code.instructions.len() {
-                return Some(Place {
+                return Some(InstructionId {
                     thread,
                     instruction: index,
                 });
@@ -77,7 +78,7 @@ impl Place {
     }
 }
 
-/// What was decided.
+/// Whether a test is store-buffer safe.
 #[derive(Clone, Debug)]
 pub enum Safety {
     /// Every execution is sequentially consistent.
@@ -85,26 +86,26 @@ pub enum Safety {
     /// Some execution is not.
     Unsafe {
         /// The write that can be overtaken.
-        pending: Option<Place>,
-        /// What overtakes it.
-        event: Option<Place>,
-        /// The violation, for those who know the monitor.
+        pending: Option<InstructionId>,
+        /// The event that overtakes it.
+        event: Option<InstructionId>,
+        /// The violation, as the monitor reported it.
         violation: Box<Violation>,
     },
-    /// The witness of what was found does not check. This is a bug in Fencepost.
+    /// The witness of the violation was rejected. This is a bug in Fencepost.
     Contradiction(String),
-    /// Not all sequentially consistent executions were run, and those that were show nothing.
+    /// Not all sequentially consistent executions were run, and those that were have no violation.
     Unknown(Unfinished),
 }
 
-/// Why nothing is known.
+/// Why the answer is unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unfinished {
-    /// A budget was used up.
+    /// A limit was reached.
     Budget,
     /// An execution had more steps than allowed.
     TooLong,
-    /// A thread does what it cannot do.
+    /// A thread faults.
     Fault(crate::thread::Fault),
 }
 
@@ -130,7 +131,7 @@ pub fn check(test: &Test, model: &MemoryModel, limits: &Limits<'_>) -> Safety {
     let mut settings = Settings {
         monitored_model: monitored_model(model),
         max_steps: limits.max_steps + operations as u64,
-        // A thread says that it spins only when it is where it was, and will be there again.
+        // A thread signals that it spins only when it returns to a state in which it was before.
         livelock_after: 2,
         max_executions: Some(limits.max_executions),
         max_time: limits.max_time,
@@ -152,8 +153,9 @@ pub fn check(test: &Test, model: &MemoryModel, limits: &Limits<'_>) -> Safety {
             Failure::StoreBuffer(_) => None,
         });
     if let Some(fault) = first_fault {
-        // A test that can deadlock, or an execution that is too long: the others count all the same. But with
-        // executions that are too long the test will not be found safe, and there may be very many of them.
+        // After a deadlock or an execution that is too long, the other executions still count. But
+        // with executions that are too long the answer is never `Safe`, and there may be very many
+        // of them.
         if let Fault::StepLimit { .. } = fault {
             settings.max_executions = Some(limits.max_executions.min(MOST_BESIDE_LONG_ONES));
         }
@@ -169,7 +171,7 @@ pub fn check(test: &Test, model: &MemoryModel, limits: &Limits<'_>) -> Safety {
                     return Safety::Contradiction(error.to_string());
                 }
                 let place = |placed: &fencepost_monitor::PlacedEvent| {
-                    Place::of_location(test, placed.event.access.location)
+                    InstructionId::of_location(test, placed.event.access.location)
                 };
                 return Safety::Unsafe {
                     pending: place(&violation.pending),
@@ -177,7 +179,7 @@ pub fn check(test: &Test, model: &MemoryModel, limits: &Limits<'_>) -> Safety {
                     violation: violation.clone(),
                 };
             }
-            // Threads that wait for ever end an execution that has been seen as far as it goes.
+            // The monitor has seen an execution whose threads wait forever.
             Failure::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => {}
             Failure::Fault(Fault::Program(fault)) if fault.kind == FaultKind::SilentLoop => {
                 unfinished = Some(Unfinished::TooLong);

@@ -1,9 +1,9 @@
 //! A litmus test as a program for the explorer: one step per access to memory, sequentially
 //! consistent.
 //!
-//! A locked instruction is one step, an unlocked one that reads and writes is two. Fences are seen by the
-//! monitor only. A thread that comes back to a load or a locked instruction with nothing changed says that it spins;
-//! the explorer then lets it sleep until something that it read has changed.
+//! A locked instruction is one step, an unlocked one that reads and writes is two. Only the monitor
+//! sees fences. A thread that returns to a load or a locked instruction in the same state signals
+//! that it spins; the explorer then does not schedule it until something that it read has changed.
 
 use fencepost_explore::{
     Condition, Effect, Intent, Performed, Program, Stop, ThreadStatus, Touch, TouchKind,
@@ -91,7 +91,8 @@ impl<'a> LitmusProgram<'a> {
 
     /// Runs a thread to its next access, through computations and fences.
     fn run_on(&mut self, thread: usize, performed: &mut Performed) -> Result<(), Fault> {
-        // More fences without an access than there are operations: they are in a loop that has no access.
+        // More fences without an access than there are operations: they are in a loop that has no
+        // access.
         for _ in 0..=self.test.threads[thread].operations.len() {
             let fence = match self.runner(thread).advance()? {
                 Pending::Fence(fence) => fence,
@@ -140,7 +141,7 @@ impl<'a> LitmusProgram<'a> {
         self.threads[thread].arrivals.clear();
     }
 
-    /// What the locked instruction that a thread stands before will do: its cell, and whether that
+    /// The effect of the next instruction of a thread, which is locked: its cell, and whether that
     /// depends on the content.
     fn locked_effect(&self, thread: usize) -> Option<(CellId, Effect)> {
         let view = self.view(thread);

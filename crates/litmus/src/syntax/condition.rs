@@ -1,4 +1,4 @@
-//! What follows the program: `locations`, `filter` and the condition.
+//! The end of a file: `locations`, `filter` and the condition.
 //!
 //! Implication binds more tightly than conjunction, and that more tightly than disjunction, as in
 //! herd7's grammar: `a /\ b => c` is `a /\ (b => c)`.
@@ -9,7 +9,7 @@ use crate::parse_error_kind::ParseErrorKind;
 use crate::test::Quantifier;
 
 use super::lexer::{Lexer, Token};
-use super::place::{target, value, values};
+use super::target::{target, value, values};
 use super::tree::{Claim, Compared, Target};
 
 /// Everything after the program.
@@ -146,7 +146,7 @@ fn claim<'s>(lexer: &mut Lexer<'s>, limits: &Limits) -> Result<Claim<'s>, Spanne
     reader.read()
 }
 
-/// What has been read of the inside of a pair of parentheses, and waits for what follows.
+/// The part of a parenthesized proposition that has been read so far.
 #[derive(Default)]
 struct Group<'s> {
     /// Parts between `\/`.
@@ -290,7 +290,7 @@ impl<'s> ClaimReader<'_, 's> {
     }
 }
 
-/// What a part of a proposition begins with.
+/// The start of a part of a proposition.
 enum Begin<'s> {
     Not,
     Parenthesis,

@@ -8,7 +8,7 @@ use fencepost_diagnostics::quoted;
 
 use super::lexer::{Lexer, Span};
 
-/// What stands before the initial state.
+/// The part of a file before the initial state.
 pub(super) struct Header {
     pub architecture: Architecture,
     pub name: String,

@@ -8,8 +8,8 @@ use crate::test::Architecture;
 use fencepost_diagnostics::quoted;
 
 use super::lexer::{Lexer, Span, Token};
-use super::place::{number, target, value, values};
-use super::tree::{DeclaredType, Initial, Place, Target};
+use super::target::{number, target, value, values};
+use super::tree::{DeclaredType, Initial, MemoryRef, Target};
 
 /// Reads up to and including the `}`.
 pub(super) fn read_initial_state<'s>(
@@ -60,14 +60,14 @@ fn read_entry<'s>(
 ) -> Result<Initial<'s>, SpannedError> {
     let mut declared = read_type(lexer, architecture)?;
     if let Some((token, name, length)) = array_declaration(lexer, declared.is_some(), limits)? {
-        let place = Place {
+        let reference = MemoryRef {
             name,
             index: None,
             span: token,
         };
         let mut entry = Initial {
             declared,
-            target: Target::Memory(place),
+            target: Target::Memory(reference),
             values: Vec::new(),
             length: Some(length),
         };
@@ -87,7 +87,7 @@ fn read_entry<'s>(
         return Ok(entry);
     }
     let target = target(lexer)?;
-    if let Target::Memory(Place {
+    if let Target::Memory(MemoryRef {
         name,
         index: Some(index),
         span,

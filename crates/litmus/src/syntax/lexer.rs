@@ -1,7 +1,6 @@
-//! Characters and tokens, with their places.
+//! Characters and tokens, with their positions.
 //!
-//! Nothing is collected: the lexer is a place in the source, and copying it is how one looks
-//! ahead.
+//! The lexer collects nothing: it is a position in the source. Copy it to look ahead.
 
 use crate::parse_error::SpannedError;
 use crate::parse_error_kind::{ParseErrorKind, Section, Unterminated};
@@ -36,7 +35,7 @@ impl Span {
     }
 }
 
-/// What a token is.
+/// A token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Token<'s> {
     /// Letters, digits, `_` and `.`, not beginning with a digit.
@@ -57,7 +56,7 @@ const MARKS: [&str; 26] = [
     "~", "*", "&", "+", "-", "$", "\"", "@", "/",
 ];
 
-/// A place in the source.
+/// A position in the source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lexer<'s> {
     source: &'s str,
@@ -85,12 +84,12 @@ impl<'s> Lexer<'s> {
         self.source
     }
 
-    /// What is left of the source.
+    /// The rest of the source.
     pub fn rest(&self) -> &'s str {
         &self.source[self.offset..]
     }
 
-    /// The place as an empty span.
+    /// The position as an empty span.
     pub fn here(&self) -> Span {
         Span {
             start: self.offset,
@@ -99,7 +98,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// The text since an earlier place.
+    /// The text since an earlier position.
     pub fn since(&self, begin: Span) -> Span {
         Span {
             end: self.offset,

@@ -1,16 +1,16 @@
-//! Litmus files as herd7, litmus7 and diy7 have them.
+//! The parser of litmus files, in the format of herd7, litmus7 and diy7.
 //!
 //! Read in this order: `lexer` (characters and tokens), `tree` (a file as it is written), then the
 //! parts of a file from its top to its end: `header`, `init`, `program` (whose cells are read by
-//! `x86`), `condition`; `place` has what they share. Names mean nothing yet here: `assemble` resolves
-//! them.
+//! `x86`), `condition`; `target` has what they share. Names are not resolved here: `assemble` does
+//! that.
 
 mod condition;
 mod header;
 mod init;
 pub(crate) mod lexer;
-pub(crate) mod place;
 mod program;
+pub(crate) mod target;
 pub(crate) mod tree;
 
 use crate::limits::Limits;

@@ -7,14 +7,14 @@ use crate::test::Architecture;
 use crate::x86::instruction::read_cell;
 
 use super::lexer::{Lexer, Span, Token};
-use super::place::thread_number;
+use super::target::thread_number;
 use super::tree::Column;
 
 /// More errors than these are not collected.
 pub(crate) const MAX_ERRORS: usize = 20;
 
 /// Reads up to the word that follows the table. Errors within an instruction are collected in
-/// `errors`, since the table goes on after them.
+/// `errors`, since the rows after them can still be read.
 pub(super) fn read_program<'s>(
     lexer: &mut Lexer<'s>,
     architecture: Architecture,
@@ -33,7 +33,7 @@ pub(super) fn read_program<'s>(
     Ok(columns)
 }
 
-/// What ends the table: `exists` and the like, and the end of the file.
+/// The end of the table: `exists` and the like, or the end of the file.
 fn at_end_of_program(lexer: &Lexer<'_>) -> Result<bool, SpannedError> {
     let mut ahead = *lexer;
     // A wrong character is an error of the row that it is in.
@@ -80,7 +80,7 @@ fn read_threads<'s>(
             labels: Vec::new(),
             instructions: Vec::new(),
         });
-        // What kind of thread it is, which matters to other tools.
+        // The kind of the thread, which matters to other tools.
         if lexer.take_mark(":")? {
             let (token, span) = lexer.next()?;
             if !matches!(token, Token::Name(_)) {

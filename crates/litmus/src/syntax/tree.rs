@@ -1,4 +1,4 @@
-//! A test as it is written, before names are resolved.
+//! The syntax tree of a file, before names are resolved.
 
 use crate::code::Width;
 use crate::test::{Architecture, Quantifier};
@@ -36,7 +36,7 @@ impl std::fmt::Display for Number {
 
 /// A location or an element of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place<'s> {
+pub(crate) struct MemoryRef<'s> {
     /// The location's name.
     pub name: &'s str,
     /// Which element.
@@ -47,7 +47,7 @@ pub(crate) struct Place<'s> {
 
 /// A register in the initial state, a condition or a list of locations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RegisterPlace<'s> {
+pub(crate) struct RegisterRef<'s> {
     /// The number of its thread; none for `%name` alone.
     pub thread: Option<u64>,
     /// Its name, without `%`.
@@ -58,13 +58,13 @@ pub(crate) struct RegisterPlace<'s> {
     pub span: Span,
 }
 
-/// What can be initialized and observed.
+/// A register or location that can be initialized and observed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Target<'s> {
     /// A register.
-    Register(RegisterPlace<'s>),
+    Register(RegisterRef<'s>),
     /// Memory.
-    Memory(Place<'s>),
+    Memory(MemoryRef<'s>),
 }
 
 impl Target<'_> {
@@ -72,18 +72,18 @@ impl Target<'_> {
     pub fn span(&self) -> Span {
         match self {
             Target::Register(register) => register.span,
-            Target::Memory(place) => place.span,
+            Target::Memory(reference) => reference.span,
         }
     }
 }
 
-/// What something is initialized with or compared with.
+/// A value that a target is initialized with or compared to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Value<'s> {
     /// A number.
     Number(Number, Span),
     /// The address of a location.
-    Address(Place<'s>),
+    Address(MemoryRef<'s>),
 }
 
 /// A declared type.
@@ -102,7 +102,7 @@ pub(crate) struct DeclaredType {
 pub(crate) struct Initial<'s> {
     /// The type, if one is given.
     pub declared: Option<DeclaredType>,
-    /// What is initialized.
+    /// The target that is initialized.
     pub target: Target<'s>,
     /// With what; nothing if only declared. As many as the array has, if it is one.
     pub values: Vec<Value<'s>>,
@@ -164,11 +164,11 @@ pub(crate) struct File<'s> {
     pub initial: Vec<Initial<'s>>,
     /// The program.
     pub columns: Vec<Column<'s>>,
-    /// What is observed besides what the condition names.
+    /// The targets that are observed in addition to those of the condition.
     pub locations: Vec<Target<'s>>,
     /// The filter.
     pub filter: Option<Claim<'s>>,
-    /// What is asked.
+    /// The quantifier of the condition.
     pub quantifier: Quantifier,
     /// About what.
     pub condition: Claim<'s>,

@@ -1,8 +1,8 @@
 //! `XCHG`, `XADD` and `CMPXCHG` as operations, after Intel's manual, volume 2.
 //!
 //! - `XCHG` with memory is locked, with or without the prefix.
-//! - `CMPXCHG` always writes: if the comparison fails, what it has read. With `LOCK` nobody can
-//!   tell whether it does, and here it does not.
+//! - `CMPXCHG` always writes: if the comparison fails, the value that it has read. With `LOCK` no
+//!   thread can observe whether it does, and here it does not.
 
 use crate::code::{Computation, FlagCondition, FlagTest, Operand as Input, Operation, Part, Width};
 use crate::parse_error::SpannedError;

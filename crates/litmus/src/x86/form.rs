@@ -1,4 +1,5 @@
-//! Checks the number, kinds and widths of the operands of an instruction, and decides which is the destination.
+//! Checks the number, kinds and widths of the operands of an instruction, and decides which is the
+//! destination.
 
 use crate::code::{Part, Width};
 use crate::parse_error::SpannedError;
@@ -12,7 +13,7 @@ use super::mnemonics::Mnemonic;
 use super::operands::Operand;
 use super::registers::{COUNTER, Which, WrittenRegister};
 
-/// What is needed to check the operands of an instruction.
+/// The context for checking the operands of an instruction.
 pub(super) struct Form<'s> {
     /// The instruction's name.
     pub name: &'s str,
@@ -27,7 +28,8 @@ impl<'s> Form<'s> {
         quoted(self.name)
     }
 
-    /// Sets the destination and the source of an instruction, after checking their number and kinds.
+    /// Sets the destination and the source of an instruction, after checking their number and
+    /// kinds.
     pub fn arrange(
         &self,
         instruction: &mut WrittenInstruction<'s>,
@@ -109,15 +111,14 @@ impl<'s> Form<'s> {
             (Mnemonic::CompareExchange, _) | (_, Architecture::X86) => (*first, *second),
             (_, Architecture::X86_64) => (*second, *first),
         };
-        let is_swapped = match (mnemonic, &destination, &source) {
+        let is_swapped = matches!(
+            (mnemonic, &destination, &source),
             (
                 Mnemonic::Exchange | Mnemonic::ExchangeAdd | Mnemonic::CompareExchange,
                 _,
-                Memory(_),
-            ) => true,
-            (Mnemonic::MoveIf(_), Memory(_), Register(..)) => true,
-            _ => false,
-        };
+                Memory(_)
+            ) | (Mnemonic::MoveIf(_), Memory(_), Register(..))
+        );
         match is_swapped {
             true => (source, destination),
             false => (destination, source),
@@ -174,9 +175,9 @@ impl<'s> Form<'s> {
         kind.at(destination.span())
     }
 
-    /// How many bytes the instruction works on, by its suffix or its registers. In `X86` a suffix
-    /// also says which part of a 32-bit register is meant, because herd7 has no names for parts
-    /// there: `MOVB [x],EAX` stores `AL`. A symbolic register has the width that is asked of it.
+    /// Determines the width of the instruction from its suffix or its registers. In `X86` a suffix
+    /// also selects the part of a 32-bit register, because herd7 has no names for parts there:
+    /// `MOVB [x],EAX` stores `AL`. A symbolic register has the width of the instruction.
     pub fn settle_width(
         &self,
         instruction: &mut WrittenInstruction<'s>,

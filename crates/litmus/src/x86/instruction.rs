@@ -15,16 +15,16 @@ use super::operands::{Operand, read_operand};
 /// An instruction whose operands are of the right kinds.
 #[derive(Clone, Debug)]
 pub(crate) struct WrittenInstruction<'s> {
-    /// What it does.
+    /// Its mnemonic.
     pub mnemonic: Mnemonic,
     /// Whether it has the prefix `LOCK`.
     pub is_locked: bool,
-    /// How many bytes it works on, if the suffix or a register says so.
+    /// Its width, if the suffix or a register determines it.
     pub width: Option<Width>,
-    /// What is written; the left side of a comparison. In a box, because there may be very many
+    /// The destination; the left side of a comparison. In a box, because there may be very many
     /// instructions without.
     pub(super) destination: Option<Box<Operand<'s>>>,
-    /// What is read.
+    /// The source.
     pub(super) source: Option<Box<Operand<'s>>>,
     /// The label of a jump.
     pub target: Option<(&'s str, Span)>,
@@ -33,12 +33,12 @@ pub(crate) struct WrittenInstruction<'s> {
 }
 
 impl<'s> WrittenInstruction<'s> {
-    /// What is written; the left side of a comparison.
+    /// The destination; the left side of a comparison.
     pub fn destination(&self) -> Option<&Operand<'s>> {
         self.destination.as_deref()
     }
 
-    /// What is read.
+    /// The source.
     pub fn source(&self) -> Option<&Operand<'s>> {
         self.source.as_deref()
     }
@@ -158,15 +158,15 @@ fn read_operands<'s>(
     }
     loop {
         operands.push(read_operand(lexer, architecture)?);
-        // No instruction has more; how many are too many is said elsewhere.
+        // No instruction has more; `form` reports the error.
         if operands.len() > 3 || !lexer.take_mark(",")? {
             return Ok(operands);
         }
     }
 }
 
-/// Without comments, and with at most one blank where there was white space, and none around commas and in
-/// operands.
+/// Without comments, and with at most one blank where there was white space, and none around commas
+/// and in operands.
 fn tidy(text: &str) -> String {
     let mut tidied = String::new();
     let mut comments = 0_usize;

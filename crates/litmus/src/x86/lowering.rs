@@ -25,7 +25,7 @@ use super::operands::{Memory, Operand};
 use super::register_file::RegisterFile;
 use super::registers::WrittenRegister;
 
-/// What a thread comes to.
+/// The lowered code of a thread.
 pub(crate) struct LoweredThread<'s> {
     pub operations: Vec<Operation>,
     pub instruction_of: Vec<u32>,
@@ -361,7 +361,7 @@ impl<'s> Lowering<'_, 's> {
             Operand::Memory(memory) => Ok(To::Memory(self.address(memory)?)),
             // The form of an instruction is checked when it is read.
             Operand::Number(_, span) => Err(ParseErrorKind::NumericAddress.at(*span)),
-            Operand::Address(place) => Err(ParseErrorKind::NumericAddress.at(place.span)),
+            Operand::Address(reference) => Err(ParseErrorKind::NumericAddress.at(reference.span)),
         }
     }
 
@@ -395,14 +395,14 @@ impl<'s> Lowering<'_, 's> {
                 check_fit(*number, width, *span)?;
                 Ok(Input::Constant(number.value & width.mask()))
             }
-            Some(Operand::Address(place)) => {
-                let address = self.memory.address(place)?;
+            Some(Operand::Address(reference)) => {
+                let address = self.memory.address(reference)?;
                 if address > width.mask() {
                     let kind = ParseErrorKind::DoesNotFit {
-                        found: format!("the address of `{}`", quoted(place.name)),
+                        found: format!("the address of `{}`", quoted(reference.name)),
                         bytes: width.bytes(),
                     };
-                    return Err(kind.at(place.span));
+                    return Err(kind.at(reference.span));
                 }
                 Ok(Input::Constant(address))
             }
@@ -441,10 +441,10 @@ impl<'s> Lowering<'_, 's> {
         if let Some(symbol) = &memory.symbol {
             displacement = displacement.wrapping_add(self.memory.address(symbol)?);
         }
-        if let Some(place) = memory.direct() {
+        if let Some(reference) = memory.direct() {
             if !self.memory.is_cell(displacement) {
                 let kind = ParseErrorKind::NoSuchCell {
-                    name: quoted(place.name),
+                    name: quoted(reference.name),
                     offset: memory.displacement as i64,
                 };
                 return Err(kind.at(memory.span));

@@ -2,7 +2,7 @@
 
 use crate::code::{Computation, Fence, FlagCondition, FlagTest, Width};
 
-/// What an instruction does, apart from its operands.
+/// The operation of an instruction, apart from its operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mnemonic {
     /// `MOV`.
@@ -31,7 +31,7 @@ pub(crate) enum Mnemonic {
     JumpIf(FlagCondition),
     /// A fence.
     Fence(Fence),
-    /// `NOP`, and what is nothing to memory.
+    /// `NOP`, and instructions without an effect on memory.
     Nothing,
     /// `RET`.
     Return,
@@ -39,7 +39,7 @@ pub(crate) enum Mnemonic {
     Lock,
 }
 
-/// A mnemonic, and the width that its last letter says.
+/// A mnemonic, and the width of its suffix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Named {
     pub mnemonic: Mnemonic,

@@ -5,8 +5,8 @@
 //! [`Operation`](crate::code::Operation)s).
 //!
 //! `X86` has the destination first, `X86_64` the source. Operands of which only one can be the
-//! destination (`XCHG`, `CMPXCHG`, `XADD` and `CMOVcc` with memory) are taken in either order. Where
-//! both are registers, herd7's order holds: the destination of `CMPXCHG` comes first in both.
+//! destination (`XCHG`, `CMPXCHG`, `XADD` and `CMOVcc` with memory) are taken in either order.
+//! Where both are registers, herd7's order holds: the destination of `CMPXCHG` comes first in both.
 
 mod exchanges;
 mod form;

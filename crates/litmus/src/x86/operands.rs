@@ -3,8 +3,8 @@
 use crate::parse_error::SpannedError;
 use crate::parse_error_kind::ParseErrorKind;
 use crate::syntax::lexer::{Lexer, Span, Token};
-use crate::syntax::place::number;
-use crate::syntax::tree::{Number, Place};
+use crate::syntax::target::number;
+use crate::syntax::tree::{MemoryRef, Number};
 use crate::test::Architecture;
 use fencepost_diagnostics::quoted;
 
@@ -18,7 +18,7 @@ pub(crate) enum Operand<'s> {
     /// A number.
     Number(Number, Span),
     /// The address of a location: `$x`.
-    Address(Place<'s>),
+    Address(MemoryRef<'s>),
     /// Memory.
     Memory(Memory<'s>),
 }
@@ -28,12 +28,12 @@ impl Operand<'_> {
     pub fn span(&self) -> Span {
         match self {
             Operand::Register(_, span) | Operand::Number(_, span) => *span,
-            Operand::Address(place) => place.span,
+            Operand::Address(reference) => reference.span,
             Operand::Memory(memory) => memory.span,
         }
     }
 
-    /// What it is, for a message.
+    /// Its kind, for error messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Operand::Register(..) => "a register",
@@ -48,7 +48,7 @@ impl Operand<'_> {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Memory<'s> {
     /// A location.
-    pub symbol: Option<Place<'s>>,
+    pub symbol: Option<MemoryRef<'s>>,
     /// A register.
     pub base: Option<Which<'s>>,
     /// A register and its factor.
@@ -61,7 +61,7 @@ pub(crate) struct Memory<'s> {
 
 impl<'s> Memory<'s> {
     /// The location, if no register takes part.
-    pub fn direct(&self) -> Option<Place<'s>> {
+    pub fn direct(&self) -> Option<MemoryRef<'s>> {
         match (self.base, self.index) {
             (None, None) => self.symbol,
             _ => None,
@@ -112,7 +112,7 @@ impl<'s> OperandReader<'_, 's> {
                 if let Some(register) = registers::machine(name, self.architecture) {
                     return Ok(Operand::Register(register, span));
                 }
-                let symbol = Place {
+                let symbol = MemoryRef {
                     name,
                     index: None,
                     span,
@@ -174,7 +174,7 @@ impl<'s> OperandReader<'_, 's> {
                 Ok(Operand::Number(number(text, true, span)?, span))
             }
             Token::Name(name) => {
-                let mut place = Place {
+                let mut reference = MemoryRef {
                     name,
                     index: None,
                     span: dollar.to(span),
@@ -184,10 +184,10 @@ impl<'s> OperandReader<'_, 's> {
                     let Token::Number(text) = token else {
                         return Err(self.lexer.unexpected(at, "the number of an element"));
                     };
-                    place.index = Some(number(text, false, at)?.value);
-                    place.span = dollar.to(self.lexer.expect_mark("]", "`]`")?);
+                    reference.index = Some(number(text, false, at)?.value);
+                    reference.span = dollar.to(self.lexer.expect_mark("]", "`]`")?);
                 }
-                Ok(Operand::Address(place))
+                Ok(Operand::Address(reference))
             }
             _ => Err(self
                 .lexer
@@ -207,11 +207,11 @@ impl<'s> OperandReader<'_, 's> {
         }
     }
 
-    /// What follows `(` or `[`: a sum, and in AT&T's syntax an index and its factor.
+    /// The address after `(` or `[`: a sum, and in AT&T syntax an index and its factor.
     fn memory(
         &mut self,
         opening: Token<'s>,
-        symbol: Option<Place<'s>>,
+        symbol: Option<MemoryRef<'s>>,
         displacement: u64,
         begin: Span,
     ) -> Result<Operand<'s>, SpannedError> {
@@ -274,7 +274,7 @@ impl<'s> OperandReader<'_, 's> {
                     .lexer
                     .unexpected(span, "at most one location in an address")),
                 None => {
-                    let mut symbol = Place {
+                    let mut symbol = MemoryRef {
                         name,
                         index: None,
                         span,

@@ -18,7 +18,7 @@ pub(crate) struct RegisterFile<'s> {
     temporary: [Option<Register>; 2],
 }
 
-/// What a register's number allows, less one for good measure.
+/// The maximum number of registers: that of the index type, less one.
 const MOST_REGISTERS: usize = 255;
 
 impl<'s> RegisterFile<'s> {

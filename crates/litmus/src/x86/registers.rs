@@ -52,7 +52,7 @@ fn names(architecture: Architecture) -> &'static [(&'static str, u8, Part)] {
 /// A register of the machine or a symbolic one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Which<'s> {
-    /// The processor's, by its place in herd7's order.
+    /// A register of the processor, by its index in herd7's order.
     Machine(u8),
     /// A symbolic one, by its name without `%`.
     Symbolic(&'s str),
@@ -91,8 +91,9 @@ pub(crate) fn is_only_in_64_bits(name: &str) -> bool {
     machine(name, Architecture::X86).is_none() && machine(name, Architecture::X86_64).is_some()
 }
 
-/// What follows a `%`: a register of the machine, else a symbolic one. `Err` has the register that was
-/// likely meant, because a register that nobody else uses would be read as zero without a word.
+/// What follows a `%`: a register of the machine, else a symbolic one. `Err` has the register that
+/// was likely meant, because a register that no other instruction uses would silently be read as
+/// zero.
 pub(crate) fn after_percent(
     name: &str,
     architecture: Architecture,

@@ -3,6 +3,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use fencepost_memory::SplitMix64;
+
 use super::breadth::STACK_BYTES;
 use super::control::Control;
 use super::worker::{Plan, StopReason};
@@ -116,7 +118,7 @@ impl Walks<'_, '_> {
             if walk >= self.walks || lock(found) {
                 break;
             }
-            let mut random = Random::new(self.seed, walk);
+            let mut random = random_of_walk(self.seed, walk);
             let mut path = Vec::new();
             let before = (walker.states, walker.rules_fired);
             let ended = self.walk(&mut walker, starts, &mut random, &mut path);
@@ -146,11 +148,11 @@ impl Walks<'_, '_> {
         &self,
         walker: &mut Walker,
         starts: &[(usize, Vec<i64>)],
-        random: &mut Random,
+        random: &mut SplitMix64,
         path: &mut Vec<Vec<u64>>,
     ) -> Result<(), StopReason> {
         let program = &self.plan.program;
-        let (index, parameters) = &starts[random.below(starts.len())];
+        let (index, parameters) = &starts[random.below(starts.len() as u64) as usize];
         walker.state.fill(0);
         let wrong = |found: i64, reason: StopReason| match found {
             status::FAULT => reason,
@@ -191,7 +193,7 @@ impl Walks<'_, '_> {
     fn step(
         &self,
         walker: &mut Walker,
-        random: &mut Random,
+        random: &mut SplitMix64,
         path: &mut Vec<Vec<u64>>,
     ) -> Result<bool, StopReason> {
         let program = &self.plan.program;
@@ -204,7 +206,8 @@ impl Walks<'_, '_> {
         let mut enabled = self.plan.instances(walker.context.enabled());
         let (mut is_stuck, mut is_left) = (true, false);
         while !enabled.is_empty() {
-            let (rule, parameters) = enabled.swap_remove(random.below(enabled.len()));
+            let (rule, parameters) =
+                enabled.swap_remove(random.below(enabled.len() as u64) as usize);
             walker.next.copy_from_slice(&walker.state);
             match program.fire(rule, &mut walker.next, &mut walker.context, &parameters) {
                 status::DONE => {}
@@ -293,28 +296,11 @@ struct Walker {
     depth: u64,
 }
 
-/// Random numbers that depend only on the seed and the walk.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64, walk: u64) -> Random {
-        // Both are mixed before they are combined: otherwise the numbers of a walk would be those of
-        // the walk before it, shifted by one.
-        let mut of_seed = Random(seed);
-        let mut of_walk = Random(walk ^ 0x5851_f42d_4c95_7f2d);
-        Random(of_seed.next() ^ of_walk.next().rotate_left(17))
-    }
-
-    /// SplitMix64 (Steele, Lea and Flood).
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, many: usize) -> usize {
-        ((u128::from(self.next()) * many as u128) >> 64) as usize
-    }
+/// The random numbers of a walk, which depend only on the seed and the number of the walk.
+fn random_of_walk(seed: u64, walk: u64) -> SplitMix64 {
+    // Each is mixed before they are combined: otherwise a walk would use the numbers of the
+    // previous one, shifted by one.
+    let seed = SplitMix64::new(seed).next_u64();
+    let walk = SplitMix64::new(walk ^ 0x5851_f42d_4c95_7f2d).next_u64();
+    SplitMix64::new(seed ^ walk.rotate_left(17))
 }

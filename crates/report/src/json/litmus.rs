@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fencepost_litmus::answer::Answer;
 use fencepost_litmus::log::{LogEntry, parse_state};
 use fencepost_litmus::machine::Cut;
-use fencepost_litmus::robust::{Place, Safety, Unfinished};
+use fencepost_litmus::robust::{InstructionId, Safety, Unfinished};
 use fencepost_litmus::test::Test;
 use fencepost_memory::MemoryModel;
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ struct PlaceObject {
 }
 
 impl PlaceObject {
-    fn new(test: &Test, place: &Place) -> Self {
+    fn new(test: &Test, place: &InstructionId) -> Self {
         let instruction = place.of(test);
         PlaceObject {
             thread: test.threads[place.thread].number,
@@ -151,8 +151,9 @@ pub fn safety(file: &str, test: &Test, decided: &[(MemoryModel, Safety)]) -> Str
         let is_safe = match safety {
             Safety::Safe => Some(true),
             Safety::Unsafe { pending, event, .. } => {
-                let place =
-                    |place: &Option<Place>| place.as_ref().map(|p| PlaceObject::new(test, p));
+                let place = |place: &Option<InstructionId>| {
+                    place.as_ref().map(|p| PlaceObject::new(test, p))
+                };
                 let violation = ViolationObject {
                     pending: place(pending),
                     event: place(event),

@@ -88,13 +88,8 @@ mod tests {
     /// Small random problems, against all choices.
     #[test]
     fn no_choice_is_cheaper() {
-        let mut state = 1_u64;
-        let mut below = |n: u64| {
-            state = state
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
-            (state >> 33) % n
-        };
+        let mut random = fencepost_memory::Random::new(1);
+        let mut below = |n: u64| random.below(n);
         let strengths = [
             None,
             Some(FenceStrength::Release),

@@ -1,14 +1,14 @@
-//! Numbers, registers, locations and values: what the initial state, `locations`, the filter and
-//! the condition are made of.
+//! Numbers, registers, locations and values, in the initial state, `locations`, the filter and the
+//! condition.
 
 use crate::parse_error::SpannedError;
 use crate::parse_error_kind::ParseErrorKind;
 use fencepost_diagnostics::quoted;
 
 use super::lexer::{Lexer, Span, Token};
-use super::tree::{Number, Place, RegisterPlace, Target, Value};
+use super::tree::{MemoryRef, Number, RegisterRef, Target, Value};
 
-const A_PLACE: &str = "a location such as `x` or a register such as `0:EAX`";
+const A_TARGET: &str = "a location such as `x` or a register such as `0:EAX`";
 const A_VALUE: &str = "a number or the name of a location";
 
 /// A number in decimal or, with `0x`, in hexadecimal digits.
@@ -60,7 +60,7 @@ pub(super) fn target<'s>(lexer: &mut Lexer<'s>) -> Result<Target<'s>, SpannedErr
             Token::Percent(name) => (name, true),
             _ => return Err(lexer.unexpected(last, "a register such as `EAX` or `rax`")),
         };
-        Ok(Target::Register(RegisterPlace {
+        Ok(Target::Register(RegisterRef {
             thread: Some(thread),
             name,
             has_percent,
@@ -76,24 +76,24 @@ pub(super) fn target<'s>(lexer: &mut Lexer<'s>) -> Result<Target<'s>, SpannedErr
             Some(thread) if matches!(lexer.peek()?.0, Token::Mark(":")) => register(lexer, thread),
             _ => indexed(lexer, name, span).map(Target::Memory),
         },
-        Token::Percent(name) => Ok(Target::Register(RegisterPlace {
+        Token::Percent(name) => Ok(Target::Register(RegisterRef {
             thread: None,
             name,
             has_percent: true,
             span,
         })),
         Token::Mark("[") => bracketed(lexer, span).map(Target::Memory),
-        _ => Err(lexer.unexpected(span, A_PLACE)),
+        _ => Err(lexer.unexpected(span, A_TARGET)),
     }
 }
 
-/// What follows a name: an index, or nothing.
+/// An optional index after a name.
 fn indexed<'s>(
     lexer: &mut Lexer<'s>,
     name: &'s str,
     span: Span,
-) -> Result<Place<'s>, SpannedError> {
-    let mut place = Place {
+) -> Result<MemoryRef<'s>, SpannedError> {
+    let mut reference = MemoryRef {
         name,
         index: None,
         span,
@@ -103,24 +103,24 @@ fn indexed<'s>(
         let Token::Number(text) = token else {
             return Err(lexer.unexpected(at, "the number of an element"));
         };
-        place.index = Some(number(text, false, at)?.value);
+        reference.index = Some(number(text, false, at)?.value);
         let last = lexer.expect_mark("]", "`]`")?;
-        place.span = span.to(last);
+        reference.span = span.to(last);
     }
-    Ok(place)
+    Ok(reference)
 }
 
 /// The name and the `]` after a `[`.
-fn bracketed<'s>(lexer: &mut Lexer<'s>, begin: Span) -> Result<Place<'s>, SpannedError> {
+fn bracketed<'s>(lexer: &mut Lexer<'s>, begin: Span) -> Result<MemoryRef<'s>, SpannedError> {
     let (token, span) = lexer.next()?;
     let Token::Name(name) = token else {
         return Err(lexer.unexpected(span, "the name of a location"));
     };
-    let place = indexed(lexer, name, span)?;
+    let reference = indexed(lexer, name, span)?;
     let last = lexer.expect_mark("]", "`]`")?;
-    Ok(Place {
+    Ok(MemoryRef {
         span: begin.to(last),
-        ..place
+        ..reference
     })
 }
 
@@ -143,8 +143,8 @@ pub(super) fn value<'s>(lexer: &mut Lexer<'s>) -> Result<Value<'s>, SpannedError
             let Token::Name(name) = token else {
                 return Err(lexer.unexpected(last, "the name of a location"));
             };
-            let place = indexed(lexer, name, last)?;
-            Ok(Value::Address(place))
+            let reference = indexed(lexer, name, last)?;
+            Ok(Value::Address(reference))
         }
         _ => Err(lexer.unexpected(span, A_VALUE)),
     }
