@@ -47,7 +47,7 @@ pub fn finding(
             text.push_str(&witness(finding, names));
         }
         Err(error) => {
-            let _ = writeln!(text, "\n  {}: none: {error}", Styled(HEADING, "witness"));
+            let _ = writeln!(text, "\n  {}: none ({error})", Styled(HEADING, "witness"));
         }
     }
     text
@@ -113,9 +113,8 @@ fn repair(finding: &Finding, names: &dyn Naming) -> String {
         "fences"
     };
     format!(
-        "{fence} {} rule{} this cycle out",
-        places.join(" and "),
-        if places.len() == 1 { "s" } else { "" }
+        "insert {fence} {} to rule out this cycle",
+        places.join(" and ")
     )
 }
 

@@ -92,7 +92,7 @@ fn named_verdict(checked: &SearchedModel<'_>) -> String {
     }
 }
 
-/// The last line: what the search came to. With how often everything happened, if that was counted.
+/// The last line: the result of the search, with the hit counts if they were collected.
 pub fn summary(checked: &SearchedModel<'_>, with_coverage: bool, version: &'static str) -> String {
     let (model, report) = (checked.model, checked.report);
     let limit = match report.verdict {

@@ -1,4 +1,4 @@
-//! Pictures of one execution of a litmus test, for people who study memory models.
+//! Pictures of one execution of a litmus test.
 //!
 //! [`svg`] and [`dot`] draw the graph of its events, [`step_table`] shows a run of the store-buffer
 //! machine step by step, [`event_list`] is the witness as text. All of them use the same letters
@@ -9,7 +9,7 @@
 //! (where everything is), `frame` (title, caption and legend), `svg`, `dot`, `steps`, `events`.
 //!
 //! The graph and its cycle come from [`event_graph`](fencepost_litmus::event_graph).
-//! Executions are taken as they are: whether a model allows them is the business of
+//! This module does not judge whether a model allows an execution; that is the task of
 //! [`judge`](fencepost_litmus::judge).
 
 pub mod contents;

@@ -77,7 +77,7 @@ pub fn instruction(test: &Test, thread: u32, instruction: u32) -> &str {
     found.map_or("", |instruction| instruction.text.as_str())
 }
 
-/// The name of a model, as headings have it.
+/// The name of a model in headings.
 pub fn model_name(model: &MemoryModel) -> String {
     model.name().to_uppercase()
 }

@@ -1,7 +1,7 @@
 //! The layout of the picture of an event graph.
 //!
 //! Read in this order: `layers` (the row of each node), `routes` (the way of each arrow), `ports`
-//! (where at a box arrows end), `lanes` (who goes where if several share a way), `placing` (sizes),
+//! (where at a box arrows end), `lanes` (the order of arrows that share a way), `placing` (sizes),
 //! `paths` (the lines), `labels` (where the names of the arrows are), `drawing` (all of it
 //! together). [`geometry`] has the shapes.
 //!

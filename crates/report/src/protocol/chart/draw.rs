@@ -44,7 +44,7 @@ pub fn svg(checked: &SearchedModel<'_>) -> Option<String> {
     Some(document.with(&parts.concat()))
 }
 
-/// The chart in words, for those who do not see it.
+/// The chart in words, for assistive technology.
 fn description(flow: &Flow) -> String {
     let mut text = String::new();
     for (number, row) in flow.rows.iter().enumerate() {

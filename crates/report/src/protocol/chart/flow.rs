@@ -123,7 +123,7 @@ struct Follower<'m, 'v> {
 }
 
 impl<'v> Follower<'_, 'v> {
-    /// The first row has what will change, and the messages that are there.
+    /// The first row shows the initial values that change later, and the initial messages.
     fn start(&mut self, trace: &Trace, first: &'v [Value], left_out: usize) {
         let mut changing: Vec<Place> = Vec::new();
         let mut before = first;

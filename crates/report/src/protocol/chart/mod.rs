@@ -5,7 +5,7 @@
 //! model has no messages, the notes are left: a table of what changed, step by step.
 //!
 //! A model does not say what its messages and nodes are. `sites` finds messages by their type, and
-//! `nodes` says who is a node then; `senders` tells the two ends of a channel without addresses
+//! `nodes` then decides what is a node; `senders` tells the two ends of a channel without addresses
 //! apart; `flow` follows messages through a trace; `layout` says where all is, and `draw` writes it
 //! as SVG.
 
