@@ -117,7 +117,7 @@ impl<P: Program> Optimal<P> {
         // Others must not insert between the step and the creation of the node after it.
         let plans = &mut *node.lock();
         plans.is_reserved = false;
-        let left = plans.forest.count(plans.tree);
+        let planned = plans.forest.count(plans.tree);
         let (turn, outcomes, subtree) = loop {
             let first = plans.forest.take_first(&mut plans.tree);
             let Some((thread, outcome, subtree)) = first else {
@@ -139,7 +139,7 @@ impl<P: Program> Optimal<P> {
             plans.forest.free(subtree);
             return (result.err().map(End::from), None);
         }
-        let estimated_share = plans.estimated_share / f64::from(left);
+        let estimated_share = plans.estimated_share / f64::from(planned);
         plans.estimated_share -= estimated_share;
         self.nodes[depth].sleep = self.sleep.put(&plans.sleep);
         plans.sleep.push(Sleeper {
@@ -208,7 +208,7 @@ impl<P: Program> Optimal<P> {
             self.forest.free(std::mem::replace(&mut node.tree, NONE));
             let mut sleep = self.sleep.to_vec(node.sleep);
             node.sleep = SleepSet::EMPTY;
-            let left = forest.count(tree);
+            let planned = forest.count(tree);
             let mut estimated_share = self.estimated_share;
             let is_in_progress = at < self.run.log.len();
             if is_in_progress {
@@ -224,7 +224,7 @@ impl<P: Program> Optimal<P> {
                 if outcomes > 1 {
                     plan_other_outcomes(&mut forest, &mut tree, sleep.iter(), thread, outcomes);
                 }
-                self.estimated_share /= f64::from(left + 1);
+                self.estimated_share /= f64::from(planned + 1);
                 estimated_share -= self.estimated_share;
                 self.subtree_step = Some(Turn { thread, outcome });
             } else {
