@@ -1,6 +1,6 @@
 //! The one format of Fencepost's checkpoint files.
 //!
-//! A checkpoint is a serde value in an envelope: [`seal`] makes the bytes, [`open`] checks them and
+//! A checkpoint is a serde value in an envelope: [`seal`] encodes it, [`open`] checks the bytes and
 //! returns the value. A search with gigabytes of states follows the envelope with a stream of
 //! 64-bit words ([`StreamWriter`], [`StreamReader`]). [`write_atomically`] replaces a file so that
 //! a crash leaves the old one or the new one, never a part.

@@ -235,19 +235,19 @@ impl<P: Program> Bounded<P> {
     }
 
     /// Whether the state was visited with as many preemptions left. Marks it as visited.
-    fn is_visited(&mut self, class: u128, running: Option<ThreadId>, left: u32) -> bool {
+    fn is_visited(&mut self, class: u128, running: Option<ThreadId>, remaining: u32) -> bool {
         let running = running.map_or(0, |thread| u64::from(thread.0) + 1);
         let state = class ^ mix(running);
         let is_full = self.visited.len() >= self.visited_limit;
         match self.visited.get_mut(&state) {
-            Some(explored) if *explored > left => true,
+            Some(explored) if *explored > remaining => true,
             Some(explored) => {
-                *explored = left + 1;
+                *explored = remaining + 1;
                 false
             }
             None => {
                 if !is_full {
-                    self.visited.insert(state, left + 1);
+                    self.visited.insert(state, remaining + 1);
                 }
                 false
             }

@@ -26,13 +26,13 @@ use saved::{Contents, forged};
 
 type Reported = Result<Report<AssertionFailed>, CheckpointError>;
 
-/// Programs that brute force is quick with.
+/// Limits within which brute force is fast.
 const SMALL: Limits = Limits {
     nodes: 3_000,
     hints: 3,
 };
 
-/// Never during the exploration, only at its end.
+/// An interval with which there is only a checkpoint at the end.
 const AT_THE_END: Duration = Duration::MAX;
 
 /// Explores, from a checkpoint if there is one. Returns the checkpoints that were saved.
@@ -82,7 +82,7 @@ fn with_budget(settings: &Settings, executions: Option<u64>) -> Settings {
     }
 }
 
-/// Explores in pieces of as many executions as `budget` says.
+/// Explores in pieces of `budget()` executions.
 fn in_pieces(
     model: &Arc<Model>,
     settings: &Settings,
@@ -104,7 +104,7 @@ fn in_pieces(
     }
 }
 
-/// Fails unless nothing shows that the exploration was interrupted.
+/// Fails if the reports differ in anything but the time.
 #[track_caller]
 fn assert_same(
     one: &Report<AssertionFailed>,
@@ -124,7 +124,7 @@ fn assert_same(
     assert_eq!(findings(one), findings(whole), "{program}");
 }
 
-/// The same for several workers, who do not all do the same each time.
+/// The same for several workers, whose steps differ from run to run.
 #[track_caller]
 fn assert_same_found(
     one: &Report<AssertionFailed>,
@@ -171,7 +171,7 @@ fn programs(count: u64) -> impl Iterator<Item = Seeded> {
     shapes().into_iter().flat_map(of_shape)
 }
 
-/// The report of an exploration that is not interrupted, if it has not too many executions.
+/// The report of an uninterrupted exploration, if it has at most `most` executions.
 fn whole(model: &Arc<Model>, most: u64) -> Option<Report<AssertionFailed>> {
     let report = explored(model, &with_budget(&all(), Some(most)));
     (!report.is_resumable).then_some(report)
@@ -182,7 +182,7 @@ fn all() -> Settings {
 }
 
 #[test]
-fn interrupted_anywhere_it_comes_to_the_same() {
+fn an_interruption_anywhere_changes_nothing() {
     let mut interrupted = 0;
     for program in programs(60) {
         let model = &program.model;
@@ -200,7 +200,7 @@ fn interrupted_anywhere_it_comes_to_the_same() {
 }
 
 #[test]
-fn interrupted_often_it_runs_each_class() {
+fn many_interruptions_change_nothing() {
     for program in programs(80) {
         let model = &program.model;
         let Some(truth) = truth(model, &SMALL) else {
@@ -244,7 +244,7 @@ fn families_have_their_known_numbers_of_classes() {
 }
 
 #[test]
-fn loops_with_a_bound_are_cut_all_the_same() {
+fn the_spin_bound_survives_an_interruption() {
     let settings = Settings {
         spin: SpinRule::Bound(2),
         ..all()
@@ -257,9 +257,9 @@ fn loops_with_a_bound_are_cut_all_the_same() {
     }
 }
 
-/// Any of the checkpoints that were kept on the way can be the last one that was.
+/// Every checkpoint on the way can be resumed.
 #[test]
-fn it_goes_on_from_any_checkpoint() {
+fn any_checkpoint_can_be_resumed() {
     for program in programs(12) {
         let model = &program.model;
         let Some(whole) = whole(model, 40) else {
@@ -277,9 +277,9 @@ fn it_goes_on_from_any_checkpoint() {
     }
 }
 
-/// However many workers are asked for, and whenever the process ends.
+/// The number of workers may change, and the process may end at any time.
 #[test]
-fn it_goes_on_with_any_number_of_workers() {
+fn any_number_of_workers_can_resume() {
     let mut models: Vec<_> = programs(25).map(|program| program.model).collect();
     models.extend([
         families::counter(3, 2),
@@ -322,7 +322,7 @@ fn it_goes_on_with_any_number_of_workers() {
 }
 
 #[test]
-fn samples_go_on_with_the_next_execution() {
+fn samples_resume_with_the_next_execution() {
     let programs = programs(10).map(|program| program.model);
     let models = programs.chain([families::counter(3, 2), families::store_buffering(3, false)]);
     for model in models {
@@ -357,9 +357,9 @@ fn samples_go_on_with_the_next_execution() {
     }
 }
 
-/// What ends by itself leaves no checkpoint at its end.
+/// An exploration that finishes leaves no checkpoint.
 #[test]
-fn only_budgets_and_the_caller_leave_something_to_go_on_with() {
+fn only_budgets_and_the_callback_leave_a_checkpoint() {
     let model = families::store_buffering(3, false);
     let (report, kept) = explore_from(&model, &all(), None, AT_THE_END);
     assert!(report.unwrap().is_complete());
@@ -384,7 +384,7 @@ fn only_budgets_and_the_caller_leave_something_to_go_on_with() {
     assert_eq!(checkpoint.executions(), report.executions);
 }
 
-/// Stopped by the caller as soon as it is asked, with the only checkpoint.
+/// Stops at the first progress report. Returns the only checkpoint.
 fn stopped(model: &Arc<Model>) -> (Report<AssertionFailed>, Checkpoint) {
     let program = ModelProgram::new(model);
     let mut kept = Vec::new();
@@ -404,9 +404,9 @@ fn stopped(model: &Arc<Model>) -> (Report<AssertionFailed>, Checkpoint) {
     (report, kept.remove(0))
 }
 
-/// The caller may say stop when all has been explored.
+/// The callback may stop the exploration when everything has been explored.
 #[test]
-fn nothing_may_be_left() {
+fn a_checkpoint_may_have_nothing_left() {
     let model = families::counter(2, 1);
     let (report, checkpoint) = stopped(&model);
     assert_eq!((report.executions, report.is_resumable), (2, true));
@@ -418,7 +418,7 @@ fn nothing_may_be_left() {
 }
 
 #[test]
-fn it_goes_on_without_keeping_more() {
+fn resuming_needs_no_further_checkpoints() {
     let settings = Settings {
         workers: 2,
         always_share_work: true,
@@ -439,9 +439,9 @@ fn it_goes_on_without_keeping_more() {
     }
 }
 
-/// Budgets are for what is still to be done; the report says after how many executions it stopped.
+/// The report has the number of executions of the whole exploration.
 #[test]
-fn a_budget_begins_anew() {
+fn a_budget_applies_to_what_remains() {
     let model = families::counter(3, 2);
     let settings = with_budget(&all(), Some(10));
     let (_, kept) = explore_from(&model, &settings, None, AT_THE_END);

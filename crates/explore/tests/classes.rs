@@ -21,7 +21,7 @@ use model::random::{Shape, random_program};
 use model::running::{AssertionFailed, ModelProgram};
 use rustc_hash::FxHashSet;
 
-/// Programs that brute force is quick with.
+/// Limits within which brute force is fast.
 const SMALL: Limits = Limits {
     nodes: 10_000,
     hints: 3,
@@ -152,7 +152,7 @@ fn exhaustive_is_optimal_with_counters() {
     agrees_with_brute_force(&Shape::counters(), 1000, Waste::Nothing);
 }
 
-/// Where an operation has several outcomes or touches several objects, some executions are given up.
+/// Where an operation has several outcomes or touches several objects, some executions are abandoned.
 #[test]
 fn exhaustive_runs_each_class_with_everything_that_blocks() {
     agrees_with_brute_force(&Shape::blocking(), 1500, Waste::Abandoned);

@@ -53,7 +53,7 @@ fn an_end_that_is_promised_is_near_the_truth() {
             for (after, estimate) in said {
                 let factor = estimate.executions / all as f64;
                 let is_near = (0.1..10.0).contains(&factor);
-                // With several workers, it depends on who was told what.
+                // With several workers, it depends on when each of them reports.
                 let is_half = after >= all / 2 && workers == 1;
                 assert!(
                     is_near || !estimate.is_steady && !is_half,

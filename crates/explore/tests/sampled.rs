@@ -46,7 +46,7 @@ fn replay(schedule: &str) -> Strategy {
     Strategy::Replay(schedule)
 }
 
-fn unwatched(strategy: Strategy) -> Settings {
+fn without_monitor(strategy: Strategy) -> Settings {
     all_of(strategy, MonitoredModel::None)
 }
 
@@ -66,7 +66,7 @@ fn a_seed_determines_the_executions() {
                     0 => random(seed, 40),
                     depth => pct(seed, 40, depth),
                 };
-                let settings = unwatched(strategy(seed));
+                let settings = without_monitor(strategy(seed));
                 let (report, log) = recorded(&program.model, &settings);
                 assert_eq!(report.executions, 40, "{program}");
                 assert_eq!(report.abandoned, 0, "{program}");
@@ -86,7 +86,7 @@ fn a_seed_determines_the_executions() {
                     assert_eq!(again.faults, report.faults, "{workers}\n{program}");
                     assert_eq!(again.steps, report.steps, "{workers}\n{program}");
                 }
-                let (_, other) = recorded(&program.model, &unwatched(strategy(seed + 1)));
+                let (_, other) = recorded(&program.model, &without_monitor(strategy(seed + 1)));
                 other_seeds_differ |= other.classes != log.classes;
             }
         }
@@ -135,7 +135,7 @@ fn random_executions_see_every_class() {
         compared += 1;
         let mut executions = 1000;
         loop {
-            let (_, log) = recorded(&program.model, &unwatched(random(seed, executions)));
+            let (_, log) = recorded(&program.model, &without_monitor(random(seed, executions)));
             // A class may be rare.
             if log.classes.len() == truth.classes.len() || executions > 100_000 {
                 assert_same_classes(log.classes.keys(), truth.classes.keys(), &program);
@@ -164,32 +164,32 @@ fn pct_finds_bugs_of_its_depth() {
         let model = bug_of_depth(bug);
         for depth in 1..=5 {
             for seed in seeds(5) {
-                let report = explored(&model, &unwatched(pct(seed, 2000, depth)));
+                let report = explored(&model, &without_monitor(pct(seed, 2000, depth)));
                 let fails = errors(&report).fails;
                 assert_eq!(fails, depth >= bug, "seed {seed}, depth {depth}\n{model}");
             }
         }
     }
     // A depth that no execution has.
-    let report = explored(&bug_of_depth(2), &unwatched(pct(1, 2000, u32::MAX)));
+    let report = explored(&bug_of_depth(2), &without_monitor(pct(1, 2000, u32::MAX)));
     assert!(errors(&report).fails);
     // Each philosopher but the last one is interrupted.
     for threads in 2..=4 {
         let model = families::philosophers(threads);
         let depth = threads as u32;
-        let report = explored(&model, &unwatched(pct(1, 20_000, depth)));
+        let report = explored(&model, &without_monitor(pct(1, 20_000, depth)));
         assert!(errors(&report).deadlocks, "{model}");
-        let report = explored(&model, &unwatched(pct(1, 2000, 1)));
+        let report = explored(&model, &without_monitor(pct(1, 2000, 1)));
         assert!(!errors(&report).deadlocks, "{model}");
     }
-    // Loops that wait do not keep others from going on.
+    // Spin loops do not starve the others.
     for model in [
         families::peterson(2, true),
         families::bakery(3, 1, true),
         families::ticket_lock(4, 2),
     ] {
         for depth in 1..4 {
-            let report = explored(&model, &unwatched(pct(1, 200, depth)));
+            let report = explored(&model, &without_monitor(pct(1, 200, depth)));
             assert_eq!(faults(&report), [], "{model}");
         }
     }
@@ -208,7 +208,7 @@ fn a_schedule_that_cannot_be_is_refused() {
         });
     }
     let model = builder.parallel();
-    let run = |schedule: &str| explored(&model, &unwatched(replay(schedule)));
+    let run = |schedule: &str| explored(&model, &without_monitor(replay(schedule)));
     let refused = |schedule: &str, step: usize, thread: u32| {
         let report = run(schedule);
         let thread = ThreadId(thread);
@@ -226,7 +226,7 @@ fn a_schedule_that_cannot_be_is_refused() {
     refused("0x2.7", 3, 7);
     refused("0.0:1", 2, 0);
     refused("0x4", 4, 0);
-    // What is left open goes on in order.
+    // After the schedule, threads run in order.
     for schedule in ["-", "1", "1x3", "0x3.1x3"] {
         let report = run(schedule);
         assert_eq!(faults(&report), [], "{schedule}");
@@ -236,11 +236,11 @@ fn a_schedule_that_cannot_be_is_refused() {
     }
 }
 
-/// A schedule that goes on where everything has ended is not of this program.
+/// A schedule that continues after all threads have finished is not of this program.
 #[test]
 fn a_schedule_that_is_too_long_is_refused() {
     let model = families::counter(2, 1);
-    let report = explored(&model, &unwatched(replay("0.1.0")));
+    let report = explored(&model, &without_monitor(replay("0.1.0")));
     let thread = ThreadId(0);
     let expected = Fault::InfeasibleSchedule { step: 3, thread };
     assert_eq!(faults(&report), [expected]);
@@ -373,7 +373,7 @@ fn what_is_not_repeatable_is_reported_as_that() {
         for continue_after_failure in [false, true] {
             let settings = Settings {
                 continue_after_failure,
-                ..unwatched(Strategy::Exhaustive)
+                ..without_monitor(Strategy::Exhaustive)
             };
             let report = Fickle::new(&original, &other, 1).explore(&settings);
             let [
@@ -400,7 +400,7 @@ fn what_is_not_repeatable_is_reported_as_that() {
             assert_eq!(report.limits, [Limit::FirstFailure], "{other}");
         }
         // Under a bound it may also be somewhere where nothing is repeated.
-        let bounded = unwatched(Strategy::Bounded { preemptions: 2 });
+        let bounded = without_monitor(Strategy::Bounded { preemptions: 2 });
         let mut is_noticed = false;
         for change_after in 1..8 {
             let report = Fickle::new(&original, &other, change_after).explore(&bounded);
@@ -418,7 +418,7 @@ fn what_is_not_repeatable_is_reported_as_that() {
     // Values may differ: addresses of memory do.
     let stores = |number| beginning_with(0, move |code, cells| code.store(cells[0], number));
     let program = Fickle::new(&stores(1), &stores(2), 1);
-    let report = program.explore(&unwatched(Strategy::Exhaustive));
+    let report = program.explore(&without_monitor(Strategy::Exhaustive));
     assert_eq!(faults(&report), []);
     assert_eq!(report.executions, 2);
 }
@@ -442,7 +442,7 @@ fn a_thread_that_ends_early_the_second_time_is_not_repeatable() {
         builder.parallel()
     };
     let program = Fickle::new(&with(3), &with(2), 1);
-    let report = program.explore(&unwatched(Strategy::Exhaustive));
+    let report = program.explore(&without_monitor(Strategy::Exhaustive));
     match &faults(&report)[..] {
         [
             Fault::NonDeterminism {
@@ -459,7 +459,7 @@ fn a_thread_that_ends_early_the_second_time_is_not_repeatable() {
     }
 }
 
-/// A loop without a hint goes on until it has had its steps.
+/// A loop without a hint runs until the step limit.
 #[test]
 fn an_endless_loop_without_hints_reaches_the_step_limit() {
     let with_loop = || {
@@ -502,7 +502,7 @@ fn an_endless_loop_without_hints_reaches_the_step_limit() {
     for strategy in [Strategy::Exhaustive, Strategy::Bounded { preemptions: 10 }] {
         let settings = Settings {
             max_steps: 50,
-            ..unwatched(strategy)
+            ..without_monitor(strategy)
         };
         let (report, log) = recorded(&model, &settings);
         let found = faults(&report);
@@ -516,13 +516,13 @@ fn an_endless_loop_without_hints_reaches_the_step_limit() {
 }
 
 /// Explores, and says how far it is in between.
-fn watched_over(
+fn explored_with_callback(
     model: &Arc<Model>,
     settings: &Settings,
-    mut watchman: impl FnMut(&Progress) -> ControlFlow<()>,
+    mut on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
 ) -> Report<AssertionFailed> {
     let program = ModelProgram::new(model);
-    explore(|| program.clone(), settings, &mut watchman)
+    explore(|| program.clone(), settings, &mut on_progress)
 }
 
 /// A budget of executions is used up and no more; if it is enough, it is no limit.
@@ -534,7 +534,7 @@ fn a_budget_of_executions_is_kept() {
             let settings = Settings {
                 max_executions: Some(most),
                 workers,
-                ..unwatched(Strategy::Exhaustive)
+                ..without_monitor(Strategy::Exhaustive)
             };
             let report = explored(&model, &settings);
             let begun = report.executions + report.abandoned;
@@ -552,7 +552,7 @@ fn a_budget_of_executions_is_kept() {
                 let settings = Settings {
                     max_executions: Some(most),
                     workers,
-                    ..unwatched(strategy.clone())
+                    ..without_monitor(strategy.clone())
                 };
                 let report = explored(&model, &settings);
                 assert_eq!(report.executions, most.min(100), "{strategy:?}");
@@ -563,12 +563,12 @@ fn a_budget_of_executions_is_kept() {
         }
     }
     let strategy = Strategy::Bounded { preemptions: 100 };
-    let all = explored(&model, &unwatched(strategy.clone()));
+    let all = explored(&model, &without_monitor(strategy.clone()));
     assert_eq!((all.executions, &all.limits[..]), (90, &[][..]));
     for most in [0, 1, 10] {
         let settings = Settings {
             max_executions: Some(most),
-            ..unwatched(strategy.clone())
+            ..without_monitor(strategy.clone())
         };
         let report = explored(&model, &settings);
         assert!(report.executions + report.abandoned <= most);
@@ -582,7 +582,7 @@ fn a_budget_that_is_just_enough_is_no_limit() {
     for strategy in [random(1, 100), pct(1, 100, 2)] {
         let settings = Settings {
             max_executions: Some(100),
-            ..unwatched(strategy)
+            ..without_monitor(strategy)
         };
         let report = explored(&families::counter(3, 2), &settings);
         assert_eq!(report.executions, 100);
@@ -606,7 +606,7 @@ fn a_budget_of_time_is_kept() {
             let with_time = |time| Settings {
                 max_time: Some(time),
                 workers,
-                ..unwatched(strategy.clone())
+                ..without_monitor(strategy.clone())
             };
             let none = Duration::ZERO;
             let report = explored(&model, &with_time(none));
@@ -622,9 +622,9 @@ fn a_budget_of_time_is_kept() {
     }
 }
 
-/// The caller is told how far it is, and can say stop.
+/// The callback receives the progress and can stop the exploration.
 #[test]
-fn the_caller_is_told_and_can_stop() {
+fn the_callback_receives_progress_and_can_stop() {
     let model = families::counter(4, 2);
     let bounded = Strategy::Bounded { preemptions: 20 };
     for strategy in [
@@ -636,23 +636,23 @@ fn the_caller_is_told_and_can_stop() {
         for workers in 1..=2 {
             let settings = Settings {
                 workers,
-                ..unwatched(strategy.clone())
+                ..without_monitor(strategy.clone())
             };
-            let mut told: Vec<Progress> = Vec::new();
-            let report = watched_over(&model, &settings, |progress| {
-                told.push(*progress);
+            let mut received: Vec<Progress> = Vec::new();
+            let report = explored_with_callback(&model, &settings, |progress| {
+                received.push(*progress);
                 ControlFlow::Continue(())
             });
             assert_eq!(report.executions, 2520, "{strategy:?} {workers}");
-            assert!(!told.is_empty(), "{strategy:?} {workers}");
-            for pair in told.windows(2) {
+            assert!(!received.is_empty(), "{strategy:?} {workers}");
+            for pair in received.windows(2) {
                 assert!(pair[0].steps <= pair[1].steps, "{strategy:?}");
                 assert!(pair[0].elapsed <= pair[1].elapsed, "{strategy:?}");
                 let is_same_bound = pair[0].bound == pair[1].bound;
                 let grows = pair[0].executions <= pair[1].executions;
                 assert!(grows || !is_same_bound, "{strategy:?} {pair:?}");
             }
-            for progress in &told {
+            for progress in &received {
                 assert!(progress.executions <= report.executions, "{strategy:?}");
                 assert_eq!(progress.bound.is_some(), strategy == bounded);
                 let is_exhaustive = strategy == Strategy::Exhaustive;
@@ -667,7 +667,7 @@ fn the_caller_is_told_and_can_stop() {
                 continue;
             }
             let mut calls = 0;
-            let report = watched_over(&model, &settings, |_| {
+            let report = explored_with_callback(&model, &settings, |_| {
                 calls += 1;
                 match calls {
                     1 => ControlFlow::Continue(()),
@@ -766,7 +766,7 @@ fn large_programs_work() {
     // Each of 64 is before or after: the 64th class at least.
     let settings = Settings {
         max_executions: Some(5000),
-        ..unwatched(Strategy::Exhaustive)
+        ..without_monitor(Strategy::Exhaustive)
     };
     let (report, log) = recorded(&families::readers(63), &settings);
     assert_eq!(report.executions, 5000);

@@ -215,7 +215,7 @@ impl Program for Toy {
     }
 
     fn finish(&mut self, _: bool) -> Result<(), Stop<(), Infallible>> {
-        // An execution that is given up is not at its end.
+        // An abandoned execution is not at its end.
         let is_left = (0..self.code.len()).any(|thread| {
             let op = self.state.next(&self.code, thread);
             op.is_some_and(|op| op.is_ready(&self.state.states))

@@ -343,7 +343,7 @@ fn random_programs_with_loops_have_their_verdicts() {
     );
 }
 
-/// Findings of programs with loops can be replayed, also where threads were made to go on.
+/// Findings of programs with loops can be replayed, also where threads were forced to continue.
 #[test]
 fn findings_in_loops_can_be_replayed() {
     let mut replayed = 0;

@@ -93,7 +93,7 @@ fn monitored_by<'a>(
 }
 
 /// The same programs are reported as leave sequential consistency on a machine with store buffers.
-/// An assertion that fails ends an execution, while on the machine the other threads go on. So
+/// An assertion that fails ends an execution, while on the machine the other threads continue. So
 /// where one can fail, there may be more on the machine.
 #[test]
 fn violations_are_reported_exactly_where_store_buffers_make_a_difference() {
@@ -128,7 +128,7 @@ fn violations_are_reported_exactly_where_store_buffers_make_a_difference() {
 /// What is found is what the monitor finds that sees an execution of each class from its beginning:
 /// the same violations, in as many executions.
 #[test]
-fn the_monitor_sees_what_it_would_see_of_each_class_alone() {
+fn the_monitor_reports_the_violations_of_each_class() {
     let (mut compared, mut borderline_ones) = (0, 0);
     for program in programs(100) {
         let Some(classes) = every_class(&ModelProgram::new(&program.model), 4000) else {
@@ -173,7 +173,7 @@ fn the_monitor_sees_what_it_would_see_of_each_class_alone() {
 /// The first finding ends the search, if that is wanted; it is one of those that there are. Without a
 /// monitor none is a store-buffer violation.
 #[test]
-fn the_search_ends_at_the_first_finding_or_goes_on() {
+fn the_search_stops_at_the_first_finding_or_continues() {
     let mut found_ones = 0;
     for program in programs(100) {
         if every_class(&ModelProgram::new(&program.model), 4000).is_none() {
@@ -450,7 +450,7 @@ fn bounds_find_what_takes_few_preemptions() {
 /// A search within a bound and one without, in turns: the one that is through first is what counts, and nothing
 /// that the other has found is lost.
 #[test]
-fn bounded_or_all_is_as_the_one_that_is_through() {
+fn bounded_or_exhaustive_has_the_result_of_the_one_that_finishes() {
     let (mut by_bound, mut by_all) = (0, 0);
     for program in programs(60) {
         let model = &program.model;

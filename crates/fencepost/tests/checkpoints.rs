@@ -11,7 +11,7 @@ use fencepost::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 use fencepost::sync::{Arc, Condvar, Mutex, mpsc};
 use fencepost::{Checker, Outcome, Strategy, Target, hint, thread};
 
-/// A folder of its own, gone at the end.
+/// A folder for one test, removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -48,7 +48,7 @@ fn checker() -> Checker {
         .name("a test")
 }
 
-/// All checks are called here.
+/// All checks have the source location of this call.
 fn run(checker: &Checker, program: fn()) -> Outcome {
     checker.run(program)
 }
@@ -125,7 +125,7 @@ fn statics_and_loops() {
     thread.join().unwrap();
 }
 
-/// Whether a thread has finished is asked: the check is begun again for that.
+/// The program asks whether a thread has finished, so the check restarts.
 fn finished() {
     let thread = thread::spawn(|| TURN.fetch_add(1, Relaxed));
     if thread.is_finished() {
@@ -143,7 +143,7 @@ impl Drop for Counts {
     }
 }
 
-/// The last drop can be noticed: the check is begun again for that.
+/// The last drop is visible, so the check restarts.
 fn drops() {
     let count = Arc::new(AtomicUsize::new(0));
     let counts = Arc::new(Counts(Arc::clone(&count)));
@@ -159,7 +159,7 @@ fn counter() {
     count(3);
 }
 
-/// So many threads, each of which counts twice.
+/// Each of these threads counts twice.
 fn count(threads: usize) {
     let count = Arc::new(AtomicUsize::new(0));
     let threads: Vec<_> = (0..threads)
@@ -186,7 +186,7 @@ const PROGRAMS: [fn(); 7] = [
     counter,
 ];
 
-/// Runs a check again and again until it has come to its end.
+/// Runs a check again and again until it is finished.
 fn in_pieces(checker: &Checker, program: fn(), mut executions: impl FnMut() -> u64) -> Outcome {
     let folder = Folder::new();
     let checker = checker.clone().checkpoint(folder.file());
@@ -201,11 +201,11 @@ fn in_pieces(checker: &Checker, program: fn(), mut executions: impl FnMut() -> u
         }
         assert_eq!(folder.files(), [folder.file()]);
     }
-    panic!("it does not come to an end");
+    panic!("it does not finish");
 }
 
 #[test]
-fn interrupted_checks_come_to_the_same() {
+fn interrupted_checks_have_the_same_outcome() {
     for target in [Target::X86, Target::Pso] {
         let checker = checker().target(target);
         for program in PROGRAMS {
@@ -224,7 +224,7 @@ fn interrupted_checks_come_to_the_same() {
     }
 }
 
-/// That a loop gives up is found after the search, in whichever piece it comes to its end.
+/// A loop that gives up is found after the search, in the last piece.
 #[test]
 fn a_loop_that_gives_up_is_found_in_the_last_piece() {
     fn gives_up() {
@@ -252,7 +252,7 @@ fn a_loop_that_gives_up_is_found_in_the_last_piece() {
 }
 
 #[test]
-fn workers_go_on_where_others_were() {
+fn the_number_of_workers_may_change() {
     for program in PROGRAMS {
         let whole = run(&checker(), program);
         for piece in [3, 10, 40] {
@@ -277,7 +277,7 @@ fn workers_go_on_where_others_were() {
 }
 
 #[test]
-fn samples_go_on_too() {
+fn samples_can_be_resumed() {
     for strategy in [Strategy::Random, Strategy::Pct] {
         let checker = checker().strategy(strategy).executions(50).seed(3);
         for program in [lost_updates as fn(), waiting, counter] {
@@ -327,7 +327,7 @@ fn drained_too_much() {
 
 /// With store buffers too, and the result is as incomplete as without an interruption.
 #[test]
-fn checks_with_store_buffers_go_on_too() {
+fn checks_with_store_buffers_can_be_resumed() {
     for program in [lost_updates, many_threads, drained_too_much] as [fn(); 3] {
         for target in [Target::X86, Target::Pso] {
             let whole = checker().target(target).store_buffers(true);
@@ -387,7 +387,7 @@ fn captured_values_have_a_name() {
         }
     };
     let nameless = || Checker::new().progress(false).max_executions(2);
-    let text = complaint_of(|| nameless().checkpoint(folder.file()).run(add(1)));
+    let text = panic_message_of(|| nameless().checkpoint(folder.file()).run(add(1)));
     assert!(
         text.contains("captures values") && text.contains("Checker::name"),
         "{text}"
@@ -402,7 +402,7 @@ fn captured_values_have_a_name() {
         checker.run(add(times))
     };
     run_named("once", 1);
-    let text = complaint_of(|| run_named("twice", 2));
+    let text = panic_message_of(|| run_named("twice", 2));
     assert!(
         text.contains("another check with the name \"once\""),
         "{text}"
@@ -446,7 +446,7 @@ fn generic_checks_are_told_apart() {
     }
     let folder = Folder::new();
     run_in::<One>(&folder.file());
-    let text = complaint_of(|| run_in::<Two>(&folder.file()));
+    let text = panic_message_of(|| run_in::<Two>(&folder.file()));
     assert!(
         text.contains("another check at the same location"),
         "{text}"
@@ -470,7 +470,7 @@ fn closures_are_told_apart() {
     }
     let folder = Folder::new();
     run_in(&folder.file(), || add(1));
-    let text = complaint_of(|| run_in(&folder.file(), || add(2)));
+    let text = panic_message_of(|| run_in(&folder.file(), || add(2)));
     assert!(
         text.contains("another check at the same location"),
         "{text}"
@@ -488,12 +488,12 @@ fn a_replay_touches_no_file() {
     assert_eq!(std::fs::read(folder.file()).unwrap(), before);
 }
 
-/// What the check panics with.
-fn complaint(checker: &Checker, program: fn()) -> String {
-    complaint_of(|| run(checker, program))
+/// The message of the panic of a check.
+fn panic_message(checker: &Checker, program: fn()) -> String {
+    panic_message_of(|| run(checker, program))
 }
 
-fn complaint_of(run: impl FnOnce() -> Outcome) -> String {
+fn panic_message_of(run: impl FnOnce() -> Outcome) -> String {
     let result = catch_unwind(AssertUnwindSafe(run));
     let panic = result.expect_err("it is refused");
     match panic.downcast::<String>() {
@@ -528,7 +528,7 @@ fn refusal(file: &Path, why: &str) -> String {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn other_checks_settings_and_damaged_files_are_refused() {
     let folder = Folder::new();
     let file = folder.file();
     let checker = checker().checkpoint(&file);
@@ -536,14 +536,14 @@ fn what_does_not_fit_is_refused() {
     let bytes = std::fs::read(&file).unwrap();
 
     assert_eq!(
-        complaint(&checker.clone().target(Target::Pso), counter),
+        panic_message(&checker.clone().target(Target::Pso), counter),
         refusal(
             &file,
             "the checkpoint was made with another setting (target was x86, now it is pso)"
         )
     );
     assert_eq!(
-        complaint(
+        panic_message(
             &checker.clone().strategy(Strategy::Random).executions(2000),
             counter
         ),
@@ -556,21 +556,21 @@ fn what_does_not_fit_is_refused() {
     assert!(again.contains("stopped after 4 more executions"), "{again}");
     std::fs::write(&file, &bytes).unwrap();
     assert_eq!(
-        complaint(&checker.clone().stack_size(1 << 20), counter),
+        panic_message(&checker.clone().stack_size(1 << 20), counter),
         refusal(
             &file,
             "the checkpoint was made with another setting (stack_size was 262144, now it is 1048576)"
         )
     );
     assert_eq!(
-        complaint(&checker.clone().spurious_wakeups(false), counter),
+        panic_message(&checker.clone().spurious_wakeups(false), counter),
         refusal(
             &file,
             "the checkpoint was made with another setting (spurious_wakeups was on, now it is off)"
         )
     );
     assert_eq!(
-        complaint(&checker, lost_updates),
+        panic_message(&checker, lost_updates),
         refusal(
             &file,
             "the program has changed since the checkpoint, or is not deterministic (its first \
@@ -586,19 +586,19 @@ fn what_does_not_fit_is_refused() {
 
     std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
     assert_eq!(
-        complaint(&checker, counter),
+        panic_message(&checker, counter),
         refusal(&file, "the checkpoint is truncated")
     );
     let mut flipped = bytes.clone();
     flipped[bytes.len() / 2] ^= 1;
     std::fs::write(&file, flipped).unwrap();
     assert_eq!(
-        complaint(&checker, counter),
+        panic_message(&checker, counter),
         refusal(&file, "the checkpoint is damaged (checksum mismatch)")
     );
     std::fs::write(&file, b"\xff\xfe").unwrap();
     assert_eq!(
-        complaint(&checker, counter),
+        panic_message(&checker, counter),
         refusal(&file, "not a Fencepost checkpoint")
     );
     let forged = |from: &str, change: &dyn Fn(&mut [u8])| {
@@ -607,7 +607,7 @@ fn what_does_not_fit_is_refused() {
         change(&mut bytes[at..]);
         reseal(&mut bytes);
         std::fs::write(&file, bytes).unwrap();
-        complaint(&checker, counter)
+        panic_message(&checker, counter)
     };
     // After the name there is the length of the value.
     assert_eq!(
@@ -676,15 +676,15 @@ fn forged_files_are_refused_or_harmless() {
 }
 
 #[test]
-fn what_cannot_be_is_said_at_once() {
+fn impossible_settings_are_reported_at_once() {
     let folder = Folder::new();
     let nowhere = folder.0.join("no/such/folder/a.checkpoint");
-    let text = complaint(&checker().checkpoint(&nowhere), counter);
+    let text = panic_message(&checker().checkpoint(&nowhere), counter);
     let start = format!("cannot write the checkpoint file {}: ", nowhere.display());
     assert!(text.starts_with(&start), "{text}");
     let bounded = checker().preemption_bound(1).checkpoint(folder.file());
     assert_eq!(
-        complaint(&bounded, counter),
+        panic_message(&bounded, counter),
         format!(
             "cannot save checkpoints to {}: a search with a preemption bound has no checkpoints\n\
              help: choose another strategy, or set no checkpoint file",
@@ -727,7 +727,7 @@ fn a_program_that_changed_elsewhere_is_noticed_on_the_way() {
     // Far enough for the main thread to come late.
     run(&checker.clone().max_executions(whole - 2), changing);
     IS_CHANGED.store(true, Std);
-    let text = complaint(&checker, changing);
+    let text = panic_message(&checker, changing);
     IS_CHANGED.store(false, Std);
     assert!(
         text.contains("the program has changed since the checkpoint"),
@@ -737,12 +737,12 @@ fn a_program_that_changed_elsewhere_is_noticed_on_the_way() {
     assert_eq!(run(&checker, changing).executions(), whole);
 }
 
-/// More executions than a process lives for in the test below.
+/// A program with more executions than a process of the test below can run.
 fn long() {
     count(4);
 }
 
-/// Not a test by itself: what the process does that is killed.
+/// Not a test by itself: the process that is killed.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os("CHECKPOINTS_CHILD") else {
@@ -754,13 +754,13 @@ fn child() {
     println!("{}", run(&checker, long));
 }
 
-/// Processes that are killed at any time; the last one comes to the end.
+/// Processes are killed at any time; the last one finishes.
 #[test]
-fn a_killed_process_is_gone_on_from() {
+fn a_killed_process_can_be_resumed() {
     let folder = Folder::new();
     let whole = run(&checker(), long);
     assert_eq!(whole.executions(), 2520);
-    let mut went_on = 0;
+    let mut resumed = 0;
     for milliseconds in (1..).map(|number| 10 * number) {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "child", "--nocapture", "--test-threads=1"])
@@ -779,11 +779,11 @@ fn a_killed_process_is_gone_on_from() {
             assert!(printed.contains(summary.trim()), "{printed}\n{summary}");
             break;
         }
-        went_on += u32::from(folder.file().exists());
+        resumed += u32::from(folder.file().exists());
     }
     assert!(!folder.file().exists());
     assert!(
-        went_on > 0,
+        resumed > 0,
         "no process was killed after its first checkpoint"
     );
 }

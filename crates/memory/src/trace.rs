@@ -340,7 +340,7 @@ impl Indexer {
         self.written.get(address.index()).copied().unwrap_or(0)
     }
 
-    /// Forgets the interleaving, keeping the memory for the next one.
+    /// Removes all events, and keeps the memory for the next interleaving.
     pub fn reset(&mut self) {
         self.issued.fill(0);
         self.written.fill(0);

@@ -177,7 +177,7 @@ impl<const N: usize> Flows<N> {
 
 /// An event, and the sets that it replaced.
 #[derive(Clone, Copy, Debug)]
-struct Noted<const N: usize> {
+struct JournalEntry<const N: usize> {
     access: Access,
     thread: ThreadSets<N>,
     address: AddressSets<N>,
@@ -192,13 +192,13 @@ pub struct BitsetMonitor<const N: usize> {
     addresses: Vec<AddressSets<N>>,
     /// The events that read and write.
     exchanges: Set<N>,
-    journal: Vec<Noted<N>>,
+    journal: Vec<JournalEntry<N>>,
     memory_limit: usize,
 }
 
 impl<const N: usize> BitsetMonitor<N> {
     /// The number of events that fit.
-    pub const MOST_EVENTS: usize = 64 * N;
+    pub const MAX_EVENTS: usize = 64 * N;
 
     /// The monitor for a model with store buffers. `memory` is the most bytes that it may use.
     ///
@@ -224,7 +224,7 @@ impl<const N: usize> BitsetMonitor<N> {
     /// Whether no more events fit.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.journal.len() >= Self::MOST_EVENTS
+        self.journal.len() >= Self::MAX_EVENTS
     }
 
     /// Observes the next access of the interleaving. The monitor must not be full.
@@ -234,7 +234,7 @@ impl<const N: usize> BitsetMonitor<N> {
     #[inline]
     pub fn observe(&mut self, access: &Access) -> Result<Option<Violation>, MemoryLimitExceeded> {
         let position = self.journal.len();
-        assert!(position < Self::MOST_EVENTS, "no more events fit");
+        assert!(position < Self::MAX_EVENTS, "no more events fit");
         let thread = access.thread.index();
         let address = access.operation.address();
         let addresses = address.map_or(0, |address| address.index() + 1);
@@ -249,7 +249,7 @@ impl<const N: usize> BitsetMonitor<N> {
             &mut self.threads[thread],
             &mut self.addresses[address.index()],
         );
-        self.journal.push(Noted {
+        self.journal.push(JournalEntry {
             access: *access,
             thread: *by,
             address: *at,
@@ -307,7 +307,7 @@ impl<const N: usize> BitsetMonitor<N> {
 
     fn add_fence(&mut self, access: &Access, position: usize) {
         let by = &mut self.threads[access.thread.index()];
-        self.journal.push(Noted {
+        self.journal.push(JournalEntry {
             access: *access,
             thread: *by,
             address: AddressSets::UNUSED,
@@ -369,7 +369,7 @@ impl<const N: usize> BitsetMonitor<N> {
         let room_for = |count: usize| count.saturating_mul(2).max(FIRST_THREADS);
         let for_sets = room_for(threads) * size_of::<ThreadSets<N>>()
             + room_for(addresses).saturating_mul(size_of::<AddressSets<N>>());
-        let needed = for_sets.saturating_add(Self::MOST_EVENTS * size_of::<Noted<N>>());
+        let needed = for_sets.saturating_add(Self::MAX_EVENTS * size_of::<JournalEntry<N>>());
         if needed > self.memory_limit {
             return Err(MemoryLimitExceeded {
                 threads,
@@ -548,7 +548,7 @@ mod tests {
                 }
                 let held = short.threads.capacity() * size_of::<ThreadSets<N>>()
                     + short.addresses.capacity() * size_of::<AddressSets<N>>()
-                    + short.journal.capacity() * size_of::<Noted<N>>();
+                    + short.journal.capacity() * size_of::<JournalEntry<N>>();
                 assert!(held <= limit, "{held} bytes of {limit}");
             }
         }

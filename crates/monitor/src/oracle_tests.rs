@@ -72,7 +72,7 @@ fn class_of(accesses: &[Access], threads: usize) -> u128 {
     key
 }
 
-fn watch<M: Monitor>(monitor: M) -> MonitorRunner<M> {
+fn runner_of<M: Monitor>(monitor: M) -> MonitorRunner<M> {
     let limits = MonitorLimits {
         witness_window: 64,
         ..MonitorLimits::default()
@@ -205,7 +205,7 @@ fn relaxed_order_agrees_with_brute_force() {
         };
         let expected = truth(&MemoryModel::TSO, program);
         count(0, expected);
-        let found = verdict(&mut watch(RelaxedOrderMonitor::tso()), program);
+        let found = verdict(&mut runner_of(RelaxedOrderMonitor::tso()), program);
         assert_eq!(found, expected, "relaxed-order under TSO");
 
         for (row, locked) in [LockedDrains::Everything, LockedDrains::OwnAddress]
@@ -215,7 +215,7 @@ fn relaxed_order_agrees_with_brute_force() {
             let monitor = RelaxedOrderMonitor::pso(locked);
             let expected = truth(&monitor.model(), program);
             count(1 + row, expected);
-            let found = verdict(&mut watch(monitor), program);
+            let found = verdict(&mut runner_of(monitor), program);
             assert_eq!(found, expected, "relaxed-order under PSO, {locked:?}");
         }
     });
@@ -320,9 +320,9 @@ fn relaxed_order_reports_exactly_the_borderline_traces() {
     let seed = setting("FENCEPOST_SEED", DEFAULT_SEED);
     let mut random = Random::new(seed);
     let mut checker = axioms::AxiomChecker::default();
-    let mut tso = watch(RelaxedOrderMonitor::tso());
-    let mut pso = watch(RelaxedOrderMonitor::pso(LockedDrains::Everything));
-    let mut pso_own = watch(RelaxedOrderMonitor::pso(LockedDrains::OwnAddress));
+    let mut tso = runner_of(RelaxedOrderMonitor::tso());
+    let mut pso = runner_of(RelaxedOrderMonitor::pso(LockedDrains::Everything));
+    let mut pso_own = runner_of(RelaxedOrderMonitor::pso(LockedDrains::OwnAddress));
     for _ in 0..20_000 {
         let accesses = random_interleaving(&mut random);
         for misjudged in [
@@ -358,9 +358,9 @@ fn the_published_monitors_miss_what_they_are_known_to_miss() {
     for_each_random_program(8_000, |program| {
         let tso = truth(&MemoryModel::TSO, program);
         let pso = truth(&MemoryModel::PSO_OWN_ADDRESS, program);
-        record(0, verdict(&mut watch(Sober::default()), program), tso);
-        record(1, verdict(&mut watch(BssTso::default()), program), tso);
-        record(2, verdict(&mut watch(BssPso::default()), program), pso);
+        record(0, verdict(&mut runner_of(Sober::default()), program), tso);
+        record(1, verdict(&mut runner_of(BssTso::default()), program), tso);
+        record(2, verdict(&mut runner_of(BssPso::default()), program), pso);
     });
     let [sober, bss_tso, bss_pso] = misses.into_inner().unwrap();
     assert!(sober.over_all > 0, "{sober:?}");
@@ -378,10 +378,16 @@ fn the_published_monitors_miss_what_they_are_known_to_miss() {
 fn sober_misses_a_load_that_forwards_from_its_own_store() {
     let n6 = program(&["st x; ld x; ld y", "st y; st x"]);
     assert_eq!(truth(&MemoryModel::TSO, &n6), Verdict::UNSAFE);
-    assert_eq!(verdict(&mut watch(Sober::default()), &n6), Verdict::SAFE);
-    assert_eq!(verdict(&mut watch(BssTso::default()), &n6), Verdict::UNSAFE);
     assert_eq!(
-        verdict(&mut watch(RelaxedOrderMonitor::tso()), &n6),
+        verdict(&mut runner_of(Sober::default()), &n6),
+        Verdict::SAFE
+    );
+    assert_eq!(
+        verdict(&mut runner_of(BssTso::default()), &n6),
+        Verdict::UNSAFE
+    );
+    assert_eq!(
+        verdict(&mut runner_of(RelaxedOrderMonitor::tso()), &n6),
         Verdict::UNSAFE
     );
 }
@@ -392,12 +398,12 @@ fn sober_misses_the_example_of_bss_figure_6() {
     let figure_6 = program(&["st a; ld a; ld b", "st b; st a; il c; ld a"]);
     assert_eq!(truth(&MemoryModel::TSO, &figure_6), Verdict::UNSAFE);
     assert_eq!(
-        verdict(&mut watch(Sober::default()), &figure_6),
+        verdict(&mut runner_of(Sober::default()), &figure_6),
         Verdict::SAFE
     );
-    assert!(verdict(&mut watch(BssTso::default()), &figure_6).over_all);
+    assert!(verdict(&mut runner_of(BssTso::default()), &figure_6).over_all);
     assert_eq!(
-        verdict(&mut watch(RelaxedOrderMonitor::tso()), &figure_6),
+        verdict(&mut runner_of(RelaxedOrderMonitor::tso()), &figure_6),
         Verdict::UNSAFE
     );
 }
@@ -409,14 +415,14 @@ fn the_bss_monitors_need_every_interleaving() {
         over_any_representatives: false,
     };
     let example = program(&["st a; ld b; fence", "il b; ld a; st b"]);
-    assert_eq!(verdict(&mut watch(BssTso::default()), &example), missed);
-    assert_eq!(verdict(&mut watch(BssPso::default()), &example), missed);
+    assert_eq!(verdict(&mut runner_of(BssTso::default()), &example), missed);
+    assert_eq!(verdict(&mut runner_of(BssPso::default()), &example), missed);
     assert_eq!(
-        verdict(&mut watch(RelaxedOrderMonitor::tso()), &example),
+        verdict(&mut runner_of(RelaxedOrderMonitor::tso()), &example),
         Verdict::UNSAFE
     );
     let pso = RelaxedOrderMonitor::pso(LockedDrains::OwnAddress);
-    assert_eq!(verdict(&mut watch(pso), &example), Verdict::UNSAFE);
+    assert_eq!(verdict(&mut runner_of(pso), &example), Verdict::UNSAFE);
 }
 
 /// BSS Fig. 8: on this one interleaving SOBER sees what the BSS monitor does not.
@@ -430,7 +436,7 @@ fn sober_is_more_sensitive_than_bss_on_one_interleaving() {
         (2, "ld a"),
     ];
     fn reports<M: Monitor>(monitor: M, interleaving: &[(u32, &str)]) -> bool {
-        let mut runner = watch(monitor);
+        let mut runner = runner_of(monitor);
         let accesses = interleaving
             .iter()
             .map(|&(number, text)| Access::new(ThreadId(number), thread(text)[0]));
@@ -460,14 +466,14 @@ fn a_fence_is_not_an_interlocked_operation_under_pso() {
         Verdict::SAFE
     );
     let own = || RelaxedOrderMonitor::pso(LockedDrains::OwnAddress);
-    assert_eq!(verdict(&mut watch(own()), &with_il), Verdict::UNSAFE);
-    assert_eq!(verdict(&mut watch(own()), &with_fence), Verdict::SAFE);
+    assert_eq!(verdict(&mut runner_of(own()), &with_il), Verdict::UNSAFE);
+    assert_eq!(verdict(&mut runner_of(own()), &with_fence), Verdict::SAFE);
     assert_eq!(
-        verdict(&mut watch(BssPso::default()), &with_il),
+        verdict(&mut runner_of(BssPso::default()), &with_il),
         Verdict::UNSAFE
     );
     assert_eq!(
-        verdict(&mut watch(BssPso::default()), &with_fence),
+        verdict(&mut runner_of(BssPso::default()), &with_fence),
         Verdict::SAFE
     );
 }
@@ -489,7 +495,7 @@ fn is_noticed<G: Grouping>(
     let mut monitor = make();
     monitor.mutation = mutation;
     let model = monitor.model();
-    let mut runner = watch(monitor);
+    let mut runner = runner_of(monitor);
     let mut misjudges_program = |_| {
         let program = random_program(&mut random);
         try_verdict(&mut runner, &program) != Ok(truth(&model, &program))
@@ -535,7 +541,7 @@ fn checked_violations<G: Grouping>(
         let accesses = random_interleaving(&mut random);
         let mut broken = monitor();
         broken.mutation = mutation;
-        let mut runner = watch(broken);
+        let mut runner = runner_of(broken);
         for (position, &access) in accesses.iter().enumerate() {
             let violation = runner.observe(access).expect("no memory limit");
             let Some(violation) = violation else {
@@ -598,7 +604,7 @@ fn with_fences(accesses: &[Access], after: &[u64]) -> Vec<Access> {
     fenced
 }
 
-/// Whether the monitor reports a violation between the two accesses, told by thread and how many
+/// Whether the monitor reports a violation between the two accesses, given by thread and how many
 /// accesses with an address the thread had before.
 fn reports_pair<M: Monitor>(
     runner: &mut MonitorRunner<M>,
@@ -672,9 +678,9 @@ fn fences_at_the_relaxed_pairs_of_a_cycle_rule_it_out() {
         (repaired, fenced_elsewhere)
     }
     let mut random = Random::new(DEFAULT_SEED);
-    let mut tso = watch(RelaxedOrderMonitor::tso());
-    let mut pso = watch(RelaxedOrderMonitor::pso(LockedDrains::Everything));
-    let mut pso_own = watch(RelaxedOrderMonitor::pso(LockedDrains::OwnAddress));
+    let mut tso = runner_of(RelaxedOrderMonitor::tso());
+    let mut pso = runner_of(RelaxedOrderMonitor::pso(LockedDrains::Everything));
+    let mut pso_own = runner_of(RelaxedOrderMonitor::pso(LockedDrains::OwnAddress));
     let (mut repaired, mut fenced_elsewhere) = (0, 0);
     for _ in 0..4000 {
         let accesses = random_interleaving(&mut random);

@@ -1,4 +1,4 @@
-//! A choice between two values that compiles to a conditional move, where the compiler can be told.
+//! A choice between two values that compiles to a conditional move, where the compiler supports a hint.
 
 #[cfg(rustc_1_88)]
 pub(crate) use std::hint::select_unpredictable;

@@ -22,6 +22,11 @@
 //!   to all of them always ([`learned`](crate::dpor::learned)).
 //! - **Outcomes.** An operation with several outcomes is explored with each of them from the same
 //!   node. Here an execution can turn out to be redundant half-way, and is abandoned then.
+//!
+//! `sharing` has what workers share, `saving` has checkpoints.
+
+mod saving;
+mod sharing;
 
 use std::sync::Arc;
 
@@ -29,16 +34,15 @@ use fencepost_memory::ThreadId;
 
 use crate::dpor::footprint::Footprint;
 use crate::dpor::learned::LearnedFootprints;
+use crate::dpor::optimal::sharing::plan_at_shared;
 use crate::dpor::sleep::{SleepSet, SleepSets};
-use crate::dpor::wakeup::{Branch, Forest, Insertion, LaterEvent, Reversal, Sleeper};
-use crate::driver::checkpoint::{SavedNode, SavedPath, SavedTree};
+use crate::dpor::wakeup::{Branch, Forest, LaterEvent, Reversal, Sleeper};
 use crate::driver::results::SearchResults;
 use crate::execution::fault::Fault;
-use crate::execution::fingerprint::Fingerprint;
-use crate::execution::log::{ExecutionLog, NONE, Race};
+use crate::execution::log::{NONE, Race};
 use crate::execution::run::{End, EndOf, Run};
-use crate::parallel::pool::{NodeRef, Plans, Pool, SharedNode, Task};
-use crate::program::{Effect, Intent, Program, Stop, ThreadStatus, TouchKind};
+use crate::parallel::pool::{NodeRef, Pool, Task};
+use crate::program::{Effect, Intent, Program, ThreadStatus, TouchKind};
 use crate::schedule::Turn;
 
 /// A node of the search tree on the current path.
@@ -121,56 +125,6 @@ impl<P: Program> Optimal<P> {
             executions: 0,
             abandoned: 0,
             hit_spin_bound: false,
-        }
-    }
-
-    /// Takes over a subtree that another worker shares. Returns false if none is left.
-    pub(crate) fn take_work(&mut self) -> bool {
-        self.finished_share += std::mem::take(&mut self.estimated_share);
-        self.finish_subtree();
-        let only_whole = self.pool.is_full();
-        let mut upwards = self.shared.iter().rev();
-        let nearest = upwards.find_map(|node| node.reserve(only_whole));
-        self.shared.clear();
-        let Some(task) = nearest.or_else(|| self.pool.take()) else {
-            return false;
-        };
-        self.take_task(task);
-        true
-    }
-
-    fn take_task(&mut self, task: Task) {
-        self.rewind_to(&task.node.turns());
-        let mut above = Some(&task.node);
-        while let Some(node) = above {
-            self.shared.push(Arc::clone(node));
-            above = node.parent.as_ref().map(|(parent, _)| parent);
-        }
-        self.shared.reverse();
-        self.task = Some(task);
-    }
-
-    /// Rewinds the execution to its common prefix with one that has these steps.
-    fn rewind_to(&mut self, turns: &[Turn]) {
-        let common = self.run.log.events().iter().zip(turns);
-        let common = common.take_while(|(event, turn)| {
-            (event.thread, event.outcome) == (turn.thread, turn.outcome)
-        });
-        let common = common.count();
-        self.run.log.truncate(common);
-        // The nodes of the path are shared, and those of an execution that failed are not needed.
-        for node in &mut self.nodes {
-            self.forest.free(node.tree);
-            *node = EMPTY_NODE;
-        }
-        self.sleep.clear();
-    }
-
-    /// Tells the others that this worker's subtree is explored.
-    fn finish_subtree(&mut self) {
-        let turn = self.subtree_step.take();
-        if let Some(node) = self.shared.last() {
-            self.pool.finish_step(node, turn);
         }
     }
 
@@ -396,125 +350,6 @@ impl<P: Program> Optimal<P> {
         }
     }
 
-    /// Replays the path to a shared node, and takes the steps of the first planned sequence there
-    /// until the sleep set is empty or the sequence ends. There this worker's subtree begins. The
-    /// nodes in between become shared.
-    fn begin_task(&mut self, task: Task) -> Option<EndOf<P>> {
-        let Task {
-            node,
-            takes_whole_node,
-        } = task;
-        let turns = node.turns();
-        let repeated = self.run.log.len();
-        if let Err(stop) = self.run.follow(&turns[repeated..]) {
-            node.lock().is_reserved = false;
-            return Some(stop.into());
-        }
-        let depth = turns.len();
-        while self.nodes.len() <= depth {
-            self.nodes.push(EMPTY_NODE);
-        }
-        if takes_whole_node {
-            self.reclaim(&node, depth);
-            return None;
-        }
-        let mut node = node;
-        loop {
-            let (end, child) = self.take_step(&node);
-            self.pool.queue(&node);
-            let Some(child) = child else {
-                return end;
-            };
-            self.shared.push(Arc::clone(&child));
-            self.pool.open(&[Arc::clone(&child)]);
-            node = child;
-        }
-    }
-
-    /// Takes over everything that is left at a shared node.
-    fn reclaim(&mut self, node: &NodeRef, depth: usize) {
-        self.pool.close(node);
-        self.shared.pop();
-        self.subtree_step = node.parent.as_ref().map(|(_, turn)| *turn);
-        let plans = &mut *node.lock();
-        self.estimated_share = plans.estimated_share;
-        let own = &mut self.nodes[depth];
-        let (sleep, tree) = plans.reclaim();
-        own.sleep = self.sleep.put(&sleep);
-        own.tree = self.forest.copy(&plans.forest, tree);
-    }
-
-    /// Takes the first step that is planned at a shared node. Returns the shared node after it,
-    /// unless this worker's subtree begins there or there is no such step.
-    fn take_step(&mut self, node: &NodeRef) -> (Option<EndOf<P>>, Option<NodeRef>) {
-        let depth = self.run.log.len();
-        // Others must not insert between the step and the creation of the node after it.
-        let plans = &mut *node.lock();
-        plans.is_reserved = false;
-        let left = plans.forest.count(plans.tree);
-        let (turn, outcomes, subtree) = loop {
-            let first = plans.forest.take_first(&mut plans.tree);
-            let Some((thread, outcome, subtree)) = first else {
-                return (Some(End::Redundant), None);
-            };
-            // A step that is not enabled or asleep is redundant. Only spin loops and operations
-            // with several outcomes have such steps.
-            if let Some(outcomes) = self.run.ready(thread) {
-                let outcome = if outcome < outcomes { outcome } else { 0 };
-                let turn = Turn { thread, outcome };
-                if !plans.sleep.iter().any(|s| s.is(turn)) {
-                    break (turn, outcomes, subtree);
-                }
-            }
-            plans.forest.free(subtree);
-        };
-        let result = self.run.perform(turn);
-        if self.run.log.len() == depth {
-            plans.forest.free(subtree);
-            return (result.err().map(End::from), None);
-        }
-        let estimated_share = plans.estimated_share / f64::from(left);
-        plans.estimated_share -= estimated_share;
-        self.nodes[depth].sleep = self.sleep.put(&plans.sleep);
-        plans.sleep.push(Sleeper {
-            thread: turn.thread,
-            outcome: turn.outcome,
-            footprint: self.run.log.footprint(depth as u32),
-            intent: Some(self.run.log.event(depth as u32).intent),
-            is_explored: false,
-        });
-        self.descend(depth, NONE);
-        self.nodes[depth].sleep = SleepSet::EMPTY;
-        let next = &mut self.nodes[depth + 1];
-        let mut child = None;
-        if subtree == NONE || next.sleep.is_empty() || result.is_err() {
-            next.tree = self.forest.copy(&plans.forest, subtree);
-            self.subtree_step = Some(turn);
-            self.estimated_share = estimated_share;
-        } else {
-            let mut forest = Forest::new();
-            let tree = forest.copy(&plans.forest, subtree);
-            let sleep = self.sleep.to_vec(next.sleep);
-            next.sleep = SleepSet::EMPTY;
-            let inherited = sleep.len();
-            let mut below = Plans::new(sleep, inherited, forest, tree, estimated_share);
-            below.is_reserved = true;
-            let shared = SharedNode::new(Some((Arc::clone(node), turn)), below);
-            plans.children.push((turn, Arc::downgrade(&shared)));
-            child = Some(shared);
-        }
-        plans.forest.free(subtree);
-        if plans.tree == NONE {
-            // Frees the memory, since nothing else may ever be planned here.
-            plans.forest = Forest::new();
-        }
-        if outcomes > 1 {
-            let (forest, tree) = (&mut plans.forest, &mut plans.tree);
-            plan_other_outcomes(forest, tree, plans.sleep.iter(), turn.thread, outcomes);
-        }
-        (result.err().map(End::from), child)
-    }
-
     fn choose(&mut self, depth: usize) -> Choice {
         let node = &mut self.nodes[depth];
         let asleep = self.sleep.of(node.sleep);
@@ -718,153 +553,6 @@ impl<P: Program> Optimal<P> {
         self.run.log.truncate(length);
         has_more
     }
-
-    /// Shares nodes with an idle worker: those down to the first one from which something is left
-    /// to explore.
-    pub(crate) fn share(&mut self) {
-        let end = self.run.log.len();
-        let is_worth_it = |depth: &usize| {
-            let tree = self.nodes[*depth].tree;
-            tree != NONE && (*depth < end || self.forest.count(tree) > 1)
-        };
-        if let Some(depth) = (self.shared.len()..=end).find(is_worth_it) {
-            self.share_down_to(depth);
-        }
-    }
-
-    fn share_down_to(&mut self, depth: usize) {
-        let first = self.shared.len();
-        for at in first..=depth {
-            let parent = self.shared.last().map(|parent| {
-                let event = self.run.log.event(at as u32 - 1);
-                let (thread, outcome) = (event.thread, event.outcome);
-                (Arc::clone(parent), Turn { thread, outcome })
-            });
-            let node = &mut self.nodes[at];
-            let mut forest = Forest::new();
-            let mut tree = forest.copy(&self.forest, node.tree);
-            self.forest.free(std::mem::replace(&mut node.tree, NONE));
-            let mut sleep = self.sleep.to_vec(node.sleep);
-            node.sleep = SleepSet::EMPTY;
-            let left = forest.count(tree);
-            let mut estimated_share = self.estimated_share;
-            let is_in_progress = at < self.run.log.len();
-            if is_in_progress {
-                let event = self.run.log.event(at as u32);
-                let (thread, outcome, outcomes) = (event.thread, event.outcome, event.outcomes);
-                sleep.push(Sleeper {
-                    thread,
-                    outcome,
-                    footprint: self.run.log.footprint(at as u32),
-                    intent: Some(event.intent),
-                    is_explored: false,
-                });
-                if outcomes > 1 {
-                    plan_other_outcomes(&mut forest, &mut tree, sleep.iter(), thread, outcomes);
-                }
-                self.estimated_share /= f64::from(left + 1);
-                estimated_share -= self.estimated_share;
-                self.subtree_step = Some(Turn { thread, outcome });
-            } else {
-                self.estimated_share = 0.0;
-                self.subtree_step = None;
-            }
-            let plans = Plans::new(sleep, 0, forest, tree, estimated_share);
-            self.shared.push(SharedNode::new(parent, plans));
-        }
-        self.pool.open(&self.shared[first..]);
-    }
-
-    /// Whether this worker's own subtree has another execution.
-    pub(crate) fn has_own_work(&self) -> bool {
-        self.shared.len() <= self.run.log.len()
-    }
-}
-
-/// Checkpoints of a worker that shares nothing.
-impl<P: Program> Optimal<P> {
-    /// The unexplored part of the tree, between two executions.
-    pub(crate) fn remaining(&self, has_work: bool) -> SavedTree {
-        SavedTree {
-            learned: self
-                .run
-                .learned
-                .as_ref()
-                .map_or(Vec::new(), LearnedFootprints::pairs),
-            path: has_work.then(|| self.saved_path()),
-        }
-    }
-
-    fn saved_path(&self) -> SavedPath {
-        let log = &self.run.log;
-        let settled = (0..log.race_count()).filter(|&race| log.race(race).is_settled);
-        let saved = |node: &Node| SavedNode {
-            explored: node.explored,
-            asleep: self.sleep.to_vec(node.sleep),
-            planned: self.forest.planned_steps(node.tree),
-        };
-        SavedPath {
-            schedule: self.run.schedule(),
-            fingerprint: Fingerprint::of(log),
-            settled: settled.map(|race| race as u32).collect(),
-            nodes: self.nodes[..=log.len()].iter().map(saved).collect(),
-        }
-    }
-
-    /// Resumes a search after this many executions. Returns false if nothing is left.
-    pub(crate) fn resume(&mut self, tree: &SavedTree, executions: u64) -> bool {
-        self.run.learned = Some(LearnedFootprints::from_pairs(&tree.learned));
-        self.run.findings.execution = executions;
-        if let Some(path) = &tree.path {
-            self.restore_path(path);
-        }
-        tree.path.is_some()
-    }
-
-    /// Replays a path and restores its nodes. The next execution begins from there.
-    fn restore_path(&mut self, path: &SavedPath) {
-        let turns = &path.schedule.0;
-        let mut result = match turns.is_empty() {
-            // The program may fail before its first operation.
-            true => Ok(()),
-            false => self.run.begin().and_then(|()| self.run.follow(turns)),
-        };
-        if result.is_ok() && Fingerprint::of(&self.run.log) != path.fingerprint {
-            // The path was checked when the checkpoint was read, and ran differently now.
-            let last = turns.last().map_or(ThreadId(0), |turn| turn.thread);
-            let step = turns.len();
-            result = Err(Fault::InfeasibleSchedule { step, thread: last }.into());
-        }
-        let end = self.run.finish(match result {
-            Ok(()) => End::Redundant,
-            Err(Stop::Restart(_) | Stop::Error(Fault::Program(_))) => {
-                End::Fault(Fault::InfeasibleSchedule {
-                    step: self.run.log.len(),
-                    thread: ThreadId(0),
-                })
-            }
-            Err(Stop::Error(fault)) => End::Fault(fault),
-        });
-        if let End::Fault(fault) = end {
-            let schedule = self.run.schedule();
-            self.run.findings.fault(fault, schedule, &[]);
-            self.run.findings.should_stop = true;
-            return;
-        }
-        for &race in &path.settled {
-            if (race as usize) < self.run.log.race_count() {
-                self.run.log.settle(race as usize);
-            }
-        }
-        let (forest, sleep) = (&mut self.forest, &mut self.sleep);
-        sleep.clear();
-        let restored = path.nodes.iter().map(|node| Node {
-            sleep: sleep.put(&node.asleep),
-            tree: forest.restore(&node.planned),
-            explored: node.explored,
-        });
-        self.nodes = restored.collect();
-    }
 }
 
 /// What the later event of a race touches when it comes first. A learned footprint is the same in
@@ -890,47 +578,6 @@ fn reversed_footprint<P: Program>(run: &Run<P>, race: &Race) -> Footprint {
         }
     }
     footprint
-}
-
-/// Plans a reversed execution at a shared node, or at the shared node below it after the steps that
-/// the execution begins with and that were taken.
-fn plan_at_shared(
-    node: &NodeRef,
-    log: &ExecutionLog,
-    reversal: &mut Reversal,
-    pool: &Pool,
-) -> Insertion {
-    let mut below = None;
-    let mut is_first_settled = None;
-    let mut is_last_settled = true;
-    loop {
-        let node = below.as_ref().unwrap_or(node);
-        let mut guard = node.lock();
-        let plans = &mut *guard;
-        if plans.is_closed {
-            // The worker that explores it finds the reversal itself.
-            let is_settled = is_first_settled.unwrap_or(true) && is_last_settled;
-            return Insertion::Covered { is_settled };
-        }
-        let Some((is_settled, step)) = reversal.take_covering_step(log, &plans.sleep) else {
-            let insertion = plans.forest.insert(&mut plans.tree, log, reversal);
-            drop(guard);
-            pool.queue(node);
-            return match (insertion, is_first_settled) {
-                (Insertion::Added { .. }, Some(is_settled)) => Insertion::Added { is_settled },
-                (Insertion::Covered { .. }, Some(is_settled)) => Insertion::Covered { is_settled },
-                (insertion, None) => insertion,
-            };
-        };
-        let Some(child) = step.and_then(|step| plans.child(step)) else {
-            let is_settled = is_first_settled.unwrap_or(true) && is_settled;
-            return Insertion::Covered { is_settled };
-        };
-        is_first_settled.get_or_insert(is_settled);
-        is_last_settled = is_settled;
-        drop(guard);
-        below = Some(child);
-    }
 }
 
 /// Plans an operation of a thread with all its other outcomes.

@@ -34,8 +34,8 @@ pub(crate) struct SizeEstimator {
     observations: VecDeque<Observation>,
 }
 
-/// A new observation is due when the executions have grown by this fraction.
-const OBSERVATIONS_PER_DOUBLING: u64 = 32;
+/// A new observation is due when the executions have grown by one part in this many.
+const OBSERVATION_GROWTH_DIVISOR: u64 = 32;
 
 /// The relative change up to which an estimate counts as steady.
 const TOLERANCE: f64 = 0.1;
@@ -45,7 +45,7 @@ impl SizeEstimator {
     pub(crate) fn is_due(&self, executions: u64) -> bool {
         let last = self.observations.back();
         last.is_none_or(|last| {
-            executions >= last.executions + last.executions / OBSERVATIONS_PER_DOUBLING
+            executions >= last.executions + last.executions / OBSERVATION_GROWTH_DIVISOR
         })
     }
 

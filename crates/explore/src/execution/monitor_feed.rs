@@ -129,10 +129,10 @@ impl MonitorFeed {
     fn rewind_steps(&mut self, steps: usize) {
         self.monitor.rewind(steps);
         let accesses = self.monitor.accesses().len();
-        let left = self
+        let kept = self
             .optimistic_loads
             .partition_point(|&(at, _)| at < accesses);
-        self.optimistic_loads.truncate(left);
+        self.optimistic_loads.truncate(kept);
     }
 
     /// Notes that the plain loads among the accesses of the next event are optimistic.

@@ -55,7 +55,7 @@ enum Life {
     Unborn,
     At(usize),
     Ended,
-    /// An assertion failed here. The others go on.
+    /// An assertion failed here. The other threads continue.
     Failed,
 }
 

@@ -146,7 +146,7 @@ impl std::hash::Hash for Tracker {
 }
 
 impl Tracker {
-    /// Nothing has happened in a program of so many threads.
+    /// An empty execution of a program with this many threads.
     pub fn new(threads: usize) -> Self {
         Tracker {
             threads: vec![Vec::new(); threads],
@@ -239,7 +239,7 @@ pub fn is_before_join<P: Program>(program: &P, thread: ThreadId) -> bool {
     matches!(standing, ThreadStatus::Pending { intent, .. } if matches!(intent, Intent::Join(_)))
 }
 
-/// The threads of the program that can go on. If one can join another, only that one: it is done
+/// The enabled threads of the program. If one can join another, only that one: it is done
 /// as soon as it can be.
 pub fn enabled_threads<P: Program>(program: &P) -> Vec<ThreadId> {
     let threads = (0..program.thread_bound()).map(|thread| ThreadId(thread as u32));
@@ -253,7 +253,7 @@ pub fn enabled_threads<P: Program>(program: &P) -> Vec<ThreadId> {
     enabled
 }
 
-/// How the execution ended, or `None` if it could go on.
+/// How the execution ended, or `None` if a thread is enabled.
 pub fn status_of<P: Program>(program: &P) -> Option<Status> {
     let mut threads = (0..program.thread_bound()).map(|thread| ThreadId(thread as u32));
     if threads.clone().any(|thread| is_resumable(program, thread)) {
@@ -340,8 +340,8 @@ impl<P: Program> Recording<P> {
 
 /// Whether what an operation did is what it was about to do.
 fn keeps_to_intent<P: Program>(program: &P, intent: Intent, touches: &[Touch]) -> bool {
-    let is_as_told = |touch: &Touch| program.state(touch.object) == touch.after;
-    if !touches.iter().all(is_as_told) {
+    let is_current = |touch: &Touch| program.state(touch.object) == touch.after;
+    if !touches.iter().all(is_current) {
         return false;
     }
     match intent {
@@ -401,11 +401,11 @@ impl<P: Program> Program for Recording<P> {
         assert!(self.is_running, "a step outside an execution");
         assert!(
             is_resumable(&self.program, thread),
-            "{thread} cannot go on: {:?}",
+            "{thread} is not enabled: {:?}",
             self.program.status(thread)
         );
         let ThreadStatus::Pending { intent, outcomes } = self.program.status(thread) else {
-            unreachable!("it can go on");
+            unreachable!("it is enabled");
         };
         assert!(
             outcome < outcomes,

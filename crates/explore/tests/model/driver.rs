@@ -9,7 +9,7 @@ use super::class::{
     ClassKey, RecordedStep, Status, Tracker, enabled_threads, is_before_join, status_of,
 };
 
-/// Runs the program to its end, or for `bound` steps. Any thread that can go on goes on next.
+/// Runs the program to its end, or for `bound` steps. The next thread is any enabled one.
 /// The answer is `None` if the bound was reached.
 pub fn run_at_random<P: Program>(
     program: &mut P,
@@ -26,7 +26,7 @@ pub fn run_at_random<P: Program>(
         let threads = enabled_threads(program);
         let thread = threads[random.below(threads.len() as u64) as usize];
         let ThreadStatus::Pending { outcomes, .. } = program.status(thread) else {
-            unreachable!("it can go on");
+            unreachable!("it is enabled");
         };
         let outcome = random.below(outcomes.into()) as u32;
         performed.clear();
@@ -106,7 +106,7 @@ impl<P: Program + Clone> Beginning<P> {
         let mut successors = Vec::new();
         for thread in enabled_threads(&self.program) {
             let ThreadStatus::Pending { outcomes, .. } = self.program.status(thread) else {
-                unreachable!("it can go on");
+                unreachable!("it is enabled");
             };
             for outcome in 0..outcomes {
                 let mut program = self.program.clone();

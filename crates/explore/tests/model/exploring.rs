@@ -30,7 +30,7 @@ fn number_from(variable: &str, otherwise: u64) -> u64 {
     value.map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
-/// The seeds of so many programs, unless `FENCEPOST_SEED` or `FENCEPOST_PROGRAMS` says otherwise.
+/// The seeds of this many programs, unless `FENCEPOST_SEED` or `FENCEPOST_PROGRAMS` says otherwise.
 pub fn seeds(programs: u64) -> Range<u64> {
     let first = number_from("FENCEPOST_SEED", 0);
     first..first + number_from("FENCEPOST_PROGRAMS", programs)
@@ -153,11 +153,11 @@ pub fn assert_replays(
         ..settings.clone()
     };
     let made = ModelProgram::new(model);
-    let watchman = &mut |_: &_| ControlFlow::Continue(());
+    let on_progress = &mut |_: &_| ControlFlow::Continue(());
     let explored_some = explore_with_checkpoints(
         || made.clone(),
         &some,
-        watchman,
+        on_progress,
         CheckpointOptions::default(),
     );
     let (_, mut replayer) = explored_some.expect("there is no checkpoint");
@@ -204,7 +204,7 @@ pub fn assert_replays(
 /// What running a schedule takes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cost {
-    /// Switches away from a thread that could go on and does not stand before a spin hint.
+    /// Switches away from a thread that is enabled and not at a spin hint.
     pub preemptions: u32,
     /// The most spin hints that one thread passes.
     pub hints: u32,

@@ -37,7 +37,7 @@ impl Default for Limits {
 #[derive(Clone, Debug)]
 pub struct Truth {
     /// Every class of executions, with the fewest preemptions that one of them takes. A
-    /// preemption is a switch away from a thread that could go on and does not stand before a spin
+    /// preemption is a switch away from a thread that is enabled and not at a spin
     /// hint.
     pub classes: FxHashMap<ClassKey, u32>,
     /// The number of interleavings that were not cut, with each outcome counted.
@@ -47,7 +47,7 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// The classes that have an execution with at most so many preemptions.
+    /// The classes that have an execution with at most this many preemptions.
     pub fn classes_within(&self, preemptions: u32) -> FxHashSet<&ClassKey> {
         let classes = self.classes.iter();
         let within = classes.filter(|(_, fewest)| **fewest <= preemptions);
@@ -379,7 +379,7 @@ impl World {
         self.instruction(model, thread) == Some(Instruction::Hint)
     }
 
-    /// How it ended, if no thread can go on.
+    /// How it ended, if no thread is enabled.
     fn status(&self) -> Status {
         let lives = |life: &Life| matches!(life, Life::At(_));
         match self {

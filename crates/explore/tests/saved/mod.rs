@@ -72,10 +72,10 @@ pub struct Node {
 }
 
 /// Touches, whether it is a barrier, whether it is exact.
-pub type Footprint = (Vec<(u32, Kind3)>, bool, bool);
+pub type Footprint = (Vec<(u32, TouchKind)>, bool, bool);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Kind3 {
+pub enum TouchKind {
     Read,
     Update,
     Write,

@@ -1,10 +1,10 @@
 //! Checkpoints of breadth-first searches.
 //!
-//! The header says which search this is (model, constants, and the options that decide which states
-//! there are) and how far it has come. The stream of 64-bit words after it holds all states block
-//! by block with their parents, then the queues. The format is that of `fencepost-checkpoint`. A
-//! file may be damaged or written by anyone: whatever would let compiled code see a value that its
-//! type excludes is refused.
+//! The header identifies the search (model, constants, and the options that decide which states there
+//! are) and its progress. The stream of 64-bit words after it holds all states block by block with
+//! their parents, then the queues. The format is that of `fencepost-checkpoint`. A file may be
+//! damaged or written by anyone: a state with a value that its type excludes is refused, because
+//! compiled code must not see it.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::state::store::{Number, fingerprint};
 /// Increase this whenever the header or the order of the words changes.
 const FORMAT_VERSION: u32 = 3;
 
-/// What precedes the states.
+/// The value before the states.
 #[derive(Serialize, Deserialize)]
 struct Header {
     identity: [u64; 2],
@@ -65,7 +65,7 @@ fn identity(plan: &Plan<'_>) -> [u64; 2] {
 }
 
 impl SearchCheckpoint<'_> {
-    /// The number of states in it.
+    /// The number of states.
     pub fn states(&self) -> u64 {
         self.store.count()
     }
