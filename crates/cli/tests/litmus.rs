@@ -1,27 +1,15 @@
 //! `fencepost litmus`: exit codes, JSON, comparisons, directories, limits and bad input.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+mod support;
+
+use std::process::Output;
 
 use serde_json::Value;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use support::{Scratch, code, run_with_input};
 
 fn fencepost(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fencepost"))
-        .arg("litmus")
-        .args(arguments)
-        .current_dir(root())
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("the command")
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().expect("an exit code")
+    let output = support::fencepost().arg("litmus").args(arguments).output();
+    output.expect("the command")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -32,35 +20,6 @@ fn objects(output: &Output) -> Vec<Value> {
     let lines = text(&output.stdout);
     let parse = |line| serde_json::from_str(line).expect("an object per line");
     lines.lines().map(parse).collect()
-}
-
-/// A directory of its own, that is gone afterwards.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("fencepost-litmus-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a directory");
-        Scratch(path)
-    }
-
-    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
-        let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-        std::fs::write(&path, content).expect("a file");
-        path.display().to_string()
-    }
-
-    fn path(&self) -> String {
-        self.0.display().to_string()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 const SB: &str = "X86 SB\n{ }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
@@ -143,7 +102,7 @@ fn a_verdict_of_no_is_an_answer() {
 
 #[test]
 fn a_log_is_the_same_as_itself_in_every_form() {
-    let scratch = Scratch::new("logs");
+    let scratch = Scratch::new("litmus-logs");
     for form in ["", "--json"] {
         let mut arguments = vec!["--model", "sc,tso", "litmus/basic"];
         arguments.extend((!form.is_empty()).then_some(form));
@@ -160,7 +119,7 @@ fn a_log_is_the_same_as_itself_in_every_form() {
 
 #[test]
 fn a_log_that_differs_is_told_apart() {
-    let scratch = Scratch::new("differs");
+    let scratch = Scratch::new("litmus-differs");
     let log = scratch.file("tso.log", fencepost(&["litmus/basic/SB.litmus"]).stdout);
     let output = fencepost(&["--model", "sc", "--compare", &log, "litmus/basic/SB.litmus"]);
     assert_eq!(code(&output), 1);
@@ -185,12 +144,12 @@ fn a_log_that_differs_is_told_apart() {
 
 #[test]
 fn tests_come_from_directories_lists_and_standard_input() {
-    let scratch = Scratch::new("files");
+    let scratch = Scratch::new("litmus-files");
     scratch.file("a/one.litmus", SB);
     scratch.file("a/b/two.litmus", SB.replace("X86 SB", "X86 TWO"));
     scratch.file("a/not-a-test.txt", "no");
     let list = scratch.file("a/@all", "# a comment\none.litmus\nb/two.litmus\n");
-    for argument in [&scratch.path(), &list] {
+    for argument in [&scratch.directory(), &list] {
         let output = fencepost(&["--json", argument]);
         let objects = objects(&output);
         let mut names: Vec<_> = objects
@@ -200,25 +159,13 @@ fn tests_come_from_directories_lists_and_standard_input() {
         names.sort_unstable();
         assert_eq!(names, ["SB", "TWO"]);
     }
-    let mut child = Command::new(env!("CARGO_BIN_EXE_fencepost"))
-        .args(["litmus", "--json", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the command");
-    child
-        .stdin
-        .take()
-        .expect("its input")
-        .write_all(SB.as_bytes())
-        .expect("it reads");
-    let output = child.wait_with_output().expect("its end");
+    let output = run_with_input(&["litmus", "--json", "-"], SB.as_bytes());
     assert_eq!(objects(&output)[0]["observation"], "Sometimes");
 }
 
 #[test]
 fn one_bad_file_does_not_stop_the_others() {
-    let scratch = Scratch::new("bad");
+    let scratch = Scratch::new("litmus-bad");
     scratch.file("bad.litmus", "X86 bad\n{ }\n P0 ;\n MVO [x],$1 ;\n");
     scratch.file("bytes.litmus", b"X86 \xff\n");
     scratch.file(
@@ -226,7 +173,7 @@ fn one_bad_file_does_not_stop_the_others() {
         "X86 F\n{ 0:EAX=5; }\n P0 ;\n MOV [EAX],$1 ;\nexists ([x]=1)\n",
     );
     scratch.file("good.litmus", SB);
-    let output = fencepost(&["--json", &scratch.path()]);
+    let output = fencepost(&["--json", &scratch.directory()]);
     assert_eq!(code(&output), 2);
     assert_eq!(objects(&output).len(), 1);
     let said = text(&output.stderr);
@@ -244,7 +191,7 @@ fn one_bad_file_does_not_stop_the_others() {
 
 #[test]
 fn limits_are_stated_in_the_result_and_in_the_exit_code() {
-    let scratch = Scratch::new("limits");
+    let scratch = Scratch::new("litmus-limits");
     let endless = scratch.file("endless.litmus", COUNTS_FOR_EVER);
     for limit in [["--max-states", "100"], ["--max-time", "0.2"]] {
         let output = fencepost(&["--json", limit[0], limit[1], &endless]);
@@ -273,9 +220,9 @@ fn limits_are_stated_in_the_result_and_in_the_exit_code() {
 
 #[test]
 fn pictures_are_of_one_execution() {
-    let scratch = Scratch::new("pictures");
-    let svg = scratch.0.join("sb.svg").display().to_string();
-    let dot = scratch.0.join("sb.dot").display().to_string();
+    let scratch = Scratch::new("litmus-pictures");
+    let svg = scratch.path("sb.svg");
+    let dot = scratch.path("sb.dot");
     let output = fencepost(&["--svg", &svg, "--dot", &dot, "litmus/basic/SB.litmus"]);
     assert_eq!(code(&output), 0);
     let drawn = std::fs::read_to_string(&svg).expect("a picture");

@@ -42,9 +42,12 @@ impl DescribeError for ModelErrorKind {
     }
 
     fn label(&self) -> String {
-        match self.suggestion() {
-            Some(name) => format!("did you mean `{name}`?"),
-            None => format!("expected {}", self.expected()),
+        match (self, self.suggestion()) {
+            (_, Some(name)) => format!("did you mean `{name}`?"),
+            (ModelErrorKind::TypeMismatch { found, wanted }, None) => {
+                format!("expected {wanted}, found {found}")
+            }
+            (_, None) => format!("expected {}", self.expected()),
         }
     }
 

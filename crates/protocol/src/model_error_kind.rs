@@ -32,10 +32,10 @@ pub enum ModelErrorKind {
         found: String,
     },
     /// A comment that does not end.
-    #[error("this comment does not end")]
+    #[error("unterminated comment")]
     UnterminatedComment,
     /// A text in quotes that does not end on its line.
-    #[error("this text in quotes does not end")]
+    #[error("unterminated string")]
     UnterminatedText,
     /// Digits that are no number, such as `0x` or `12ab`.
     #[error("`{found}` is not a number")]
@@ -66,7 +66,7 @@ pub enum ModelErrorKind {
         wanted: &'static str,
     },
     /// The file ends too early.
-    #[error("the file ends here")]
+    #[error("unexpected end of file")]
     UnexpectedEnd {
         /// What was expected.
         wanted: &'static str,
@@ -88,7 +88,7 @@ pub enum ModelErrorKind {
         wanted: &'static str,
     },
     /// `a = b = c`, `a -> b -> c`.
-    #[error("`{operator}` after another operator of its kind")]
+    #[error("`{operator}` cannot be chained")]
     Chained {
         /// The second operator.
         operator: String,
@@ -122,7 +122,7 @@ pub enum ModelErrorKind {
         wanted: &'static str,
     },
     /// A value of another type than expected.
-    #[error("this is {found}")]
+    #[error("mismatched types")]
     TypeMismatch {
         /// The actual type.
         found: String,
@@ -138,7 +138,7 @@ pub enum ModelErrorKind {
         wanted: String,
     },
     /// A constant index outside of the array.
-    #[error("index {found} is outside of the array")]
+    #[error("index {found} is out of bounds")]
     IndexOutside {
         /// The index.
         found: i64,
@@ -168,7 +168,7 @@ pub enum ModelErrorKind {
         suggestion: Option<String>,
     },
     /// Arithmetic or order on values that have none.
-    #[error("`{operator}` on {found}")]
+    #[error("cannot apply `{operator}` to {found}")]
     NotOrdered {
         /// The operator.
         operator: &'static str,
@@ -178,7 +178,7 @@ pub enum ModelErrorKind {
         scalarset: bool,
     },
     /// `=` on values that cannot be compared.
-    #[error("{left} and {right} are compared")]
+    #[error("cannot compare {left} with {right}")]
     NotComparable {
         /// The type on the left.
         left: String,
@@ -200,7 +200,7 @@ pub enum ModelErrorKind {
         high: i64,
     },
     /// An invalid size of a scalarset or multiset.
-    #[error("a {what} of size {found}")]
+    #[error("invalid size {found} of a {what}")]
     BadSize {
         /// What.
         what: &'static str,
@@ -217,7 +217,7 @@ pub enum ModelErrorKind {
     #[error("the step is 0")]
     ZeroStep,
     /// A constant value that does not fit the type of its target.
-    #[error("{value} does not fit {wanted}")]
+    #[error("{value} is out of range for {wanted}")]
     OutOfRange {
         /// The value.
         value: i64,
@@ -225,7 +225,7 @@ pub enum ModelErrorKind {
         wanted: String,
     },
     /// An assignment to something that cannot be assigned.
-    #[error("{what} cannot be changed")]
+    #[error("cannot assign to {what}")]
     ReadOnly {
         /// What.
         what: String,
@@ -249,7 +249,7 @@ pub enum ModelErrorKind {
         wanted: usize,
     },
     /// A `var` argument whose type is not exactly the parameter's.
-    #[error("this is {found}, but parameter `{parameter}` may be changed as {wanted}")]
+    #[error("this is {found}, but the `var` parameter `{parameter}` is {wanted}")]
     VarArgument {
         /// The parameter.
         parameter: String,
@@ -279,22 +279,22 @@ pub enum ModelErrorKind {
         name: String,
     },
     /// `return` with a value where there is none to return, or without one.
-    #[error("`return` {found} here")]
+    #[error("unexpected `return` {found}")]
     WrongReturn {
         /// `with a value` or `without a value`.
         found: &'static str,
     },
     /// `undefined` where it is no value.
-    #[error("`undefined` is used as a value")]
+    #[error("`undefined` is not a value")]
     UndefinedValue,
     /// `isundefined` of a record and the like.
-    #[error("`isundefined` of {found}")]
+    #[error("cannot apply `isundefined` to {found}")]
     UndefinedComposite {
         /// The type.
         found: String,
     },
     /// A union with a part that is neither enum nor scalarset.
-    #[error("{found} in a union")]
+    #[error("{found} cannot be a member of a union")]
     BadUnionMember {
         /// The type.
         found: String,
@@ -314,7 +314,7 @@ pub enum ModelErrorKind {
         used_for: &'static str,
     },
     /// An index of a multiset used on something else.
-    #[error("`{name}` stands for an element of another multiset")]
+    #[error("`{name}` is an element of another multiset")]
     OtherMultiset {
         /// The index.
         name: String,
@@ -329,7 +329,7 @@ pub enum ModelErrorKind {
     #[error("the model has no rule")]
     NoRule,
     /// A value given for a constant that the model does not have.
-    #[error("the model has no constant `{name}`, but a value is given for it")]
+    #[error("the model has no constant `{name}`")]
     UnknownOverride {
         /// The name.
         name: String,
@@ -345,7 +345,7 @@ pub enum ModelErrorKind {
         value: i64,
     },
     /// A statement or declaration where it has no meaning.
-    #[error("{what} within {within}")]
+    #[error("{what} is not allowed within {within}")]
     Misplaced {
         /// What.
         what: &'static str,

@@ -73,6 +73,20 @@ impl Scratch {
         Scratch(path)
     }
 
+    /// Its path, as an argument.
+    pub fn directory(&self) -> String {
+        self.path("")
+    }
+
+    /// Writes a file in it. Returns its path, as an argument.
+    pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        let directory = Path::new(&path).parent().expect("a directory");
+        std::fs::create_dir_all(directory).expect("a directory");
+        std::fs::write(&path, contents).expect("a file");
+        path
+    }
+
     /// The path of a file in it, as an argument.
     pub fn path(&self, file: &str) -> String {
         let path = self.0.join(file);

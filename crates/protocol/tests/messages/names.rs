@@ -270,7 +270,7 @@ fn assignment_to_constant() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: constant `N` cannot be changed
+error: cannot assign to constant `N`
  --> model.m:3:6
   |
 3 | rule N := 1; end;
@@ -289,7 +289,7 @@ fn assignment_to_rule_parameter() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: `i` cannot be changed
+error: cannot assign to `i`
  --> model.m:2:25
   |
 2 | ruleset i: 0..3 do rule i := 1; end; end;
@@ -308,7 +308,7 @@ fn assignment_to_value_parameter() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: parameter `y` cannot be changed
+error: cannot assign to parameter `y`
  --> model.m:2:29
   |
 2 | procedure p(y: 0..3); begin y := 1; end;

@@ -44,7 +44,7 @@ fn an_unknown_constant_is_refused() {
     let error = read(&model(), &[("NN", 7)]).expect_err("there is no NN");
     assert_eq!(
         error.render("model.m"),
-        "error: the model has no constant `NN`, but a value is given for it
+        "error: the model has no constant `NN`
  --> model.m:1:1
   |
 1 | const N: 3; Fast: true; M: N + 1;

@@ -31,7 +31,7 @@ fn var_argument_of_other_type() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: this is an integer of 0..3, but parameter `y` may be changed as an integer of 0..7
+error: this is an integer of 0..3, but the `var` parameter `y` is an integer of 0..7
  --> model.m:3:8
   |
 3 | rule p(x); end;
@@ -89,7 +89,7 @@ fn return_of_value_from_rule() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: `return` with a value here
+error: unexpected `return` with a value
  --> model.m:2:6
   |
 2 | rule return 3; end;
@@ -108,11 +108,11 @@ fn return_of_other_type() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: this is an integer
+error: mismatched types
  --> model.m:2:37
   |
 2 | function f(): boolean; begin return 3; end;
-  |                                     ^ expected a boolean
+  |                                     ^ expected a boolean, found an integer
   |
   = help: only booleans are conditions; compare other values, as in `x != 0`
 "#,
@@ -127,7 +127,7 @@ fn undefined_as_value() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: `undefined` is used as a value
+error: `undefined` is not a value
  --> model.m:2:10
   |
 2 | rule x = undefined ==> x := 1; end;
@@ -146,7 +146,7 @@ fn undefined_record() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: `isundefined` of a record without a name
+error: cannot apply `isundefined` to a record without a name
  --> model.m:2:18
   |
 2 | rule isundefined(r) ==> x := 1; end;
@@ -165,11 +165,11 @@ fn choose_from_array() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: this is an array without a name
+error: mismatched types
  --> model.m:2:11
   |
 2 | choose i: a do rule x := 1; end; end;
-  |           ^ expected a multiset
+  |           ^ expected a multiset, found an array without a name
   |
   = help: integers of all ranges are compatible, and so are a union and its members
 "#,
@@ -184,7 +184,7 @@ fn element_of_another_multiset() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: `i` stands for an element of another multiset
+error: `i` is an element of another multiset
  --> model.m:2:36
   |
 2 | choose i: m do rule MultiSetRemove(i, n); end; end;
@@ -203,7 +203,7 @@ fn invariant_in_choose() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: a property within `choose`
+error: a property is not allowed within `choose`
  --> model.m:2:16
   |
 2 | choose i: m do invariant m[i] = 0; end;
@@ -225,7 +225,7 @@ fn assume_where_nothing_is_done() {
          alias a: few() do rule a ==> x := 1; end; end;\n\
          invariant x = 0 | also();\n",
         r#"
-error: a call of a function that has `assume` within a guard, or an alias around a rule
+error: a call of a function that has `assume` is not allowed within a guard, or an alias around a rule
  --> model.m:5:6
   |
 5 | rule also() ==> x := 1; end;
@@ -233,7 +233,7 @@ error: a call of a function that has `assume` within a guard, or an alias around
   |
   = help: move it there
 
-error: a call of a function that has `assume` within a guard, or an alias around a rule
+error: a call of a function that has `assume` is not allowed within a guard, or an alias around a rule
  --> model.m:6:10
   |
 6 | alias a: few() do rule a ==> x := 1; end; end;
@@ -241,7 +241,7 @@ error: a call of a function that has `assume` within a guard, or an alias around
   |
   = help: move it there
 
-error: a call of a function that has `assume` within a property
+error: a call of a function that has `assume` is not allowed within a property
  --> model.m:7:19
   |
 7 | invariant x = 0 | also();
@@ -279,11 +279,11 @@ fn branches_of_other_types() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: this is a boolean
+error: mismatched types
  --> model.m:2:23
   |
 2 | rule x := x = 1 ? 2 : true; end;
-  |                       ^^^^ expected an integer
+  |                       ^^^^ expected an integer, found a boolean
   |
   = help: integers of all ranges are compatible, and so are a union and its members
 "#,
@@ -298,11 +298,11 @@ fn case_of_other_type() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: this is an integer
+error: mismatched types
  --> model.m:2:39
   |
 2 | rule switch s case idle: x := 1; case 2: x := 2; end; end;
-  |                                       ^ expected a value of enum without a name
+  |                                       ^ expected a value of enum without a name, found an integer
   |
   = help: integers of all ranges are compatible, and so are a union and its members
 "#,

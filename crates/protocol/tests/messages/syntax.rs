@@ -28,7 +28,7 @@ fn unterminated_comment() {
          rule x := 1; end;\n\
          /* the end",
         r#"
-error: this comment does not end
+error: unterminated comment
  --> model.m:4:1
   |
 4 | /* the end
@@ -45,7 +45,7 @@ fn unterminated_text() {
         "var x: 0..3;\n\
          rule \"name x := 1; end;\n",
         r#"
-error: this text in quotes does not end
+error: unterminated string
  --> model.m:2:6
   |
 2 | rule "name x := 1; end;
@@ -53,7 +53,7 @@ error: this text in quotes does not end
   |
   = help: put the closing quote before the end of the line
 
-error: the file ends here
+error: unexpected end of file
  --> model.m:3:1
   |
 3 |
@@ -319,7 +319,7 @@ fn missing_end() {
          \x20 if x = 1 then\n\
          \x20   x := 2;\n",
         r#"
-error: the file ends here
+error: unexpected end of file
  --> model.m:5:1
   |
 5 |
@@ -357,7 +357,7 @@ fn chained_comparison() {
         "var x: 0..3;\n\
          invariant 0 < x < 3;\n",
         r#"
-error: `<` after another operator of its kind
+error: `<` cannot be chained
  --> model.m:2:17
   |
 2 | invariant 0 < x < 3;
@@ -374,7 +374,7 @@ fn chained_implication() {
         "var x: 0..3;\n\
          invariant x = 1 -> x = 2 -> x = 3;\n",
         r#"
-error: `->` after another operator of its kind
+error: `->` cannot be chained
  --> model.m:2:26
   |
 2 | invariant x = 1 -> x = 2 -> x = 3;
@@ -391,7 +391,7 @@ fn declaration_among_statements() {
         "var x: 0..3;\n\
          rule x := 1; var y: 0..1; begin end;\n",
         r#"
-error: a declaration within statements
+error: a declaration is not allowed within statements
  --> model.m:2:14
   |
 2 | rule x := 1; var y: 0..1; begin end;

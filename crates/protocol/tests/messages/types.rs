@@ -10,11 +10,11 @@ fn boolean_wanted() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: this is an integer
+error: mismatched types
  --> model.m:2:6
   |
 2 | rule x + 1 ==> x := 1; end;
-  |      ^^^^^ expected a boolean
+  |      ^^^^^ expected a boolean, found an integer
   |
   = help: only booleans are conditions; compare other values, as in `x != 0`
 "#,
@@ -29,11 +29,11 @@ fn integer_to_boolean() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: this is an integer of 0..3
+error: mismatched types
  --> model.m:2:11
   |
 2 | rule b := x; end;
-  |           ^ expected a boolean
+  |           ^ expected a boolean, found an integer of 0..3
   |
   = help: only booleans are conditions; compare other values, as in `x != 0`
 "#,
@@ -107,7 +107,7 @@ fn arithmetic_on_scalarset() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: `+` on a value of scalarset `P`
+error: cannot apply `+` to a value of scalarset `P`
  --> model.m:3:11
   |
 3 | rule x := p + 1; end;
@@ -127,7 +127,7 @@ fn order_on_scalarset() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: `<` on a value of scalarset `P`
+error: cannot apply `<` to a value of scalarset `P`
  --> model.m:3:28
   |
 3 | ruleset i: P; j: P do rule i < j ==> x := 1; end; end;
@@ -135,7 +135,7 @@ error: `<` on a value of scalarset `P`
   |
   = help: scalarset values can only be compared with `=` and `!=`, because they may be permuted; use a range if they have an order
 
-error: `<` on a value of scalarset `P`
+error: cannot apply `<` to a value of scalarset `P`
  --> model.m:3:32
   |
 3 | ruleset i: P; j: P do rule i < j ==> x := 1; end; end;
@@ -154,7 +154,7 @@ fn order_on_enum() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: `<` on a value of enum without a name
+error: cannot apply `<` to a value of enum without a name
  --> model.m:2:6
   |
 2 | rule s < busy ==> x := 1; end;
@@ -162,7 +162,7 @@ error: `<` on a value of enum without a name
   |
   = help: only integers have arithmetic and an order
 
-error: `<` on a value of enum without a name
+error: cannot apply `<` to a value of enum without a name
  --> model.m:2:10
   |
 2 | rule s < busy ==> x := 1; end;
@@ -182,7 +182,7 @@ fn other_enum() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: a value of enum `A` and a value of enum `B` are compared
+error: cannot compare a value of enum `A` with a value of enum `B`
  --> model.m:3:11
   |
 3 | invariant a = busy;
@@ -239,7 +239,7 @@ fn size_of_scalarset() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: a scalarset of size 0
+error: invalid size 0 of a scalarset
  --> model.m:1:19
   |
 1 | type P: scalarset(0);
@@ -353,7 +353,7 @@ fn integer_in_union() {
          startstate x := 0; end;\n\
          rule x := 1; end;\n",
         r#"
-error: an integer of 0..3 in a union
+error: an integer of 0..3 cannot be a member of a union
  --> model.m:1:16
   |
 1 | type U: union {0..3, enum {a}};

@@ -56,7 +56,7 @@ rule a[0] := N + 1; a[N + 1] := 0; end;
     );
     assert_eq!(
         shown,
-        "warning: 4 does not fit an integer of 0..3
+        "warning: 4 is out of range for an integer of 0..3
  --> model.m:4:14
   |
 4 | rule a[0] := N + 1; a[N + 1] := 0; end;
@@ -64,7 +64,7 @@ rule a[0] := N + 1; a[N + 1] := 0; end;
   |
   = help: the assignment would fail whenever it is reached
 
-warning: index 4 is outside of the array
+warning: index 4 is out of bounds
  --> model.m:4:23
   |
 4 | rule a[0] := N + 1; a[N + 1] := 0; end;
