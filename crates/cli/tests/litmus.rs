@@ -1,6 +1,6 @@
 //! `fencepost litmus`: exit codes, JSON, comparisons, directories, limits and bad input.
 
-mod support;
+use crate::support;
 
 use std::process::Output;
 
