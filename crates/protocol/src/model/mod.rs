@@ -49,7 +49,7 @@ pub struct Model {
     pub rules: Vec<Rule>,
     /// Invariants, assumptions and covers, in the order of the file.
     pub properties: Vec<Property>,
-    /// The coverage points; a [`PointId`](points::PointId) is an index into this.
+    /// The coverage points; a [`PointId`] is an index into this.
     pub points: Vec<Point>,
     /// Warnings: legal code that is probably a mistake.
     pub warnings: Vec<SourceError>,
