@@ -1,11 +1,11 @@
-//! The program itself, to tell it from others that were built from other sources.
+//! The identity of the running executable.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-/// A checksum of the program. If it was built anew, what it found before may be wrong.
+/// A checksum of the executable. Results that another build has saved are not used.
 pub fn checksum() -> u64 {
     static CHECKSUM: OnceLock<u64> = OnceLock::new();
     *CHECKSUM.get_or_init(|| {
@@ -13,7 +13,7 @@ pub fn checksum() -> u64 {
         let mut hasher = DefaultHasher::new();
         match bytes {
             Ok(bytes) => bytes.hash(&mut hasher),
-            // Then nothing is found again.
+            // A unique number, so that no saved result is used.
             Err(_) => (std::process::id(), SystemTime::now()).hash(&mut hasher),
         }
         hasher.finish()

@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-/// Nothing bad was found.
+/// No violation was found.
 pub const NO_VIOLATION: u8 = 0;
 /// A violation was found.
 pub const VIOLATION: u8 = 1;
@@ -12,10 +12,12 @@ pub const VIOLATION: u8 = 1;
 pub const BAD_INPUT: u8 = 2;
 /// A limit was reached before the end.
 pub const LIMIT: u8 = 3;
-/// Fencepost contradicted itself: a bug.
+/// A check of Fencepost's own result failed: a bug.
 pub const INTERNAL: u8 = 70;
+/// Ctrl-C ended the command, as shells report it.
+pub const INTERRUPTED: u8 = 130;
 
-/// What `--help` says about them.
+/// The section of `--help` about them.
 pub const HELP: &str = "\
 Exit codes:
   0   no violation was found
@@ -34,14 +36,14 @@ pub enum Failure {
     /// A limit was reached; the message is complete.
     #[error("{0}")]
     Limit(String),
-    /// Our own result does not check.
+    /// A check of Fencepost's own result failed.
     #[error("{0}")]
     Internal(String),
     /// Ctrl-C, in a command that has no partial result.
     #[error("interrupted")]
     Interrupted,
-    /// Standard output was closed by its reader, which is no error. The exit code tells what
-    /// was found until then.
+    /// Standard output was closed by its reader, which is no error. The exit code is that of the findings
+    /// so far.
     #[error("the output was closed")]
     ClosedOutput(u8),
 }
@@ -53,7 +55,7 @@ impl Failure {
             Failure::BadInput(_) => BAD_INPUT,
             Failure::Limit(_) => LIMIT,
             Failure::Internal(_) => INTERNAL,
-            Failure::Interrupted => crate::interrupt::KILLED as u8,
+            Failure::Interrupted => INTERRUPTED,
             Failure::ClosedOutput(code) => *code,
         }
     }

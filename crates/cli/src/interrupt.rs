@@ -1,20 +1,17 @@
-//! Ctrl-C: the first asks the command to stop and say what it has, the second kills it.
+//! Ctrl-C: the first asks the command to stop with a summary, the second ends it at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// The exit code of a command that was killed by an interrupt, as shells have it.
-pub const KILLED: i32 = 130;
-
 /// Listens for interrupts from now on.
 pub fn listen() {
-    // Without a handler an interrupt kills the process, which is no worse than before.
+    // If the handler cannot be set, an interrupt kills the process.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            std::process::exit(KILLED);
+            std::process::exit(exit::INTERRUPTED.into());
         }
     });
 }

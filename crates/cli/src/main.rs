@@ -1,8 +1,8 @@
 //! The `fencepost` command.
 //!
 //! `args` defines the command line and resolves it; each file in `commands` is one command;
-//! `demo_programs` is what `demo` checks; `exit` has the exit codes; `progress`, `interrupt` and `names`
-//! serve the commands. Everything else is in the libraries.
+//! `demo_programs` is what `demo` checks. `exit` has the exit codes, `files` reads inputs and writes
+//! results, `progress` shows progress, `interrupt` handles Ctrl-C. Everything else is in the libraries.
 
 mod args;
 mod commands;
@@ -24,7 +24,7 @@ use exit::Failure;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    anstream::ColorChoice::write_global(match arguments.output.color {
+    anstream::ColorChoice::write_global(match arguments.display.color {
         Color::Auto => anstream::ColorChoice::Auto,
         Color::Always => anstream::ColorChoice::Always,
         Color::Never => anstream::ColorChoice::Never,
@@ -32,12 +32,12 @@ fn main() -> ExitCode {
     interrupt::listen();
     let result = match arguments.command {
         Command::Demo => commands::demo::run(),
-        Command::Monitor(monitor) => commands::monitor::run(&monitor, arguments.output.quiet),
-        Command::Trace(trace) => commands::trace::run(&trace, arguments.output.quiet),
-        Command::Example(example) => commands::example::run(&example, arguments.output.quiet),
-        Command::Litmus(litmus) => commands::litmus::run(&litmus, arguments.output.quiet),
-        Command::Protocol(protocol) => commands::protocol::run(&protocol, arguments.output.quiet),
-        Command::Reproduce(table) => commands::reproduce::run(&table, arguments.output.quiet),
+        Command::Monitor(monitor) => commands::monitor::run(&monitor, arguments.display.quiet),
+        Command::Trace(trace) => commands::trace::run(&trace, arguments.display.quiet),
+        Command::Example(example) => commands::example::run(&example, arguments.display.quiet),
+        Command::Litmus(litmus) => commands::litmus::run(&litmus, arguments.display.quiet),
+        Command::Protocol(protocol) => commands::protocol::run(&protocol, arguments.display.quiet),
+        Command::Reproduce(table) => commands::reproduce::run(&table, arguments.display.quiet),
         Command::Completions { shell } => commands::shell::completions(shell),
         Command::Man { command } => commands::shell::manual(&command),
     };
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             if !matches!(failure, Failure::ClosedOutput(_)) {
-                // Where standard error is closed, the exit code has to do.
+                // If standard error is closed, the exit code still tells.
                 let _ = writeln!(anstream::stderr(), "{failure}");
             }
             ExitCode::from(failure.exit_code())

@@ -1,10 +1,15 @@
-//! Progress on standard error: a bar on a terminal, a plain line now and then elsewhere.
+//! Progress on standard error, for all commands: a bar on a terminal, a line now and then elsewhere.
+//!
+//! [`Display`] decides when to print. The others say what: [`TraceProgress`] of a trace,
+//! [`TestProgress`] of litmus tests, [`SearchProgress`] of a Murphi search, [`RowProgress`] of a
+//! reproduction.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use fencepost_papers::reproduce::Console;
 use fencepost_protocol::search::{SearchCallbacks, SearchProgress as SearchState};
 use fencepost_report::protocol::bytes;
 use fencepost_report::text::grouped;
@@ -12,76 +17,71 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::interrupt;
 
-/// How often a plain line is printed.
+/// The time between plain lines.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
-/// How often the bar is updated.
+/// The time between updates of the bar.
 const BAR_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The progress of one pass over a trace.
-pub struct Progress {
+/// A bar on a terminal, and plain lines elsewhere. Prints nothing if it is quiet.
+struct Display {
     bar: Option<ProgressBar>,
     quiet: bool,
-    started: Instant,
-    next: Instant,
+    interval: Duration,
+    next: Mutex<Instant>,
 }
 
-impl Progress {
-    /// Progress over the file, whose size tells how far it is; not if `quiet`.
-    pub fn over(file: &Path, quiet: bool) -> Self {
-        let started = Instant::now();
-        let size = std::fs::metadata(file)
-            .ok()
-            .filter(|metadata| metadata.is_file())
-            .map(|metadata| metadata.len());
+impl Display {
+    /// A display of progress up to `length`; without a length, a spinner.
+    fn new(length: Option<u64>, first_message: &'static str, quiet: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let bar = match size {
-                Some(size) => ProgressBar::new(size)
+            let bar = match length {
+                Some(length) => ProgressBar::new(length)
                     .with_style(style("{bar:12} {percent:>3}% {msg}, {eta} left")),
                 None => ProgressBar::new_spinner().with_style(style("{spinner} {msg}, {elapsed}")),
             };
-            bar.set_message("0 events");
+            bar.set_message(first_message);
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
             bar
         });
-        let interval = if bar.is_some() {
-            BAR_INTERVAL
-        } else {
-            PLAIN_INTERVAL
+        let interval = match bar {
+            Some(_) => BAR_INTERVAL,
+            None => PLAIN_INTERVAL,
         };
-        Progress {
+        Display {
             bar,
             quiet,
-            started,
-            next: started + interval,
+            interval,
+            next: Mutex::new(Instant::now() + interval),
         }
     }
 
-    /// Called often; prints seldom.
-    pub fn update(&mut self, bytes: u64, events: u64, violations: Option<u64>) {
-        let now = Instant::now();
-        if self.quiet || now < self.next {
+    /// Shows a position and a message, if it is time to. May be called often, by any thread.
+    fn update(&self, position: u64, message: impl FnOnce(Instant) -> String) {
+        if self.quiet {
             return;
         }
-        let rate = events as f64 / (now - self.started).as_secs_f64() / 1e6;
-        let found = violations.map_or(String::new(), |count| {
-            format!("{} violations, ", grouped(count))
-        });
-        let message = format!("{} events, {found}{rate:.1} M/s", grouped(events));
+        let now = Instant::now();
+        // If another thread has the lock, that one prints.
+        let Ok(mut next) = self.next.try_lock() else {
+            return;
+        };
+        if now < *next {
+            return;
+        }
+        *next = now + self.interval;
         match &self.bar {
             Some(bar) => {
-                bar.set_position(bytes);
-                bar.set_message(message);
-                self.next = now + BAR_INTERVAL;
+                bar.set_position(position);
+                bar.set_message(message(now));
             }
             None => {
-                let _ = writeln!(std::io::stderr(), "{message}");
-                self.next = now + PLAIN_INTERVAL;
+                let _ = writeln!(std::io::stderr(), "{}", message(now));
             }
         }
     }
 
-    /// Runs `print` without disturbing the bar.
-    pub fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
+    /// Runs `print` while the bar is hidden.
+    fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
         match &self.bar {
             Some(bar) => bar.suspend(print),
             None => print(),
@@ -89,126 +89,110 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for Display {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// The progress of one pass over a trace.
+pub struct TraceProgress {
+    display: Display,
+    started: Instant,
+}
+
+impl TraceProgress {
+    /// Progress of reading a file, relative to its size if that is known.
+    pub fn of_file(file: &Path, quiet: bool) -> Self {
+        let metadata = std::fs::metadata(file).ok();
+        let size = metadata
+            .filter(|metadata| metadata.is_file())
+            .map(|metadata| metadata.len());
+        Self::new(size, quiet)
+    }
+
+    /// Progress of a trace whose size is unknown.
+    pub fn of_stream(quiet: bool) -> Self {
+        Self::new(None, quiet)
+    }
+
+    fn new(size: Option<u64>, quiet: bool) -> Self {
+        TraceProgress {
+            display: Display::new(size, "0 events", quiet),
+            started: Instant::now(),
+        }
+    }
+
+    /// Reports the bytes and events so far. May be called often.
+    pub fn update(&self, bytes: u64, events: u64, violations: Option<u64>) {
+        self.display.update(bytes, |now| {
+            let rate = events as f64 / (now - self.started).as_secs_f64() / 1e6;
+            let found = violations.map_or(String::new(), |count| {
+                format!("{} violations, ", grouped(count))
+            });
+            format!("{} events, {found}{rate:.1} M/s", grouped(events))
+        });
+    }
+
+    /// Runs `print` while the bar is hidden.
+    pub fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
+        self.display.suspend(print)
     }
 }
 
 /// The progress over many tests.
 pub struct TestProgress {
-    bar: Option<ProgressBar>,
+    display: Display,
     total: usize,
-    quiet: bool,
-    next: std::cell::Cell<Instant>,
 }
 
 impl TestProgress {
-    /// Progress over so many tests; none if `quiet`, or for a single one.
-    pub fn over(total: usize, quiet: bool) -> Self {
+    /// Progress over `total` tests; a single one has none.
+    pub fn new(total: usize, quiet: bool) -> Self {
         let quiet = quiet || total < 2;
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::new(total as u64)
-                .with_style(style("{bar:12} {percent:>3}% {msg}, {eta} left"));
-            bar.set_message("0 tests");
-            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
-            bar
-        });
         TestProgress {
-            bar,
+            display: Display::new(Some(total as u64), "0 tests", quiet),
             total,
-            quiet,
-            next: std::cell::Cell::new(Instant::now() + PLAIN_INTERVAL),
         }
     }
 
-    /// Called after each test.
-    pub fn update(&self, done: usize, wrong: usize) {
-        if self.quiet {
-            return;
-        }
-        let wrong = match wrong {
-            0 => String::new(),
-            count => format!(", {} with errors", grouped(count as u64)),
-        };
-        let message = || {
-            let (done, total) = (grouped(done as u64), grouped(self.total as u64));
-            format!("{done} of {total} tests{wrong}")
-        };
-        match &self.bar {
-            Some(bar) => {
-                bar.set_position(done as u64);
-                bar.set_message(message());
-            }
-            None if Instant::now() >= self.next.get() => {
-                let _ = writeln!(std::io::stderr(), "{}", message());
-                self.next.set(Instant::now() + PLAIN_INTERVAL);
-            }
-            None => {}
-        }
+    /// Reports the tests that are finished, and how many of them have errors.
+    pub fn update(&self, finished: usize, failed: usize) {
+        self.display.update(finished as u64, |_| {
+            let errors = match failed {
+                0 => String::new(),
+                count => format!(", {} with errors", grouped(count as u64)),
+            };
+            let (finished, total) = (grouped(finished as u64), grouped(self.total as u64));
+            format!("{finished} of {total} tests{errors}")
+        });
     }
 
-    /// Runs `print` without disturbing the bar.
+    /// Runs `print` while the bar is hidden.
     pub fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
-        match &self.bar {
-            Some(bar) => bar.suspend(print),
-            None => print(),
-        }
-    }
-}
-
-impl Drop for TestProgress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.display.suspend(print)
     }
 }
 
 /// The progress of a search through the states of a model.
 pub struct SearchProgress {
-    bar: Option<ProgressBar>,
-    quiet: bool,
-    next: Mutex<Instant>,
+    display: Display,
 }
 
 impl SearchProgress {
-    /// Progress of a search; none if `quiet`.
     pub fn new(quiet: bool) -> Self {
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::new_spinner().with_style(style("{spinner} {msg}, {elapsed}"));
-            bar.set_message("0 states");
-            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
-            bar
-        });
         SearchProgress {
-            bar,
-            quiet,
-            next: Mutex::new(Instant::now() + PLAIN_INTERVAL),
+            display: Display::new(None, "0 states", quiet),
         }
     }
 }
 
 impl SearchCallbacks for SearchProgress {
     fn progress(&self, progress: &SearchState) {
-        if self.quiet {
-            return;
-        }
-        if let Some(bar) = &self.bar {
-            bar.set_message(search_message(progress));
-            bar.tick();
-            return;
-        }
-        let now = Instant::now();
-        // If another thread has it, that one prints.
-        if let Ok(mut next) = self.next.try_lock()
-            && now >= *next
-        {
-            let _ = writeln!(std::io::stderr(), "{}", search_message(progress));
-            *next = now + PLAIN_INTERVAL;
-        }
+        self.display
+            .update(progress.states, |_| search_message(progress));
     }
 
     fn should_stop(&self) -> bool {
@@ -216,11 +200,20 @@ impl SearchCallbacks for SearchProgress {
     }
 }
 
-impl Drop for SearchProgress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+/// The progress of a reproduction: the name of each row, as its measurement starts.
+pub struct RowProgress {
+    pub quiet: bool,
+}
+
+impl Console for RowProgress {
+    fn announce(&self, measurement: &str) {
+        if !self.quiet {
+            let _ = writeln!(anstream::stderr(), "{measurement} …");
         }
+    }
+
+    fn warn(&self, message: &str) {
+        let _ = writeln!(anstream::stderr(), "warning: {message}");
     }
 }
 
@@ -245,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_search_says_how_far_it_is() {
+    fn a_search_reports_its_progress() {
         let progress = SearchState {
             states: 1_600_000,
             new_states: 1_500_000,

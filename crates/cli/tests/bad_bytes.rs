@@ -1,4 +1,4 @@
-//! Inputs that are wrong byte by byte. They are made here, from good ones.
+//! Damaged inputs, made from good ones.
 
 use crate::support;
 
@@ -116,7 +116,7 @@ fn names_are_bounded() {
     for number in 0..100_000 {
         writeln!(trace, "T0 st variable-with-a-long-name-{number}").expect("memory");
     }
-    let output = run_with_input(&["monitor", "-", "--memory-limit", "1M"], &trace);
+    let output = run_with_input(&["monitor", "-", "--max-memory", "1M"], &trace);
     assert_eq!(code(&output), 3, "{}", stderr(&output));
     assert!(stdout(&output).contains("stopped by a limit"));
 }
@@ -134,7 +134,7 @@ fn closing_the_output_early_is_no_error() {
         let mut stdin = child.stdin.take().expect("a pipe");
         if arguments[0] == "monitor" {
             drop(stdout);
-            // Reported at the last line, when nobody listens any more.
+            // Reported at the last line, when the reader is gone.
             let _ = stdin.write_all(b"T0 st x\nT0 ld y\nT1 st y\nT1 ld x\n");
         } else {
             let mut first = [0; 16];

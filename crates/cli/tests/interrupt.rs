@@ -1,4 +1,4 @@
-//! Ctrl-C stops a run with what was found until then.
+//! Ctrl-C stops a run with the findings so far.
 
 use crate::support;
 

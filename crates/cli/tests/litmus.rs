@@ -98,8 +98,8 @@ fn json_has_a_line_per_test_and_model() {
 }
 
 #[test]
-fn the_output_does_not_depend_on_the_number_of_jobs() {
-    let run = |jobs| fencepost(&["--json", "--robust", "--jobs", jobs, "litmus"]).stdout;
+fn the_output_does_not_depend_on_the_number_of_workers() {
+    let run = |workers| fencepost(&["--json", "--robust", "--workers", workers, "litmus"]).stdout;
     assert_eq!(text(&run("1")), text(&run("4")));
 }
 
@@ -246,7 +246,7 @@ fn one_bad_file_does_not_stop_the_others() {
 fn limits_are_stated_in_the_result_and_in_the_exit_code() {
     let scratch = Scratch::new("limits");
     let endless = scratch.file("endless.litmus", COUNTS_FOR_EVER);
-    for limit in [["--max-states", "100"], ["--timeout", "0.2"]] {
+    for limit in [["--max-states", "100"], ["--max-time", "0.2"]] {
         let output = fencepost(&["--json", limit[0], limit[1], &endless]);
         assert_eq!(code(&output), 3);
         let object = &objects(&output)[0];
@@ -255,7 +255,7 @@ fn limits_are_stated_in_the_result_and_in_the_exit_code() {
             (&false.into(), &"Undef".into())
         );
         assert_eq!(object["limit"], limit[0].trim_start_matches('-'));
-        assert!(text(&output.stderr).contains("is not complete"));
+        assert!(text(&output.stderr).contains("is incomplete"));
     }
     let forall = COUNTS_FOR_EVER.replace("exists", "forall");
     let forall = scratch.file("forall.litmus", forall);
@@ -266,7 +266,7 @@ fn limits_are_stated_in_the_result_and_in_the_exit_code() {
         text(&output.stdout)
     );
     assert_eq!(
-        code(&fencepost(&["--robust", "--timeout", "1", &endless])),
+        code(&fencepost(&["--robust", "--max-time", "1", &endless])),
         3
     );
 }
@@ -313,11 +313,11 @@ fn pictures_are_of_one_execution() {
 fn contradictory_options_are_refused() {
     for arguments in [
         &["--state", "x=1", "litmus/basic/SB.litmus"][..],
-        &["--timeout", "-1", "litmus/basic/SB.litmus"],
-        &["--timeout", "nan", "litmus/basic/SB.litmus"],
+        &["--max-time", "-1", "litmus/basic/SB.litmus"],
+        &["--max-time", "nan", "litmus/basic/SB.litmus"],
         &["--robust", "--witness", "litmus/basic/SB.litmus"],
         &["--model", "arm", "litmus/basic/SB.litmus"],
-        &["--jobs", "0", "litmus/basic/SB.litmus"],
+        &["--workers", "0", "litmus/basic/SB.litmus"],
         &[],
     ] {
         assert_eq!(code(&fencepost(arguments)), 2, "{arguments:?}");

@@ -84,7 +84,7 @@ fn constants_are_given_by_name() {
             "the model has no constant `NN`",
         ),
         ("range", &["--const", "N=-7"], "error: "),
-        ("number", &["--const", "N=x"], "`x` is no integer"),
+        ("number", &["--const", "N=x"], "found `x`"),
         ("form", &["--const", "N"], "such as N=3"),
         (
             "twice",

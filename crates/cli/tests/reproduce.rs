@@ -1,4 +1,4 @@
-//! The papers' tables: zero where theirs are, and not zero where theirs are not. The command itself compares.
+//! `fencepost reproduce`: rows are zero exactly where the paper's are. The command itself compares.
 
 use std::process::Command;
 

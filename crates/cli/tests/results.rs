@@ -1,4 +1,4 @@
-//! What the command answers: JSON, formats, standard input.
+//! Results of the command: JSON, formats, standard input, `--output`.
 
 use crate::support;
 
@@ -211,4 +211,28 @@ fn bad_input_ends_with_an_error_in_json() {
     assert_eq!(error["exit_code"], 2);
     assert_eq!(error["schema"], "fencepost-monitor/1");
     assert!(error["message"].as_str().unwrap().contains("<stdin>:5:1"));
+}
+
+#[test]
+fn output_files_have_what_standard_output_has() {
+    let scratch = Scratch::new("output");
+    for arguments in [
+        "monitor traces/n6.trace",
+        "monitor traces/n6.trace --json",
+        "trace stat traces/n6.trace --json",
+        "trace generate --events 20",
+        "example",
+        "example dekker --workers 1 --max-time 60s",
+        "litmus --json --robust --workers 1 litmus/basic",
+        "reproduce x86-tso",
+    ] {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let printed = run(&arguments);
+        let file = scratch.path("result");
+        let written = run(&[&arguments[..], &["--output", &file]].concat());
+        assert_eq!(code(&printed), code(&written), "{arguments:?}");
+        assert_eq!(stdout(&written), "", "{arguments:?}");
+        let text = std::fs::read_to_string(&file).expect("the result");
+        assert_eq!(text, stdout(&printed), "{arguments:?}");
+    }
 }

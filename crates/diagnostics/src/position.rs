@@ -1,4 +1,4 @@
-//! Where something is in a text.
+//! Positions in a text.
 
 /// A line and a column, both from 1; columns count characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -10,8 +10,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The position of a byte of `source`. It takes time in proportion to the bytes before it, so
-    /// it is for what is shown, not for what is done often.
+    /// The position of a byte of `source`. Takes time linear in the bytes before it.
     pub fn of(source: &str, byte: usize) -> Position {
         let mut byte = byte.min(source.len());
         while !source.is_char_boundary(byte) {

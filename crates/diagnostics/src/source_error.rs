@@ -1,4 +1,4 @@
-//! Errors with their positions, rendered as compilers show them.
+//! Errors with their positions, and how they are rendered.
 
 use std::fmt;
 
@@ -6,15 +6,20 @@ use crate::excerpt::Excerpt;
 use crate::position::Position;
 use crate::snippet::{Severity, render_excerpt};
 
-/// A kind of error. Its `Display` says what was found.
+/// The texts of a kind of error. Its `Display` is the message: what was found.
 pub trait DescribeError: fmt::Display {
     /// What was expected instead.
     fn expected(&self) -> String;
 
+    /// The text beside the caret.
+    fn label(&self) -> String {
+        format!("expected {}", self.expected())
+    }
+
     /// How to fix it.
     fn hint(&self) -> String;
 
-    /// Whether a limit was reached, and the file may have no error.
+    /// Whether a limit was reached, so that the file may be correct.
     fn is_limit(&self) -> bool;
 }
 
@@ -30,14 +35,14 @@ pub struct Diagnostic<'a> {
     pub column: u64,
     /// The line itself, shortened around the column if it is long.
     pub excerpt: &'a Excerpt,
-    /// The label beside the caret.
+    /// The text beside the caret.
     pub label: &'a str,
     /// What to do.
     pub help: &'a str,
 }
 
 impl Diagnostic<'_> {
-    /// The message with the line and a caret below it, as compilers show it.
+    /// The message with the line and a caret below it.
     pub fn render(&self, path: &str) -> String {
         let title = self.message.to_string();
         let place = (path, self.line, self.column);
@@ -51,10 +56,10 @@ impl Diagnostic<'_> {
     }
 }
 
-/// An error with its position.
+/// An error with its position and source line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceError<P> {
-    /// The position of the error.
+    /// The position in the file.
     pub position: Position,
     /// The line itself, shortened around the column if it is long.
     pub excerpt: Excerpt,
@@ -73,7 +78,7 @@ impl<P: DescribeError> SourceError<P> {
         }
     }
 
-    /// The error with its line and a caret below it, as compilers show it.
+    /// The error with the offending line and a caret below it.
     pub fn render(&self, path: &str) -> String {
         self.render_as(Severity::Error, path)
     }
@@ -90,7 +95,7 @@ impl<P: DescribeError> SourceError<P> {
             line: self.position.line.into(),
             column: self.position.column.into(),
             excerpt: &self.excerpt,
-            label: &format!("expected {}", self.kind.expected()),
+            label: &self.kind.label(),
             help: &self.kind.hint(),
         };
         diagnostic.render(path)
@@ -100,15 +105,12 @@ impl<P: DescribeError> SourceError<P> {
 impl<P: DescribeError> fmt::Display for SourceError<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Position { line, column } = self.position;
-        let (kind, expected) = (&self.kind, self.kind.expected());
-        write!(
-            f,
-            "line {line}, column {column}: {kind}, expected {expected}"
-        )
+        let (kind, label) = (&self.kind, self.kind.label());
+        write!(f, "line {line}, column {column}: {kind}, {label}")
     }
 }
 
-/// The errors of a file: at least one.
+/// The errors in a file: at least one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceErrors<P> {
     /// The errors, in the order of the file. About [`SourceErrors::MAX`] are collected at most.
@@ -116,18 +118,18 @@ pub struct SourceErrors<P> {
 }
 
 impl<P> SourceErrors<P> {
-    /// The number of errors after which a reader may stop.
+    /// A parser need not collect more errors than this.
     pub const MAX: usize = 20;
 }
 
 impl<P: DescribeError> SourceErrors<P> {
-    /// Whether a limit was reached: then the file may have no error.
+    /// Whether a limit was reached, so that the file may be correct.
     pub fn is_limit(&self) -> bool {
         let mut kinds = self.errors.iter().map(|error| &error.kind);
         kinds.any(DescribeError::is_limit)
     }
 
-    /// All errors with their lines, as compilers show them.
+    /// All errors with their lines.
     pub fn render(&self, path: &str) -> String {
         let rendered: Vec<String> = self.errors.iter().map(|m| m.render(path)).collect();
         rendered.join("\n\n")

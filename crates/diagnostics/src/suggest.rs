@@ -1,10 +1,10 @@
-//! What a word that is not known may have been meant to be.
+//! Suggestions for misspelled names ("did you mean …?").
 
-/// Longer words are not compared: no name of ours is as long.
+/// Longer words are not compared.
 const LONGEST: usize = 24;
 
-/// The candidate that is nearest to `word` by letters added, left out, changed and swapped, if one
-/// is near. Case does not count. The first of equally near ones.
+/// The candidate with the least edit distance to `word` (letters inserted, deleted, replaced or
+/// swapped), if it is at most 2, or 1 for short words. Ignores case. The first of several wins.
 pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
     let word: Vec<u8> = word.bytes().map(|byte| byte.to_ascii_lowercase()).collect();
     if word.len() > LONGEST {
@@ -20,7 +20,7 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .map(|(_, candidate)| candidate.to_owned())
 }
 
-/// Optimal string alignment: Levenshtein's distance with neighbours swapped as one change.
+/// The optimal string alignment distance: Levenshtein's, with a swap of neighbours as one edit.
 fn distance(left: &[u8], right: &str) -> usize {
     let right: Vec<u8> = right
         .bytes()

@@ -1,4 +1,4 @@
-//! What the papers have measured.
+//! The figures that the papers publish.
 //!
 //! - SOBER: Burckhardt and Musuvathi, *Effective program verification for relaxed memory models* (CAV 2008, and
 //!   MSR-TR-2008-12), Fig. 4.
@@ -76,13 +76,13 @@ pub const SOBER_TAKE_QUEUE: &[SoberLine] = &[
 pub struct BssLine {
     /// The events of an execution, on average.
     pub events: u32,
-    /// What the monitor for TSO has found. The paper has a dash for nothing.
+    /// The violations that the monitor for TSO found. The paper has a dash for none.
     pub tso: BssFound,
-    /// What the monitor for PSO has found.
+    /// The violations that the monitor for PSO found.
     pub pso: BssFound,
 }
 
-/// What a monitor of BSS has found in 1,000 random executions.
+/// The violations that a monitor of BSS found in 1,000 random executions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BssFound {
     /// The executions with a violation.

@@ -1,4 +1,4 @@
-//! What comes of the violations: run on with store buffers, the original versions go wrong, and the fixed ones do not.
+//! Consequences of the violations: with store buffers, the original versions fail and the fixed ones do not.
 
 use fencepost::{Checker, Consequence, Outcome, Target};
 use fencepost_papers::{EXAMPLES, Example, Verdict, Version};
@@ -18,7 +18,7 @@ fn is_unsafe(example: &Example, target: Target) -> bool {
     verdict == Verdict::Unsafe
 }
 
-/// What the harness of a program says when it goes wrong.
+/// The message with which the test of a program fails.
 fn complaint(example: &Example) -> &'static str {
     match example.name {
         "store-buffering" => "neither thread has seen the other",

@@ -1,20 +1,20 @@
-//! What should have been in a model instead of an error, and how to mend it.
+//! The texts of errors in a model besides their messages: what was expected, and how to fix it.
 
 use crate::model_error_kind::ModelErrorKind;
 use crate::syntax::keywords::Keyword;
 
-fn line_of(before: &Option<crate::Position>) -> String {
-    match before {
-        Some(at) => format!(
-            "it is declared in line {}, column {} too; give one of them another name",
-            at.line, at.column
-        ),
-        None => "this name is built in; choose another one".into(),
-    }
-}
-
 impl ModelErrorKind {
-    /// What should have been there.
+    /// The name that was probably meant.
+    pub fn suggestion(&self) -> Option<&str> {
+        match self {
+            ModelErrorKind::UnknownName { suggestion, .. }
+            | ModelErrorKind::NoField { suggestion, .. }
+            | ModelErrorKind::UnknownOverride { suggestion, .. } => suggestion.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// What was expected instead.
     pub fn expected(&self) -> String {
         match self {
             ModelErrorKind::NotUtf8 { .. } => "UTF-8 text".into(),
@@ -31,12 +31,9 @@ impl ModelErrorKind {
             | ModelErrorKind::UnexpectedEnd { wanted } => (*wanted).into(),
             ModelErrorKind::WrongEnd { wanted, .. } => (*wanted).into(),
             ModelErrorKind::Chained { .. } => "parentheses".into(),
-            ModelErrorKind::UnknownName { meant, what, .. } => match meant {
-                Some(meant) => format!("perhaps `{meant}`"),
-                None => match *what {
-                    "function" => "a function or procedure of the model".into(),
-                    _ => format!("a {what} that is declared above"),
-                },
+            ModelErrorKind::UnknownName { what, .. } => match *what {
+                "function" => "a function or procedure of the model".into(),
+                _ => format!("a {what} that is declared above"),
             },
             ModelErrorKind::Duplicate { .. } => "another name".into(),
             ModelErrorKind::OtherKind { wanted, .. } => (*wanted).into(),
@@ -47,10 +44,7 @@ impl ModelErrorKind {
             }
             ModelErrorKind::NotAnArray { .. } => "an array or a multiset before `[`".into(),
             ModelErrorKind::NotARecord { .. } => "a record before `.`".into(),
-            ModelErrorKind::NoField { meant, .. } => match meant {
-                Some(meant) => format!("perhaps `{meant}`"),
-                None => "a field of the record".into(),
-            },
+            ModelErrorKind::NoField { .. } => "a field of the record".into(),
             ModelErrorKind::NotOrdered { .. } => "integers".into(),
             ModelErrorKind::NotComparable { .. } => "two values of one type".into(),
             ModelErrorKind::NotConstant { .. } => "numbers, constants and operators".into(),
@@ -87,10 +81,7 @@ impl ModelErrorKind {
             ModelErrorKind::ScalarsetCleared => "`undefine`, or a value".into(),
             ModelErrorKind::NoStartState => "`startstate`".into(),
             ModelErrorKind::NoRule => "`rule`".into(),
-            ModelErrorKind::UnknownOverride { meant, .. } => match meant {
-                Some(meant) => format!("perhaps `{meant}`"),
-                None => "a constant of the model".into(),
-            },
+            ModelErrorKind::UnknownOverride { .. } => "a constant of the model".into(),
             ModelErrorKind::WrongOverride { found, .. } => match found.as_str() {
                 "a boolean" => "0 for false or 1 for true".into(),
                 _ => "no value for this constant".into(),
@@ -99,150 +90,125 @@ impl ModelErrorKind {
         }
     }
 
-    /// How to mend it.
+    /// How to fix the error.
     pub fn hint(&self) -> String {
-        match self {
-            ModelErrorKind::NotUtf8 { .. } => {
-                "is this a Murphi model? Convert it to UTF-8 if it is in an older encoding".into()
+        use ModelErrorKind as Kind;
+        let hint = match self {
+            Kind::NotUtf8 { .. } => "convert the file to UTF-8, if it is a Murphi model",
+            Kind::Limit { .. } => "the limit bounds the memory that reading a model takes",
+            Kind::BadCharacter { .. } => "comments begin with `--`, or stand in `/* … */`",
+            Kind::UnterminatedComment => "comments do not nest; this one never ends",
+            Kind::UnterminatedText => "put the closing quote before the end of the line",
+            Kind::BadNumber { .. } => "names do not begin with a digit",
+            Kind::NumberTooLarge { .. } => "numbers are 64 bits wide",
+            Kind::NotSupported { .. } => DIALECT_HINT,
+            Kind::Unexpected { found, wanted } => unexpected_hint(found, wanted),
+            Kind::UnexpectedEnd { .. } => "close every block with `end`; the file may be truncated",
+            Kind::WrongEnd { .. } => "`end` alone closes any block",
+            Kind::Chained { operator } => chained_hint(operator),
+            Kind::UnknownName { what, .. } => unknown_name_hint(what),
+            Kind::Duplicate { before, .. } => return duplicate_hint(before.as_ref()),
+            Kind::OtherKind { .. } => NAMESPACE_HINT,
+            Kind::TypeMismatch { found, wanted } => mismatch_hint(found, wanted),
+            Kind::WrongIndex { .. } => "index an array over a scalarset or an enum by its values",
+            Kind::IndexOutside { .. } => "this access would fail whenever it is reached",
+            Kind::NotAnArray { .. } => "arrays are declared as `array [INDEX] of TYPE`",
+            Kind::NotARecord { .. } => "records are declared as `record … end`",
+            Kind::NoField { .. } => "names are case-sensitive",
+            Kind::NotOrdered { scalarset, .. } => order_hint(*scalarset),
+            Kind::NotComparable { .. } => "enums and scalarsets with equal members differ",
+            Kind::NotConstant { used_as } => {
+                return format!("{used_as} must be known before the search begins");
             }
-            ModelErrorKind::Limit { .. } => {
-                "the limit keeps a model from taking all memory; nothing is known about the model"
-                    .into()
+            Kind::EmptyRange { .. } => "both ends belong to the range",
+            Kind::BadSize { .. } => "the size is the number of values",
+            Kind::BadArithmetic { .. } => "constants are computed with 64 bits",
+            Kind::ZeroStep => "the loop would not end",
+            Kind::OutOfRange { .. } => "the assignment would fail whenever it is reached",
+            Kind::ReadOnly { instead, .. } => instead,
+            Kind::NotAVariable { .. } => "constants, enum members and results are not variables",
+            Kind::ArgumentCount { name, .. } => {
+                return format!("compare with the declaration of `{name}`");
             }
-            ModelErrorKind::BadCharacter { .. } => {
-                "comments begin with `--` or stand between `/*` and `*/`".into()
+            Kind::VarArgument { .. } => "a `var` parameter has exactly the type of its argument",
+            Kind::Recursion { .. } => "use a loop instead",
+            Kind::MissingReturn { .. } => "a call that gets there stops the search with an error",
+            Kind::NeverReturns { .. } => "return a value, or declare it as a `procedure`",
+            Kind::WrongReturn { found } => return_hint(found),
+            Kind::UndefinedValue => "assign it, pass it to a parameter, or test `isundefined(x)`",
+            Kind::UndefinedComposite { .. } => "test its fields or elements one by one",
+            Kind::BadUnionMember { .. } => "the type of a value tells which member it belongs to",
+            Kind::UnionMemberTwice { .. } => "leave one of them out",
+            Kind::NotEnumerable { used_for, .. } => {
+                return format!("{used_for} goes through all values of a type");
             }
-            ModelErrorKind::UnterminatedComment => {
-                "comments do not nest; the comment goes from here to the end of the file".into()
-            }
-            ModelErrorKind::UnterminatedText => {
-                "put the closing quote before the end of the line".into()
-            }
-            ModelErrorKind::BadNumber { .. } => "names do not begin with a digit".into(),
-            ModelErrorKind::NumberTooLarge { .. } => "numbers are 64 bits wide".into(),
-            ModelErrorKind::NotSupported { .. } => {
-                "models are read as CMurphi and Rumur read them, but without floating-point \
-                 numbers, probabilities, liveness and functions in C++"
-                    .into()
-            }
-            ModelErrorKind::Unexpected { found, wanted } => unexpected_hint(found, wanted),
-            ModelErrorKind::UnexpectedEnd { .. } => {
-                "is the file complete? Every block needs its `end`".into()
-            }
-            ModelErrorKind::WrongEnd { .. } => "`end` alone closes any block".into(),
-            ModelErrorKind::Chained { operator } => match operator.as_str() {
-                "->" => "write `a -> (b -> c)` or `(a -> b) -> c`".into(),
-                "?" => "write `a ? b : (c ? d : e)`".into(),
-                _ => "comparisons do not chain; write `a = b & b = c`".into(),
-            },
-            ModelErrorKind::UnknownName { what, .. } => match *what {
-                "type" => "types are declared in a `type` section before they are used".into(),
-                "function" | "procedure" => {
-                    "functions and procedures stand beside the rules, in any order".into()
-                }
-                _ => "names are case-sensitive, keywords are not".into(),
-            },
-            ModelErrorKind::Duplicate { before, .. } => line_of(before),
-            ModelErrorKind::OtherKind { .. } => {
-                "constants, types, variables, enum members and functions \
-                                          share one set of names"
-                    .into()
-            }
-            ModelErrorKind::TypeMismatch { found, wanted } => mismatch_hint(found, wanted),
-            ModelErrorKind::WrongIndex { .. } => {
-                "an array over a scalarset or an enum is indexed by its values only".into()
-            }
-            ModelErrorKind::IndexOutside { .. } => {
-                "this access would fail whenever it is reached".into()
-            }
-            ModelErrorKind::NotAnArray { .. } => {
-                "arrays are declared as `array [INDEX] of TYPE`".into()
-            }
-            ModelErrorKind::NotARecord { .. } => "records are declared as `record … end`".into(),
-            ModelErrorKind::NoField { .. } => "names are case-sensitive".into(),
-            ModelErrorKind::NotOrdered {
-                scalarset: true, ..
-            } => "scalarset values can only be compared with `=` and `!=`, because they may be \
-                 permuted; use a range if they have an order"
-                .into(),
-            ModelErrorKind::NotOrdered { .. } => {
-                "only integers have arithmetic and an order".into()
-            }
-            ModelErrorKind::NotComparable { .. } => {
-                "enums and scalarsets are different types even if they look alike".into()
-            }
-            ModelErrorKind::NotConstant { used_as } => {
-                format!("{used_as} must be known before the search begins")
-            }
-            ModelErrorKind::EmptyRange { .. } => "both ends belong to the range".into(),
-            ModelErrorKind::BadSize { .. } => "the size is the number of values".into(),
-            ModelErrorKind::BadArithmetic { .. } => "constants are computed with 64 bits".into(),
-            ModelErrorKind::ZeroStep => "the loop would not end".into(),
-            ModelErrorKind::OutOfRange { .. } => {
-                "the assignment would fail whenever it is reached".into()
-            }
-            ModelErrorKind::ReadOnly { instead, .. } => (*instead).into(),
-            ModelErrorKind::NotAVariable { .. } => {
-                "constants, enum members and results of functions have no place in memory".into()
-            }
-            ModelErrorKind::ArgumentCount { name, .. } => {
-                format!("compare with the declaration of `{name}`")
-            }
-            ModelErrorKind::VarArgument { .. } => {
-                "a `var` parameter is the variable itself, so the types must be the same".into()
-            }
-            ModelErrorKind::Recursion { .. } => "use a loop instead".into(),
-            ModelErrorKind::MissingReturn { .. } => {
-                "a call that gets there stops the search with an error".into()
-            }
-            ModelErrorKind::NeverReturns { .. } => {
-                "return a value, or declare it as a `procedure`".into()
-            }
-            ModelErrorKind::WrongReturn { found } => match *found {
-                "with a value" => "only functions return values".into(),
-                _ => "a function returns a value of its type".into(),
-            },
-            ModelErrorKind::UndefinedValue => {
-                "assign `undefined`, pass it to a parameter, or ask `isundefined(x)`".into()
-            }
-            ModelErrorKind::UndefinedComposite { .. } => {
-                "ask for its fields or elements one by one".into()
-            }
-            ModelErrorKind::BadUnionMember { .. } => {
-                "values of a union are told apart by their type, and integers have no type of \
-                 their own"
-                    .into()
-            }
-            ModelErrorKind::UnionMemberTwice { .. } => "leave one of them out".into(),
-            ModelErrorKind::NotEnumerable { used_for, .. } => {
-                format!("{used_for} goes through all values of a type")
-            }
-            ModelErrorKind::OtherMultiset { .. } => {
-                "it belongs to the multiset after the colon, where it is introduced".into()
-            }
-            ModelErrorKind::ScalarsetCleared => {
-                "scalarset values are interchangeable, and choosing the first one breaks the \
-                 symmetry: a search with symmetry reduction may miss states"
-                    .into()
-            }
-            ModelErrorKind::NoStartState => {
-                "the search begins with the states that `startstate … end` makes".into()
-            }
-            ModelErrorKind::NoRule => "the search goes on with `rule GUARD ==> … end`".into(),
-            ModelErrorKind::UnknownOverride { .. } => {
-                "constants are declared in a `const` section; names are case-sensitive".into()
-            }
-            ModelErrorKind::WrongOverride { .. } => {
-                "integers can be given for any integer constant".into()
-            }
-            ModelErrorKind::Misplaced { .. } => "move it there".into(),
-        }
+            Kind::OtherMultiset { .. } => "it belongs to the multiset where it is introduced",
+            Kind::ScalarsetCleared => SYMMETRY_HINT,
+            Kind::NoStartState => "add `startstate … end`: the search begins with its states",
+            Kind::NoRule => "add `rule GUARD ==> … end`: rules lead from state to state",
+            Kind::UnknownOverride { .. } => "constants are declared in a `const` section",
+            Kind::WrongOverride { .. } => "--const sets integer and boolean constants",
+            Kind::Misplaced { .. } => "move it there",
+        };
+        hint.into()
     }
 }
 
-/// The most frequent slips have hints of their own.
-fn unexpected_hint(found: &str, wanted: &str) -> String {
-    let hint = match found {
+const DIALECT_HINT: &str = "models are read as by CMurphi and Rumur, but without floating-point \
+     numbers, probabilities, liveness and functions in C++";
+
+const NAMESPACE_HINT: &str =
+    "constants, types, variables, enum members and functions share one namespace";
+
+const SYMMETRY_HINT: &str = "scalarset values are interchangeable, and choosing the first one \
+     breaks the symmetry: a search with symmetry reduction may miss states";
+
+fn duplicate_hint(before: Option<&crate::Position>) -> String {
+    match before {
+        Some(at) => format!(
+            "it is declared in line {}, column {} too; rename one of them",
+            at.line, at.column
+        ),
+        None => "this name is built in; choose another one".into(),
+    }
+}
+
+fn chained_hint(operator: &str) -> &'static str {
+    match operator {
+        "->" => "write `a -> (b -> c)` or `(a -> b) -> c`",
+        "?" => "write `a ? b : (c ? d : e)`",
+        _ => "comparisons do not chain; write `a = b & b = c`",
+    }
+}
+
+fn unknown_name_hint(what: &str) -> &'static str {
+    match what {
+        "type" => "types are declared in a `type` section before they are used",
+        "function" | "procedure" => "functions and procedures stand beside the rules, in any order",
+        _ => "names are case-sensitive, keywords are not",
+    }
+}
+
+fn order_hint(is_scalarset: bool) -> &'static str {
+    match is_scalarset {
+        true => {
+            "scalarset values can only be compared with `=` and `!=`, because they may be permuted; \
+             use a range if they have an order"
+        }
+        false => "only integers have arithmetic and an order",
+    }
+}
+
+fn return_hint(found: &str) -> &'static str {
+    match found {
+        "with a value" => "only functions return values",
+        _ => "a function returns a value of its type",
+    }
+}
+
+/// The most frequent mistakes have hints of their own.
+fn unexpected_hint(found: &str, wanted: &str) -> &'static str {
+    match found {
         "=" | "==" if wanted.contains(":=") => "`:=` assigns, `=` compares",
         ":=" => "`:=` assigns, `=` compares",
         _ if wanted.starts_with("`;`") => {
@@ -253,19 +219,16 @@ fn unexpected_hint(found: &str, wanted: &str) -> String {
         }
         ";" | ")" | "]" | "," => "something is missing before it",
         _ => "the text before may be unfinished",
-    };
-    hint.into()
+    }
 }
 
-fn mismatch_hint(found: &str, wanted: &str) -> String {
+fn mismatch_hint(found: &str, wanted: &str) -> &'static str {
     let named = |text: &str| text.contains("enum") || text.contains("scalarset");
-    let hint = if wanted == "a boolean" {
+    if wanted == "a boolean" {
         "only booleans are conditions; compare other values, as in `x != 0`"
     } else if named(found) && named(wanted) {
-        "enums and scalarsets are different types even if they look alike"
+        "enums and scalarsets with equal members differ"
     } else {
-        "integers of all ranges go together, a union goes with its members, and every other type \
-         with itself only"
-    };
-    hint.into()
+        "integers of all ranges are compatible, and so are a union and its members"
+    }
 }

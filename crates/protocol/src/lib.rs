@@ -1,13 +1,14 @@
 //! Murphi models: the language, and the search through all states.
 //!
-//! Read in this order: `syntax` (text to tree), [`model`] (what a model is when every name is
-//! resolved), `resolve` (tree to model), [`mod@reference`] (what a model means, and a slow search that
-//! the fast one is compared with), [`vacuity`] (what a search never saw). `problem`, `model_error` and `help` are what is said about a model
-//! that cannot be read.
+//! Read in this order: `syntax` (text to syntax tree), [`model`] (the typed model), `resolve` (syntax tree
+//! to model), [`outcome`] (verdicts and traces), [`mod@reference`] (the semantics: an interpreter and a slow
+//! search), `compile` (rules as native code), `state` (how states are stored), [`search`] (the fast
+//! search), [`vacuity`] (claims that a search did not exercise). `model_error_kind`, `model_error` and
+//! `help` are the errors of a model that cannot be read.
 //!
-//! The language is that of CMurphi 5 without its floating-point and probabilistic parts, and what
-//! Rumur adds to it. This crate does no I/O: it takes bytes and makes values. It knows nothing of
-//! memory models, which are models like any other here.
+//! The language is that of CMurphi 5 without its floating-point and probabilistic parts, with
+//! Rumur's additions. This crate does no I/O. It knows nothing of memory models, which are ordinary
+//! Murphi models here.
 
 mod compile;
 mod help;

@@ -1,10 +1,10 @@
-//! How much a model may ask for.
+//! Limits on the size of a model.
 //!
 //! Each limit is checked before anything is allocated for what it limits, so reading takes memory
 //! in proportion to the file, whatever the file says.
 
-/// How large a model may be. Reaching a limit is an error of its own
-/// ([`ModelError::is_limit`](crate::ModelError::is_limit)): it says nothing about the model.
+/// The largest model that is read. Reaching a limit is an error of its own
+/// ([`ModelError::is_limit`](crate::ModelError::is_limit)): the model may be correct.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Bytes of the file. Whatever is set here, it is at most [`Limits::LARGEST_FILE`].

@@ -1,29 +1,29 @@
-//! Errors in a model: what, where, what was expected, and how to mend it.
+//! Errors in a model: kind, position, what was expected, and how to fix it.
 
 use fencepost_diagnostics::{DescribeError, Position};
 
 use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 
-/// What is wrong with a model: at least one error, in the order of the file.
+/// The errors in a model: at least one, in the order of the file.
 pub type ModelError = fencepost_diagnostics::SourceErrors<ModelErrorKind>;
 
-/// An error, with its place.
+/// An error with its position and source line.
 pub type SourceError = fencepost_diagnostics::SourceError<ModelErrorKind>;
 
-/// An error while the source is at hand.
+/// An error before it has its source line.
 #[derive(Clone, Debug)]
 pub(crate) struct SpannedError {
     pub span: Span,
-    pub problem: Box<ModelErrorKind>,
+    pub kind: Box<ModelErrorKind>,
 }
 
 impl SpannedError {
-    /// With the line that it is in.
+    /// Adds the position and the source line.
     pub fn with_source(self, source: &str) -> SourceError {
         let (start, end) = (self.span.start as usize, self.span.end as usize);
         let position = Position::of(source, start);
-        SourceError::new(source, position, start, end, *self.problem)
+        SourceError::new(source, position, start, end, *self.kind)
     }
 }
 
@@ -31,7 +31,7 @@ impl ModelErrorKind {
     pub(crate) fn at(self, span: Span) -> SpannedError {
         SpannedError {
             span,
-            problem: Box::new(self),
+            kind: Box::new(self),
         }
     }
 }
@@ -39,6 +39,13 @@ impl ModelErrorKind {
 impl DescribeError for ModelErrorKind {
     fn expected(&self) -> String {
         ModelErrorKind::expected(self)
+    }
+
+    fn label(&self) -> String {
+        match self.suggestion() {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("expected {}", self.expected()),
+        }
     }
 
     fn hint(&self) -> String {
@@ -53,10 +60,10 @@ impl DescribeError for ModelErrorKind {
 /// The errors in the order of the file, each once.
 pub(crate) fn collect(mut errors: Vec<SpannedError>, source: &str) -> ModelError {
     errors.sort_by_key(|error| error.span);
-    let is_end = |m: &SpannedError| matches!(*m.problem, ModelErrorKind::UnexpectedEnd { .. });
-    // What is missing at the end of the file is missing once for each block that is open.
+    let is_end = |m: &SpannedError| matches!(*m.kind, ModelErrorKind::UnexpectedEnd { .. });
+    // The end of the file is an error once for each open block.
     errors.dedup_by(|later, earlier| {
-        let same = later.problem == earlier.problem || is_end(later) && is_end(earlier);
+        let same = later.kind == earlier.kind || is_end(later) && is_end(earlier);
         later.span == earlier.span && same
     });
     errors.truncate(ModelError::MAX);

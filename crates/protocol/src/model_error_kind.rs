@@ -1,13 +1,13 @@
-//! Everything that can be wrong with a model.
+//! The kinds of errors in a model.
 
 use thiserror::Error;
 
 use fencepost_diagnostics::Position;
 
-/// What is wrong in a model.
+/// A kind of error in a model.
 ///
-/// The message says what was found; [`ModelErrorKind::expected`] says what should have been there, and
-/// [`ModelErrorKind::hint`] how to get it.
+/// The message says what was found, [`ModelErrorKind::expected`] what was expected, and
+/// [`ModelErrorKind::hint`] how to fix it.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
@@ -17,12 +17,12 @@ pub enum ModelErrorKind {
         /// The first byte that is wrong.
         byte: u8,
     },
-    /// The file asks for more than the limits allow.
+    /// The model exceeds a limit.
     #[error("more than {allowed} {what}")]
     Limit {
-        /// What there is too much of.
+        /// What is limited, in the plural.
         what: &'static str,
-        /// How much is allowed.
+        /// The limit.
         allowed: u64,
     },
     /// A character that has no meaning.
@@ -49,7 +49,7 @@ pub enum ModelErrorKind {
         /// The number.
         found: String,
     },
-    /// A part of some Murphi that is not supported.
+    /// A part of another Murphi dialect that is not supported.
     #[error("{what} are not supported")]
     NotSupported {
         /// What, in the plural.
@@ -57,18 +57,18 @@ pub enum ModelErrorKind {
         /// What to write instead.
         instead: &'static str,
     },
-    /// Something else was wanted.
+    /// An unexpected token.
     #[error("unexpected `{found}`")]
     Unexpected {
-        /// What is there.
+        /// The token.
         found: String,
-        /// What was wanted.
+        /// What was expected.
         wanted: &'static str,
     },
     /// The file ends too early.
     #[error("the file ends here")]
     UnexpectedEnd {
-        /// What was wanted.
+        /// What was expected.
         wanted: &'static str,
     },
     /// `endif` where a `for` is to be closed, and the like.
@@ -78,11 +78,11 @@ pub enum ModelErrorKind {
         at.column
     )]
     WrongEnd {
-        /// What is there.
+        /// The token.
         found: String,
-        /// What is open.
+        /// The keyword of the open block.
         opened: &'static str,
-        /// Where it begins.
+        /// The position where it begins.
         at: Position,
         /// What closes it.
         wanted: &'static str,
@@ -100,33 +100,33 @@ pub enum ModelErrorKind {
         found: String,
         /// What it would be here.
         what: &'static str,
-        /// What may have been meant.
-        meant: Option<String>,
+        /// A declared name that is spelled alike.
+        suggestion: Option<String>,
     },
     /// A name that is declared twice in one scope.
     #[error("`{name}` is {}", if before.is_some() { "declared twice" } else { "built in" })]
     Duplicate {
         /// The name.
         name: String,
-        /// Where before; nothing if it is built in.
+        /// The earlier declaration; nothing if it is built in.
         before: Option<Position>,
     },
-    /// A name of another kind of thing than wanted.
+    /// A name of another kind than expected.
     #[error("`{name}` is {found}")]
     OtherKind {
         /// The name.
         name: String,
         /// What it is.
         found: &'static str,
-        /// What was wanted.
+        /// What was expected.
         wanted: &'static str,
     },
-    /// A value of another type than wanted.
+    /// A value of another type than expected.
     #[error("this is {found}")]
     TypeMismatch {
-        /// The type that is there.
+        /// The actual type.
         found: String,
-        /// The type that was wanted.
+        /// The expected type.
         wanted: String,
     },
     /// An index of another type than the array's.
@@ -150,13 +150,13 @@ pub enum ModelErrorKind {
     /// An index of what is no array.
     #[error("this is {found}, which has no elements")]
     NotAnArray {
-        /// The type that is there.
+        /// The actual type.
         found: String,
     },
     /// A field of what is no record.
     #[error("this is {found}, which has no fields")]
     NotARecord {
-        /// The type that is there.
+        /// The actual type.
         found: String,
     },
     /// A field that the record does not have.
@@ -164,8 +164,8 @@ pub enum ModelErrorKind {
     NoField {
         /// The name.
         found: String,
-        /// What may have been meant.
-        meant: Option<String>,
+        /// A declared name that is spelled alike.
+        suggestion: Option<String>,
     },
     /// Arithmetic or order on values that have none.
     #[error("`{operator}` on {found}")]
@@ -185,7 +185,7 @@ pub enum ModelErrorKind {
         /// The type on the right.
         right: String,
     },
-    /// A constant was wanted.
+    /// A constant was expected.
     #[error("this is not a constant")]
     NotConstant {
         /// What it is used as.
@@ -199,7 +199,7 @@ pub enum ModelErrorKind {
         /// Its end.
         high: i64,
     },
-    /// The size of a scalarset or multiset that is none.
+    /// An invalid size of a scalarset or multiset.
     #[error("a {what} of size {found}")]
     BadSize {
         /// What.
@@ -224,12 +224,12 @@ pub enum ModelErrorKind {
         /// The type.
         wanted: String,
     },
-    /// Something that cannot be changed is changed.
+    /// An assignment to something that cannot be assigned.
     #[error("{what} cannot be changed")]
     ReadOnly {
         /// What.
         what: String,
-        /// How to mend it.
+        /// How to fix it.
         instead: &'static str,
     },
     /// An expression where a variable is wanted.
@@ -333,8 +333,8 @@ pub enum ModelErrorKind {
     UnknownOverride {
         /// The name.
         name: String,
-        /// What may have been meant.
-        meant: Option<String>,
+        /// A declared name that is spelled alike.
+        suggestion: Option<String>,
     },
     /// A value given for a constant that is of another type.
     #[error("the constant is {found}, and {value} is given for it")]
@@ -361,7 +361,7 @@ impl ModelErrorKind {
         ModelErrorKind::Limit { what, allowed }
     }
 
-    /// Whether it is a limit that was reached, and not an error.
+    /// Whether a limit was reached, so that the model may be correct.
     pub fn is_limit(&self) -> bool {
         matches!(self, ModelErrorKind::Limit { .. })
     }

@@ -34,13 +34,13 @@ pub(crate) fn read(
     Err(crate::model_error::collect(errors, source))
 }
 
-/// The line is shown with what is wrong replaced.
+/// The line is shown with the invalid bytes replaced.
 fn not_utf8(bytes: &[u8], at: usize) -> ModelError {
     const SHOWN_AFTER: usize = 512;
     let last = bytes.len().min(at + SHOWN_AFTER);
     let shown = String::from_utf8_lossy(&bytes[..last]);
-    let problem = ModelErrorKind::NotUtf8 { byte: bytes[at] };
+    let kind = ModelErrorKind::NotUtf8 { byte: bytes[at] };
     let wide = shown[at..].chars().next().map_or(0, char::len_utf8);
-    let error = problem.at(Span::new(at, at + wide));
+    let error = kind.at(Span::new(at, at + wide));
     crate::model_error::collect(vec![error], &shown)
 }

@@ -1,4 +1,4 @@
-//! Places in the text of a model.
+//! Spans of the text of a model.
 
 /// A part of the source, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

@@ -1,18 +1,19 @@
-//! What a search without an error did not show, because it never happened.
+//! Vacuity: claims that hold only because something never happened.
 //!
-//! An invariant `A -> B` holds in a model in which `A` is never true, and a model in which nothing
-//! can go wrong may be one in which nothing happens. So a search counts, and a report says what was
-//! never seen. Branches and arms that were never taken are no empty claims; they are coverage.
+//! An invariant `A -> B` holds vacuously in a model in which `A` is never true, and a model without
+//! errors may be one in which nothing happens. So a search counts the points of a model, and
+//! the report lists those that were never reached. Branches and arms that were never taken do not
+//! make a claim vacuous; they are coverage.
 
 use crate::model::Model;
 use crate::model::points::{PointId, PointKind};
 
-/// The points that make a claim empty and were never reached, in the order of the file: rules that
+/// The points that make a claim vacuous and were never reached, in the order of the file: rules that
 /// never fired, antecedents that never held, quantifiers that never had a value, assertions that
 /// were never evaluated, invariants and covers that were never true. An invariant is never true if
 /// it is within a ruleset without values, or if it fails in every state.
 ///
-/// After a search that ended early, these are what was not reached until then.
+/// After an incomplete search, these are the points that were not reached so far.
 pub fn vacuous(model: &Model, hits: &[u64]) -> Vec<PointId> {
     let mut found: Vec<PointId> = Vec::new();
     for (index, (point, hits)) in model.points.iter().zip(hits).enumerate() {

@@ -1,4 +1,4 @@
-//! Models that others wrote, with what CMurphi and Rumur say about them.
+//! Models of other authors, with the results of CMurphi and Rumur.
 //!
 //! `FENCEPOST_MURPHI_CORPUS` is a directory with models and `expected.jsonl`: one object per line
 //! with `file`, `tool`, `symmetry`, `verdict`, `states` and `rules_fired`. Without it, nothing is

@@ -1,5 +1,5 @@
-//! The models in `models/`: what they show, how many states they have, and how short the ways to
-//! their seeded bugs are.
+//! The models in `models/`: their verdicts, their numbers of states, and the lengths of the shortest
+//! counterexamples of their seeded bugs.
 //!
 //! Right models must not be vacuous either: every rule fires, and every assertion, invariant and
 //! antecedent is true somewhere. What takes minutes is ignored unless asked for.
@@ -13,9 +13,9 @@ use fencepost_protocol::search::{self, Symmetry};
 use fencepost_protocol::vacuity::vacuous;
 use fencepost_protocol::{Limits, Model};
 
-type Given<'g> = &'g [(&'g str, i64)];
+type Constants<'g> = &'g [(&'g str, i64)];
 
-fn read(file: &str, given: Given) -> Model {
+fn read(file: &str, given: Constants) -> Model {
     let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
     let bytes = std::fs::read(models.join(file)).expect("a model of ours");
     let given: Vec<(String, i64)> = given.iter().map(|(n, v)| ((*n).into(), *v)).collect();
@@ -33,7 +33,7 @@ fn run(model: &Model, symmetry: Symmetry) -> search::SearchOutcome {
     search::search(model, &options, &()).expect("a model that can be searched")
 }
 
-/// What makes a claim empty.
+/// The vacuous claims.
 fn empty_claims(model: &Model, hits: &[u64]) -> Vec<String> {
     let never = vacuous(model, hits).into_iter().map(|id| {
         let point = &model.points[id.0 as usize];
@@ -43,14 +43,14 @@ fn empty_claims(model: &Model, hits: &[u64]) -> Vec<String> {
     never.collect()
 }
 
-/// Nothing makes a claim empty.
+/// No claim is vacuous.
 fn is_substantial(model: &Model, hits: &[u64], what: &str) {
     assert_eq!(empty_claims(model, hits), Vec::<String>::new(), "{what}");
 }
 
 /// No error, with this many states without and with symmetry, and nothing vacuous. The slow search
 /// agrees.
-fn is_right(file: &str, given: Given, states: [u64; 2]) {
+fn is_right(file: &str, given: Constants, states: [u64; 2]) {
     let model = read(file, given);
     for (symmetry, states) in [Symmetry::Off, Symmetry::Full].into_iter().zip(states) {
         let report = run(&model, symmetry);
@@ -65,7 +65,7 @@ fn is_right(file: &str, given: Given, states: [u64; 2]) {
 }
 
 /// No error, with this many states with symmetry, and nothing vacuous.
-fn is_right_and_large(file: &str, given: Given, states: u64) {
+fn is_right_and_large(file: &str, given: Constants, states: u64) {
     let model = read(file, given);
     let report = run(&model, Symmetry::Full);
     let what = format!("{file} {given:?}");
@@ -74,9 +74,9 @@ fn is_right_and_large(file: &str, given: Given, states: u64) {
     is_substantial(&model, &report.hits, &what);
 }
 
-/// What is wrong, and how many rules lead to it at least. The text of faults is looked for, since
-/// they begin with a line and a column.
-fn is_wrong(file: &str, given: Given, fault: &str, steps: usize) {
+/// The error, and the length of its shortest counterexample. Faults begin with a line and a column, so
+/// only their text is compared.
+fn is_wrong(file: &str, given: Constants, fault: &str, steps: usize) {
     let model = read(file, given);
     let report = run(&model, Symmetry::Full);
     let what = format!("{file} {given:?}");
@@ -287,7 +287,7 @@ fn tso_cc_with_store_buffers_or_without_self_invalidation_is_not_sequentially_co
 }
 
 /// No error by a check of TSO-CC that the specification has no part in, so that its assertion is never reached.
-fn tso_cc_is_right_without_specification(given: Given, states: u64) {
+fn tso_cc_is_right_without_specification(given: Constants, states: u64) {
     let model = read("tso-cc/tso-cc.m", given);
     let report = run(&model, Symmetry::Full);
     assert_eq!(report.verdict.describe(&model), "no error", "{given:?}");

@@ -1,4 +1,4 @@
-//! Ways to search, bounds, and searches that are saved and go on.
+//! Search orders, bounds, checkpoints and broken symmetry.
 
 use crate::generate;
 
@@ -218,16 +218,16 @@ fn random_walks_find_an_error_and_the_way_to_it() {
     assert_eq!((report.rules_fired, report.depth), (20 * 30, 30));
 }
 
-/// Keeps the last search that was saved, and stops at the first one if asked to.
+/// Keeps the last checkpoint, and stops the search at the first one if asked to.
 #[derive(Default)]
-struct Keeper {
+struct CheckpointStore {
     saved: Mutex<Vec<u8>>,
     stops: bool,
     is_saved: AtomicBool,
     times: Mutex<u32>,
 }
 
-impl SearchCallbacks for Keeper {
+impl SearchCallbacks for CheckpointStore {
     fn should_stop(&self) -> bool {
         self.stops && self.is_saved.load(Ordering::Relaxed)
     }
@@ -260,7 +260,7 @@ fn a_search_goes_on_where_it_was_saved() {
         let mut saved: Option<Vec<u8>> = None;
         let mut parts = 0;
         let last = loop {
-            let keeper = Keeper::default();
+            let keeper = CheckpointStore::default();
             let bounded = Options {
                 max_states: states,
                 ..options.clone()
@@ -280,7 +280,7 @@ fn a_search_goes_on_where_it_was_saved() {
         assert!(parts > 2);
         assert_eq!(last.states, all.states);
         assert_eq!(last.verdict, all.verdict);
-        // A state that was cut short is looked at again, but its rules count once.
+        // A state that was not expanded completely is expanded again, but its rules count once.
         assert_eq!(last.rules_fired, all.rules_fired);
         assert_eq!(last.depth, all.depth);
     }
@@ -295,7 +295,7 @@ fn properties_that_were_interrupted_are_evaluated_again() {
           for i := 1 to 20000 do for j := 1 to 20000 do n := 1 - n; end; end; return false; end;
         invariant x = 0 | slow();";
     let model = model(text);
-    let keeper = Keeper::default();
+    let keeper = CheckpointStore::default();
     let short = Options {
         max_time: Some(Duration::from_millis(100)),
         ..Options::default()
@@ -320,7 +320,7 @@ fn go_on_shortly(model: &Model, saved: &[u8]) -> Verdict {
     }
 }
 
-/// Wherever memory runs out, no state is lost that a search with more of it would find.
+/// Wherever memory runs out, a resumed search with more of it finds all states.
 #[test]
 fn a_search_goes_on_wherever_memory_ran_out() {
     const CHAIN: &str = "var x: 0..40000; startstate x := 0; end;
@@ -336,7 +336,7 @@ fn a_search_goes_on_wherever_memory_ran_out() {
             };
             let all = run(&model, &options);
             for kilobytes in [100, 150, 200, 230, 300, 420, 500, 700, 900, 1100, 1500] {
-                let keeper = Keeper::default();
+                let keeper = CheckpointStore::default();
                 let bounded = Options {
                     max_memory: Some(kilobytes << 10),
                     ..options.clone()
@@ -367,7 +367,7 @@ fn a_search_goes_on_wherever_memory_ran_out() {
 #[test]
 fn a_long_search_is_saved_while_it_runs() {
     let model = model(COUNTERS);
-    let keeper = Keeper::default();
+    let keeper = CheckpointStore::default();
     let options = Options {
         checkpoint_interval: Some(Duration::from_nanos(1)),
         workers: 2,
@@ -380,7 +380,7 @@ fn a_long_search_is_saved_while_it_runs() {
 #[test]
 fn damaged_files_are_refused() {
     let model = model(COUNTERS);
-    let keeper = Keeper::default();
+    let keeper = CheckpointStore::default();
     let options = Options {
         max_states: 500,
         ..Options::default()
@@ -428,7 +428,7 @@ fn damaged_files_are_refused() {
     }
 }
 
-/// With symmetry the model is refused; what comes of it without.
+/// The model is refused with symmetry reduction, and has this verdict without.
 fn searched_without_symmetry_only(model: &Model, text: &str) -> SearchOutcome {
     for symmetry in [Symmetry::Fast, Symmetry::Full] {
         let options = Options {

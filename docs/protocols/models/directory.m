@@ -1,4 +1,4 @@
--- The directory protocol of directory-race.m, mended: a cache that gives up a copy before it has come remembers that.
+-- The directory protocol of directory-race.m, fixed: a cache that gives up a copy before it has come remembers that.
 
 const
   CacheCount: 2;

@@ -3,6 +3,8 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
+use super::common::{MaxTime, ResultArguments, WorkerArguments};
+
 pub(super) const HELP: &str = "\
 Examples:
   fencepost example
@@ -19,40 +21,49 @@ pub enum ExampleTarget {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    mut_arg("workers", |argument| argument.requires("name")),
+    mut_arg("max_time", |argument| argument.requires("name"))
+)]
 pub struct ExampleArguments {
-    /// The program
+    /// Name of the program
     #[arg(value_parser = PossibleValuesParser::new(fencepost_papers::EXAMPLES.iter().map(|e| e.name)))]
     pub name: Option<String>,
 
-    /// For which machine
+    /// Check for this machine
     #[arg(long, value_enum, default_value_t = ExampleTarget::X86, requires = "name")]
     pub target: ExampleTarget,
 
-    /// The fixed version, not the original one
+    /// Check the fixed version instead of the original one
     #[arg(long, requires = "name")]
     pub fixed: bool,
 
-    /// Run the program on from a violation, with store buffers, and see what comes of it
+    /// Continue from each violation with store buffers, to see whether the program fails
     #[arg(long, requires = "name")]
     pub confirm: bool,
 
-    /// Print a smallest set of fences that rules all violations out, instead of a report
+    /// Infer a smallest set of fences that rules out all violations
     #[arg(long, requires = "name", conflicts_with = "confirm")]
     pub infer_fences: bool,
 
-    /// Run all executions with store buffers: only what goes wrong is a finding
+    /// Run all executions with store buffers, and report failures of the program only
     #[arg(long, requires = "name", conflicts_with_all = ["confirm", "infer_fences"])]
     pub store_buffers: bool,
 
-    /// Stop after so many executions
-    #[arg(long, value_name = "N", requires = "name")]
+    #[command(flatten)]
+    pub workers: WorkerArguments,
+
+    /// Stop after N executions
+    #[arg(long, value_name = "N", requires = "name", help_heading = "Limits")]
     pub max_executions: Option<u64>,
 
-    /// Print the program's source, and check nothing
+    #[command(flatten)]
+    pub max_time: MaxTime,
+
+    /// Print the source of the program instead of checking it
     #[arg(long, requires = "name")]
     pub source: bool,
 
-    /// Print JSON, one object per line
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub result: ResultArguments,
 }

@@ -5,26 +5,33 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fencepost_memory::MemoryModel;
 
+use super::common::{MaxMemory, MaxStates, MaxTime, ResultArguments, WorkerArguments, renamed};
 use super::models::PsoLocked;
 
 pub(super) const HELP: &str = "\
 Examples:
-  fencepost litmus sb.litmus                          what x86-TSO allows
+  fencepost litmus sb.litmus                          final states under x86-TSO
   fencepost litmus --model sc,tso,pso tests/          a directory, under three models
-  fencepost litmus --witness --svg sb.svg sb.litmus   how the outcome comes about, and a picture
-  fencepost litmus --robust sb.litmus                 is it store-buffer safe?
-  fencepost litmus --compare herd.log tests/          what differs from an earlier log
+  fencepost litmus --witness --svg sb.svg sb.litmus   a witness, and a picture of it
+  fencepost litmus --robust sb.litmus                 whether it is store-buffer safe
+  fencepost litmus --compare herd.log tests/          differences from an earlier log
 
-Output is as herd7 prints it, except that Positive, Negative and Observation count final states.
+Limits apply to each test under each model. Output is as herd7 prints it, except that Positive, Negative and Observation count final states.
 A test whose verdict is No is an answer, not an error: the exit code is 0 unless --fail-on-no.";
 
 #[derive(Args, Debug)]
+#[command(
+    arg = renamed("jobs", "--workers"),
+    arg = renamed("timeout", "--max-time"),
+    mut_arg("max_states", |argument| argument.default_value("4000000")),
+    mut_arg("max_memory", |argument| argument.default_value("1G"))
+)]
 pub struct LitmusArguments {
     /// Litmus tests: files, directories (every *.litmus below), lists (@all), or `-` for standard input
     #[arg(required = true, value_name = "FILE|DIR")]
     pub paths: Vec<PathBuf>,
 
-    /// The memory models
+    /// Use these memory models
     #[arg(
         long,
         value_enum,
@@ -34,15 +41,11 @@ pub struct LitmusArguments {
     )]
     pub model: Vec<LitmusModel>,
 
-    /// What a locked instruction drains under PSO
+    /// Drain this at a locked instruction under PSO
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = PsoLocked::Everything)]
     pub pso_locked: PsoLocked,
 
-    /// Print JSON, one object per line, for each test and model
-    #[arg(long)]
-    pub json: bool,
-
-    /// Print how each final state comes about, or only the one that says most about the condition; checked by the judge
+    /// Print a checked witness of each final state, or of the one that decides the condition
     #[arg(
         long,
         value_enum,
@@ -54,19 +57,19 @@ pub struct LitmusArguments {
     )]
     pub witness: Option<Witnesses>,
 
-    /// Write a picture of an execution: the one that says most about the condition (see --witness=condition)
+    /// Write a picture of the execution that decides the condition (see --witness=condition)
     #[arg(long, value_name = "FILE", conflicts_with = "robust")]
     pub svg: Option<PathBuf>,
 
-    /// Write the same for Graphviz
+    /// Write the same picture for Graphviz
     #[arg(long, value_name = "FILE", conflicts_with = "robust")]
     pub dot: Option<PathBuf>,
 
-    /// Of which final state --svg and --dot show an execution, such as `0:EAX=0; 1:EAX=0;`
+    /// Draw an execution with this final state, such as `0:EAX=0; 1:EAX=0;`
     #[arg(long, value_name = "STATE")]
     pub state: Option<String>,
 
-    /// Find everything a second time, from the axioms, and check all witnesses
+    /// Compare the final states with those of the axioms, and check all witnesses
     #[arg(long)]
     pub cross_check: bool,
 
@@ -82,29 +85,22 @@ pub struct LitmusArguments {
     #[arg(long, conflicts_with = "robust")]
     pub fail_on_no: bool,
 
-    /// How many tests to run at once [default: as many as there are processors]
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
+    #[command(flatten)]
+    pub workers: WorkerArguments,
 
-    /// The most states of a test to keep
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 4_000_000,
-        help_heading = "Limits"
-    )]
-    pub max_states: usize,
+    #[command(flatten)]
+    pub result: ResultArguments,
 
-    /// The most seconds for a test under a model
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        allow_negative_numbers = true,
-        help_heading = "Limits"
-    )]
-    pub timeout: Option<f64>,
+    #[command(flatten)]
+    max_states: MaxStates,
 
-    /// How many stores of a thread that loops are buffered at most
+    #[command(flatten)]
+    pub max_time: MaxTime,
+
+    #[command(flatten)]
+    max_memory: MaxMemory,
+
+    /// Buffer at most N stores of a thread that loops
     #[arg(
         long,
         value_name = "N",
@@ -127,13 +123,26 @@ pub enum LitmusModel {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Witnesses {
-    /// One for every final state
+    /// Every final state
     All,
-    /// One for which the condition holds; for `forall`, one for which it does not; else any
+    /// One that satisfies the condition (that violates it, for `forall`), else any
     Condition,
 }
 
 impl LitmusArguments {
+    /// The most states to keep of a test under a model.
+    pub fn max_states(&self) -> usize {
+        let states = self.max_states.max_states;
+        states.map_or(usize::MAX, |states| {
+            usize::try_from(states).unwrap_or(usize::MAX)
+        })
+    }
+
+    /// The most bytes for the states of a test under a model.
+    pub fn max_memory(&self) -> usize {
+        self.max_memory.max_memory.unwrap_or(usize::MAX)
+    }
+
     /// The models, in order and each once.
     pub fn models(&self) -> Vec<MemoryModel> {
         let mut models = Vec::new();

@@ -1,5 +1,6 @@
 //! The command line: one definition for parsing, `--help`, completions and the man page.
 
+mod common;
 mod example;
 mod litmus;
 mod models;
@@ -11,17 +12,18 @@ mod values;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use common::ResultArguments;
 pub use example::{ExampleArguments, ExampleTarget};
 pub use litmus::{LitmusArguments, Witnesses};
 pub use models::PsoLocked;
 pub use monitor::{DEFAULT_MAX_FINDINGS, MonitorArguments, MonitorChoice};
 pub use protocol::{ProtocolArguments, TraceFormat};
-pub use reproduce::ReproduceCommand;
+pub use reproduce::{ReproduceCommand, TsoCcArguments};
 pub use trace::{GenerateArguments, TraceCommand};
 
 use crate::exit;
 
-/// Finds store-buffer bugs in low-lock code and explains them.
+/// Checks lock-free code, litmus tests and cache-coherence protocols.
 #[derive(Parser, Debug)]
 #[command(name = "fencepost", version, after_help = exit::HELP, max_term_width = 100)]
 pub struct Arguments {
@@ -29,16 +31,16 @@ pub struct Arguments {
     pub command: Command,
 
     #[command(flatten)]
-    pub output: OutputArguments,
+    pub display: DisplayArguments,
 }
 
 #[derive(Args, Debug)]
-pub struct OutputArguments {
-    /// When to use colour (NO_COLOR is respected)
+pub struct DisplayArguments {
+    /// Use colour (NO_COLOR is respected)
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub color: Color,
 
-    /// Show no progress
+    /// Hide progress
     #[arg(long, short, global = true, help_heading = "Output")]
     pub quiet: bool,
 }
@@ -52,10 +54,10 @@ pub enum Color {
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Show what Fencepost does, on a small Rust program and a recorded run
+    /// Show what Fencepost does, on a small Rust program and a recorded trace
     Demo,
 
-    /// Does this interleaving show that the program can leave sequential consistency?
+    /// Find store-buffer violations in a recorded interleaving
     #[command(after_help = format!("{}\n\n{}", monitor::HELP, exit::HELP))]
     Monitor(MonitorArguments),
 
@@ -67,15 +69,15 @@ pub enum Command {
     #[command(after_help = format!("{}\n\n{}", example::HELP, exit::HELP))]
     Example(ExampleArguments),
 
-    /// What does a memory model allow? All final states of litmus tests
+    /// Find all final states of litmus tests under a memory model
     #[command(after_help = format!("{}\n\n{}", litmus::HELP, exit::HELP))]
     Litmus(LitmusArguments),
 
-    /// Does anything go wrong in a Murphi model? All states, shortest traces
+    /// Search all states of a Murphi model for errors
     #[command(after_help = format!("{}\n\n{}", protocol::HELP, exit::HELP))]
     Protocol(ProtocolArguments),
 
-    /// Measure the tables of the papers again, next to the papers' figures
+    /// Reproduce the tables of the papers, next to the papers' figures
     #[command(subcommand)]
     Reproduce(ReproduceCommand),
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fencepost_memory::{LockedDrains, MemoryModel};
 
+use super::common::{MaxMemory, MaxTime, ResultArguments, renamed};
 use super::models::PsoLocked;
-use super::values::size;
 
 pub(super) const HELP: &str = "\
 The trace is one sequentially consistent interleaving, one event per line:
@@ -22,45 +22,50 @@ Examples:
   fencepost monitor run.fpt.gz --model pso --max-findings 1
   my-tracer ./app | fencepost monitor - --json | tail -n 1";
 
-/// How many distinct violations are shown in full.
+/// The distinct violations that are shown in full by default.
 pub const DEFAULT_MAX_FINDINGS: usize = 3;
 
 #[derive(Args, Debug)]
+#[command(
+    arg = renamed("memory-limit", "--max-memory"),
+    mut_arg("max_memory", |argument| argument.default_value("4G"))
+)]
 pub struct MonitorArguments {
     /// The trace, or `-` for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// The memory model to watch for [default: that of the monitor, else tso]
+    /// Find violations of this memory model [default: that of the monitor, else tso]
     #[arg(long, value_enum, value_name = "MODEL")]
     pub model: Option<ModelName>,
 
-    /// What a locked operation drains under PSO [default: everything; own-address for bss-pso]
+    /// Drain this at a locked operation under PSO [default: everything; own-address for bss-pso]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub pso_locked: Option<PsoLocked>,
 
-    /// The monitor
+    /// Use this monitor
     #[arg(long, value_enum, value_name = "NAME", default_value_t = MonitorName::RelaxedOrder)]
     pub monitor: MonitorName,
 
-    /// Print JSON, one object per line; the last line is the summary
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub result: ResultArguments,
 
-    /// How many distinct violations to show in full; the rest is counted
+    /// Show the first N distinct violations in full, and count the others
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_FINDINGS)]
     pub max_findings: usize,
 
-    /// Stop after this many events
+    /// Stop after N events
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub max_events: Option<u64>,
 
-    /// The most memory for clocks, history and names, such as 500M or 4G
-    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size, help_heading = "Limits")]
-    pub memory_limit: usize,
+    #[command(flatten)]
+    pub max_time: MaxTime,
 
-    /// How many of the latest events are kept for witnesses; if a violation spans more, a file is
-    /// read again, a pipe cannot be
+    #[command(flatten)]
+    max_memory: MaxMemory,
+
+    /// Keep the latest N events for witnesses; a violation that spans more is read from the file
+    /// again, which a pipe does not allow
     #[arg(
         long,
         value_name = "N",
@@ -92,7 +97,7 @@ pub enum MonitorName {
     HappensBefore,
 }
 
-/// A monitor and the model that it watches for, resolved from the arguments.
+/// A monitor and its memory model, resolved from the arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MonitorChoice {
     RelaxedTso,
@@ -104,14 +109,19 @@ pub enum MonitorChoice {
 }
 
 impl MonitorArguments {
-    /// The monitor that these arguments ask for, or why there is none.
+    /// The most bytes for clocks, history and names.
+    pub fn max_memory(&self) -> usize {
+        self.max_memory.max_memory.unwrap_or(usize::MAX)
+    }
+
+    /// The monitor that these arguments name, or an error message.
     pub fn choice(&self) -> Result<MonitorChoice, String> {
         let model = self.model.unwrap_or(match (self.monitor, self.pso_locked) {
             (MonitorName::BssPso, _) => ModelName::Pso,
             _ => ModelName::Tso,
         });
         if let (ModelName::Tso, Some(_)) = (model, self.pso_locked) {
-            return Err("--pso-locked is about PSO; add --model pso".into());
+            return Err("--pso-locked needs --model pso".into());
         }
         let locked = match self.pso_locked {
             Some(PsoLocked::OwnAddress) => LockedDrains::OwnAddress,
@@ -119,7 +129,7 @@ impl MonitorArguments {
         };
         let only = |name: &str, model: &str| {
             Err(format!(
-                "the monitor {name} knows only {model}; leave out --model, or use --monitor relaxed-order"
+                "the monitor {name} supports only {model}\nhelp: leave out --model, or use --monitor relaxed-order"
             ))
         };
         Ok(match (self.monitor, model) {
@@ -129,7 +139,7 @@ impl MonitorArguments {
             (MonitorName::BssTso, ModelName::Tso) => MonitorChoice::BssTso,
             (MonitorName::BssPso, ModelName::Pso) => match self.pso_locked {
                 Some(PsoLocked::Everything) => {
-                    return Err("the monitor bss-pso knows only locked operations that drain their own address; leave out --pso-locked, or use --monitor relaxed-order".into());
+                    return Err("the monitor bss-pso supports only locked operations that drain their own address\nhelp: leave out --pso-locked, or use --monitor relaxed-order".into());
                 }
                 _ => MonitorChoice::BssPso,
             },

@@ -3,44 +3,60 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::builder::UnknownArgumentValueParser;
+use clap::{Arg, ArgAction, Args, ValueEnum};
 use fencepost_protocol::outcome::DeadlockRule;
 use fencepost_protocol::search::{Options, SearchOrder, Symmetry};
 
-use super::values::{size, time};
+use super::common::{MaxMemory, MaxStates, MaxTime, ResultArguments, WorkerArguments};
+use super::values::time;
 use crate::executable;
+use crate::files::shell_word;
 
 pub(super) const HELP: &str = "\
 Examples:
-  fencepost protocol german.m                          is any state wrong? with the shortest way there
+  fencepost protocol german.m                          all states; a counterexample is shortest
   fencepost protocol german.m --const NODE_NUM=3       the same model at another size
-  fencepost protocol german.m -o bug.svg               the way to the error as a sequence chart
+  fencepost protocol german.m -o bug.svg               the counterexample as a sequence chart
   fencepost protocol big.m --simulate --walks 100000   random walks, for models that are too large
   fencepost protocol big.m --compact --max-memory 8G   keeps fingerprints of states only
   fencepost protocol german.m --json | tail -n 1       the result for a script
 
-The summary always says what never happened: rules that never fired, implications whose left side was never true,
-assertions that were never reached. A proof that rests on those is empty.";
+The report lists what is vacuous: rules that never fired, implications whose left side was never
+true, assertions that were never reached. A proof that rests on those is empty.";
 
 #[derive(Args, Debug)]
+#[command(
+    arg = Arg::new("w")
+        .short('w')
+        .hide(true)
+        .action(ArgAction::SetTrue)
+        .value_parser(UnknownArgumentValueParser::suggest_arg("-j")),
+    mut_arg("output", |argument| {
+        argument.help("Write the counterexample to FILE instead of standard output")
+    }),
+    mut_arg("max_memory", |argument| {
+        argument.help("Stop before more than SIZE of memory is used, such as 500M or 4G [default: 80% of what is available]")
+    })
+)]
 pub struct ProtocolArguments {
     /// The model, or `-` for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Look at all states, nearest first: a way to an error is as short as possible (the default)
+    /// Breadth-first search of all states; counterexamples are shortest (the default)
     #[arg(long, group = "order", help_heading = "Search")]
     pub check: bool,
 
-    /// Look at all states, farthest first
+    /// Depth-first search of all states
     #[arg(long, group = "order", help_heading = "Search")]
     pub dfs: bool,
 
-    /// Random walks from the start states, without keeping states; never a proof
+    /// Random walks from the start states, which store no states and prove nothing
     #[arg(long, group = "order", help_heading = "Search")]
     pub simulate: bool,
 
-    /// Where the random numbers of --simulate begin
+    /// Seed the random walks with N
     #[arg(
         long,
         value_name = "N",
@@ -50,7 +66,7 @@ pub struct ProtocolArguments {
     )]
     pub seed: u64,
 
-    /// How many random walks
+    /// Run N random walks
     #[arg(
         long,
         value_name = "N",
@@ -61,7 +77,7 @@ pub struct ProtocolArguments {
     )]
     pub walks: u64,
 
-    /// How many rules a random walk fires at most
+    /// Fire at most N rules in a random walk
     #[arg(
         long,
         value_name = "N",
@@ -72,59 +88,52 @@ pub struct ProtocolArguments {
     )]
     pub steps: u64,
 
-    /// Whether states that differ by a permutation of scalarsets only are one
+    /// Reduce states that differ only by a permutation of scalarsets
     #[arg(long, value_enum, value_name = "HOW", default_value_t = SymmetryName::Full, help_heading = "Search")]
     pub symmetry: SymmetryName,
 
-    /// Which states are deadlocks
+    /// Report these states as deadlocks
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = DeadlockName::Stuttering, help_heading = "Search")]
     pub deadlock: DeadlockName,
 
-    /// How many threads search [default: as many as there are processors]
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Search")]
-    pub workers: Option<u16>,
+    #[command(flatten)]
+    pub workers: WorkerArguments,
 
-    /// Keep fingerprints of states only; the summary says how likely it is that states were missed
+    /// Store fingerprints instead of states (hash compaction); the report estimates the omission probability
     #[arg(long, conflicts_with = "simulate", help_heading = "Search")]
     pub compact: bool,
 
-    /// Save the search in FILE when it ends early, and every now and then while it runs
+    /// Save the search to FILE periodically, and when it ends early
     #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "dfs"], help_heading = "Search")]
     pub checkpoint: Option<PathBuf>,
 
-    /// How often a search with --checkpoint is saved, such as 30s, 10m or 2h
+    /// Save the search every TIME, such as 30s, 10m or 2h
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time, requires = "checkpoint", help_heading = "Search")]
     pub checkpoint_every: Duration,
 
-    /// Go on with a search that --checkpoint saved; model, constants and options must be the same
+    /// Resume a search that --checkpoint saved, with the same model, constants and options
     #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "dfs"], help_heading = "Search")]
     pub resume: Option<PathBuf>,
 
-    /// A value for a constant of the model; may be given several times
+    /// Set a constant of the model; may be given several times
     #[arg(long = "const", value_name = "NAME=VALUE", value_parser = constant)]
     pub constants: Vec<(String, i64)>,
 
-    /// How to show the way to an error [default: text, or what the name of --output ends in]
+    /// Show the counterexample in this format [default: text, or the extension of --output]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub trace: Option<TraceFormat>,
 
-    /// Where to write the way to an error
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-
-    /// Count how often each rule fired and each branch and arm was taken
+    /// Report how often each rule fired and each branch and arm was taken
     #[arg(long)]
     pub coverage: bool,
 
-    /// Print JSON, one object per line: the way to an error, and last the summary
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub result: ResultArguments,
 
-    /// The most states to look at
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Limits")]
-    pub max_states: Option<u64>,
+    #[command(flatten)]
+    pub max_states: MaxStates,
 
-    /// The most rules in a row
+    /// Stop at depth N: states that take more than N rules to reach are not searched
     #[arg(
         long,
         value_name = "N",
@@ -133,15 +142,13 @@ pub struct ProtocolArguments {
     )]
     pub max_depth: Option<u64>,
 
-    /// The most time, such as 30s, 10m or 2h
-    #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Limits")]
-    pub max_time: Option<Duration>,
+    #[command(flatten)]
+    pub max_time: MaxTime,
 
-    /// The most memory for states, such as 500M or 4G [default: 80% of what is available]
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Limits")]
-    pub max_memory: Option<usize>,
+    #[command(flatten)]
+    pub max_memory: MaxMemory,
 
-    /// The most rounds of a `while` loop
+    /// Report a `while` loop that runs for more than N iterations as an error
     #[arg(
         long,
         value_name = "N",
@@ -154,11 +161,11 @@ pub struct ProtocolArguments {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SymmetryName {
-    /// They are different states
+    /// No reduction
     Off,
-    /// Most are one, as far as it is cheap to see; the verdict is the same
+    /// A cheap normal form: some equivalent states are stored twice, the verdict is the same
     Fast,
-    /// They are one, always
+    /// One state per equivalence class
     Full,
 }
 
@@ -183,7 +190,7 @@ pub enum TraceFormat {
 }
 
 impl ProtocolArguments {
-    /// How to search, with so much memory if nothing else was asked for.
+    /// The options of the search. `memory` is the default of `--max-memory`.
     pub fn options(&self, memory: Option<u64>) -> Options {
         Options {
             order: match (self.dfs, self.simulate) {
@@ -205,14 +212,15 @@ impl ProtocolArguments {
                 SymmetryName::Fast => Symmetry::Fast,
                 SymmetryName::Full => Symmetry::Full,
             },
-            workers: self.workers.map_or_else(
-                || std::thread::available_parallelism().map_or(1, usize::from),
-                usize::from,
-            ),
-            max_states: self.max_states.unwrap_or(u64::MAX),
+            workers: self.workers.count(),
+            max_states: self.max_states.max_states.unwrap_or(u64::MAX),
             max_depth: self.max_depth.unwrap_or(u64::MAX),
-            max_time: self.max_time,
-            max_memory: self.max_memory.map(|bytes| bytes as u64).or(memory),
+            max_time: self.max_time.max_time,
+            max_memory: self
+                .max_memory
+                .max_memory
+                .map(|bytes| bytes as u64)
+                .or(memory),
             max_loop_iterations: self.while_rounds,
             hash_compaction: self.compact,
             checkpoint_interval: self.checkpoint.as_ref().map(|_| self.checkpoint_every),
@@ -224,9 +232,14 @@ impl ProtocolArguments {
         }
     }
 
-    /// How to show the way to an error.
+    /// The format of the counterexample.
     pub fn trace_format(&self) -> TraceFormat {
-        let extension = self.output.as_deref().and_then(|path| path.extension());
+        let extension = self
+            .result
+            .file
+            .output
+            .as_deref()
+            .and_then(|path| path.extension());
         let by_name = match extension.and_then(|extension| extension.to_str()) {
             Some("svg") => TraceFormat::Svg,
             Some("json") => TraceFormat::Json,
@@ -238,7 +251,7 @@ impl ProtocolArguments {
     /// The command that searches the same model in the same way.
     pub fn replay(&self) -> String {
         let mut words = vec!["fencepost protocol".to_owned()];
-        words.push(quoted(&self.file.display().to_string()));
+        words.push(shell_word(&self.file));
         for (name, value) in &self.constants {
             words.push(format!("--const {name}={value}"));
         }
@@ -263,22 +276,13 @@ impl ProtocolArguments {
         if self.while_rounds != 1000 {
             chosen("--while-rounds", &self.while_rounds);
         }
-        if let Some(workers) = self.workers {
+        if let Some(workers) = self.workers.workers {
             chosen("--workers", &workers);
         }
         if self.compact {
             words.push("--compact".into());
         }
         words.join(" ")
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
@@ -296,7 +300,7 @@ fn constant(text: &str) -> Result<(String, i64), String> {
         "false" => 0,
         _ => value
             .parse()
-            .map_err(|_| format!("`{value}` is no integer of 64 bits, and not true or false"))?,
+            .map_err(|_| format!("expected a 64-bit integer, true or false, found `{value}`"))?,
     };
     Ok((name.to_owned(), value))
 }
@@ -312,15 +316,7 @@ mod tests {
         assert_eq!(constant("Fast=True"), Ok(("Fast".into(), 1)));
         assert!(constant("N").unwrap_err().contains("N=3"));
         assert!(constant("=3").unwrap_err().contains("before `=`"));
-        assert!(constant("N=x").unwrap_err().contains("`x` is no integer"));
+        assert!(constant("N=x").unwrap_err().contains("found `x`"));
         assert!(constant("N=9223372036854775808").is_err());
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        assert_eq!(quoted("models/german.m"), "models/german.m");
-        assert_eq!(quoted("my model.m"), "'my model.m'");
-        assert_eq!(quoted("it's.m"), "'it'\\''s.m'");
-        assert_eq!(quoted(""), "''");
     }
 }

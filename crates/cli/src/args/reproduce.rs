@@ -1,11 +1,10 @@
 //! The options of `fencepost reproduce`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::values::time;
+use super::common::{MaxMemory, MaxTime, ResultArguments, WorkerArguments};
 
 #[derive(Subcommand, Debug)]
 pub enum ReproduceCommand {
@@ -31,75 +30,82 @@ pub enum ReproduceCommand {
     /// TSO-CC against TSO-LB (Banks and others, 2017): the protocol, its mutants, any number of caches
     #[command(
         name = "tso-cc",
-        after_help = "Examples:\n  fencepost reproduce tso-cc\n  fencepost reproduce tso-cc --only \"mutant 4\"\n  fencepost reproduce tso-cc --full --checkpoint tso-cc-results\n\nExit codes:\n  0   everything is as expected\n  1   something is not\n  3   something did not end, and was expected to"
+        after_help = "Examples:\n  fencepost reproduce tso-cc\n  fencepost reproduce tso-cc --only \"mutant 4\"\n  fencepost reproduce tso-cc --full --checkpoint tso-cc-results\n\nExit codes:\n  0   all rows have the expected result\n  1   a row has another result\n  3   a search that was expected to finish did not"
     )]
     TsoCc(TsoCcArguments),
 }
 
 impl ReproduceCommand {
-    /// Whether rows are printed as JSON.
-    pub fn is_json(&self) -> bool {
+    /// What is printed, and where.
+    pub fn result(&self) -> &ResultArguments {
         match self {
-            ReproduceCommand::Sober(arguments) => arguments.json,
-            ReproduceCommand::Bss(arguments) => arguments.json,
-            ReproduceCommand::X86Tso(arguments) => arguments.json,
-            ReproduceCommand::TsoCc(arguments) => arguments.json,
+            ReproduceCommand::Sober(arguments) => &arguments.result,
+            ReproduceCommand::Bss(arguments) => &arguments.result,
+            ReproduceCommand::X86Tso(arguments) => &arguments.result,
+            ReproduceCommand::TsoCc(arguments) => &arguments.result,
         }
     }
 }
 
 #[derive(Args, Debug)]
+#[command(mut_arg("max_time", |argument| {
+    argument
+        .help("Stop each search that is too large to finish after TIME, such as 30s, 10m or 2h")
+        .default_value("1h")
+        .requires("full")
+}))]
 pub struct TsoCcArguments {
-    /// Also what takes minutes to hours: two addresses, and all mutants
+    /// Run the rows that take minutes to hours too: two addresses, and all mutants
     #[arg(long)]
     pub full: bool,
 
-    /// Only rows with TEXT in their names, such as "mutant 4" (which is not in "mutant 40")
+    /// Run only rows with TEXT in their names, such as "mutant 4" (which does not match "mutant 40")
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
 
-    /// The most time for each search that is too large to end, such as 10m or 2h
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = time, requires = "full")]
-    pub max_time: Duration,
+    #[command(flatten)]
+    pub workers: WorkerArguments,
 
-    /// Keep results and searches in DIR; the same command goes on with them
+    #[command(flatten)]
+    pub max_time: MaxTime,
+
+    #[command(flatten)]
+    pub max_memory: MaxMemory,
+
+    /// Save results and unfinished searches in DIR; the same command resumes them
     #[arg(long, value_name = "DIR", requires = "full")]
     pub checkpoint: Option<PathBuf>,
 
-    /// Print JSON, one object per row
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub result: ResultArguments,
 }
 
 #[derive(Args, Debug)]
 pub struct X86TsoArguments {
-    /// Print JSON, one object per test
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub result: ResultArguments,
 }
 
 #[derive(Args, Debug)]
 pub struct SoberArguments {
-    /// Leave out larger preemption bounds
+    /// Run preemption bounds up to N
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub max_bound: u32,
 
-    /// Print JSON, one object per row
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub result: ResultArguments,
 }
 
 #[derive(Args, Debug)]
 pub struct BssArguments {
-    /// How many random executions of each program
+    /// Run N random executions of each program
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub executions: u64,
 
-    /// Where the random numbers begin
+    /// Seed the random scheduler with N
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
-    /// Print JSON, one object per row
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub result: ResultArguments,
 }

@@ -6,6 +6,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use fencepost_trace::{Mix, Shape};
 
+use super::common::{OutputFile, ResultArguments};
+
 #[derive(Subcommand, Debug)]
 pub enum TraceCommand {
     /// Write a trace in another format: binary for .fpt, else text; compressed for .gz and .zst
@@ -17,22 +19,23 @@ pub enum TraceCommand {
         to: PathBuf,
     },
 
-    /// Count what is in a trace
+    /// Count the events, threads and addresses of a trace
     #[command(after_help = "Example:\n  fencepost trace stat run.fpt --json")]
     Stat {
         /// The trace, or `-` for standard input
         file: PathBuf,
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        result: ResultArguments,
     },
 
-    /// Make a trace from a seed: the same options give the same trace everywhere
+    /// Generate a trace from a seed: the same options give the same trace everywhere
     #[command(after_help = GENERATE_HELP)]
     Generate(GenerateArguments),
 }
 
 const GENERATE_HELP: &str = "\
+The trace is binary if FILE ends in .fpt, else text, and compressed if it ends in .gz or .zst.
+
 Shapes:
   uniform          any thread, any address
   private          each thread mostly has addresses of its own
@@ -48,23 +51,23 @@ Examples:
 
 #[derive(Args, Debug)]
 pub struct GenerateArguments {
-    /// How many threads
+    /// Generate events of N threads
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub threads: u32,
 
-    /// How many addresses
+    /// Use A addresses
     #[arg(long, value_name = "A", default_value_t = 64)]
     pub addresses: u32,
 
-    /// How many events
+    /// Generate E events
     #[arg(long, value_name = "E", default_value_t = 1000)]
     pub events: u64,
 
-    /// The seed
+    /// Seed the generator with S
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
 
-    /// How often each kind of operation occurs
+    /// Weight the kinds of operations
     #[arg(
         long,
         value_name = "WEIGHTS",
@@ -72,14 +75,12 @@ pub struct GenerateArguments {
     )]
     pub mix: Mix,
 
-    /// Who accesses what
+    /// Choose threads and addresses by this pattern
     #[arg(long, value_name = "SHAPE", default_value = "uniform", value_parser = shapes())]
     pub shape: Shape,
 
-    /// Where to write it: binary for .fpt, else text; compressed for .gz and .zst; standard
-    /// output (as text) if not given
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub file: OutputFile,
 }
 
 /// Parses the name of a shape, and knows all of them for `--help` and completions.

@@ -9,16 +9,17 @@ use fencepost_report::style::{DIM, Styled};
 
 use crate::args::{ExampleArguments, ExampleTarget};
 use crate::exit::{self, Failure};
+use crate::files::ResultStream;
 
 /// Checks a program, or lists them.
 pub fn run(arguments: &ExampleArguments, is_quiet: bool) -> Result<u8, Failure> {
-    let mut output = anstream::AutoStream::auto(std::io::stdout());
+    let mut output = ResultStream::open(arguments.result.file.output.as_deref(), [])?;
     let code = match &arguments.name {
-        None => list(arguments.json, &mut output)?,
+        None => list(arguments.result.json, &mut output)?,
         Some(name) => {
             let example = EXAMPLES.iter().find(|example| example.name == *name);
             let example = example
-                .ok_or_else(|| Failure::BadInput(format!("error: there is no example `{name}`")))?;
+                .ok_or_else(|| Failure::BadInput(format!("error: unknown example `{name}`")))?;
             show(example, arguments, is_quiet, &mut output)?
         }
     };
@@ -100,16 +101,22 @@ fn show(
     if is_quiet {
         checker = checker.progress(false);
     }
+    if let Some(workers) = arguments.workers.workers {
+        checker = checker.workers(usize::from(workers));
+    }
+    if let Some(time) = arguments.max_time.max_time {
+        checker = checker.max_time(time);
+    }
     if let Some(executions) = arguments.max_executions {
         checker = checker.max_executions(executions);
     }
     let program = example.program;
     if arguments.infer_fences {
         let fences = checker.run_fence_inference(move || program(version));
-        return show_fences(&fences, arguments.json, output);
+        return show_fences(&fences, arguments.result.json, output);
     }
     let outcome = checker.run(move || program(version));
-    match arguments.json {
+    match arguments.result.json {
         true => writeln!(output, "{}", outcome.json())?,
         false => writeln!(output, "{}", outcome.report().trim_end())?,
     }

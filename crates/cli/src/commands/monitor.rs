@@ -1,7 +1,7 @@
 //! `fencepost monitor`.
 
 use std::io::Write;
-use std::path::Path;
+use std::time::Instant;
 
 use fencepost_memory::{Access, LockedDrains};
 use fencepost_monitor::{
@@ -14,113 +14,86 @@ use fencepost_report::text::{self, counted, grouped};
 use fencepost_report::{Naming, json};
 use fencepost_trace::{Limit, LimitReached, ReadError, TraceReader};
 
-use super::{open, read_failure};
+use super::{open, read_failure, write_json_failure};
 use crate::args::{DEFAULT_MAX_FINDINGS, MonitorArguments, MonitorChoice};
 use crate::exit::{self, Failure};
+use crate::files::{ResultStream, shell_word};
 use crate::interrupt;
 use crate::names::TraceNames;
-use crate::progress::Progress;
+use crate::progress::TraceProgress;
 
-/// Monitors a trace. With `--json` a failure too ends with a line of JSON.
+/// Monitors a trace. With `--json`, a failure is a JSON object too.
 pub fn run(arguments: &MonitorArguments, quiet: bool) -> Result<u8, Failure> {
-    let result = monitor(arguments, quiet);
-    if let (true, Err(failure)) = (arguments.json, &result)
-        && !matches!(failure, Failure::ClosedOutput(_))
-    {
-        let object = json::ErrorObject {
-            schema: json::MONITOR_SCHEMA,
-            kind: "error",
-            exit_code: failure.exit_code(),
-            message: failure.to_string(),
-        };
-        // If nobody reads it, the failure itself still counts.
-        let _ = writeln!(std::io::stdout(), "{}", json::line(&object));
+    let output = arguments.result.file.output.as_deref();
+    let mut output = ResultStream::open(output, [&*arguments.file])?;
+    let result = monitor(arguments, quiet, &mut output);
+    if let (true, Err(failure)) = (arguments.result.json, &result) {
+        write_json_failure(json::MONITOR_SCHEMA, failure, &mut output);
     }
     result
 }
 
-fn monitor(arguments: &MonitorArguments, quiet: bool) -> Result<u8, Failure> {
+fn monitor(
+    arguments: &MonitorArguments,
+    quiet: bool,
+    output: &mut ResultStream,
+) -> Result<u8, Failure> {
     let choice = arguments
         .choice()
         .map_err(|message| Failure::BadInput(format!("error: {message}")))?;
     // A quarter of the memory for names, the rest for clocks and history.
-    let reader = open(&arguments.file, arguments.memory_limit / 4)?;
+    let reader = open(&arguments.file, arguments.max_memory() / 4)?;
     let limits = MonitorLimits {
         witness_window: arguments.witness_window,
-        memory: arguments.memory_limit / 4 * 3,
+        memory: arguments.max_memory() / 4 * 3,
+    };
+    let inputs = Inputs {
+        limits,
+        reader,
+        arguments,
+        quiet,
     };
     // One instance per monitor, so that nothing is dispatched per event.
     match choice {
-        MonitorChoice::RelaxedTso => {
-            watch(RelaxedOrderMonitor::tso(), limits, reader, arguments, quiet)
-        }
-        MonitorChoice::RelaxedPso(locked) => watch(
-            RelaxedOrderMonitor::pso(locked),
-            limits,
-            reader,
-            arguments,
-            quiet,
-        ),
-        MonitorChoice::Sober => watch(Sober::default(), limits, reader, arguments, quiet),
-        MonitorChoice::BssTso => watch(BssTso::default(), limits, reader, arguments, quiet),
-        MonitorChoice::BssPso => watch(BssPso::default(), limits, reader, arguments, quiet),
+        MonitorChoice::RelaxedTso => inputs.run(RelaxedOrderMonitor::tso(), output),
+        MonitorChoice::RelaxedPso(locked) => inputs.run(RelaxedOrderMonitor::pso(locked), output),
+        MonitorChoice::Sober => inputs.run(Sober::default(), output),
+        MonitorChoice::BssTso => inputs.run(BssTso::default(), output),
+        MonitorChoice::BssPso => inputs.run(BssPso::default(), output),
         MonitorChoice::HappensBefore(model) => {
-            // Without a monitor there is nothing to explain.
             let limits = MonitorLimits {
+                // Without a monitor there is nothing to explain.
                 witness_window: 0,
                 ..limits
             };
-            watch(HappensBeforeOnly(model), limits, reader, arguments, quiet)
+            Inputs { limits, ..inputs }.run(HappensBeforeOnly(model), output)
         }
     }
 }
 
-/// What building a witness takes per event that it spans, roughly.
+/// The approximate memory that a witness takes per event that it spans.
 const WITNESS_BYTES: usize = 1024;
 
-fn watch<M: Monitor>(
-    monitor: M,
+/// A trace and how to monitor it.
+struct Inputs<'a> {
     limits: MonitorLimits,
     reader: TraceReader,
-    arguments: &MonitorArguments,
+    arguments: &'a MonitorArguments,
     quiet: bool,
-) -> Result<u8, Failure> {
-    let mut pass = Pass {
-        runner: MonitorRunner::with_limits(monitor, limits),
-        tally: ViolationTally::default(),
-        arguments,
-        progress: Progress::over(&arguments.file, quiet),
-        output: anstream::AutoStream::auto(std::io::stdout()),
-    };
-    let result = pass.read(reader);
-    drop(pass.progress);
-    let stopped_by = match result {
-        // The reader of our output has seen enough, but the exit code still counts.
-        Err(Failure::ClosedOutput(_)) => {
-            return Err(Failure::ClosedOutput(exit_code(&pass.tally, false)));
-        }
-        other => other?,
-    };
-    let summary = Summary {
-        runner: &pass.runner,
-        tally: &pass.tally,
-        arguments,
-        stopped_by,
-    };
-    let code = exit_code(&pass.tally, summary.stopped_by.is_some());
-    let mut output = pass.output;
-    let text = match arguments.json {
-        true => summary.json() + "\n",
-        false => summary.text(),
-    };
-    let written = output
-        .write_all(text.as_bytes())
-        .and_then(|()| output.flush());
-    written.map_err(|error| match Failure::from(error) {
-        Failure::ClosedOutput(_) => Failure::ClosedOutput(code),
-        other => other,
-    })?;
-    Ok(code)
+}
+
+impl Inputs<'_> {
+    /// Monitors the trace and writes the findings and the summary.
+    fn run<M: Monitor>(self, monitor: M, output: &mut ResultStream) -> Result<u8, Failure> {
+        let pass = Pass {
+            runner: MonitorRunner::with_limits(monitor, self.limits),
+            tally: ViolationTally::default(),
+            arguments: self.arguments,
+            progress: TraceProgress::of_file(&self.arguments.file, self.quiet),
+            output,
+        };
+        pass.finish(self.reader)
+    }
 }
 
 fn exit_code(tally: &ViolationTally, is_stopped: bool) -> u8 {
@@ -131,7 +104,7 @@ fn exit_code(tally: &ViolationTally, is_stopped: bool) -> u8 {
     }
 }
 
-/// A limit that stopped a pass: a word for scripts, and a sentence.
+/// A limit that stopped a pass: its name in JSON, and a message.
 struct Stopped {
     limit: &'static str,
     message: String,
@@ -148,14 +121,18 @@ impl Stopped {
 
     fn by_names(reached: &LimitReached) -> Self {
         let hint = match reached.limit {
-            Limit::NameBytes { .. } => " (a quarter of --memory-limit)",
+            Limit::NameBytes { .. } => " (a quarter of --max-memory)",
             _ => "",
         };
         Self::new("names", format!("{reached}{hint}"))
     }
 
+    fn by_time() -> Self {
+        Self::new("max-time", "--max-time was reached".into())
+    }
+
     fn by_memory(error: &MemoryLimitExceeded) -> Self {
-        let share = "three quarters of --memory-limit";
+        let share = "three quarters of --max-memory";
         Self::new("memory", format!("{error}; that is {share}"))
     }
 }
@@ -165,21 +142,59 @@ struct Pass<'a, M> {
     runner: MonitorRunner<M>,
     tally: ViolationTally,
     arguments: &'a MonitorArguments,
-    progress: Progress,
-    output: anstream::AutoStream<std::io::Stdout>,
+    progress: TraceProgress,
+    output: &'a mut ResultStream,
 }
 
 impl<M: Monitor> Pass<'_, M> {
-    /// Reads and watches the whole trace; if a limit stops it, says which.
+    /// Monitors the trace and writes the summary.
+    fn finish(mut self, reader: TraceReader) -> Result<u8, Failure> {
+        let result = self.read(reader);
+        drop(self.progress);
+        let stopped_by = match result {
+            // The reader of the output has seen enough; the exit code tells what was found.
+            Err(Failure::ClosedOutput(_)) => {
+                return Err(Failure::ClosedOutput(exit_code(&self.tally, false)));
+            }
+            other => other?,
+        };
+        let summary = Summary {
+            runner: &self.runner,
+            tally: &self.tally,
+            arguments: self.arguments,
+            stopped_by,
+        };
+        let code = exit_code(&self.tally, summary.stopped_by.is_some());
+        let text = match self.arguments.result.json {
+            true => summary.json() + "\n",
+            false => summary.text(),
+        };
+        let output = self.output;
+        let written = output
+            .write_all(text.as_bytes())
+            .and_then(|()| output.flush());
+        written.map_err(|error| match Failure::from(error) {
+            Failure::ClosedOutput(_) => Failure::ClosedOutput(code),
+            other => other,
+        })?;
+        Ok(code)
+    }
+
+    /// Reads and monitors the trace. Returns the limit that stopped it, if one did.
     fn read(&mut self, mut reader: TraceReader) -> Result<Option<Stopped>, Failure> {
         let mut batch = Vec::new();
         let most = self.arguments.max_events.unwrap_or(u64::MAX);
+        let max_time = self.arguments.max_time.max_time;
+        let deadline = max_time.and_then(|time| Instant::now().checked_add(time));
         loop {
             let next = reader.next_batch(&mut batch);
             if interrupt::was_requested() {
                 return Ok(Some(Stopped::by_interrupt()));
             }
             match next {
+                Ok(true) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
+                    return Ok(Some(Stopped::by_time()));
+                }
                 Ok(true) => {}
                 Ok(false) if reader.is_blank() => {
                     let name = self.arguments.file.display();
@@ -239,7 +254,7 @@ impl<M: Monitor> Pass<'_, M> {
             return Err(Failure::Internal(format!("error: {error}")));
         }
         let text = self.finding(number + 1, violation, &explained, names);
-        let output = &mut self.output;
+        let output = &mut *self.output;
         self.progress.suspend(|| {
             output.write_all(text.as_bytes())?;
             output.flush()
@@ -251,11 +266,11 @@ impl<M: Monitor> Pass<'_, M> {
     /// pass over the file. None for a pipe, or if they would not fit in memory.
     fn read_again(&self, violation: &Violation) -> Option<Vec<Access>> {
         let file = &self.arguments.file;
-        let fits = violation.span() <= (self.arguments.memory_limit / WITNESS_BYTES) as u64;
+        let fits = violation.span() <= (self.arguments.max_memory() / WITNESS_BYTES) as u64;
         if !fits || !std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file()) {
             return None;
         }
-        let mut reader = open(file, self.arguments.memory_limit / 4).ok()?;
+        let mut reader = open(file, self.arguments.max_memory() / 4).ok()?;
         let (first, end) = (violation.pending.position, violation.event.position + 1);
         let (mut accesses, mut batch, mut position) = (Vec::new(), Vec::new(), 0);
         while position < end {
@@ -289,7 +304,7 @@ impl<M: Monitor> Pass<'_, M> {
         explained: &Result<Finding, ExplainError>,
         names: &dyn Naming,
     ) -> String {
-        if self.arguments.json {
+        if self.arguments.result.json {
             let object = json::ViolationObject::new(number, violation, explained, names);
             return json::line(&object) + "\n";
         }
@@ -326,18 +341,7 @@ fn replay(arguments: &MonitorArguments, number: usize) -> String {
     command
 }
 
-fn shell_word(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:@%".contains(c);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        // It would be taken for an option.
-        true if text.starts_with('-') => format!("./{text}"),
-        true => text,
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
-}
-
-/// What the pass came to.
+/// The result of a pass.
 struct Summary<'a, M> {
     runner: &'a MonitorRunner<M>,
     tally: &'a ViolationTally,

@@ -6,28 +6,29 @@ use std::time::Duration;
 
 use fencepost_papers::reproduce::tso_cc::Searcher;
 use fencepost_papers::reproduce::{
-    Comparison, Console, Output, ReproduceError, bss, sober, tso_cc, x86_tso,
+    Comparison, Output, ReproduceError, bss, sober, tso_cc, x86_tso,
 };
 use fencepost_protocol::Model;
 use fencepost_protocol::search::{Options, SearchErrorKind, SearchOutcome, resume, search};
 
-use crate::args::ReproduceCommand;
+use crate::args::{ReproduceCommand, TsoCcArguments};
 use crate::commands::protocol::{checkpoint, memory};
 use crate::executable;
 use crate::exit::{self, Failure};
+use crate::files::ResultStream;
 use crate::interrupt;
-use crate::progress::SearchProgress;
+use crate::progress::{RowProgress, SearchProgress};
 
 /// How often an unfinished search is saved.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Reproduces a table.
 pub fn run(command: &ReproduceCommand, is_quiet: bool) -> Result<u8, Failure> {
-    let mut results = anstream::AutoStream::auto(std::io::stdout());
+    let mut results = ResultStream::open(command.result().file.output.as_deref(), [])?;
     let mut output = Output {
         results: &mut results,
-        is_json: command.is_json(),
-        console: &StandardError { is_quiet },
+        is_json: command.result().json,
+        console: &RowProgress { quiet: is_quiet },
     };
     let comparison = match command {
         ReproduceCommand::Sober(arguments) => {
@@ -46,14 +47,18 @@ pub fn run(command: &ReproduceCommand, is_quiet: bool) -> Result<u8, Failure> {
             let options = tso_cc::Options {
                 is_full: arguments.full,
                 only: arguments.only.clone(),
-                max_time: arguments.max_time,
+                max_time: arguments.max_time.max_time,
                 cache: arguments.checkpoint.clone(),
                 build: match arguments.checkpoint {
                     Some(_) => executable::checksum(),
                     None => 0,
                 },
             };
-            tso_cc::reproduce(&options, &CommandSearcher { is_quiet }, &mut output)
+            let searcher = CommandSearcher {
+                arguments,
+                is_quiet,
+            };
+            tso_cc::reproduce(&options, &searcher, &mut output)
         }
     };
     let comparison = comparison?;
@@ -64,24 +69,24 @@ pub fn run(command: &ReproduceCommand, is_quiet: bool) -> Result<u8, Failure> {
     }
 }
 
-/// Papers and measurements agree, or there is a bug: in the programs, or in Fencepost.
+/// A measurement that contradicts the paper is a bug, in our programs or in Fencepost.
 fn report_measurements(comparison: &Comparison) -> Result<u8, Failure> {
     if !comparison.contradictions.is_empty() {
         let rows = comparison.contradictions.join("\n  ");
-        let message = format!("error: the paper reports other results:\n  {rows}");
+        let message = format!("error: results differ from the paper:\n  {rows}");
         return Err(Failure::Internal(message));
     }
     if !comparison.inconclusive.is_empty() {
         let rows = comparison.inconclusive.join("\n  ");
         let message = format!(
-            "these executions do not show what the paper's do:\n  {rows}\n  = help: run more of them with --executions"
+            "fewer findings than in the paper:\n  {rows}\n  = help: run more executions with --executions"
         );
         return Err(Failure::Limit(message));
     }
     Ok(exit::NO_VIOLATION)
 }
 
-/// Standard output has the rows; this is the reason for the exit code.
+/// Prints the reason for the exit code; the rows are on standard output.
 fn report_searches(comparison: &Comparison) -> u8 {
     if !comparison.contradictions.is_empty() {
         let rows = comparison.contradictions.join("\n  ");
@@ -96,38 +101,25 @@ fn report_searches(comparison: &Comparison) -> u8 {
     exit::NO_VIOLATION
 }
 
-/// Announcements and warnings go to standard error. If it is closed, they are lost, and nothing else is.
-struct StandardError {
-    is_quiet: bool,
-}
-
-impl Console for StandardError {
-    fn announce(&self, measurement: &str) {
-        if !self.is_quiet {
-            let _ = writeln!(anstream::stderr(), "{measurement} …");
-        }
-    }
-
-    fn warn(&self, message: &str) {
-        let _ = writeln!(anstream::stderr(), "warning: {message}");
-    }
-}
-
 /// Searches with progress, Ctrl-C and checkpoints.
-struct CommandSearcher {
+struct CommandSearcher<'a> {
+    arguments: &'a TsoCcArguments,
     is_quiet: bool,
 }
 
-impl Searcher for CommandSearcher {
+impl Searcher for CommandSearcher<'_> {
     fn search(
         &self,
         model: &Model,
         max_time: Option<Duration>,
         path: Option<&Path>,
     ) -> Result<SearchOutcome, ReproduceError> {
+        let max_memory = self.arguments.max_memory.max_memory;
         let options = Options {
-            workers: std::thread::available_parallelism().map_or(1, usize::from),
-            max_memory: memory::default_bound(),
+            workers: self.arguments.workers.count(),
+            max_memory: max_memory
+                .map(|bytes| bytes as u64)
+                .or_else(memory::default_bound),
             max_time,
             checkpoint_interval: path.map(|_| CHECKPOINT_INTERVAL),
             build_id: path.map_or(0, |_| executable::checksum()),
@@ -156,7 +148,7 @@ impl Searcher for CommandSearcher {
                 path.display()
             );
             report = match error.kind {
-                // Another time there may be enough memory for it, so the checkpoint is not overwritten.
+                // There may be enough memory for it another time, so the checkpoint is not overwritten.
                 SearchErrorKind::Resources => search(model, &options, &progress),
                 _ => search(model, &options, &saving),
             };
@@ -177,7 +169,7 @@ fn report_saved(path: Option<&Path>, saved: &checkpoint::LastWrite) {
     let Some(path) = path.map(Path::display) else {
         return;
     };
-    // If standard error is closed, nobody waits for this.
+    // If standard error is closed, the message is lost.
     let _ = match (&saved.error, saved.states) {
         (Some(error), _) => writeln!(
             anstream::stderr(),

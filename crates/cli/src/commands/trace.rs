@@ -1,8 +1,7 @@
 //! `fencepost trace convert`, `stat` and `generate`.
 
-use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fencepost_memory::{Access, OperationKind};
 use fencepost_report::columns::aligned;
@@ -14,19 +13,20 @@ use fencepost_trace::{
 };
 
 use super::{open, read_failure};
-use crate::args::{GenerateArguments, TraceCommand};
+use crate::args::{GenerateArguments, ResultArguments, TraceCommand};
 use crate::exit::{self, Failure};
+use crate::files::{PartialFile, ResultStream, refuse_overwriting};
 use crate::interrupt;
-use crate::progress::Progress;
+use crate::progress::TraceProgress;
 
-/// Names of a trace that is only converted or counted may take this much.
+/// The most bytes for the names of a trace that is converted or counted.
 const NAME_BYTES: usize = 1 << 30;
 
 /// Runs a `trace` command.
 pub fn run(command: &TraceCommand, quiet: bool) -> Result<u8, Failure> {
     match command {
         TraceCommand::Convert { from, to } => convert(from, to, quiet),
-        TraceCommand::Stat { file, json } => stat(file, *json, quiet),
+        TraceCommand::Stat { file, result } => stat(file, result, quiet),
         TraceCommand::Generate(arguments) => generate(arguments, quiet),
     }
 }
@@ -38,14 +38,14 @@ fn write_failure(error: WriteError) -> Failure {
     }
 }
 
-/// Reads the whole trace, with progress, unless there is an interrupt.
+/// Reads the whole trace and shows progress. Fails at an interrupt.
 fn for_each_batch(
     reader: &mut TraceReader,
     file: &Path,
     quiet: bool,
     mut visit: impl FnMut(&Names, &[Access]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let mut progress = Progress::over(file, quiet);
+    let progress = TraceProgress::of_file(file, quiet);
     let mut batch = Vec::new();
     loop {
         let next = reader.next_batch(&mut batch);
@@ -59,77 +59,25 @@ fn for_each_batch(
 }
 
 fn convert(from: &Path, to: &Path, quiet: bool) -> Result<u8, Failure> {
-    let is_file = |path: &Path| path.as_os_str() != "-";
-    if is_file(from)
-        && is_file(to)
-        && let (Ok(a), Ok(b)) = (from.canonicalize(), to.canonicalize())
-        && a == b
-    {
-        return Err(Failure::BadInput(format!(
-            "error: {} would be overwritten while it is read; choose another output",
-            from.display()
-        )));
-    }
+    refuse_overwriting(from, to)?;
     let mut reader = open(from, NAME_BYTES)?;
-    let output = Output::new(to);
-    let mut writer = output.writer()?;
+    let output = PartialFile::new(to);
+    let mut writer = writer(&output)?;
     for_each_batch(&mut reader, from, quiet, |names, batch| {
         writer.write(names, batch).map_err(write_failure)
     })?;
     writer.finish().map_err(write_failure)?;
-    output.keep()
+    output.keep()?;
+    Ok(exit::NO_VIOLATION)
 }
 
-/// A file that is being written: under another name until it is complete, and removed if it
-/// never is.
-struct Output<'a> {
-    path: &'a Path,
-    partial: Option<PathBuf>,
-}
-
-impl<'a> Output<'a> {
-    fn new(path: &'a Path) -> Self {
-        // What exists and is no file (a pipe, a device) is written as it is.
-        let is_special =
-            path.as_os_str() == "-" || path.metadata().is_ok_and(|metadata| !metadata.is_file());
-        let partial = (!is_special).then(|| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(".partial");
-            PathBuf::from(name)
-        });
-        Output { path, partial }
-    }
-
-    fn writer(&self) -> Result<TraceWriter, Failure> {
-        let Some(partial) = &self.partial else {
-            return TraceWriter::create(self.path).map_err(write_failure);
-        };
-        let format = OutputFormat::of_path(self.path).map_err(write_failure)?;
-        let file = File::create(partial).map_err(|error| self.failure(&error))?;
-        Ok(TraceWriter::new(file, format))
-    }
-
-    fn keep(mut self) -> Result<u8, Failure> {
-        if let Some(partial) = self.partial.take() {
-            let renamed = std::fs::rename(&partial, self.path);
-            renamed.map_err(|error| self.failure(&error))?;
-        }
-        Ok(exit::NO_VIOLATION)
-    }
-
-    fn failure(&self, error: &std::io::Error) -> Failure {
-        Failure::BadInput(format!(
-            "error: cannot create {}: {error}",
-            self.path.display()
-        ))
-    }
-}
-
-impl Drop for Output<'_> {
-    fn drop(&mut self) {
-        if let Some(partial) = &self.partial {
-            let _ = std::fs::remove_file(partial);
-        }
+/// A writer in the format that the name of the file asks for.
+fn writer(output: &PartialFile<'_>) -> Result<TraceWriter, Failure> {
+    let path = output.path();
+    let format = OutputFormat::of_path(path);
+    match output.create()? {
+        Some(file) => Ok(TraceWriter::new(file, format.map_err(write_failure)?)),
+        None => TraceWriter::create(path).map_err(write_failure),
     }
 }
 
@@ -145,9 +93,10 @@ fn generate(arguments: &GenerateArguments, quiet: bool) -> Result<u8, Failure> {
     let bad = |error: &dyn std::fmt::Display| Failure::BadInput(format!("error: {error}"));
     let mut generator = options.generate().map_err(|error| bad(&error))?;
     let names = options.names();
-    let output = Output::new(arguments.output.as_deref().unwrap_or(Path::new("-")));
-    let mut writer = output.writer()?;
-    let mut progress = Progress::over(Path::new(""), quiet);
+    let output = arguments.file.output.as_deref();
+    let output = PartialFile::new(output.unwrap_or(Path::new("-")));
+    let mut writer = writer(&output)?;
+    let progress = TraceProgress::of_stream(quiet);
     let mut batch = Vec::new();
     let mut events = 0;
     while generator.next_batch(&mut batch) {
@@ -157,13 +106,15 @@ fn generate(arguments: &GenerateArguments, quiet: bool) -> Result<u8, Failure> {
         interrupt::check()?;
     }
     writer.finish().map_err(write_failure)?;
-    output.keep()
+    output.keep()?;
+    Ok(exit::NO_VIOLATION)
 }
 
-/// How many threads are listed one by one.
+/// The most threads that are listed one by one.
 const MOST_THREADS: usize = 8;
 
-fn stat(file: &Path, as_json: bool, quiet: bool) -> Result<u8, Failure> {
+fn stat(file: &Path, result: &ResultArguments, quiet: bool) -> Result<u8, Failure> {
+    let mut output = ResultStream::open(result.file.output.as_deref(), [file])?;
     let mut reader = open(file, NAME_BYTES)?;
     let mut statistics = TraceStatistics::new();
     for_each_batch(&mut reader, file, quiet, |_, batch| {
@@ -198,11 +149,10 @@ fn stat(file: &Path, as_json: bool, quiet: bool) -> Result<u8, Failure> {
         with_value: statistics.with_value(),
         with_location: statistics.with_location(),
     };
-    let text = match as_json {
+    let text = match result.json {
         true => json::line(&object) + "\n",
         false => statistics_text(&object),
     };
-    let mut output = std::io::stdout().lock();
     output.write_all(text.as_bytes())?;
     output.flush()?;
     Ok(exit::NO_VIOLATION)
@@ -245,7 +195,7 @@ fn statistics_text(object: &StatisticsObject) -> String {
         .filter(|&more| more > 0)
     {
         text.push_str(&format!(
-            "  and {} that do less\n",
+            "  and {} with fewer events\n",
             counted(more as u64, "thread")
         ));
     }

@@ -5,7 +5,7 @@
 
 use super::{fencepost, root};
 
-/// A block: its command, and what is to come of it.
+/// A block: its command and the expected output.
 struct Block {
     /// The lines of the file between the command and the end of the block.
     lines: std::ops::Range<usize>,
@@ -52,7 +52,7 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// What a command prints, and before that its exit code if it is not 0. `cat` is known too.
+/// The output of a command, after its exit code if that is not 0. Runs `fencepost` and `cat`.
 pub fn run(command: &str) -> Vec<String> {
     let (program, arguments) = command.split_once(' ').expect("arguments");
     if program == "cat" {
@@ -117,7 +117,7 @@ fn matches(expected: &[String], actual: &[String]) -> bool {
     }
 }
 
-/// Runs every block of the pages in a directory of the guide, and compares. There are at least so many.
+/// Runs every block of the pages in a directory of the guide, and compares. There must be `at_least` blocks.
 pub fn check_pages(directory: &str, at_least: usize) {
     let is_overwriting = is_overwriting();
     let directory = root().join(directory);
@@ -177,7 +177,7 @@ pub fn check_picture(kept: &str, command: &str) {
     );
 }
 
-/// Whether what the commands print now is written into the files.
+/// Whether the actual output is written into the files.
 fn is_overwriting() -> bool {
     std::env::var("TRYCMD").is_ok_and(|value| value == "overwrite")
 }

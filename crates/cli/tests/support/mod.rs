@@ -1,4 +1,4 @@
-//! What the tests of the command share.
+//! Helpers of the tests of the command.
 
 pub mod console;
 
@@ -40,7 +40,7 @@ pub fn run_with_input(arguments: &[&str], input: &[u8]) -> Output {
     let mut child = spawn(arguments);
     let mut stdin = child.stdin.take().expect("a pipe");
     std::thread::scope(|scope| {
-        // The command may stop reading early, which is its good right.
+        // The command may stop reading early.
         scope.spawn(move || stdin.write_all(input));
         child.wait_with_output().expect("the command ends")
     })

@@ -1,8 +1,8 @@
 //! The programs of the papers, each with its store-buffer bug and without.
 //!
-//! One file each, to be read from top to bottom: what the program is and what is wrong with it, the data
-//! structure, and threads that use it and check what they get. The code was written for this crate; the
-//! algorithms, verdicts and [`figures`] are their authors'.
+//! One file each: a description of the program and its bug, the data structure, and a test with threads that
+//! use it and check the results. The code was written for this crate; the algorithms, verdicts and
+//! [`figures`] are their authors'.
 //!
 //! - [`store_buffering`], [`dekker`], [`bakery`], [`take_queue`] and [`idle_consumer`] are unsafe under TSO and
 //!   under PSO,
@@ -26,7 +26,7 @@ use fencepost::sync::atomic::fence;
 
 use crate::figures::{self, BssLine, SoberLine};
 
-/// Which of the two programs in a file.
+/// A version of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Version {
     /// As the paper has it: every access is `Relaxed`.
@@ -53,22 +53,21 @@ impl Version {
     }
 }
 
-/// Whether store buffers can take a program out of sequential consistency.
+/// Whether a program is store-buffer safe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// They cannot.
+    /// Store buffers add no behaviour.
     Safe,
-    /// They can.
+    /// Store buffers add behaviour that is not sequentially consistent.
     Unsafe,
 }
 
-/// What the fixed version of a program has and the original one has not. Some of it is in a loop or in a function that
-/// several threads call; what is counted is places in the source.
+/// The fences and orderings that the fixed version adds, counted by their places in the source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fix {
     /// Full fences: `fence(SeqCst)`.
     pub full: usize,
-    /// What keeps stores in order, and changes nothing under TSO: `fence(Release)`, and stores that are `Release`.
+    /// Store barriers, which have no effect under TSO: `fence(Release)` and `Release` stores.
     pub stores: usize,
 }
 
@@ -77,15 +76,15 @@ pub struct Fix {
 pub struct Example {
     /// Its name in the papers.
     pub name: &'static str,
-    /// What it is.
+    /// A short description.
     pub title: &'static str,
-    /// Its file, as reports call it.
+    /// The path of its file in reports.
     pub source_file: &'static str,
     /// The text of the file.
     pub source_text: &'static str,
-    /// The program, to be checked.
+    /// The program.
     pub program: fn(Version),
-    /// What makes the fixed version safe, under TSO and under PSO.
+    /// The fences and orderings of the fixed version.
     pub fix: Fix,
     /// The papers' verdict on the original version under TSO.
     pub tso: Verdict,

@@ -29,16 +29,16 @@ const HEADER: [&str; 12] = [
 const NOTE: &str = "Violating: executions that store buffers could take out of sequential consistency; distinct: by \
     their source lines. The paper ran 1,000 executions, and counts memory events where we count steps.";
 
-/// What to measure.
+/// The options of the measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The random executions of each program, under each model.
     pub executions: u64,
-    /// Of the random scheduler.
+    /// The seed of the random scheduler.
     pub seed: u64,
 }
 
-/// Measures the table.
+/// Reproduces the table.
 pub fn reproduce(options: &Options, output: &mut Output<'_>) -> Result<Comparison, ReproduceError> {
     let mut table = Table::new(true, &HEADER);
     let mut comparison = Comparison::default();
@@ -63,14 +63,14 @@ pub fn reproduce(options: &Options, output: &mut Output<'_>) -> Result<Compariso
     Ok(comparison)
 }
 
-/// What the monitor found in the executions of a program.
+/// The violations in the executions of a program.
 struct Violations {
     executions: u64,
     distinct: u64,
 }
 
 struct Measured {
-    /// Of an execution, on average.
+    /// The average number of steps of an execution.
     steps: f64,
     tso: Violations,
     pso: Violations,

@@ -1,10 +1,10 @@
-//! Measures the papers' tables again, and prints the papers' figures beside them.
+//! Reproduces the papers' tables, and prints the papers' figures beside ours.
 //!
-//! Our programs and harnesses are not the papers', so the numbers differ. What must agree is where something is found and
-//! where nothing is: each reproduction returns a [`Comparison`] that says where it does not.
+//! Our programs and harnesses are not the papers', so the numbers differ. The verdicts must agree: each
+//! reproduction returns a [`Comparison`] with the rows that do not.
 //!
-//! [`sober`] and [`bss`] check the programs of [`crate::programs`], [`x86_tso`] answers litmus tests, [`tso_cc`] searches
-//! Murphi models. This module writes to the streams that its caller provides, and to no others.
+//! [`sober`] and [`bss`] check the programs of [`crate::programs`], [`x86_tso`] answers litmus tests,
+//! [`tso_cc`] searches Murphi models. This module writes only to the streams that its caller provides.
 
 pub mod bss;
 pub mod sober;
@@ -21,7 +21,7 @@ use thiserror::Error;
 
 use crate::programs::{Example, Version};
 
-/// What a reproduction tells its user besides the results.
+/// Progress and warnings of a reproduction.
 pub trait Console {
     /// Names the measurement that starts now.
     fn announce(&self, measurement: &str);
@@ -32,11 +32,11 @@ pub trait Console {
 
 /// Where a reproduction writes its rows.
 pub struct Output<'a> {
-    /// For the rows.
+    /// The stream for the rows.
     pub results: &'a mut dyn Write,
     /// Whether rows are JSON objects, one per line, instead of a table.
     pub is_json: bool,
-    /// For everything else.
+    /// The sink for progress and warnings.
     pub console: &'a dyn Console,
 }
 
@@ -80,12 +80,12 @@ impl Table {
     }
 }
 
-/// Where a reproduction disagrees with what the papers report, or with what is known of our models.
+/// The rows of a reproduction that disagree with the paper, or with the known results of our models.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Comparison {
     /// Rows with another result than expected.
     pub contradictions: Vec<String>,
-    /// Rows that are inconclusive: a sample did not show what it may still contain, or a search was cut short.
+    /// Rows that are inconclusive: a random sample may have missed a violation, or a search was incomplete.
     pub inconclusive: Vec<String>,
 }
 
@@ -99,12 +99,12 @@ pub enum ReproduceError {
     /// An option or a file of the user cannot be used; the message is complete.
     #[error("{0}")]
     BadInput(String),
-    /// Our own programs, tests or models do not work as they should.
+    /// Our own programs, tests or models failed: a bug.
     #[error("error: {row}: {message}")]
     Internal {
-        /// Which row of the table.
+        /// The row of the table.
         row: String,
-        /// What went wrong.
+        /// The message.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Fig. 4 of SOBER: the original versions within preemption bounds, and what monitoring the fixed versions costs.
+//! Fig. 4 of SOBER: the original versions within preemption bounds, and the cost of monitoring the fixed versions.
 
 use std::time::Duration;
 
@@ -33,14 +33,14 @@ const NOTE: &str = "Fencepost runs one execution per equivalence class, and sche
     the paper's tool. Borderline: store buffers could take the execution out of sequential consistency. Times are in \
     seconds; the paper's are from a Core Duo with 2.2 GHz.";
 
-/// What to measure.
+/// The options of the measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Leaves out rows with a larger preemption bound.
+    /// The largest preemption bound to measure.
     pub max_bound: u32,
 }
 
-/// Measures the table.
+/// Reproduces the table.
 pub fn reproduce(options: &Options, output: &mut Output<'_>) -> Result<Comparison, ReproduceError> {
     let mut table = Table::new(true, &HEADER);
     let mut comparison = Comparison::default();
@@ -75,9 +75,9 @@ fn lines(max_bound: u32) -> impl Iterator<Item = (&'static Example, &'static Sob
 struct Measured {
     executions: u64,
     borderline: u64,
-    /// Until the first borderline execution was found.
+    /// The time until the first borderline execution was found.
     first: Option<Duration>,
-    /// All executions of the fixed version, with the monitor and without.
+    /// The times of all executions of the fixed version, with the monitor and without.
     monitored: Duration,
     unmonitored: Duration,
 }

@@ -1,4 +1,4 @@
-//! Section A.9 of x86-TSO: what the paper says of its 24 litmus tests, and what we find.
+//! Section A.9 of x86-TSO: the verdicts of 24 litmus tests.
 //!
 //! The column of x86-CC is quoted, not computed: the paper names that model's results, and refers to another paper
 //! for its definition (views of memory per processor, and an interpretation of causality), of which it gives too
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{Comparison, Output, ReproduceError, Table};
 
-/// A litmus test of the paper, and what the paper says of it.
+/// A litmus test of the paper, with the paper's verdicts.
 struct PaperTest {
     /// The paper's name; after a slash, the name in the vendor's manual.
     name: &'static str,
@@ -21,7 +21,7 @@ struct PaperTest {
     cc: &'static str,
     /// The verdict of x86-TSO.
     tso: &'static str,
-    /// How many of 200,000 runs on hardware had the final state.
+    /// The runs on hardware, of 200,000, that had the final state.
     hardware: &'static str,
 }
 

@@ -1,13 +1,13 @@
-//! What is known of a model before it is compiled.
+//! Static analysis of a model before it is compiled.
 
 use crate::model::code::{
-    Alias, Argument, Call, Domain, Expr, ExprKind, Meaning, Place, Root, SlotId, SlotKind,
+    Alias, AliasTarget, Argument, Call, Domain, Expr, ExprKind, Place, Root, SlotId, SlotKind,
     Statement, StatementKind, Step,
 };
 use crate::model::walk::{self, Visitor};
 use crate::model::{Binding, Model};
 
-/// What is known of a model before it is compiled.
+/// The result of the static analysis.
 pub(super) struct Analysis {
     /// For each function, whether it may change anything but its own variables.
     pub writes: Vec<bool>,
@@ -26,7 +26,7 @@ impl Analysis {
                 .map(|function| vec![false; function.frame.slots.len()])
                 .collect(),
         };
-        // Functions are few and calls do not go round in circles: a fixed point comes soon.
+        // Functions are few and not recursive, so the fixed point is reached soon.
         while analysis.find_writes(model) {}
         while analysis.find_in_elements(model) {}
         analysis
@@ -52,7 +52,7 @@ impl Analysis {
     }
 
     fn find_in_elements(&mut self, model: &Model) -> bool {
-        let mut passed = Passed {
+        let mut passed = ElementArguments {
             here: Vec::new(),
             to: std::mem::take(&mut self.in_element),
             model,
@@ -144,21 +144,21 @@ impl Analysis {
         slots.0
     }
 
-    /// How many parts of an expression are evaluated at most, roughly.
+    /// The approximate number of nodes that evaluating an expression visits at most.
     pub fn cost(model: &Model, expr: &Expr) -> u64 {
         let mut cost = Cost::new(model);
         cost.evaluated(expr);
         cost.total
     }
 
-    /// How many parts of statements are evaluated at most, roughly.
+    /// The approximate number of nodes that executing statements visits at most.
     pub fn body_cost(model: &Model, body: &[Statement]) -> u64 {
         let mut cost = Cost::new(model);
         cost.body(body);
         cost.total
     }
 
-    /// How many values a domain has; very many if that is not known.
+    /// The number of values of a domain; a large number if unknown.
     pub fn domain_size(model: &Model, domain: &Domain) -> u64 {
         match domain {
             Domain::Type(id) => {
@@ -211,14 +211,14 @@ impl Visitor for Writes<'_> {
 }
 
 /// Which references that are passed or bound may be in elements of multisets.
-struct Passed<'m> {
+struct ElementArguments<'m> {
     here: Vec<bool>,
     to: Vec<Vec<bool>>,
     model: &'m Model,
     is_changed: bool,
 }
 
-impl Passed<'_> {
+impl ElementArguments<'_> {
     fn enter(&mut self, bindings: &[Binding], slots: usize) {
         self.here.clear();
         self.here.resize(slots, false);
@@ -239,9 +239,9 @@ pub(super) fn is_in_element(place: &Place, of_slots: &[bool]) -> bool {
             .any(|step| matches!(step, Step::Element(_)))
 }
 
-impl Visitor for Passed<'_> {
+impl Visitor for ElementArguments<'_> {
     fn alias(&mut self, alias: &Alias) {
-        if let Meaning::Place(place) = &alias.meaning {
+        if let AliasTarget::Place(place) = &alias.meaning {
             let is_in_element = is_in_element(place, &self.here);
             self.here[alias.slot.0 as usize] |= is_in_element;
         }
@@ -262,7 +262,7 @@ impl Visitor for Passed<'_> {
     }
 }
 
-/// Adds up what is evaluated, with loops as often as they go round.
+/// Adds up the visited nodes, with the bodies of loops as often as they iterate.
 struct Cost<'m> {
     model: &'m Model,
     total: u64,
@@ -376,8 +376,8 @@ impl Visitor for Cost<'_> {
     }
 }
 
-/// What costs more than this is not added up exactly.
+/// Larger costs are not computed exactly.
 pub(super) const MUCH: u64 = 1 << 12;
 
-/// What is nested deeper than this counts as much.
+/// Deeper nesting counts as the maximal cost.
 const DEEP: u32 = 8;

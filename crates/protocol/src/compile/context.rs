@@ -1,4 +1,4 @@
-//! What compiled code works on besides the state, and what it asks for.
+//! The memory of compiled code besides the state, and its callbacks.
 //!
 //! A context is one block of memory: fields at fixed places, then a counter for each point of the
 //! model, then the local variables of all routines. Routines never call themselves, so each has
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::layout::Layout;
 use crate::model::types::{TypeId, TypeKind, Types};
 
-/// Where the fields are, in bytes.
+/// Offsets of the fields, in bytes.
 pub(super) mod field {
     pub const FUEL: i32 = 0;
     pub const SITE: i32 = 8;
@@ -24,7 +24,7 @@ pub(super) mod field {
     pub const HITS: i32 = 56;
 }
 
-/// What a routine returns.
+/// The status that a routine returns.
 pub(crate) mod status {
     /// Done; for conditions, false.
     pub const DONE: i64 = 0;
@@ -34,18 +34,18 @@ pub(crate) mod status {
     pub const ASSUMPTION: i64 = 2;
     /// An error of the model; [`Context::site`](super::Context::site) says which.
     pub const FAULT: i64 = 3;
-    /// Told to stop.
+    /// The search was stopped.
     pub const STOPPED: i64 = 4;
 }
 
-/// How many rounds of loops pass until it is looked whether to go on.
+/// The loop iterations between two checks of the stop flag.
 const FUEL: u64 = 1 << 16;
 
 /// The memory that compiled code works on.
 pub(crate) struct Context {
     /// Boxed, because compiled code keeps its address.
     words: Box<[u64]>,
-    /// What `scan` found: for each instance the number of its rule and its parameters.
+    /// The enabled instances: for each the number of its rule and its parameters.
     enabled: Vec<i64>,
     saved: Box<[u64]>,
     stop: Arc<AtomicBool>,
@@ -80,7 +80,7 @@ impl Context {
         self.words.as_mut_ptr().cast()
     }
 
-    /// Which error: what [`Wrong::site`](super::Wrong::site) makes of it.
+    /// The fault, as encoded by [`FaultCode::site`](super::FaultCode::site).
     #[cfg(test)]
     pub fn site(&self) -> u64 {
         self.words[field::SITE as usize / 8]
@@ -94,37 +94,36 @@ impl Context {
         &mut self.words[field::HITS as usize / 8..][..self.points]
     }
 
-    /// Keeps a state that guards may change.
+    /// Saves a state that guards may change.
     pub fn save(&mut self, state: &[u64]) {
         self.saved.copy_from_slice(state);
     }
 
-    /// Brings back the state that was kept.
+    /// Restores the saved state.
     pub fn restore(&self, state: &mut [u64]) {
         state.copy_from_slice(&self.saved);
     }
 
-    /// Forgets what scans found.
+    /// Clears the enabled instances.
     pub fn forget(&mut self) {
         let start = self.enabled.as_ptr() as u64;
         self.words[field::CURSOR as usize / 8] = start;
         self.words[field::END as usize / 8] = start + 8 * self.enabled.len() as u64;
     }
 
-    /// What scans found, with how much of it there is, for as long as rules are fired; then it is
-    /// put back.
+    /// Takes the buffer of enabled instances, with its used length, while rules are fired.
     pub fn take_enabled(&mut self) -> (Vec<i64>, usize) {
         let used = self.enabled().len();
         (std::mem::take(&mut self.enabled), used)
     }
 
-    /// Gives back what was taken.
+    /// Returns the buffer that was taken.
     pub fn put_back(&mut self, enabled: Vec<i64>) {
         self.enabled = enabled;
         self.forget();
     }
 
-    /// What scans found since it was last forgotten.
+    /// The enabled instances.
     pub fn enabled(&self) -> &[i64] {
         let start = self.enabled.as_ptr() as u64;
         let used = (self.words[field::CURSOR as usize / 8] - start) / 8;
@@ -193,7 +192,7 @@ pub(super) unsafe extern "C" fn first_free(at: *const u8, length: usize, stride:
         .unwrap_or(length)
 }
 
-/// What comparing types with multisets needs.
+/// The sizes for comparing values with multisets.
 pub(super) struct Comparer {
     pub sizes: Arc<(Types, Layout)>,
     pub id: TypeId,

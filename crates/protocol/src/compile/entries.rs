@@ -1,4 +1,4 @@
-//! What is called from outside: rules, start states, properties; and functions.
+//! Entry points: rules, start states and properties; and functions.
 
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -7,9 +7,9 @@ use cranelift_module::FuncId;
 
 use super::analysis::Analysis;
 use super::context::{field, status};
-use super::routine::{Address, Home, Known, Returned, Routine, Wrong, flags};
+use super::routine::{Address, FaultCode, Returned, Routine, SlotHome, ValueRange, flags};
 use super::unit::Unit;
-use crate::model::code::{Domain, Expr, ExprKind, Meaning, Place, Root, SlotId, Step};
+use crate::model::code::{AliasTarget, Domain, Expr, ExprKind, Place, Root, SlotId, Step};
 use crate::model::{Binding, Function, Property, Rule, Startstate};
 use crate::search::SearchError;
 
@@ -93,7 +93,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         }
         let mut passed = passed.into_iter();
         for parameter in &function.parameters {
-            if let Home::Reference(pointer, flag) = self.slots[parameter.slot.0 as usize] {
+            if let SlotHome::Reference(pointer, flag) = self.slots[parameter.slot.0 as usize] {
                 if let Some(value) = passed.next() {
                     self.b.def_var(pointer, value);
                 }
@@ -108,7 +108,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
             match function.result {
                 None => self.leave(status::DONE, None),
                 Some(_) => {
-                    let fault = self.fault(Wrong::MissingReturn, function.span);
+                    let fault = self.fault(FaultCode::MissingReturn, function.span);
                     self.go(fault);
                 }
             }
@@ -128,7 +128,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
                 Binding::Quantified { slot, domain } => (*slot, self.known_domain(domain)),
                 Binding::Chosen { slot, multiset } => {
                     let length = self.unit.layout.shape(multiset.type_id).length;
-                    (*slot, Known::within(0, i64::from(length) - 1))
+                    (*slot, ValueRange::within(0, i64::from(length) - 1))
                 }
             };
             let value = self.b.ins().load(I64, flags(), parameters, offset);
@@ -137,14 +137,14 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         }
     }
 
-    fn known_domain(&self, domain: &Domain) -> Known {
+    fn known_domain(&self, domain: &Domain) -> ValueRange {
         match domain {
             Domain::Type(id) => {
                 let (low, high) = self.unit.model.types[*id].bounds().unwrap_or((0, 0));
-                Known::within(low, high)
+                ValueRange::within(low, high)
             }
-            Domain::Steps { from, to, .. } => Known::within(*from.min(to), *from.max(to)),
-            Domain::Computed { .. } => Known::within(i64::MIN, i64::MAX),
+            Domain::Steps { from, to, .. } => ValueRange::within(*from.min(to), *from.max(to)),
+            Domain::Computed { .. } => ValueRange::within(i64::MIN, i64::MAX),
         }
     }
 
@@ -240,7 +240,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         }
     }
 
-    /// Undoes what a guard changed.
+    /// Restores the state after a guard that changed it.
     fn restore(&mut self) {
         let context = self.context;
         let base = self.b.ins().load(I64, flags(), context, field::SAVED);
@@ -250,7 +250,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         self.copy(to, from, bytes);
     }
 
-    /// Notes an instance that is enabled.
+    /// Records an enabled instance.
     fn push(&mut self, scan: &Scan<'_>) {
         let parameters: Vec<SlotId> = parameter_slots(&scan.rule.bindings).collect();
         let bytes = 8 * (1 + parameters.len() as i64);
@@ -336,7 +336,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
     }
 }
 
-/// A rule whose enabled instances are looked for.
+/// The scan for the enabled instances of a rule.
 struct Scan<'a> {
     index: usize,
     rule: &'a Rule,
@@ -405,8 +405,8 @@ fn is_harmless(routine: &Routine<'_, '_, '_>, rule: &Rule, at: usize) -> bool {
         }
         Binding::Chosen { .. } => false,
         Binding::Alias(alias) => match &alias.meaning {
-            Meaning::Place(place) => is_always_found(routine, rule, place),
-            Meaning::Value(_) => false,
+            AliasTarget::Place(place) => is_always_found(routine, rule, place),
+            AliasTarget::Value(_) => false,
         },
     }
 }

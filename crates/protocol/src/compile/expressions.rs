@@ -1,4 +1,4 @@
-//! What expressions become.
+//! Compilation of expressions.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value};
 
 use super::analysis::Analysis;
 use super::context::Comparer;
-use super::routine::{Address, Known, Routine, UNDEFINED, Wrong, flags};
+use super::routine::{Address, FaultCode, Routine, UNDEFINED, ValueRange, flags};
 use crate::model::code::{Arithmetic, Comparison, Expr, ExprKind, ValueType};
 use crate::source::Span;
 
 /// The value of a boolean.
-const BOOLEAN: Known = Known {
+const BOOLEAN: ValueRange = ValueRange {
     low: 0,
     high: 1,
     may_be_undefined: false,
@@ -24,49 +24,23 @@ impl Routine<'_, '_, '_> {
         matches!(expr.value_type, ValueType::Of(id) if !self.unit.model.types[id].is_simple())
     }
 
-    /// The value of a simple expression, with what is known of it.
-    pub fn simple(&mut self, expr: &Expr) -> (Value, Known) {
+    /// The value of a simple expression, with its known range.
+    pub fn simple(&mut self, expr: &Expr) -> (Value, ValueRange) {
         match &expr.kind {
-            ExprKind::Constant(value) => (self.int(*value), Known::within(*value, *value)),
+            ExprKind::Constant(value) => (self.int(*value), ValueRange::within(*value, *value)),
             ExprKind::Slot(slot) => (self.value_of(*slot), self.known[slot.0 as usize]),
             ExprKind::Read(place) => self.read(place),
-            ExprKind::Negate(operand) => {
-                let (value, known) = self.defined(operand);
-                let zero = self.int(0);
-                let known = Known {
-                    low: -known.high,
-                    high: -known.low,
-                    may_be_undefined: false,
-                };
-                let negated = match known.fits(i64::MIN, i64::MAX) {
-                    true => self.b.ins().isub(zero, value),
-                    false => {
-                        let (negated, overflow) = self.b.ins().ssub_overflow(zero, value);
-                        self.fault_if(overflow, Wrong::Arithmetic, expr.span);
-                        negated
-                    }
-                };
-                (negated, known)
-            }
+            ExprKind::Negate(operand) => self.negated(operand, expr.span),
             ExprKind::Complement(operand) => {
                 let (value, _) = self.defined(operand);
-                let known = Known::within(i64::MIN, i64::MAX);
+                let known = ValueRange::within(i64::MIN, i64::MAX);
                 (self.b.ins().bnot(value), known)
             }
             ExprKind::Equal {
                 negated,
                 left,
                 right,
-            } => {
-                let (left, _) = self.used(left);
-                let (right, _) = self.used(right);
-                let how = match negated {
-                    true => IntCC::NotEqual,
-                    false => IntCC::Equal,
-                };
-                let is_equal = self.b.ins().icmp(how, left, right);
-                (self.b.ins().uextend(I64, is_equal), BOOLEAN)
-            }
+            } => (self.equal(left, right, *negated), BOOLEAN),
             ExprKind::Same {
                 negated,
                 left,
@@ -98,21 +72,7 @@ impl Routine<'_, '_, '_> {
                 test,
                 then,
                 otherwise,
-            } => {
-                let (yes, no, on) = (self.block(), self.block(), self.block());
-                let result = self.b.declare_var(I64);
-                self.branch(test, yes, no);
-                self.at(yes);
-                let (value, known) = self.used(then);
-                self.b.def_var(result, value);
-                self.go(on);
-                self.at(no);
-                let (value, other) = self.used(otherwise);
-                self.b.def_var(result, value);
-                self.go(on);
-                self.at(on);
-                (self.b.use_var(result), known.or(other))
-            }
+            } => self.conditional(test, then, otherwise),
             ExprKind::Call(call) => self.call(call, expr.span),
             ExprKind::IsUndefined(place) => {
                 let at = self.address(place);
@@ -125,16 +85,7 @@ impl Routine<'_, '_, '_> {
                 operand,
                 first,
                 last,
-            } => {
-                let (value, _) = self.simple(operand);
-                if first > last {
-                    return (self.int(0), BOOLEAN);
-                }
-                let number = self.add(value, first.wrapping_neg());
-                let most = last.wrapping_sub(*first);
-                let is_within = self.compare(IntCC::UnsignedLessThanOrEqual, number, most);
-                (self.b.ins().uextend(I64, is_within), BOOLEAN)
-            }
+            } => (self.is_member(operand, *first, *last), BOOLEAN),
             ExprKind::MultisetCount { .. } => self.multiset_count(expr),
             ExprKind::Convert { operand, table } => {
                 let (value, known) = self.simple(operand);
@@ -144,42 +95,104 @@ impl Routine<'_, '_, '_> {
             | ExprKind::And(_)
             | ExprKind::Or(_)
             | ExprKind::Implies { .. }
-            | ExprKind::Quantified { .. } => {
-                let (yes, no, on) = (self.block(), self.block(), self.block());
-                let result = self.b.declare_var(I64);
-                self.branch(expr, yes, no);
-                for (block, value) in [(yes, 1), (no, 0)] {
-                    self.at(block);
-                    let value = self.int(value);
-                    self.b.def_var(result, value);
-                    self.go(on);
-                }
-                self.at(on);
-                (self.b.use_var(result), BOOLEAN)
-            }
+            | ExprKind::Quantified { .. } => (self.branch_value(expr), BOOLEAN),
         }
     }
 
+    fn negated(&mut self, operand: &Expr, span: Span) -> (Value, ValueRange) {
+        let (value, known) = self.defined(operand);
+        let zero = self.int(0);
+        let known = ValueRange {
+            low: -known.high,
+            high: -known.low,
+            may_be_undefined: false,
+        };
+        let negated = match known.fits(i64::MIN, i64::MAX) {
+            true => self.b.ins().isub(zero, value),
+            false => {
+                let (negated, overflow) = self.b.ins().ssub_overflow(zero, value);
+                self.fault_if(overflow, FaultCode::Arithmetic, span);
+                negated
+            }
+        };
+        (negated, known)
+    }
+
+    /// Whether two simple values are equal (or differ, if negated), as 0 or 1.
+    fn equal(&mut self, left: &Expr, right: &Expr, is_negated: bool) -> Value {
+        let (left, _) = self.used(left);
+        let (right, _) = self.used(right);
+        let condition = match is_negated {
+            true => IntCC::NotEqual,
+            false => IntCC::Equal,
+        };
+        let holds = self.b.ins().icmp(condition, left, right);
+        self.b.ins().uextend(I64, holds)
+    }
+
+    fn conditional(&mut self, test: &Expr, then: &Expr, otherwise: &Expr) -> (Value, ValueRange) {
+        let (yes, no, on) = (self.block(), self.block(), self.block());
+        let result = self.b.declare_var(I64);
+        self.branch(test, yes, no);
+        self.at(yes);
+        let (value, known) = self.used(then);
+        self.b.def_var(result, value);
+        self.go(on);
+        self.at(no);
+        let (value, other) = self.used(otherwise);
+        self.b.def_var(result, value);
+        self.go(on);
+        self.at(on);
+        (self.b.use_var(result), known.or(other))
+    }
+
+    /// Whether a value of a union is between two of its values, as 0 or 1.
+    fn is_member(&mut self, operand: &Expr, first: i64, last: i64) -> Value {
+        let (value, _) = self.simple(operand);
+        if first > last {
+            return self.int(0);
+        }
+        let number = self.add(value, first.wrapping_neg());
+        let most = last.wrapping_sub(first);
+        let is_within = self.compare(IntCC::UnsignedLessThanOrEqual, number, most);
+        self.b.ins().uextend(I64, is_within)
+    }
+
+    /// The value of a condition that is compiled to branches, as 0 or 1.
+    fn branch_value(&mut self, condition: &Expr) -> Value {
+        let (yes, no, on) = (self.block(), self.block(), self.block());
+        let result = self.b.declare_var(I64);
+        self.branch(condition, yes, no);
+        for (block, value) in [(yes, 1), (no, 0)] {
+            self.at(block);
+            let value = self.int(value);
+            self.b.def_var(result, value);
+            self.go(on);
+        }
+        self.at(on);
+        self.b.use_var(result)
+    }
+
     /// A value that must be defined.
-    pub fn defined(&mut self, expr: &Expr) -> (Value, Known) {
+    pub fn defined(&mut self, expr: &Expr) -> (Value, ValueRange) {
         let (value, mut known) = self.simple(expr);
         if known.may_be_undefined {
             let is_undefined = self.compare(IntCC::Equal, value, UNDEFINED);
-            self.fault_if(is_undefined, Wrong::Undefined, expr.span);
+            self.fault_if(is_undefined, FaultCode::Undefined, expr.span);
             known.may_be_undefined = false;
         }
         (value, known)
     }
 
     /// A value that must be defined unless its type allows reading what is undefined.
-    pub fn used(&mut self, expr: &Expr) -> (Value, Known) {
+    pub fn used(&mut self, expr: &Expr) -> (Value, ValueRange) {
         match expr.reads_undefined(&self.unit.model.types) {
             true => self.simple(expr),
             false => self.defined(expr),
         }
     }
 
-    /// Goes on at one of two blocks, without making a value of the condition.
+    /// Jumps to one of two blocks, without computing a value of the condition.
     pub fn branch(&mut self, expr: &Expr, yes: Block, no: Block) {
         match &expr.kind {
             ExprKind::Not(operand) => self.branch(operand, no, yes),
@@ -266,8 +279,13 @@ impl Routine<'_, '_, '_> {
         self.b.ins().icmp(how, left, right)
     }
 
-    /// What becomes of a value of another enum, scalarset or union.
-    pub fn converted(&mut self, value: Value, known: Known, table: &Arc<[i64]>) -> (Value, Known) {
+    /// Converts a value of another enum, scalarset or union.
+    pub fn converted(
+        &mut self,
+        value: Value,
+        known: ValueRange,
+        table: &Arc<[i64]>,
+    ) -> (Value, ValueRange) {
         let kept: Box<[i64]> = table.iter().copied().collect();
         let (low, high) = kept.iter().fold((-1, -1), |(low, high), &to| {
             (low.min(i128::from(to)), high.max(i128::from(to)))
@@ -294,7 +312,7 @@ impl Routine<'_, '_, '_> {
         self.b.def_var(result, other);
         self.go(on);
         self.at(on);
-        let known = Known {
+        let known = ValueRange {
             low,
             high,
             may_be_undefined: known.may_be_undefined,
@@ -305,12 +323,12 @@ impl Routine<'_, '_, '_> {
     fn arithmetic(
         &mut self,
         operator: Arithmetic,
-        (left, of_left): (Value, Known),
-        (right, of_right): (Value, Known),
+        (left, of_left): (Value, ValueRange),
+        (right, of_right): (Value, ValueRange),
         span: Span,
-    ) -> (Value, Known) {
-        let anything = Known::within(i64::MIN, i64::MAX);
-        let between = |low: i128, high: i128| Known {
+    ) -> (Value, ValueRange) {
+        let anything = ValueRange::within(i64::MIN, i64::MAX);
+        let between = |low: i128, high: i128| ValueRange {
             low,
             high,
             may_be_undefined: false,
@@ -349,16 +367,16 @@ impl Routine<'_, '_, '_> {
                     Arithmetic::Subtract => ins.ssub_overflow(left, right),
                     _ => ins.smul_overflow(left, right),
                 };
-                self.fault_if(overflow, Wrong::Arithmetic, span);
+                self.fault_if(overflow, FaultCode::Arithmetic, span);
                 (result, anything)
             }
             Arithmetic::Divide | Arithmetic::Remainder => {
                 let is_zero = self.compare(IntCC::Equal, right, 0);
-                self.fault_if(is_zero, Wrong::Arithmetic, span);
+                self.fault_if(is_zero, FaultCode::Arithmetic, span);
                 let is_least = self.compare(IntCC::Equal, left, i64::MIN);
                 let is_minus_one = self.compare(IntCC::Equal, right, -1);
                 let overflows = self.b.ins().band(is_least, is_minus_one);
-                self.fault_if(overflows, Wrong::Arithmetic, span);
+                self.fault_if(overflows, FaultCode::Arithmetic, span);
                 let result = match operator {
                     Arithmetic::Divide => self.b.ins().sdiv(left, right),
                     _ => self.b.ins().srem(left, right),
@@ -379,7 +397,7 @@ impl Routine<'_, '_, '_> {
         }
     }
 
-    /// To the left, or to the right if `by` is negative. Bits that fall out are lost.
+    /// Shifts to the left, or to the right if `by` is negative. Bits that fall out are lost.
     fn shifted(&mut self, value: Value, by: Value) -> Value {
         let (zero, most) = (self.int(0), self.int(63));
         let is_left = self.compare(IntCC::SignedGreaterThanOrEqual, by, 0);
@@ -394,7 +412,7 @@ impl Routine<'_, '_, '_> {
         self.b.ins().select(is_left, left, right)
     }
 
-    /// Where the value of a record, array or multiset is. It may change with the state.
+    /// The address of a record, array or multiset. Its contents may change with the state.
     pub fn composite(&mut self, expr: &Expr) -> Value {
         match &expr.kind {
             ExprKind::Read(place) => {
@@ -425,7 +443,7 @@ impl Routine<'_, '_, '_> {
         }
     }
 
-    /// The value of a record, array or multiset, which does not change any more.
+    /// The address of a copy of a record, array or multiset, unless the original cannot change.
     pub fn fixed_composite(&mut self, expr: &Expr) -> Value {
         let value = self.composite(expr);
         if matches!(expr.kind, ExprKind::Call(_) | ExprKind::Slot(_)) {

@@ -1,4 +1,4 @@
-//! Where everything is in an unpacked state.
+//! The layout of an unpacked state.
 //!
 //! Each simple place takes 1, 2, 4 or 8 whole bytes, little end first: 0 if it is undefined, or its
 //! number among the values of its type from 1. Records, arrays and multisets are their parts in a
@@ -9,10 +9,10 @@ use crate::model::Model;
 use crate::model::types::{TypeId, TypeKind, Types};
 use crate::search::{SearchError, SearchErrorKind};
 
-/// Larger states are refused: a search would not keep many of them.
+/// The largest state.
 const MOST_BYTES: u64 = 1 << 26;
 
-/// How a variable of a type is laid out.
+/// The layout of a type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shape {
     /// All of it.
@@ -21,7 +21,7 @@ pub(crate) struct Shape {
     pub low: i64,
     /// The greatest value, if it is simple.
     pub high: i64,
-    /// Where each field of a record is.
+    /// The offsets of the fields of a record.
     pub fields: Vec<u32>,
     /// From one element of an array or multiset to the next.
     pub stride: u32,
@@ -31,11 +31,11 @@ pub(crate) struct Shape {
     pub has_multiset: bool,
 }
 
-/// Where everything is.
+/// The layout of states.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     shapes: Vec<Shape>,
-    /// Where each variable of the state is.
+    /// The offsets of the variables.
     pub globals: Vec<u32>,
     /// A state, rounded up to whole words.
     pub bytes: usize,

@@ -5,12 +5,12 @@ use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
 
 use super::analysis::{Analysis, MUCH};
-use super::routine::{Address, Known, Routine, Wrong};
+use super::routine::{Address, FaultCode, Routine, ValueRange};
 use crate::model::code::{Domain, Expr, ExprKind, Place, SlotId};
 use crate::model::points::PointId;
 
 /// What is done in each round. It ends by going to the block that it gets, or elsewhere.
-pub(super) type Round<'r, 'u, 'm, 'f> = &'r mut dyn FnMut(&mut Routine<'u, 'm, 'f>, Block);
+pub(super) type LoopBody<'r, 'u, 'm, 'f> = &'r mut dyn FnMut(&mut Routine<'u, 'm, 'f>, Block);
 
 impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
     /// Goes through the values of a domain. `cost` is that of the whole loop: one that may take
@@ -21,7 +21,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         slot: SlotId,
         cost: u64,
         point: Option<PointId>,
-        round: Round<'_, 'u, 'm, 'f>,
+        round: LoopBody<'_, 'u, 'm, 'f>,
     ) {
         let (from, to, by) = match domain {
             Domain::Type(id) => {
@@ -43,7 +43,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         // The last value that is reached, so that only equality is to be tested.
         let steps = i128::from(values - 1) * i128::from(by);
         let last = (i128::from(from) + steps) as i64;
-        let known = Known::within(from.min(last), from.max(last));
+        let known = ValueRange::within(from.min(last), from.max(last));
         let _ = to;
         if values == 1 {
             let value = self.int(from);
@@ -79,13 +79,13 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         [from, to, by]: [&Expr; 3],
         slot: SlotId,
         point: Option<PointId>,
-        round: Round<'_, 'u, 'm, 'f>,
+        round: LoopBody<'_, 'u, 'm, 'f>,
     ) {
         let (last, of_last) = self.defined(to);
         let (first, of_first) = self.defined(from);
         let (step, _) = self.defined(by);
         let is_zero = self.compare(IntCC::Equal, step, 0);
-        self.fault_if(is_zero, Wrong::ZeroStep, by.span);
+        self.fault_if(is_zero, FaultCode::ZeroStep, by.span);
         let known = of_first.or(of_last);
         let (test, body, next, on) = (self.block(), self.block(), self.block(), self.block());
         let variable = self.b.declare_var(I64);
@@ -132,7 +132,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         multiset: &Place,
         slot: SlotId,
         is_fixed: bool,
-        round: Round<'_, 'u, 'm, 'f>,
+        round: LoopBody<'_, 'u, 'm, 'f>,
     ) {
         let at = self.address(multiset);
         let shape = self.unit.layout.shape(multiset.type_id);
@@ -158,7 +158,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         let flag = self.load(flag, 1);
         self.choose(flag, there, next);
         self.at(there);
-        self.hold(slot, number, Known::within(0, i64::from(length) - 1));
+        self.hold(slot, number, ValueRange::within(0, i64::from(length) - 1));
         round(self, next);
         self.at(next);
         let number = self.b.use_var(variable);
@@ -170,7 +170,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
     }
 
     /// For how many elements a condition is true.
-    pub fn multiset_count(&mut self, expr: &Expr) -> (Value, Known) {
+    pub fn multiset_count(&mut self, expr: &Expr) -> (Value, ValueRange) {
         let ExprKind::MultisetCount {
             slot,
             multiset,
@@ -178,7 +178,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
             point,
         } = &expr.kind
         else {
-            return (self.int(0), Known::within(0, 0));
+            return (self.int(0), ValueRange::within(0, 0));
         };
         let count = self.b.declare_var(I64);
         let zero = self.int(0);
@@ -208,6 +208,6 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
             routine.go(next);
         });
         let length = self.unit.layout.shape(multiset.type_id).length;
-        (self.b.use_var(count), Known::within(0, length.into()))
+        (self.b.use_var(count), ValueRange::within(0, length.into()))
     }
 }

@@ -1,12 +1,12 @@
-//! Models as native code.
+//! Compilation of models to native code, with Cranelift.
 //!
-//! Read in this order: `layout` (states as bytes), `context` (what else compiled code works on),
-//! `unit` and `routine` (what a routine is while it is compiled), `places`, `expressions`,
-//! `loops`, `statements`, `entries` (what they become), `analysis` (what is known before), then [`Program`].
+//! Read in this order: `layout` (states as bytes), `context` (the memory of compiled code besides the
+//! state), `unit` and `routine` (the compiler's state), `places`, `expressions`, `loops`, `statements`,
+//! `entries` (code generation), `analysis` (static analysis before it), then [`Program`].
 //!
-//! Compiled code means what [`crate::reference`] says, step by step: the same order of evaluation,
-//! the same faults at the same places, the same points counted. It differs in one thing: a fault
-//! is only a number. Whoever wants to tell more runs the same step with the reference.
+//! Compiled code has the semantics of [`crate::reference`], step by step: the same order of
+//! evaluation, the same faults at the same places, the same points counted. A fault is only a
+//! number; the search runs the same step with the reference interpreter for the details.
 //!
 //! This is the corner of the crate where `unsafe` is: compiled code is called here, and calls back.
 
@@ -28,4 +28,4 @@ pub(crate) use context::{Context, status};
 pub(crate) use layout::Layout;
 pub(crate) use program::Program;
 #[cfg(test)]
-pub(crate) use routine::Wrong;
+pub(crate) use routine::FaultCode;

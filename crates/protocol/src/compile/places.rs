@@ -1,16 +1,16 @@
-//! Where places are.
+//! Addresses of places.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 use super::analysis::Analysis;
-use super::routine::{Address, Home, Known, Routine, UNDEFINED, Wrong};
+use super::routine::{Address, FaultCode, Routine, SlotHome, UNDEFINED, ValueRange};
 use crate::model::code::{Expr, ExprKind, Place, Root, SlotId, Step};
 use crate::model::types::{TypeId, TypeKind};
 use crate::source::Span;
 
 impl Routine<'_, '_, '_> {
-    /// Finds a place. Like the reference, looks at each step whether an element has gone.
+    /// Computes the address of a place. Like the reference, checks at each step that an element still exists.
     pub fn address(&mut self, place: &Place) -> Address {
         let mut at = match place.root {
             Root::Global(id) => Address {
@@ -29,8 +29,8 @@ impl Routine<'_, '_, '_> {
 
     fn slot_address(&mut self, slot: SlotId, span: Span) -> Address {
         match self.slots[slot.0 as usize] {
-            Home::Memory(offset) => self.in_context(offset),
-            Home::Reference(pointer, flag) => {
+            SlotHome::Memory(offset) => self.in_context(offset),
+            SlotHome::Reference(pointer, flag) => {
                 let base = self.b.use_var(pointer);
                 let flag = match flag {
                     Some(flag) if self.in_element[slot.0 as usize] => Some(self.b.use_var(flag)),
@@ -45,7 +45,7 @@ impl Routine<'_, '_, '_> {
                     flag,
                 }
             }
-            Home::Value(variable) | Home::Pointer(variable) => {
+            SlotHome::Value(variable) | SlotHome::Pointer(variable) => {
                 Address::at(self.b.use_var(variable))
             }
         }
@@ -82,7 +82,7 @@ impl Routine<'_, '_, '_> {
                 let number = self.value_of(*slot);
                 let is_outside =
                     self.compare(IntCC::UnsignedGreaterThanOrEqual, number, i64::from(length));
-                self.fault_if(is_outside, Wrong::ElementGone, span);
+                self.fault_if(is_outside, FaultCode::ElementGone, span);
                 let element = self.scaled(number, stride);
                 let start = self.pointer(at);
                 let flag = self.b.ins().iadd(start, element);
@@ -116,13 +116,13 @@ impl Routine<'_, '_, '_> {
         let (value, known) = self.simple(index);
         if known.may_be_undefined {
             let is_undefined = self.compare(IntCC::Equal, value, UNDEFINED);
-            self.fault_if(is_undefined, Wrong::UndefinedIndex, index.span);
+            self.fault_if(is_undefined, FaultCode::UndefinedIndex, index.span);
         }
         let number = self.add(value, low.wrapping_neg());
         if !known.fits(low, high) {
             let most = high.wrapping_sub(low);
             let is_outside = self.compare(IntCC::UnsignedGreaterThan, number, most);
-            self.fault_if(is_outside, Wrong::IndexOutside, index.span);
+            self.fault_if(is_outside, FaultCode::IndexOutside, index.span);
         }
         let distance = self.scaled(number, stride);
         at.base = self.b.ins().iadd(at.base, distance);
@@ -137,35 +137,35 @@ impl Routine<'_, '_, '_> {
         self.b.ins().imul(number, stride)
     }
 
-    /// A fault if an element has gone.
+    /// A fault if an element was removed.
     pub fn check_flag(&mut self, flag: Value, span: Span) {
         let at = Address::at(flag);
         let flag = self.load(at, 1);
         let is_gone = self.compare(IntCC::Equal, flag, 0);
-        self.fault_if(is_gone, Wrong::ElementGone, span);
+        self.fault_if(is_gone, FaultCode::ElementGone, span);
     }
 
-    /// What a simple place holds; a fault if it is undefined and its type does not allow that.
-    pub fn read(&mut self, place: &Place) -> (Value, Known) {
+    /// Reads a simple place; a fault if it is undefined and its type does not allow that.
+    pub fn read(&mut self, place: &Place) -> (Value, ValueRange) {
         let at = self.address(place);
         let shape = self.unit.layout.shape(place.type_id);
         let (bytes, low, high) = (shape.bytes, shape.low, shape.high);
         let stored = self.load(at, bytes);
         let is_undefined = self.compare(IntCC::Equal, stored, 0);
         let value = self.add(stored, low.wrapping_sub(1));
-        let mut known = Known::within(low, high);
+        let mut known = ValueRange::within(low, high);
         if self.unit.model.types[place.type_id].reads_undefined() {
             known.may_be_undefined = true;
             let undefined = self.int(UNDEFINED);
             let value = self.b.ins().select(is_undefined, undefined, value);
             return (value, known);
         }
-        self.fault_if(is_undefined, Wrong::Undefined, place.span);
+        self.fault_if(is_undefined, FaultCode::Undefined, place.span);
         (value, known)
     }
 
-    /// What is stored for a value of a simple type.
-    pub fn stored(&mut self, value: Value, known: Known, low: i64) -> Value {
+    /// The stored form of a value of a simple type.
+    pub fn stored(&mut self, value: Value, known: ValueRange, low: i64) -> Value {
         let stored = self.add(value, 1_i64.wrapping_sub(low));
         if !known.may_be_undefined {
             return stored;
@@ -176,17 +176,23 @@ impl Routine<'_, '_, '_> {
     }
 
     /// A fault if a value does not fit a simple type. Undefined fits.
-    pub fn check_bounds(&mut self, value: Value, known: Known, id: TypeId, span: Span) -> Known {
+    pub fn check_bounds(
+        &mut self,
+        value: Value,
+        known: ValueRange,
+        id: TypeId,
+        span: Span,
+    ) -> ValueRange {
         let shape = self.unit.layout.shape(id);
         let (low, high) = (shape.low, shape.high);
-        let fitting = Known {
+        let fitting = ValueRange {
             may_be_undefined: known.may_be_undefined,
-            ..Known::within(low, high)
+            ..ValueRange::within(low, high)
         };
         if known.fits(low, high) {
             return known;
         }
-        let fault = self.fault(Wrong::OutOfRange, span);
+        let fault = self.fault(FaultCode::OutOfRange, span);
         let number = self.add(value, low.wrapping_neg());
         let most = high.wrapping_sub(low);
         let is_outside = self.compare(IntCC::UnsignedGreaterThan, number, most);

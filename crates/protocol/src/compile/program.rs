@@ -1,4 +1,4 @@
-//! A model as native code.
+//! The compiled model.
 
 #![allow(unsafe_code)] // Compiled code is called.
 
@@ -11,7 +11,7 @@ use cranelift_module::FuncId;
 use super::context::{Context, status};
 use super::entries::parameter_slots;
 use super::layout::Layout;
-use super::unit::{Kept, Unit};
+use super::unit::{OwnedData, Unit};
 use crate::model::Model;
 use crate::model::code::{Expr, Statement};
 use crate::model::walk::{self, Visitor};
@@ -32,9 +32,9 @@ pub(crate) struct Program {
     guards_write: bool,
     context_bytes: usize,
     points: usize,
-    /// The code itself, and what it has the address of; freed with the program.
+    /// The code, and the data whose addresses are in it; freed with the program.
     module: Option<JITModule>,
-    _kept: Kept,
+    _kept: OwnedData,
 }
 
 /// A rule as native code.

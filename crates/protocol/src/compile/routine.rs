@@ -1,4 +1,4 @@
-//! One routine while it is compiled: its slots, its memory, and what can go wrong in it.
+//! One routine while it is compiled: slots, memory accesses and faults.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I16, I32, I64};
@@ -17,15 +17,15 @@ use crate::model::types::TypeId;
 use crate::outcome::FaultKind;
 use crate::source::Span;
 
-/// Stands for undefined in registers. No simple type has it.
+/// The code for undefined in registers. No simple type has this value.
 pub(super) const UNDEFINED: i64 = i64::MIN;
 
 /// Copies of no more bytes than this are made without a call.
 const INLINE_BYTES: u32 = 64;
 
-/// What kind of fault, as a number.
+/// A kind of fault, as a number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Wrong {
+pub(crate) enum FaultCode {
     Error = 1,
     Assertion,
     Undefined,
@@ -40,61 +40,61 @@ pub(crate) enum Wrong {
     ElementGone,
 }
 
-impl Wrong {
+impl FaultCode {
     /// The number that compiled code leaves for a fault of this kind.
     pub(crate) fn site(self, span: Span) -> u64 {
         (self as u64) << 32 | u64::from(span.start)
     }
 
     #[cfg(test)]
-    pub(crate) fn of(kind: &FaultKind) -> Wrong {
+    pub(crate) fn of(kind: &FaultKind) -> FaultCode {
         match kind {
-            FaultKind::Error(_) => Wrong::Error,
-            FaultKind::Assertion(_) => Wrong::Assertion,
-            FaultKind::Undefined => Wrong::Undefined,
-            FaultKind::UndefinedIndex => Wrong::UndefinedIndex,
-            FaultKind::IndexOutside { .. } => Wrong::IndexOutside,
-            FaultKind::OutOfRange { .. } => Wrong::OutOfRange,
-            FaultKind::Arithmetic(_) => Wrong::Arithmetic,
-            FaultKind::MissingReturn(_) => Wrong::MissingReturn,
-            FaultKind::LoopTooLong { .. } => Wrong::LoopTooLong,
-            FaultKind::ZeroStep => Wrong::ZeroStep,
-            FaultKind::MultisetFull { .. } => Wrong::MultisetFull,
-            FaultKind::ElementGone => Wrong::ElementGone,
+            FaultKind::Error(_) => FaultCode::Error,
+            FaultKind::Assertion(_) => FaultCode::Assertion,
+            FaultKind::Undefined => FaultCode::Undefined,
+            FaultKind::UndefinedIndex => FaultCode::UndefinedIndex,
+            FaultKind::IndexOutside { .. } => FaultCode::IndexOutside,
+            FaultKind::OutOfRange { .. } => FaultCode::OutOfRange,
+            FaultKind::Arithmetic(_) => FaultCode::Arithmetic,
+            FaultKind::MissingReturn(_) => FaultCode::MissingReturn,
+            FaultKind::LoopTooLong { .. } => FaultCode::LoopTooLong,
+            FaultKind::ZeroStep => FaultCode::ZeroStep,
+            FaultKind::MultisetFull { .. } => FaultCode::MultisetFull,
+            FaultKind::ElementGone => FaultCode::ElementGone,
         }
     }
 }
 
-/// Where a slot is.
+/// The location of a slot.
 #[derive(Clone, Copy)]
-pub(super) enum Home {
-    /// At this place of the context.
+pub(super) enum SlotHome {
+    /// In memory, at this offset of the context.
     Memory(i32),
     /// Where the variable points to; with where the flag of the element is that it is in.
     Reference(Variable, Option<Variable>),
     /// A simple value.
     Value(Variable),
-    /// Where the value of a record, array or multiset is.
+    /// The address of a composite value.
     Pointer(Variable),
 }
 
-/// What is known of the value in a slot.
+/// The range of a value that is known at compile time.
 #[derive(Clone, Copy)]
-pub(super) struct Known {
+pub(super) struct ValueRange {
     pub low: i128,
     pub high: i128,
     pub may_be_undefined: bool,
 }
 
-impl Known {
-    pub const ANYTHING: Known = Known {
+impl ValueRange {
+    pub const ANYTHING: ValueRange = ValueRange {
         low: i64::MIN as i128,
         high: i64::MAX as i128,
         may_be_undefined: true,
     };
 
-    pub fn within(low: i64, high: i64) -> Known {
-        Known {
+    pub fn within(low: i64, high: i64) -> ValueRange {
+        ValueRange {
             low: low.into(),
             high: high.into(),
             may_be_undefined: false,
@@ -105,8 +105,8 @@ impl Known {
         self.low >= low.into() && self.high <= high.into()
     }
 
-    pub fn or(&self, other: Known) -> Known {
-        Known {
+    pub fn or(&self, other: ValueRange) -> ValueRange {
+        ValueRange {
             low: self.low.min(other.low),
             high: self.high.max(other.high),
             may_be_undefined: self.may_be_undefined || other.may_be_undefined,
@@ -114,7 +114,7 @@ impl Known {
     }
 }
 
-/// A place in memory.
+/// An address in memory.
 #[derive(Clone, Copy)]
 pub(super) struct Address {
     pub base: Value,
@@ -141,19 +141,19 @@ pub(super) struct Routine<'u, 'm, 'f> {
     pub context: Value,
     /// The other parameters.
     pub passed: Vec<Value>,
-    pub slots: Vec<Home>,
-    pub known: Vec<Known>,
+    pub slots: Vec<SlotHome>,
+    pub known: Vec<ValueRange>,
     /// The type of each slot, if it has one.
     pub slot_types: Vec<Option<TypeId>>,
     /// For each slot, whether what it refers to may be in an element of a multiset.
     pub in_element: Vec<bool>,
     /// Whether the routine is a function, which returns a value besides its status.
     pub result: Option<Returned>,
-    cold: HashMap<(Option<Wrong>, u32, i64), Block, FxBuildHasher>,
+    cold: HashMap<(Option<FaultCode>, u32, i64), Block, FxBuildHasher>,
     callees: HashMap<FuncId, FuncRef, FxBuildHasher>,
 }
 
-/// What a function returns.
+/// The result of a function.
 #[derive(Clone, Copy)]
 pub(super) enum Returned {
     Nothing,
@@ -190,7 +190,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         }
     }
 
-    /// Gives every slot a home. Local variables become undefined.
+    /// Assigns every slot a location. Local variables become undefined.
     pub fn open(&mut self, frame: &Frame, in_element: Option<&[bool]>) {
         self.in_element = match in_element {
             Some(known) => known.to_vec(),
@@ -199,27 +199,27 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         let start = self.unit.frame_end;
         let in_elements = self.in_element.clone();
         for (slot, in_element) in frame.slots.iter().zip(in_elements) {
-            let mut known = Known::ANYTHING;
+            let mut known = ValueRange::ANYTHING;
             let home = match slot.kind {
-                SlotKind::Variable(id) => Home::Memory(self.unit.reserve(id)),
+                SlotKind::Variable(id) => SlotHome::Memory(self.unit.reserve(id)),
                 SlotKind::Parameter(_) | SlotKind::Reference(_) => {
                     // Whether an alias of a rule is in an element is known when it is bound.
                     let has_flag = in_element || !matches!(slot.kind, SlotKind::Parameter(_));
                     let flag = has_flag.then(|| self.b.declare_var(I64));
-                    Home::Reference(self.b.declare_var(I64), flag)
+                    SlotHome::Reference(self.b.declare_var(I64), flag)
                 }
                 SlotKind::Value(ValueType::Of(id)) if !self.unit.model.types[id].is_simple() => {
-                    Home::Pointer(self.b.declare_var(I64))
+                    SlotHome::Pointer(self.b.declare_var(I64))
                 }
                 SlotKind::Value(value_type) => {
                     if let ValueType::Of(id) = value_type {
                         let shape = self.unit.layout.shape(id);
-                        known = Known {
+                        known = ValueRange {
                             may_be_undefined: true,
-                            ..Known::within(shape.low, shape.high)
+                            ..ValueRange::within(shape.low, shape.high)
                         };
                     }
-                    Home::Value(self.b.declare_var(I64))
+                    SlotHome::Value(self.b.declare_var(I64))
                 }
             };
             let type_id = match slot.kind {
@@ -268,7 +268,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         self.b.ins().jump(to, &[]);
     }
 
-    /// Goes on at one of two blocks.
+    /// Jumps to one of two blocks.
     pub fn choose(&mut self, condition: Value, yes: Block, no: Block) {
         self.b.ins().brif(condition, yes, &[], no, &[]);
     }
@@ -303,7 +303,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         self.add(at.base, at.offset.into())
     }
 
-    /// What is stored for a simple value: 1, 2, 4 or 8 bytes.
+    /// Loads the stored form of a simple value: 1, 2, 4 or 8 bytes.
     pub fn load(&mut self, at: Address, bytes: u32) -> Value {
         let (base, offset) = (at.base, at.offset);
         let ins = self.b.ins();
@@ -422,13 +422,13 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         };
     }
 
-    /// Where a fault is reported. Each place in the model has one block for each kind.
-    pub fn fault(&mut self, wrong: Wrong, span: Span) -> Block {
+    /// The block that reports a fault. There is one for each span and kind.
+    pub fn fault(&mut self, wrong: FaultCode, span: Span) -> Block {
         self.way_out(Some(wrong), span.start, status::FAULT)
     }
 
-    /// Where a routine ends that is to say something else.
-    pub fn way_out(&mut self, wrong: Option<Wrong>, start: u32, status: i64) -> Block {
+    /// A block that leaves the routine with another status.
+    pub fn way_out(&mut self, wrong: Option<FaultCode>, start: u32, status: i64) -> Block {
         if let Some(&block) = self.cold.get(&(wrong, start, status)) {
             return block;
         }
@@ -439,7 +439,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
     }
 
     /// A fault if the condition holds.
-    pub fn fault_if(&mut self, condition: Value, wrong: Wrong, span: Span) {
+    pub fn fault_if(&mut self, condition: Value, wrong: FaultCode, span: Span) {
         let fault = self.fault(wrong, span);
         let on = self.block();
         self.choose(condition, fault, on);
@@ -456,7 +456,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         self.at(on);
     }
 
-    /// Uses up a round of a loop that may go on for long.
+    /// Counts an iteration of a loop that may run for long.
     pub fn spend(&mut self) {
         let context = self.context;
         let fuel = self.b.ins().load(I64, flags(), context, field::FUEL);
@@ -495,19 +495,20 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
 
     pub fn value_of(&mut self, slot: SlotId) -> Value {
         match self.slots[slot.0 as usize] {
-            Home::Value(variable) | Home::Pointer(variable) | Home::Reference(variable, _) => {
-                self.b.use_var(variable)
-            }
-            Home::Memory(offset) => {
+            SlotHome::Value(variable)
+            | SlotHome::Pointer(variable)
+            | SlotHome::Reference(variable, _) => self.b.use_var(variable),
+            SlotHome::Memory(offset) => {
                 let at = self.in_context(offset);
                 self.pointer(at)
             }
         }
     }
 
-    /// Puts a value in a slot, with what is known of it.
-    pub fn hold(&mut self, slot: SlotId, value: Value, known: Known) {
-        if let Home::Value(variable) | Home::Pointer(variable) = self.slots[slot.0 as usize] {
+    /// Puts a value in a slot, with its known range.
+    pub fn hold(&mut self, slot: SlotId, value: Value, known: ValueRange) {
+        if let SlotHome::Value(variable) | SlotHome::Pointer(variable) = self.slots[slot.0 as usize]
+        {
             self.b.def_var(variable, value);
         }
         self.known[slot.0 as usize] = known;
@@ -516,7 +517,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
     /// Lets a slot refer to a place.
     pub fn refer(&mut self, slot: SlotId, at: Address) {
         let pointer = self.pointer(at);
-        if let Home::Reference(variable, flag) = self.slots[slot.0 as usize] {
+        if let SlotHome::Reference(variable, flag) = self.slots[slot.0 as usize] {
             self.b.def_var(variable, pointer);
             self.in_element[slot.0 as usize] = at.flag.is_some();
             if let (Some(variable), Some(value)) = (flag, at.flag) {

@@ -1,4 +1,4 @@
-//! What statements become.
+//! Compilation of statements.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
@@ -6,23 +6,24 @@ use cranelift_codegen::ir::{InstBuilder, Value};
 
 use super::analysis::Analysis;
 use super::context::status;
-use super::routine::{Address, Known, Returned, Routine, UNDEFINED, Wrong};
+use super::routine::{Address, FaultCode, Returned, Routine, UNDEFINED, ValueRange};
 use crate::model::code::{
-    Alias, Argument, Arm, Branch, Call, Expr, Meaning, Place, Source, Statement, StatementKind,
+    Alias, AliasTarget, Argument, Arm, Branch, Call, Domain, Expr, Place, SlotId, Source,
+    Statement, StatementKind,
 };
 use crate::model::points::PointId;
 use crate::model::types::TypeId;
 use crate::source::Span;
 
-/// What is assigned, returned or added: a simple value, or where a composite one is.
-enum Given {
-    Simple(Value, Known),
+/// An operand that is assigned, returned or added: a simple value, or the address of a composite one.
+enum Operand {
+    Simple(Value, ValueRange),
     Composite(Value),
     Undefined,
 }
 
 impl Routine<'_, '_, '_> {
-    /// Compiles statements; whether the end of them can be reached.
+    /// Compiles statements. Returns whether their end can be reached.
     pub fn statements(&mut self, all: &[Statement]) -> bool {
         all.iter().all(|each| self.statement(each))
     }
@@ -32,8 +33,8 @@ impl Routine<'_, '_, '_> {
         match &statement.kind {
             StatementKind::Assign { target, source } => {
                 let at = self.address(target);
-                let given = self.given(source);
-                self.assign(at, target.type_id, given, span);
+                let operand = self.operand(source);
+                self.assign(at, target.type_id, operand, span);
             }
             StatementKind::If { branches } => return self.branches(branches),
             StatementKind::Switch {
@@ -41,16 +42,7 @@ impl Routine<'_, '_, '_> {
                 arms,
                 otherwise,
             } => return self.switch(subject, arms, otherwise.as_ref()),
-            StatementKind::For { slot, domain, body } => {
-                let once = Analysis::body_cost(self.unit.model, body).saturating_add(1);
-                let many = Analysis::domain_size(self.unit.model, domain);
-                let cost = once.saturating_mul(many);
-                self.each_value(domain, *slot, cost, None, &mut |routine, next| {
-                    if routine.statements(body) {
-                        routine.go(next);
-                    }
-                });
-            }
+            StatementKind::For { slot, domain, body } => self.for_each(*slot, domain, body),
             StatementKind::While { test, body } => self.repeat(test, body, span),
             StatementKind::Call(call) => {
                 self.call(call, span);
@@ -65,7 +57,7 @@ impl Routine<'_, '_, '_> {
                 self.zero(at, bytes);
             }
             StatementKind::Error(_) => {
-                let fault = self.fault(Wrong::Error, span);
+                let fault = self.fault(FaultCode::Error, span);
                 self.go(fault);
                 return false;
             }
@@ -73,7 +65,7 @@ impl Routine<'_, '_, '_> {
                 condition, point, ..
             } => {
                 self.hit(*point);
-                let (on, fault) = (self.block(), self.fault(Wrong::Assertion, span));
+                let (on, fault) = (self.block(), self.fault(FaultCode::Assertion, span));
                 self.branch(condition, on, fault);
                 self.at(on);
             }
@@ -102,7 +94,7 @@ impl Routine<'_, '_, '_> {
                 return self.statements(body);
             }
             StatementKind::Return(source) => {
-                self.give_back(source.as_ref());
+                self.return_value(source.as_ref());
                 return false;
             }
             StatementKind::MultisetAdd { element, multiset } => {
@@ -116,17 +108,7 @@ impl Routine<'_, '_, '_> {
                 slot,
                 multiset,
                 condition,
-            } => {
-                let is_fixed = Analysis::calls(condition);
-                self.each_element(multiset, *slot, is_fixed, &mut |routine, next| {
-                    let yes = routine.block();
-                    routine.branch(condition, yes, next);
-                    routine.at(yes);
-                    let number = routine.value_of(*slot);
-                    routine.multiset_remove(multiset, number, span);
-                    routine.go(next);
-                });
-            }
+            } => self.multiset_remove_where(*slot, multiset, condition, span),
         }
         true
     }
@@ -142,35 +124,35 @@ impl Routine<'_, '_, '_> {
         }
     }
 
-    fn given(&mut self, source: &Source) -> Given {
+    fn operand(&mut self, source: &Source) -> Operand {
         match source {
             Source::Value(expr) if self.is_composite(expr) => {
-                Given::Composite(self.composite(expr))
+                Operand::Composite(self.composite(expr))
             }
             Source::Value(expr) => {
                 let (value, known) = self.simple(expr);
-                Given::Simple(value, known)
+                Operand::Simple(value, known)
             }
             Source::Copy { place, table } => {
                 let at = self.address(place);
                 if !self.unit.model.types[place.type_id].is_simple() {
-                    return Given::Composite(self.pointer(at));
+                    return Operand::Composite(self.pointer(at));
                 }
                 let (value, known) = self.lenient(at, place.type_id);
                 match table {
                     Some(table) => {
                         let (value, known) = self.converted(value, known, table);
-                        Given::Simple(value, known)
+                        Operand::Simple(value, known)
                     }
-                    None => Given::Simple(value, known),
+                    None => Operand::Simple(value, known),
                 }
             }
-            Source::Undefined => Given::Undefined,
+            Source::Undefined => Operand::Undefined,
         }
     }
 
-    /// What a simple place holds, also if it is undefined.
-    fn lenient(&mut self, at: Address, id: TypeId) -> (Value, Known) {
+    /// The value of a simple place, which may be undefined.
+    fn lenient(&mut self, at: Address, id: TypeId) -> (Value, ValueRange) {
         let shape = self.unit.layout.shape(id);
         let (bytes, low, high) = (shape.bytes, shape.low, shape.high);
         let stored = self.load(at, bytes);
@@ -178,36 +160,36 @@ impl Routine<'_, '_, '_> {
         let value = self.add(stored, low.wrapping_sub(1));
         let undefined = self.int(UNDEFINED);
         let value = self.b.ins().select(is_undefined, undefined, value);
-        let known = Known {
+        let known = ValueRange {
             may_be_undefined: true,
-            ..Known::within(low, high)
+            ..ValueRange::within(low, high)
         };
         (value, known)
     }
 
-    fn assign(&mut self, at: Address, id: TypeId, given: Given, span: Span) {
+    fn assign(&mut self, at: Address, id: TypeId, operand: Operand, span: Span) {
         let shape = self.unit.layout.shape(id);
         let (bytes, low) = (shape.bytes, shape.low);
-        match given {
-            Given::Simple(value, known) => {
+        match operand {
+            Operand::Simple(value, known) => {
                 let known = self.check_bounds(value, known, id, span);
                 self.check_target(at, span);
                 let stored = self.stored(value, known, low);
                 self.store(at, bytes, stored);
             }
-            Given::Composite(base) => {
+            Operand::Composite(base) => {
                 self.check_target(at, span);
                 let from = Address::at(base);
                 self.copy(at, from, bytes);
             }
-            Given::Undefined => {
+            Operand::Undefined => {
                 self.check_target(at, span);
                 self.zero(at, bytes);
             }
         }
     }
 
-    /// The element may have gone while the value was evaluated.
+    /// Checks that the element still exists: evaluating the value may have removed it.
     fn check_target(&mut self, at: Address, span: Span) {
         if let Some(flag) = at.flag {
             self.check_flag(flag, span);
@@ -235,7 +217,7 @@ impl Routine<'_, '_, '_> {
 
     fn branches(&mut self, branches: &[Branch]) -> bool {
         let on = self.block();
-        let mut goes_on = false;
+        let mut reaches_end = false;
         for branch in branches {
             let (yes, no) = (self.block(), self.block());
             match &branch.test {
@@ -246,13 +228,13 @@ impl Routine<'_, '_, '_> {
             self.hit(branch.point);
             if self.statements(&branch.body) {
                 self.go(on);
-                goes_on = true;
+                reaches_end = true;
             }
             if branch.test.is_none() {
-                if goes_on {
+                if reaches_end {
                     self.at(on);
                 }
-                return goes_on;
+                return reaches_end;
             }
             self.at(no);
         }
@@ -269,7 +251,7 @@ impl Routine<'_, '_, '_> {
     ) -> bool {
         let (subject, _) = self.used(subject);
         let on = self.block();
-        let mut goes_on = false;
+        let mut reaches_end = false;
         for arm in arms {
             let (yes, other) = (self.block(), self.block());
             for value in &arm.values {
@@ -284,28 +266,39 @@ impl Routine<'_, '_, '_> {
             self.hit(arm.point);
             if self.statements(&arm.body) {
                 self.go(on);
-                goes_on = true;
+                reaches_end = true;
             }
             self.at(other);
         }
-        let goes_on = match otherwise {
+        let reaches_end = match otherwise {
             Some((point, body)) => {
                 self.hit(*point);
                 let falls_through = self.statements(body);
                 if falls_through {
                     self.go(on);
                 }
-                falls_through || goes_on
+                falls_through || reaches_end
             }
             None => {
                 self.go(on);
                 true
             }
         };
-        if goes_on {
+        if reaches_end {
             self.at(on);
         }
-        goes_on
+        reaches_end
+    }
+
+    fn for_each(&mut self, slot: SlotId, domain: &Domain, body: &[Statement]) {
+        let once = Analysis::body_cost(self.unit.model, body).saturating_add(1);
+        let many = Analysis::domain_size(self.unit.model, domain);
+        let cost = once.saturating_mul(many);
+        self.each_value(domain, slot, cost, None, &mut |routine, next| {
+            if routine.statements(body) {
+                routine.go(next);
+            }
+        });
     }
 
     fn repeat(&mut self, test: &Expr, body: &[Statement], span: Span) {
@@ -320,7 +313,7 @@ impl Routine<'_, '_, '_> {
         let before = self.b.use_var(rounds);
         let allowed = i64::try_from(self.unit.rounds).unwrap_or(i64::MAX);
         let is_over = self.compare(IntCC::SignedGreaterThanOrEqual, before, allowed);
-        self.fault_if(is_over, Wrong::LoopTooLong, span);
+        self.fault_if(is_over, FaultCode::LoopTooLong, span);
         let after = self.add(before, 1);
         self.b.def_var(rounds, after);
         self.spend();
@@ -332,32 +325,32 @@ impl Routine<'_, '_, '_> {
 
     pub fn bind(&mut self, alias: &Alias) {
         match &alias.meaning {
-            Meaning::Place(place) => {
+            AliasTarget::Place(place) => {
                 let at = self.address(place);
                 self.refer(alias.slot, at);
             }
-            Meaning::Value(expr) if self.is_composite(expr) => {
+            AliasTarget::Value(expr) if self.is_composite(expr) => {
                 let value = self.fixed_composite(expr);
-                self.hold(alias.slot, value, Known::ANYTHING);
+                self.hold(alias.slot, value, ValueRange::ANYTHING);
             }
-            Meaning::Value(expr) => {
+            AliasTarget::Value(expr) => {
                 let (value, known) = self.simple(expr);
                 self.hold(alias.slot, value, known);
             }
         }
     }
 
-    fn give_back(&mut self, source: Option<&Source>) {
-        let given = source.map(|source| self.given(source));
-        let value = match (self.result, given) {
-            (Some(Returned::Simple(id)), Some(Given::Simple(value, known))) => {
-                Some(self.not_like_undefined(value, known, id))
+    fn return_value(&mut self, source: Option<&Source>) {
+        let operand = source.map(|source| self.operand(source));
+        let value = match (self.result, operand) {
+            (Some(Returned::Simple(id)), Some(Operand::Simple(value, known))) => {
+                Some(self.distinct_from_undefined(value, known, id))
             }
             (Some(Returned::Simple(_)), _) => Some(self.int(UNDEFINED)),
-            (Some(Returned::Memory(id, room)), given) => {
-                let given = given.unwrap_or(Given::Undefined);
+            (Some(Returned::Memory(id, room)), operand) => {
+                let operand = operand.unwrap_or(Operand::Undefined);
                 let to = self.in_context(room);
-                self.assign(to, id, given, Span::default());
+                self.assign(to, id, operand, Span::default());
                 Some(self.pointer(to))
             }
             _ => None,
@@ -365,9 +358,9 @@ impl Routine<'_, '_, '_> {
         self.leave(status::DONE, value);
     }
 
-    /// A number that looks like undefined, and is not, becomes another one that does not fit
-    /// either: the caller says so.
-    fn not_like_undefined(&mut self, value: Value, known: Known, id: TypeId) -> Value {
+    /// Replaces a number that equals the code for undefined by another one that is out of range too:
+    /// the caller reports that.
+    fn distinct_from_undefined(&mut self, value: Value, known: ValueRange, id: TypeId) -> Value {
         if known.may_be_undefined || known.low > UNDEFINED.into() {
             return value;
         }
@@ -380,8 +373,8 @@ impl Routine<'_, '_, '_> {
         self.b.ins().select(is_like_undefined, outside, value)
     }
 
-    /// Calls a function: the value that it returns, or where it is.
-    pub fn call(&mut self, call: &Call, span: Span) -> (Value, Known) {
+    /// Calls a function. Returns its value, or the address of a composite one.
+    pub fn call(&mut self, call: &Call, span: Span) -> (Value, ValueRange) {
         let model = self.unit.model;
         let function = &model.functions[call.function.0 as usize];
         let mut passed = vec![self.state, self.context];
@@ -389,22 +382,22 @@ impl Routine<'_, '_, '_> {
             let at = match argument {
                 Argument::Reference(place) => self.address(place),
                 Argument::Value(expr) => {
-                    let given = match self.is_composite(expr) {
-                        true => Given::Composite(self.composite(expr)),
+                    let operand = match self.is_composite(expr) {
+                        true => Operand::Composite(self.composite(expr)),
                         false => {
                             let (value, known) = self.simple(expr);
-                            Given::Simple(value, known)
+                            Operand::Simple(value, known)
                         }
                     };
                     let room = self.unit.reserve(parameter.type_id);
                     let to = self.in_context(room);
-                    self.assign(to, parameter.type_id, given, expr.span);
+                    self.assign(to, parameter.type_id, operand, expr.span);
                     to
                 }
                 Argument::Undefined => {
                     let room = self.unit.reserve(parameter.type_id);
                     let to = self.in_context(room);
-                    self.assign(to, parameter.type_id, Given::Undefined, span);
+                    self.assign(to, parameter.type_id, Operand::Undefined, span);
                     to
                 }
             };
@@ -425,19 +418,19 @@ impl Routine<'_, '_, '_> {
         let (status, value) = (results[0], results[1]);
         self.leave_unless_done(status);
         match function.result {
-            None => (value, Known::ANYTHING),
+            None => (value, ValueRange::ANYTHING),
             Some(id) if model.types[id].is_simple() => {
-                let known = self.check_bounds(value, Known::ANYTHING, id, span);
+                let known = self.check_bounds(value, ValueRange::ANYTHING, id, span);
                 (value, known)
             }
             Some(id) => {
                 // The next call of the same function overwrites its result.
-                (self.kept(id, Address::at(value)), Known::ANYTHING)
+                (self.kept(id, Address::at(value)), ValueRange::ANYTHING)
             }
         }
     }
 
-    /// A flag for what is in no element.
+    /// The address of a flag that is always set, for places outside of multisets.
     fn always_there(&mut self) -> Value {
         let at = self.in_context(super::context::field::ONE);
         self.pointer(at)
@@ -450,10 +443,10 @@ impl Routine<'_, '_, '_> {
         else {
             return;
         };
-        let mut given = self.given(element);
-        if let Given::Simple(value, known) = given {
+        let mut operand = self.operand(element);
+        if let Operand::Simple(value, known) = operand {
             let known = self.check_bounds(value, known, id, span);
-            given = Given::Simple(value, known);
+            operand = Operand::Simple(value, known);
         }
         let shape = self.unit.layout.shape(multiset.type_id);
         let (stride, length) = (shape.stride, shape.length);
@@ -461,7 +454,7 @@ impl Routine<'_, '_, '_> {
             let flag = Address::at(flag);
             let flag = self.load(flag, 1);
             let is_gone = self.compare(IntCC::Equal, flag, 0);
-            self.fault_if(is_gone, Wrong::MultisetFull, span);
+            self.fault_if(is_gone, FaultCode::MultisetFull, span);
         }
         let start = self.pointer(at);
         let (many, wide) = (self.int(length.into()), self.int(stride.into()));
@@ -470,7 +463,7 @@ impl Routine<'_, '_, '_> {
             return;
         };
         let is_full = self.compare(IntCC::Equal, free, i64::from(length));
-        self.fault_if(is_full, Wrong::MultisetFull, span);
+        self.fault_if(is_full, FaultCode::MultisetFull, span);
         let distance = self.scaled(free, stride);
         let base = self.b.ins().iadd(start, distance);
         let flag = Address::at(base);
@@ -481,7 +474,25 @@ impl Routine<'_, '_, '_> {
             offset: 1,
             flag: None,
         };
-        self.assign(to, id, given, span);
+        self.assign(to, id, operand, span);
+    }
+
+    fn multiset_remove_where(
+        &mut self,
+        slot: SlotId,
+        multiset: &Place,
+        condition: &Expr,
+        span: Span,
+    ) {
+        let is_fixed = Analysis::calls(condition);
+        self.each_element(multiset, slot, is_fixed, &mut |routine, next| {
+            let yes = routine.block();
+            routine.branch(condition, yes, next);
+            routine.at(yes);
+            let number = routine.value_of(slot);
+            routine.multiset_remove(multiset, number, span);
+            routine.go(next);
+        });
     }
 
     fn multiset_remove(&mut self, multiset: &Place, number: Value, span: Span) {
@@ -489,7 +500,7 @@ impl Routine<'_, '_, '_> {
         let shape = self.unit.layout.shape(multiset.type_id);
         let (stride, length) = (shape.stride, shape.length);
         let is_outside = self.compare(IntCC::UnsignedGreaterThanOrEqual, number, length.into());
-        self.fault_if(is_outside, Wrong::ElementGone, span);
+        self.fault_if(is_outside, FaultCode::ElementGone, span);
         let start = self.pointer(at);
         let distance = self.scaled(number, stride);
         let base = self.b.ins().iadd(start, distance);

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::{Program, Wrong, status};
+use super::{FaultCode, Program, status};
 use crate::model::types::{TypeId, TypeKind, Types};
 use crate::model::{Model, PropertyKind};
 use crate::outcome::Fault;
@@ -57,7 +57,7 @@ impl Random {
 }
 
 fn site(fault: &Fault) -> u64 {
-    Wrong::of(&fault.kind).site(fault.span)
+    FaultCode::of(&fault.kind).site(fault.span)
 }
 
 fn words(program: &Program, model: &Model, state: &[Value]) -> Vec<u64> {

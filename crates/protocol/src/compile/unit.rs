@@ -23,7 +23,7 @@ const MOST_CONTEXT: u64 = 1 << 30;
 /// More statements than this are compiled without optimisation, which takes more than linear time.
 const MANY_STATEMENTS: usize = 20_000;
 
-/// What compiled code calls.
+/// The callbacks of compiled code.
 #[derive(Clone, Copy)]
 pub(super) struct Helpers {
     pub refuel: FuncId,
@@ -42,19 +42,19 @@ pub(super) struct Unit<'m> {
     /// The functions of the model.
     pub functions: Vec<FuncId>,
     pub helpers: Helpers,
-    pub kept: Kept,
+    pub kept: OwnedData,
     /// Whether all points are counted.
     pub coverage: bool,
-    /// How many rounds a `while` may take.
+    /// The most iterations of a `while` loop.
     pub rounds: u64,
     /// Where the next local variable is put in the context.
     pub frame_end: u64,
     building: FunctionBuilderContext,
 }
 
-/// What compiled code has the address of.
+/// Data whose addresses are in compiled code.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct OwnedData {
     pub tables: Vec<Box<[i64]>>,
     pub templates: Vec<Box<[u8]>>,
     pub comparers: Vec<Arc<Comparer>>,
@@ -130,7 +130,7 @@ impl<'m> Unit<'m> {
             module,
             functions: Vec::new(),
             helpers,
-            kept: Kept::default(),
+            kept: OwnedData::default(),
             coverage,
             rounds,
             frame_end: field::HITS as u64 + 8 * model.points.len() as u64,
@@ -146,7 +146,7 @@ impl<'m> Unit<'m> {
         at.min(MOST_CONTEXT) as i32
     }
 
-    /// What comparing variables needs, for compiled code to keep.
+    /// The sizes for comparing variables, which compiled code refers to.
     pub fn sizes(&mut self) -> Arc<(Types, Layout)> {
         let sizes = self
             .kept

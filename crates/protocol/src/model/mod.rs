@@ -1,8 +1,8 @@
 //! Typed models: every name is resolved, every expression typed, every constant computed.
 //!
 //! Read in this order: [`types`] (the table of types), [`code`] (places, expressions, statements),
-//! [`points`] (what is counted), then [`Model`] itself; [`walk`] goes through code. `resolve` makes a model of a tree;
-//! [`crate::reference`] gives it its meaning.
+//! [`points`] (coverage points), then [`Model`] itself; [`walk`] has visitors. `resolve` turns a syntax
+//! tree into a model; [`crate::reference`] defines the semantics.
 //!
 //! **Values.** A simple value is an integer, whatever its type: `false` and `true` are 0 and 1,
 //! members of enums and values of scalarsets count from 0, a range has its own numbers, and the
@@ -33,11 +33,11 @@ use types::{TypeId, Types};
 /// A model that can be searched.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// The text that it was read from.
+    /// The source text.
     pub source: Arc<str>,
     /// All types.
     pub types: Types,
-    /// The constants, after what was given for them, in the order of the file.
+    /// The constants with their values, overridden or not, in the order of the file.
     pub constants: Vec<Constant>,
     /// The state: one variable each.
     pub globals: Vec<Global>,
@@ -49,9 +49,9 @@ pub struct Model {
     pub rules: Vec<Rule>,
     /// Invariants, assumptions and covers, in the order of the file.
     pub properties: Vec<Property>,
-    /// What can be counted; the ids in the code are indices into this.
+    /// The coverage points; a [`PointId`](points::PointId) is an index into this.
     pub points: Vec<Point>,
-    /// What is legal, and likely to be an error.
+    /// Warnings: legal code that is probably a mistake.
     pub warnings: Vec<SourceError>,
 }
 
@@ -62,7 +62,7 @@ pub struct Constant {
     pub name: String,
     /// Its value.
     pub value: i64,
-    /// Whether the value was given from outside.
+    /// Whether the value was overridden.
     pub is_given: bool,
 }
 
@@ -120,8 +120,8 @@ pub struct Parameter {
     pub is_var: bool,
 }
 
-/// What a rule, start state or property is within, from the outside to the inside. Each may use
-/// the slots of those before it.
+/// A `ruleset`, `choose` or `alias` around a rule, start state or property, outermost first. Each may
+/// use the slots of those before it.
 #[derive(Clone, Debug)]
 pub enum Binding {
     /// `ruleset`: one instance for each value. The domain is a type or has constant ends.
@@ -150,7 +150,7 @@ pub struct Rule {
     /// The number after `rule`, 0 if there is none. Only the enabled rules with the least
     /// priority of a state fire in it.
     pub priority: i64,
-    /// What it is within.
+    /// The bindings around it.
     pub bindings: Vec<Binding>,
     /// Whether it can fire; always, if there is none.
     pub guard: Option<Expr>,
@@ -169,7 +169,7 @@ pub struct Rule {
 pub struct Startstate {
     /// The text after `startstate`.
     pub name: Option<String>,
-    /// What it is within.
+    /// The bindings around it.
     pub bindings: Vec<Binding>,
     /// What it does.
     pub body: Vec<Statement>,
@@ -181,14 +181,14 @@ pub struct Startstate {
     pub span: Span,
 }
 
-/// What is claimed or assumed of each state.
+/// An invariant, assumption or cover.
 #[derive(Clone, Debug)]
 pub struct Property {
     /// What it is.
     pub kind: PropertyKind,
     /// The text beside it.
     pub name: Option<String>,
-    /// What it is within. Without `choose`.
+    /// The bindings around it. Without `choose`.
     pub bindings: Vec<Binding>,
     /// The condition.
     pub condition: Expr,
@@ -200,19 +200,19 @@ pub struct Property {
     pub span: Span,
 }
 
-/// What a property means.
+/// The kind of a property.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PropertyKind {
     /// Must hold in every state.
     Invariant,
-    /// States where it does not hold are not looked at.
+    /// States in which it does not hold are dropped.
     Assumption,
     /// Must hold in some state.
     Cover,
 }
 
 impl Model {
-    /// Reads a model. For each constant in `given`, its value replaces the one in the file.
+    /// Reads a model. A constant in `given` overrides the one in the file.
     ///
     /// ```
     /// use fencepost_protocol::{Limits, Model};
@@ -238,7 +238,7 @@ impl Model {
         Position::of(&self.source, span.start as usize)
     }
 
-    /// The line of a part, fit for a terminal.
+    /// The source line of a span, fit for a terminal.
     pub fn excerpt(&self, span: Span) -> Excerpt {
         Excerpt::around(&self.source, span.start as usize, span.end as usize)
     }
@@ -276,7 +276,7 @@ impl Model {
         }
     }
 
-    /// How many bits a packed state takes, if every simple place takes as few as possible.
+    /// The number of bits of a packed state.
     pub fn state_bits(&self) -> u64 {
         let globals = self.globals.iter();
         globals.map(|g| self.types[g.type_id].bits).sum()

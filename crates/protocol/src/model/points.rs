@@ -1,26 +1,26 @@
-//! What is counted, so that a summary can say what never happened.
+//! Coverage points: what a search counts.
 
 use crate::source::Span;
 
-/// Which point. An index into [`Model::points`](super::Model::points).
+/// The id of a point: an index into [`Model::points`](super::Model::points).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PointId(pub u32);
 
-/// A place in the model that counts how often it was reached.
+/// A coverage point: a part of the model whose hits are counted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Point {
-    /// What happens there.
+    /// The event that is counted.
     pub kind: PointKind,
-    /// The text beside it, if there is one.
+    /// Its name in the model, if it has one.
     pub name: Option<String>,
-    /// Where it is; [`Model::position`](super::Model::position) has the line and column.
+    /// Its span; [`Model::position`](super::Model::position) has the line and column.
     pub span: Span,
 }
 
-/// What happens at a point.
+/// The event that a point counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PointKind {
-    /// A start state was made.
+    /// A start state was reached.
     Startstate,
     /// A rule fired.
     Rule,

@@ -4,7 +4,7 @@ use std::ops::Index;
 
 use crate::source::Span;
 
-/// Which type. An index into [`Types`].
+/// The id of a type: an index into [`Types`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TypeId(pub u32);
 
@@ -17,11 +17,10 @@ pub struct Type {
     pub kind: TypeKind,
     /// Where it is written; empty for what is built in.
     pub span: Span,
-    /// How many simple places a variable of it has. An element of a multiset has one more, which
+    /// The number of simple places of a variable. An element of a multiset has one more, which
     /// says whether the element is there.
     pub cells: u64,
-    /// How many bits a variable of it takes, if each simple place takes as few as possible;
-    /// undefined is a value like any other.
+    /// The number of bits of a packed variable; undefined counts as a value.
     pub bits: u64,
     /// How deep types are nested in it; 0 for simple ones.
     pub depth: u16,
@@ -30,7 +29,7 @@ pub struct Type {
     pub has_scalarset: bool,
 }
 
-/// What a type is.
+/// The kind of a type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TypeKind {
     /// `boolean`.
@@ -209,12 +208,12 @@ impl Types {
         }
     }
 
-    /// How many there are.
+    /// The number of types.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Never: `boolean` is always there.
+    /// Always false: `boolean` is built in.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }

@@ -1,13 +1,12 @@
-//! Going through everything within an expression or a statement.
+//! Visitors of expressions and statements.
 
 use super::Binding;
 use super::code::{
-    Alias, Argument, Call, Domain, Expr, ExprKind, Meaning, Place, Source, Statement,
+    Alias, AliasTarget, Argument, Call, Domain, Expr, ExprKind, Place, Source, Statement,
     StatementKind, Step,
 };
 
-/// What is done at each part. Each is visited before its own parts. Functions that are called are
-/// not entered.
+/// A visitor. A node is visited before its children. Called functions are not entered.
 pub trait Visitor {
     /// An expression.
     fn expr(&mut self, _expr: &Expr) {}
@@ -15,7 +14,7 @@ pub trait Visitor {
     fn place(&mut self, _place: &Place) {}
     /// A statement.
     fn statement(&mut self, _statement: &Statement) {}
-    /// Whether what is within a statement is left out.
+    /// Whether the children of a statement are skipped.
     fn leaves_out(&self, _statement: &Statement) -> bool {
         false
     }
@@ -50,8 +49,8 @@ pub fn domain(domain: &Domain, visitor: &mut dyn Visitor) {
 pub fn alias(alias: &Alias, visitor: &mut dyn Visitor) {
     visitor.alias(alias);
     match &alias.meaning {
-        Meaning::Place(of) => place(of, visitor),
-        Meaning::Value(of) => expr(of, visitor),
+        AliasTarget::Place(of) => place(of, visitor),
+        AliasTarget::Value(of) => expr(of, visitor),
     }
 }
 

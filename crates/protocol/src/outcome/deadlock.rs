@@ -1,6 +1,6 @@
-//! Which states count as deadlocks.
+//! The definition of deadlocks.
 
-/// Which states are deadlocks.
+/// The states that count as deadlocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeadlockRule {
     /// States that no rule leaves: none is enabled, or those that are change nothing. As in

@@ -1,4 +1,4 @@
-//! What can go wrong in a state.
+//! Errors of a model at run time.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use crate::model::Model;
 use crate::source::Span;
 use fencepost_diagnostics::Position;
 
-/// An error of the model that shows when it runs.
+/// A runtime error of a model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// What happened.
+    /// The kind of error.
     pub kind: FaultKind,
-    /// Where.
+    /// The part of the model that failed.
     pub span: Span,
 }
 
-/// What happened.
+/// A kind of runtime error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FaultKind {
@@ -36,7 +36,7 @@ pub enum FaultKind {
         /// The greatest index.
         high: i64,
     },
-    /// A value does not fit the type of what it is assigned to.
+    /// A value is out of the range of its target.
     OutOfRange {
         /// The value.
         value: i64,
@@ -45,23 +45,23 @@ pub enum FaultKind {
         /// The greatest value.
         high: i64,
     },
-    /// A number that cannot be computed.
+    /// Arithmetic that fails: overflow or division by zero.
     Arithmetic(&'static str),
     /// The end of a function is reached without a value.
     MissingReturn(String),
-    /// A `while` goes on for too long.
+    /// A `while` loop exceeds the bound on iterations.
     LoopTooLong {
-        /// How many rounds are allowed.
+        /// The most iterations.
         allowed: u64,
     },
     /// A step of 0 in a loop.
     ZeroStep,
     /// An element is added to a multiset that is full.
     MultisetFull {
-        /// How many elements it holds.
+        /// The most elements of the multiset.
         capacity: u32,
     },
-    /// An element of a multiset is used that is not there any more.
+    /// An element of a multiset is used after it was removed.
     ElementGone,
 }
 
@@ -84,19 +84,19 @@ impl fmt::Display for FaultKind {
                 write!(f, "the end of function {name} is reached without a value")
             }
             FaultKind::LoopTooLong { allowed } => {
-                write!(f, "the loop goes on after {allowed} rounds")
+                write!(f, "the loop exceeds {allowed} iterations")
             }
             FaultKind::ZeroStep => write!(f, "the step of the loop is 0"),
             FaultKind::MultisetFull { capacity } => {
                 write!(f, "the multiset is full with {capacity} elements")
             }
-            FaultKind::ElementGone => write!(f, "the element is not in the multiset any more"),
+            FaultKind::ElementGone => write!(f, "the element was removed from the multiset"),
         }
     }
 }
 
 impl Fault {
-    /// What happened, with the line and column where.
+    /// The message with line and column.
     pub fn describe(&self, model: &Model) -> String {
         let Position { line, column } = model.position(self.span);
         format!("line {line}, column {column}: {}", self.kind)

@@ -1,19 +1,19 @@
-//! How a state is reached.
+//! Paths to a state.
 
 use super::value::Value;
 use super::verdict::Instance;
 use crate::model::Model;
 
-/// A start state, and the rules that lead on from it.
+/// A path of rules from a start state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
     /// The start state.
     pub start: Instance,
-    /// The state that it makes.
+    /// The first state.
     pub first: Vec<Value>,
-    /// What happens then.
+    /// The rules fired, with the states after them.
     pub steps: Vec<Step>,
-    /// The rule that failed in the last state, if that is what is wrong.
+    /// The rule that failed in the last state, if a rule failed.
     pub failed: Option<Instance>,
 }
 
@@ -27,7 +27,7 @@ pub struct Step {
 }
 
 impl Trace {
-    /// The trace as text: the first state as a whole, then what changes.
+    /// The trace as text: the first state in full, then the changes of each step.
     pub fn render(&self, model: &Model) -> String {
         let mut text = format!("start: {}\n", self.start.show_startstate(model));
         let mut before = show(model, &self.first);

@@ -1,9 +1,9 @@
-//! States as trees.
+//! Values of variables, as trees.
 
 use crate::model::Model;
 use crate::model::types::{TypeId, TypeKind, Types};
 
-/// What a variable holds.
+/// The value of a variable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
     /// A simple variable that is undefined.
@@ -12,7 +12,7 @@ pub enum Value {
     Simple(i64),
     /// The fields of a record, or the elements of an array.
     Parts(Vec<Value>),
-    /// A multiset: as many places as it holds elements at most.
+    /// A multiset, with a place for each element that it may hold.
     Elements(Vec<Option<Value>>),
 }
 

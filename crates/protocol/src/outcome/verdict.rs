@@ -1,4 +1,4 @@
-//! What a search concludes about a model.
+//! The verdict of a search.
 
 use super::fault::Fault;
 use crate::model::points::PointId;
@@ -7,18 +7,18 @@ use crate::model::{Binding, Model};
 /// A rule, start state or property with the values of its parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Instance {
-    /// Which one, among those of its kind.
+    /// Its index among those of its kind.
     pub index: usize,
-    /// The values, from the outside to the inside; for `choose` the number of the element.
+    /// The values of its parameters, outermost first; for `choose` the index of the element.
     pub parameters: Vec<i64>,
 }
 
-/// FaultContext a fault happened.
+/// Where a fault happened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultContext {
     /// In a start state.
     Startstate(Instance),
-    /// In the guard of a rule, or in what it is within.
+    /// In the guard of a rule, or in an alias around it.
     Guard(usize),
     /// In the body of a rule.
     Rule(Instance),
@@ -26,49 +26,49 @@ pub enum FaultContext {
     Property(usize),
 }
 
-/// What is known about the model.
+/// The verdict of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// All states were looked at, and nothing is wrong in any.
+    /// All states were explored, and none has an error.
     NoError,
     /// An invariant does not hold in the last state of the trace.
     InvariantFailed(Instance),
     /// The last state of the trace, or the step after it, has an error.
     Fault {
-        /// What happened.
+        /// The fault.
         fault: Fault,
-        /// In what.
+        /// Where it happened.
         at: FaultContext,
     },
     /// No rule leads from the last state of the trace to another state.
     Deadlock,
-    /// All states were looked at, and this cover was never true.
+    /// All states were explored, and this cover was never true.
     CoverMissed(PointId),
-    /// The search ended before everything was looked at; nothing was wrong so far.
+    /// The search stopped at a bound, and found no error before.
     Incomplete(Bound),
 }
 
-/// Why a search ended early.
+/// The bound at which a search stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bound {
-    /// There were too many states.
+    /// The number of states.
     States,
-    /// It took too long.
+    /// The time.
     Time,
-    /// States farther away were not looked at.
+    /// The depth: states farther away were not explored.
     Depth,
-    /// There was no memory left.
+    /// The memory.
     Memory,
-    /// It was told to end.
+    /// The caller stopped it.
     Stopped,
-    /// Random walks were all that was asked for.
+    /// The number of random walks.
     Walks,
-    /// There are too many permutations of scalarsets to try them all.
+    /// The number of permutations of scalarsets.
     Permutations,
 }
 
 impl Verdict {
-    /// One line about it.
+    /// The verdict in one line.
     pub fn describe(&self, model: &Model) -> String {
         match self {
             Verdict::NoError => "no error".into(),
@@ -96,7 +96,7 @@ impl Verdict {
             Verdict::Incomplete(bound) => match bound {
                 Bound::States => "incomplete: too many states".into(),
                 Bound::Time => "incomplete: out of time".into(),
-                Bound::Depth => "incomplete: farther states were not looked at".into(),
+                Bound::Depth => "incomplete: the depth bound was reached".into(),
                 Bound::Memory => "incomplete: out of memory".into(),
                 Bound::Stopped => "incomplete: stopped".into(),
                 Bound::Walks => "incomplete: random walks only".into(),

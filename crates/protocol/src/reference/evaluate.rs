@@ -1,8 +1,9 @@
-//! What expressions mean.
+//! Evaluation of expressions.
 
 use super::interruption::EvalResult;
-use super::machine::{Held, Machine};
-use crate::model::code::{Argument, Call, Domain, Expr, ExprKind, Place, Source};
+use super::machine::{Machine, SlotContents};
+use crate::model::code::{Argument, Call, Domain, Expr, ExprKind, Place, SlotId, Source};
+use crate::model::points::PointId;
 use crate::outcome::{FaultKind, Value};
 use crate::source::Span;
 
@@ -28,16 +29,7 @@ impl Machine<'_> {
                 antecedent,
                 consequent,
                 point,
-            } => {
-                let mut holds = true;
-                if self.is_true(antecedent)? {
-                    if let Some(point) = point {
-                        self.hit(*point);
-                    }
-                    holds = self.is_true(consequent)?;
-                }
-                i64::from(holds)
-            }
+            } => i64::from(self.implies(antecedent, consequent, *point)?),
             ExprKind::Equal {
                 negated,
                 left,
@@ -86,19 +78,8 @@ impl Machine<'_> {
                 body,
                 point,
             } => {
-                let mut decided = false;
-                for (round, value) in self.values(domain)?.enumerate() {
-                    self.step()?;
-                    if let (0, Some(point)) = (round, point) {
-                        self.hit(*point);
-                    }
-                    self.hold_value(*slot, value);
-                    if self.is_true(body)? != *every {
-                        decided = true;
-                        break;
-                    }
-                }
-                i64::from(decided != *every)
+                let is_decided = self.any_value(*slot, domain, body, !*every, *point)?;
+                i64::from(is_decided != *every)
             }
             ExprKind::Call(call) => return self.call(call, expr.span),
             ExprKind::IsUndefined(place) => {
@@ -118,24 +99,71 @@ impl Machine<'_> {
                 multiset,
                 condition,
                 point,
-            } => {
-                let mut count = 0;
-                let elements = self.elements(multiset)?;
-                if let (Some(_), Some(point)) = (elements.first(), point) {
-                    self.hit(*point);
-                }
-                for index in elements {
-                    self.hold_value(*slot, index as i64);
-                    count += i64::from(self.is_true(condition)?);
-                }
-                count
-            }
+            } => self.count_elements(*slot, multiset, condition, *point)?,
             ExprKind::Convert { operand, table } => {
                 let value = self.evaluate(operand)?;
                 return Ok(converted(value, table));
             }
         };
         Ok(Value::Simple(value))
+    }
+
+    fn implies(
+        &mut self,
+        antecedent: &Expr,
+        consequent: &Expr,
+        point: Option<PointId>,
+    ) -> EvalResult<bool> {
+        if !self.is_true(antecedent)? {
+            return Ok(true);
+        }
+        if let Some(point) = point {
+            self.hit(point);
+        }
+        self.is_true(consequent)
+    }
+
+    /// Whether the body has the wanted value for a value of the domain; stops at the first. The
+    /// point is hit if the domain is not empty.
+    fn any_value(
+        &mut self,
+        slot: SlotId,
+        domain: &Domain,
+        body: &Expr,
+        wanted: bool,
+        point: Option<PointId>,
+    ) -> EvalResult<bool> {
+        for (iteration, value) in self.values(domain)?.enumerate() {
+            self.step()?;
+            if let (0, Some(point)) = (iteration, point) {
+                self.hit(point);
+            }
+            self.hold_value(slot, value);
+            if self.is_true(body)? == wanted {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The number of elements that satisfy a condition. The point is hit if there are elements.
+    fn count_elements(
+        &mut self,
+        slot: SlotId,
+        multiset: &Place,
+        condition: &Expr,
+        point: Option<PointId>,
+    ) -> EvalResult<i64> {
+        let elements = self.elements(multiset)?;
+        if let (Some(_), Some(point)) = (elements.first(), point) {
+            self.hit(point);
+        }
+        let mut count = 0;
+        for index in elements {
+            self.hold_value(slot, index as i64);
+            count += i64::from(self.is_true(condition)?);
+        }
+        Ok(count)
     }
 
     /// Whether an operand has the wanted value; stops at the first that has.
@@ -171,7 +199,7 @@ impl Machine<'_> {
         Ok(self.integer(expr)? != 0)
     }
 
-    /// What a place holds, if it can be read.
+    /// The value of a place. Fails if it is undefined and its type does not allow reading that.
     fn read(&mut self, place: &Place) -> EvalResult<Value> {
         let address = self.address(place)?;
         let value = self.load(&address).clone();
@@ -220,7 +248,7 @@ impl Machine<'_> {
         })
     }
 
-    /// What is assigned or returned; nothing if it is `undefined`.
+    /// The value that is assigned or returned; nothing if it is `undefined`.
     pub fn source(&mut self, source: &Source) -> EvalResult<Option<Value>> {
         match source {
             Source::Value(expr) => self.evaluate(expr).map(Some),
@@ -242,14 +270,14 @@ impl Machine<'_> {
         let mut held = Vec::with_capacity(call.arguments.len());
         for (argument, parameter) in call.arguments.iter().zip(&function.parameters) {
             held.push(match argument {
-                Argument::Reference(place) => Held::Reference(self.address(place)?),
+                Argument::Reference(place) => SlotContents::Reference(self.address(place)?),
                 Argument::Value(expr) => {
                     let value = self.evaluate(expr)?;
                     self.check_bounds(parameter.type_id, &value, expr.span)?;
-                    Held::Value(value)
+                    SlotContents::Value(value)
                 }
                 Argument::Undefined => {
-                    Held::Value(Value::undefined(&self.model.types, parameter.type_id))
+                    SlotContents::Value(Value::undefined(&self.model.types, parameter.type_id))
                 }
             });
         }

@@ -1,19 +1,21 @@
-//! What statements mean.
+//! Execution of statements.
 
 use super::interruption::{EvalResult, Interruption};
-use super::machine::{Held, Machine};
-use crate::model::code::{Alias, Arm, Expr, Meaning, Place, Source, Statement, StatementKind};
+use super::machine::{Machine, SlotContents};
+use crate::model::code::{
+    Alias, AliasTarget, Arm, Branch, Domain, Expr, Place, SlotId, Source, Statement, StatementKind,
+};
 use crate::model::points::PointId;
 use crate::model::types::TypeKind;
 use crate::outcome::{FaultKind, Value};
 use crate::source::Span;
 
-/// Nothing if the statements were done to the end; what is returned otherwise (an undefined value
-/// if there is none).
-type Done = Option<Value>;
+/// The value that a `return` returned (undefined if it has none). Nothing if execution reached the end
+/// of the statements.
+type Returned = Option<Value>;
 
 impl Machine<'_> {
-    pub fn execute(&mut self, statements: &[Statement]) -> EvalResult<Done> {
+    pub fn execute(&mut self, statements: &[Statement]) -> EvalResult<Returned> {
         for statement in statements {
             self.step()?;
             let returned = self.statement(statement)?;
@@ -24,36 +26,18 @@ impl Machine<'_> {
         Ok(None)
     }
 
-    fn statement(&mut self, statement: &Statement) -> EvalResult<Done> {
+    fn statement(&mut self, statement: &Statement) -> EvalResult<Returned> {
         let span = statement.span;
         match &statement.kind {
             StatementKind::Assign { target, source } => self.assign(target, source, span)?,
-            StatementKind::If { branches } => {
-                for branch in branches {
-                    let is_taken = match &branch.test {
-                        Some(test) => self.is_true(test)?,
-                        None => true,
-                    };
-                    if is_taken {
-                        self.hit(branch.point);
-                        return self.execute(&branch.body);
-                    }
-                }
-            }
+            StatementKind::If { branches } => return self.branches(branches),
             StatementKind::Switch {
                 subject,
                 arms,
                 otherwise,
             } => return self.switch(subject, arms, otherwise.as_ref()),
             StatementKind::For { slot, domain, body } => {
-                for value in self.values(domain)? {
-                    self.step()?;
-                    self.hold_value(*slot, value);
-                    let returned = self.execute(body)?;
-                    if returned.is_some() {
-                        return Ok(returned);
-                    }
-                }
+                return self.for_each(*slot, domain, body);
             }
             StatementKind::While { test, body } => return self.repeat(test, body, span),
             StatementKind::Call(call) => {
@@ -141,12 +125,43 @@ impl Machine<'_> {
         self.store(&address, target.type_id, value, span)
     }
 
+    fn branches(&mut self, branches: &[Branch]) -> EvalResult<Returned> {
+        for branch in branches {
+            let is_taken = match &branch.test {
+                Some(test) => self.is_true(test)?,
+                None => true,
+            };
+            if is_taken {
+                self.hit(branch.point);
+                return self.execute(&branch.body);
+            }
+        }
+        Ok(None)
+    }
+
+    fn for_each(
+        &mut self,
+        slot: SlotId,
+        domain: &Domain,
+        body: &[Statement],
+    ) -> EvalResult<Returned> {
+        for value in self.values(domain)? {
+            self.step()?;
+            self.hold_value(slot, value);
+            let returned = self.execute(body)?;
+            if returned.is_some() {
+                return Ok(returned);
+            }
+        }
+        Ok(None)
+    }
+
     fn switch(
         &mut self,
         subject: &Expr,
         arms: &[Arm],
         otherwise: Option<&(PointId, Vec<Statement>)>,
-    ) -> EvalResult<Done> {
+    ) -> EvalResult<Returned> {
         let subject = self.used(subject)?;
         for arm in arms {
             for value in &arm.values {
@@ -165,7 +180,7 @@ impl Machine<'_> {
         }
     }
 
-    fn repeat(&mut self, test: &Expr, body: &[Statement], span: Span) -> EvalResult<Done> {
+    fn repeat(&mut self, test: &Expr, body: &[Statement], span: Span) -> EvalResult<Returned> {
         let mut rounds = 0;
         while self.is_true(test)? {
             rounds += 1;
@@ -183,8 +198,8 @@ impl Machine<'_> {
 
     pub fn bind_alias(&mut self, alias: &Alias) -> EvalResult<()> {
         let held = match &alias.meaning {
-            Meaning::Place(place) => Held::Reference(self.address(place)?),
-            Meaning::Value(expr) => Held::Value(self.evaluate(expr)?),
+            AliasTarget::Place(place) => SlotContents::Reference(self.address(place)?),
+            AliasTarget::Value(expr) => SlotContents::Value(self.evaluate(expr)?),
         };
         self.hold(alias.slot, held);
         Ok(())

@@ -1,7 +1,7 @@
 //! The instances of rules, start states and properties.
 
 use super::interruption::EvalResult;
-use super::machine::{Held, Machine};
+use super::machine::{Machine, SlotContents};
 use crate::model::Binding;
 use crate::model::code::Frame;
 use crate::outcome::Value;
@@ -65,7 +65,7 @@ impl Machine<'_> {
                 Binding::Alias(alias) => self.bind_alias(alias)?,
                 Binding::Quantified { slot, .. } | Binding::Chosen { slot, .. } => {
                     let value = parameters.next().copied().unwrap_or(0);
-                    self.hold(*slot, Held::Value(Value::Simple(value)));
+                    self.hold(*slot, SlotContents::Value(Value::Simple(value)));
                 }
             }
         }

@@ -1,9 +1,9 @@
-//! What ends an evaluation before it has a value.
+//! Reasons for an evaluation to stop without a value.
 
 use crate::outcome::{Fault, FaultKind};
 use crate::source::Span;
 
-/// Why the evaluation of something ended early.
+/// Why an evaluation stopped without a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Interruption {
     Fault(Fault),

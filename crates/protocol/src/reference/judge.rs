@@ -1,4 +1,4 @@
-//! Single steps, and what is wrong with a single state, for those who search by other means.
+//! Single steps of the interpreter, for the compiled search.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use super::encode::encode;
 use super::interruption::Interruption;
 use super::machine::Machine;
 use super::options::Options;
-use super::search::{Ending, Search, Searched};
+use super::search::{EarlyEnd, Search, StepResult};
 use super::symmetry::Permutation;
 use crate::model::Model;
 #[cfg(test)]
@@ -18,16 +18,16 @@ pub(crate) struct Stepper<'m> {
     search: Search<'m>,
 }
 
-/// What is wrong with a state or a step.
+/// The error of a state or a step.
 #[derive(Clone, Debug)]
 pub(crate) struct Judgement {
     pub verdict: Verdict,
-    /// The rule that failed, if that is what is wrong.
+    /// The rule that failed, if a rule failed.
     pub failed: Option<Instance>,
 }
 
-impl From<Box<Ending>> for Judgement {
-    fn from(ending: Box<Ending>) -> Self {
+impl From<Box<EarlyEnd>> for Judgement {
+    fn from(ending: Box<EarlyEnd>) -> Self {
         Judgement {
             verdict: ending.verdict,
             failed: ending.failed,
@@ -64,12 +64,12 @@ impl<'m> Stepper<'m> {
         self.search.fire(state, rule).ok().flatten()
     }
 
-    /// What is wrong with a state, or with a step that leads from it.
+    /// Checks a state and the steps that lead from it.
     pub fn judge(&mut self, state: &[Value]) -> Result<(), Judgement> {
         self.search.judge(state).map_err(Judgement::from)
     }
 
-    /// What is wrong with the assumptions of a state.
+    /// Checks the assumptions of a state.
     pub fn judge_assumptions(&mut self, state: &[Value]) -> Result<(), Judgement> {
         self.search.machine.state = state.to_vec();
         self.search.assumed(0).map(|_| ()).map_err(Judgement::from)
@@ -79,13 +79,13 @@ impl<'m> Stepper<'m> {
 /// For tests that compare single steps.
 #[cfg(test)]
 impl Stepper<'_> {
-    /// The enabled instances of a rule, or what is wrong with its guard.
+    /// The enabled instances of a rule, or the error of its guard.
     pub fn enabled_of(&mut self, state: &[Value], rule: usize) -> Result<Vec<Instance>, Fault> {
         let enabled = self.search.enabled_among(state, rule..rule + 1);
         enabled.map_err(|(stop, _)| fault_of(stop))
     }
 
-    /// The state after a rule, unless an assumption is false, or what is wrong.
+    /// The state after a rule, unless an assumption is false, or an error.
     pub fn try_fire(
         &mut self,
         state: &[Value],
@@ -94,7 +94,7 @@ impl Stepper<'_> {
         self.search.fire(state, rule).map_err(fault_of)
     }
 
-    /// Whether a property holds, or what is wrong with it.
+    /// Whether a property holds, or an error.
     pub fn holds(&mut self, state: &[Value], property: usize) -> Result<bool, Fault> {
         self.search.machine.reset();
         self.search.machine.state = state.to_vec();
@@ -117,13 +117,13 @@ fn fault_of(stop: Interruption) -> Fault {
 }
 
 impl Search<'_> {
-    fn judge(&mut self, state: &[Value]) -> Searched<()> {
+    fn judge(&mut self, state: &[Value]) -> StepResult<()> {
         self.machine.reset();
         self.machine.state = state.to_vec();
         self.check(0)?;
         let enabled = self
             .enabled(state)
-            .map_err(|(stop, rule)| Ending::of(stop, FaultContext::Guard(rule), None))?;
+            .map_err(|(stop, rule)| EarlyEnd::of(stop, FaultContext::Guard(rule), None))?;
         let bytes = encode(self.model, state, &Permutation::default());
         let (mut is_left, mut is_stuck) = (false, true);
         for instance in enabled {
@@ -136,13 +136,13 @@ impl Search<'_> {
                 }
                 Ok(None) => {}
                 Err(Interruption::Exhausted) => {
-                    return Err(Ending::of(
+                    return Err(EarlyEnd::of(
                         Interruption::Exhausted,
                         FaultContext::Rule(instance),
                         None,
                     ));
                 }
-                Err(stop) => return Err(Ending::of(stop, FaultContext::Rule(instance), None)),
+                Err(stop) => return Err(EarlyEnd::of(stop, FaultContext::Rule(instance), None)),
             }
         }
         let is_deadlock = match self.options.deadlock {
@@ -151,7 +151,7 @@ impl Search<'_> {
             DeadlockRule::Off => false,
         };
         match is_deadlock {
-            true => Err(Ending::deadlock()),
+            true => Err(EarlyEnd::deadlock()),
             false => Ok(()),
         }
     }

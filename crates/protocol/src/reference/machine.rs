@@ -1,4 +1,4 @@
-//! One state and the frames of what runs in it.
+//! The interpreter's state: variables and call frames.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::model::types::TypeId;
 use crate::outcome::{FaultKind, Value};
 use crate::source::Span;
 
-/// A part of a variable, found.
+/// The address of a part of a variable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Address {
     base: Base,
@@ -23,9 +23,9 @@ enum Base {
     Slot { frame: usize, slot: usize },
 }
 
-/// What a slot holds.
+/// The contents of a slot.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Held {
+pub(super) enum SlotContents {
     Nothing,
     Value(Value),
     Reference(Address),
@@ -34,10 +34,10 @@ pub(super) enum Held {
 pub(super) struct Machine<'m> {
     pub model: &'m Model,
     pub state: Vec<Value>,
-    frames: Vec<Vec<Held>>,
+    frames: Vec<Vec<SlotContents>>,
     /// Whether the state was changed.
     pub is_changed: bool,
-    /// How often each point was reached.
+    /// The number of hits of each coverage point.
     pub hits: Vec<u64>,
     pub rounds_allowed: u64,
     deadline: Option<Instant>,
@@ -72,7 +72,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Lets what follows take as long as it takes.
+    /// Removes the deadline.
     pub fn forget_deadline(&mut self) {
         self.deadline = None;
     }
@@ -80,8 +80,8 @@ impl<'m> Machine<'m> {
     /// Opens a frame; local variables are undefined.
     pub fn enter(&mut self, frame: &Frame) {
         let slots = frame.slots.iter().map(|slot| match slot.kind {
-            SlotKind::Variable(id) => Held::Value(Value::undefined(&self.model.types, id)),
-            _ => Held::Nothing,
+            SlotKind::Variable(id) => SlotContents::Value(Value::undefined(&self.model.types, id)),
+            _ => SlotContents::Nothing,
         });
         self.frames.push(slots.collect());
     }
@@ -90,32 +90,32 @@ impl<'m> Machine<'m> {
         self.frames.pop();
     }
 
-    /// Forgets what ran, also after a fault.
+    /// Drops all frames, also after a fault.
     pub fn reset(&mut self) {
         self.frames.clear();
         self.is_changed = false;
     }
 
-    fn frame(&self) -> &[Held] {
+    fn frame(&self) -> &[SlotContents] {
         self.frames.last().map_or(&[], Vec::as_slice)
     }
 
-    pub fn hold(&mut self, slot: SlotId, held: Held) {
+    pub fn hold(&mut self, slot: SlotId, held: SlotContents) {
         if let Some(frame) = self.frames.last_mut() {
             frame[slot.0 as usize] = held;
         }
     }
 
     pub fn hold_value(&mut self, slot: SlotId, value: i64) {
-        self.hold(slot, Held::Value(Value::Simple(value)));
+        self.hold(slot, SlotContents::Value(Value::Simple(value)));
     }
 
     /// The value in a slot that has one.
     pub fn held(&self, slot: SlotId) -> Value {
         match &self.frame()[slot.0 as usize] {
-            Held::Value(value) => value.clone(),
-            Held::Reference(address) => self.load(address).clone(),
-            Held::Nothing => Value::Undefined,
+            SlotContents::Value(value) => value.clone(),
+            SlotContents::Reference(address) => self.load(address).clone(),
+            SlotContents::Nothing => Value::Undefined,
         }
     }
 
@@ -127,7 +127,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Finds a place.
+    /// The address of a place.
     pub fn address(&mut self, place: &Place) -> EvalResult<Address> {
         let mut address = match place.root {
             Root::Global(id) => Address {
@@ -135,7 +135,7 @@ impl<'m> Machine<'m> {
                 path: Vec::new(),
             },
             Root::Slot(slot) => match &self.frame()[slot.0 as usize] {
-                Held::Reference(address) => address.clone(),
+                SlotContents::Reference(address) => address.clone(),
                 _ => Address {
                     base: Base::Slot {
                         frame: self.frames.len() - 1,
@@ -174,7 +174,7 @@ impl<'m> Machine<'m> {
         Ok(address)
     }
 
-    /// An element of a multiset may have gone since it was found.
+    /// Checks that an element of a multiset still exists.
     fn check(&self, address: &Address, span: Span) -> EvalResult<()> {
         match self.find(address) {
             Some(_) => Ok(()),
@@ -186,7 +186,7 @@ impl<'m> Machine<'m> {
         let mut value = match address.base {
             Base::Global(id) => &self.state[id],
             Base::Slot { frame, slot } => match &self.frames[frame][slot] {
-                Held::Value(value) => value,
+                SlotContents::Value(value) => value,
                 _ => return None,
             },
         };
@@ -200,12 +200,12 @@ impl<'m> Machine<'m> {
         Some(value)
     }
 
-    /// What is there.
+    /// The value at an address.
     pub fn load(&self, address: &Address) -> &Value {
         self.find(address).unwrap_or(&Value::Undefined)
     }
 
-    /// What is there, to be changed.
+    /// The value at an address, mutably.
     pub fn load_mut(&mut self, address: &Address) -> Option<&mut Value> {
         let mut value = match address.base {
             Base::Global(id) => {
@@ -213,7 +213,7 @@ impl<'m> Machine<'m> {
                 &mut self.state[id]
             }
             Base::Slot { frame, slot } => match &mut self.frames[frame][slot] {
-                Held::Value(value) => value,
+                SlotContents::Value(value) => value,
                 _ => return None,
             },
         };
@@ -227,7 +227,7 @@ impl<'m> Machine<'m> {
         Some(value)
     }
 
-    /// Assigns a value that fits. `span` is what is assigned to.
+    /// Assigns a value after checking its range. `span` is the target.
     pub fn store(
         &mut self,
         address: &Address,

@@ -1,24 +1,22 @@
-//! What a model means: a slow interpreter and search, made to be right.
+//! The semantics of models: a simple interpreter and search, written for correctness and not for speed.
 //!
-//! Read in this order: [`value`] (states as trees), `fault` (what can go wrong in a state),
-//! `machine` with `evaluate` and `execute` (one rule in one state), `instances` (the rules that
-//! are enabled), `encode` (states as bytes, and symmetry), [`search`](search()) (all states),
-//! [`trace`] and `replay` (how a state is reached), `judge` (single steps).
+//! Read in this order: `machine` with `evaluate` and `execute` (one rule in one state), `instances`
+//! (the enabled rules), `encode` and `symmetry` (states as bytes, one per equivalence class),
+//! [`search`](search()) (all states), `replay` (traces), `judge` (single steps, for the compiled search).
 //!
-//! The compiled search is compared with this one, so nothing here is shared with it but the
-//! model. Nothing is packed, cached or skipped. It is usable by itself for models of some hundred
-//! thousand states.
+//! Tests compare the compiled search with this one, so the two share nothing but the model and the
+//! vocabulary of results ([`crate::outcome`]). Nothing is packed, cached or skipped. This search can
+//! be used by itself for models of some hundred thousand states.
 //!
-//! Where CMurphi and Rumur differ, or where their manuals are silent:
+//! The semantics where CMurphi and Rumur differ, or where their manuals are silent:
 //! - Reading an undefined boolean, enum or range is an error. An undefined scalarset or union
 //!   value can be read, and is equal to undefined ones only, as in CMurphi.
-//! - Assigning, passing or returning a variable as a whole copies what is undefined in it.
+//! - Assigning, passing or returning a composite variable copies its undefined parts.
 //! - An error while a guard or an invariant is evaluated ends the search, like any other.
-//! - The states are those that were reached and not dropped by an assumption, start states
-//!   included. Rules fired are counted for every enabled instance in every state, also if the
-//!   state stays the same; start states are not counted.
+//! - States in which an assumption is false are not counted. Rules fired are counted for every enabled
+//!   instance in every state, even if the state does not change; start states are not counted.
 //! - A multiset has no order: states that differ by the order of elements only are one state. But
-//!   equal elements are chosen each by itself, and each counts as a rule fired.
+//!   `choose` has one instance for each of several equal elements, and each counts as a rule fired.
 
 mod encode;
 mod evaluate;

@@ -1,21 +1,21 @@
-//! How to search.
+//! The options of the reference search.
 
 use std::time::Duration;
 
 use crate::outcome::DeadlockRule;
 
-/// How to search.
+/// The options of the reference search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Which states are deadlocks.
+    /// The states that count as deadlocks.
     pub deadlock: DeadlockRule,
-    /// Whether states that are permutations of each other are one.
+    /// The symmetry reduction.
     pub symmetry: Symmetry,
-    /// How many states are looked at.
+    /// The most states.
     pub max_states: u64,
-    /// How long it may take.
+    /// The most time.
     pub max_time: Option<Duration>,
-    /// How many rounds a `while` may take; CMurphi allows 1000.
+    /// The most iterations of a `while` loop; CMurphi allows 1000.
     pub max_loop_iterations: u64,
 }
 
@@ -31,11 +31,11 @@ impl Default for Options {
     }
 }
 
-/// Whether states that are permutations of each other are one.
+/// The reduction of states that are permutations of each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Symmetry {
-    /// They are different.
+    /// No reduction.
     Off,
-    /// They are one: all permutations are tried.
+    /// One state per equivalence class, found by trying all permutations.
     Exhaustive,
 }

@@ -5,16 +5,16 @@ use crate::outcome::{Trace, Verdict};
 /// The result of a search.
 #[derive(Clone, Debug)]
 pub struct ReferenceOutcome {
-    /// What is known.
+    /// The verdict.
     pub verdict: Verdict,
-    /// How many states were found, start states included.
+    /// The states found, start states included.
     pub states: u64,
-    /// How often an enabled rule was fired.
+    /// The rules fired: enabled instances in all states.
     pub rules_fired: u64,
-    /// How many rules the farthest state is away from a start state.
+    /// The distance of the farthest state from the start states, in rules.
     pub depth: u64,
-    /// How often each point of the model was reached.
+    /// The number of hits of each coverage point.
     pub hits: Vec<u64>,
-    /// A shortest way to what is wrong.
+    /// A shortest path to the error.
     pub trace: Option<Trace>,
 }

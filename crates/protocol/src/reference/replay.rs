@@ -1,4 +1,4 @@
-//! The way to a state, found again.
+//! Traces, by replay.
 
 use std::rc::Rc;
 
@@ -8,8 +8,8 @@ use super::symmetry::canonical;
 use crate::outcome::{Instance, Step, Trace, Value};
 
 impl Search<'_> {
-    /// The way to a state, with states as they really follow each other: with symmetry, what was
-    /// kept is one of each class only.
+    /// The trace to a state, with the actual states: with symmetry reduction, the stored ones are
+    /// representatives of their classes.
     pub fn trace(&mut self, at: usize, failed: Option<Instance>) -> Option<Trace> {
         let mut path = vec![at];
         while let Some(before) = self.found[path[path.len() - 1]].before {

@@ -1,4 +1,4 @@
-//! All states, breadth first.
+//! Breadth-first search of all states.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -16,10 +16,10 @@ use crate::model::points::PointKind;
 use crate::model::{Model, PropertyKind};
 use crate::outcome::{Bound, DeadlockRule, FaultContext, Instance, Value, Verdict};
 
-/// More permutations than this are not tried.
+/// The most permutations of scalarsets.
 const MOST_PERMUTATIONS: u64 = 100_000;
 
-/// Evaluation is recursive, and functions add up.
+/// The stack size: evaluation is recursive.
 const STACK_BYTES: usize = 256 << 20;
 
 /// Searches all states of a model.
@@ -42,8 +42,8 @@ pub fn search(model: &Model, options: &Options) -> ReferenceOutcome {
     search_on_large_stack(model, options, &mut |_| {})
 }
 
-/// Searches all states of a model, and then shows each state that was found, in order: with
-/// symmetry, one of each class.
+/// Searches all states of a model, and calls `visit` with each state in the order in which they were
+/// found: with symmetry reduction, one per equivalence class.
 ///
 /// ```
 /// use fencepost_protocol::outcome::Value;
@@ -64,17 +64,17 @@ pub fn search_and_visit(
     options: &Options,
     show: &mut (dyn FnMut(&[Value]) + Send),
 ) -> ReferenceOutcome {
-    search_on_large_stack(model, options, &mut |found: &[Found]| {
+    search_on_large_stack(model, options, &mut |found: &[StoredState]| {
         for each in found {
             show(&decode(model, &each.bytes));
         }
     })
 }
 
-/// What is done with all states that were found.
-type After<'a> = &'a mut (dyn FnMut(&[Found]) + Send);
+/// A callback with all states that were found.
+type OnState<'a> = &'a mut (dyn FnMut(&[StoredState]) + Send);
 
-fn search_on_large_stack(model: &Model, options: &Options, after: After) -> ReferenceOutcome {
+fn search_on_large_stack(model: &Model, options: &Options, after: OnState) -> ReferenceOutcome {
     let report = std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
         let thread = builder.spawn_scoped(scope, || search_here(model, options, after));
@@ -88,7 +88,7 @@ fn search_on_large_stack(model: &Model, options: &Options, after: After) -> Refe
     report.unwrap_or_else(|| search_here(model, options, after))
 }
 
-fn search_here(model: &Model, options: &Options, after: After) -> ReferenceOutcome {
+fn search_here(model: &Model, options: &Options, after: OnState) -> ReferenceOutcome {
     let permutations = match options.symmetry {
         Symmetry::Off => Some(vec![Permutation::default()]),
         Symmetry::Exhaustive => Permutation::all(&model.types, MOST_PERMUTATIONS),
@@ -100,77 +100,77 @@ fn search_here(model: &Model, options: &Options, after: After) -> ReferenceOutco
     let ending = match permutations {
         Some(_) => match search.run() {
             Err(ending) => ending,
-            Ok(()) => Box::new(Ending {
+            Ok(()) => Box::new(EarlyEnd {
                 verdict: search.missed_cover().unwrap_or(Verdict::NoError),
                 at: None,
                 failed: None,
             }),
         },
-        None => Ending::bound(Bound::Permutations),
+        None => EarlyEnd::bound(Bound::Permutations),
     };
     after(&search.found);
     search.report(*ending)
 }
 
-/// A state that was found.
-pub(super) struct Found {
+/// A state that was found, and how.
+pub(super) struct StoredState {
     pub bytes: Rc<[u8]>,
-    /// The state before it; nothing for start states.
+    /// Its predecessor; nothing for start states.
     pub before: Option<usize>,
-    /// How it was made from that.
+    /// The start state or rule that led to it.
     pub by: Instance,
     depth: u64,
 }
 
-/// Why the search ended.
-pub(super) struct Ending {
+/// Why the search ended early.
+pub(super) struct EarlyEnd {
     pub verdict: Verdict,
     /// The last state of the trace.
     at: Option<usize>,
     pub failed: Option<Instance>,
 }
 
-/// Boxed, since it comes once, and what it is the alternative to comes often.
-pub(super) type Searched<T> = Result<T, Box<Ending>>;
+/// The error is boxed, since it is rare.
+pub(super) type StepResult<T> = Result<T, Box<EarlyEnd>>;
 
-impl Ending {
-    fn bound(bound: Bound) -> Box<Ending> {
-        Box::new(Ending {
+impl EarlyEnd {
+    fn bound(bound: Bound) -> Box<EarlyEnd> {
+        Box::new(EarlyEnd {
             verdict: Verdict::Incomplete(bound),
             at: None,
             failed: None,
         })
     }
 
-    pub fn deadlock() -> Box<Ending> {
-        Box::new(Ending {
+    pub fn deadlock() -> Box<EarlyEnd> {
+        Box::new(EarlyEnd {
             verdict: Verdict::Deadlock,
             at: None,
             failed: None,
         })
     }
 
-    /// With the rule that leads to a state which could not even be added.
-    pub fn after(mut self: Box<Self>, rule: &Instance) -> Box<Ending> {
+    /// Adds the rule that leads to a state that was not stored.
+    pub fn after(mut self: Box<Self>, rule: &Instance) -> Box<EarlyEnd> {
         if matches!(self.verdict, Verdict::Fault { .. }) {
             self.failed = Some(rule.clone());
         }
         self
     }
 
-    pub fn of(stop: Interruption, place: FaultContext, at: Option<usize>) -> Box<Ending> {
+    pub fn of(stop: Interruption, place: FaultContext, at: Option<usize>) -> Box<EarlyEnd> {
         let failed = match &place {
             FaultContext::Rule(instance) => Some(instance.clone()),
             _ => None,
         };
         match stop {
-            Interruption::Fault(fault) => Box::new(Ending {
+            Interruption::Fault(fault) => Box::new(EarlyEnd {
                 verdict: Verdict::Fault { fault, at: place },
                 at,
                 failed,
             }),
-            // An assumption ends a rule; models in which a guard or a property comes to one are refused.
-            Interruption::Assumption | Interruption::Exhausted => Ending::bound(Bound::Time),
+            // A false assumption ends a rule; models with assumptions in guards or properties are refused.
+            Interruption::Assumption | Interruption::Exhausted => EarlyEnd::bound(Bound::Time),
         }
     }
 }
@@ -181,7 +181,7 @@ pub(super) struct Search<'m> {
     pub machine: Machine<'m>,
     pub permutations: Vec<Permutation>,
     seen: HashMap<Rc<[u8]>, usize, FxBuildHasher>,
-    pub found: Vec<Found>,
+    pub found: Vec<StoredState>,
     rules_fired: u64,
 }
 
@@ -203,7 +203,7 @@ impl<'m> Search<'m> {
         }
     }
 
-    fn run(&mut self) -> Searched<()> {
+    fn run(&mut self) -> StepResult<()> {
         for instance in self.startstates()? {
             let Some(state) = self.start(&instance)? else {
                 continue;
@@ -220,12 +220,12 @@ impl<'m> Search<'m> {
         Ok(())
     }
 
-    pub fn startstates(&mut self) -> Searched<Vec<Instance>> {
+    pub fn startstates(&mut self) -> StepResult<Vec<Instance>> {
         let mut instances = Vec::new();
         for (index, startstate) in self.model.startstates.iter().enumerate() {
             self.machine.reset();
             self.machine.state = Value::blank_state(self.model);
-            // Aliases are evaluated when the state is made; here only parameters matter.
+            // Aliases are evaluated with the body; here only parameters matter.
             let bindings: Vec<_> = startstate.bindings.clone();
             let quantified: Vec<_> = bindings
                 .into_iter()
@@ -240,7 +240,7 @@ impl<'m> Search<'m> {
                     });
             all.map_err(|stop| {
                 let parameters = Vec::new();
-                Ending::of(
+                EarlyEnd::of(
                     stop,
                     FaultContext::Startstate(Instance { index, parameters }),
                     None,
@@ -251,7 +251,7 @@ impl<'m> Search<'m> {
     }
 
     /// The start state of an instance, unless an assumption is false in it.
-    pub fn start(&mut self, instance: &Instance) -> Searched<Option<Vec<Value>>> {
+    pub fn start(&mut self, instance: &Instance) -> StepResult<Option<Vec<Value>>> {
         let startstate = &self.model.startstates[instance.index];
         self.machine.reset();
         self.machine.state = Value::blank_state(self.model);
@@ -263,7 +263,7 @@ impl<'m> Search<'m> {
         match run {
             Ok(_) => Ok(Some(self.machine.state.clone())),
             Err(Interruption::Assumption) => Ok(None),
-            Err(stop) => Err(Ending::of(
+            Err(stop) => Err(EarlyEnd::of(
                 stop,
                 FaultContext::Startstate(instance.clone()),
                 None,
@@ -291,7 +291,7 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// The enabled rules, or the rule in whose guard something went wrong.
+    /// The enabled rules, or the rule whose guard failed.
     pub fn enabled(&mut self, state: &[Value]) -> Result<Vec<Instance>, (Interruption, usize)> {
         let mut enabled = self.enabled_among(state, 0..self.model.rules.len())?;
         let priority = |instance: &Instance| self.model.rules[instance.index].priority;
@@ -333,26 +333,26 @@ impl<'m> Search<'m> {
             );
             run.map_err(|stop| (stop, index))?;
             if self.machine.is_changed {
-                // So has an alias around the rule, which has no instance.
+                // An alias around the rule may have side effects too.
                 self.machine.state = state.to_vec();
             }
         }
         Ok(enabled)
     }
 
-    /// All states after one.
-    fn expand(&mut self, at: usize) -> Searched<()> {
+    /// Explores the successors of a state.
+    fn expand(&mut self, at: usize) -> StepResult<()> {
         let bytes = Rc::clone(&self.found[at].bytes);
         let state = decode(self.model, &bytes);
         let enabled = self
             .enabled(&state)
-            .map_err(|(stop, rule)| Ending::of(stop, FaultContext::Guard(rule), Some(at)))?;
+            .map_err(|(stop, rule)| EarlyEnd::of(stop, FaultContext::Guard(rule), Some(at)))?;
         let mut is_left = false;
         let mut is_stuck = true;
         for instance in enabled {
-            let next = self
-                .fire(&state, &instance)
-                .map_err(|stop| Ending::of(stop, FaultContext::Rule(instance.clone()), Some(at)))?;
+            let next = self.fire(&state, &instance).map_err(|stop| {
+                EarlyEnd::of(stop, FaultContext::Rule(instance.clone()), Some(at))
+            })?;
             let Some(next) = next else {
                 continue;
             };
@@ -372,7 +372,7 @@ impl<'m> Search<'m> {
             DeadlockRule::Off => false,
         };
         match is_deadlock {
-            true => Err(Box::new(Ending {
+            true => Err(Box::new(EarlyEnd {
                 verdict: Verdict::Deadlock,
                 at: Some(at),
                 failed: None,
@@ -381,8 +381,8 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// Keeps a state if it is new, and checks it.
-    fn add(&mut self, state: Vec<Value>, before: Option<usize>, by: Instance) -> Searched<()> {
+    /// Stores a state if it is new, and checks it.
+    fn add(&mut self, state: Vec<Value>, before: Option<usize>, by: Instance) -> StepResult<()> {
         let bytes: Rc<[u8]> = canonical(self.model, &state, &self.permutations).into();
         if self.seen.contains_key(&bytes) {
             return Ok(());
@@ -390,7 +390,7 @@ impl<'m> Search<'m> {
         let at = self.found.len();
         self.machine.state.clone_from(&state);
         let is_assumed = self.assumed(at).map_err(|ending| match before {
-            Some(_) => Box::new(Ending {
+            Some(_) => Box::new(EarlyEnd {
                 at: before,
                 ..*ending.after(&by)
             }),
@@ -401,11 +401,11 @@ impl<'m> Search<'m> {
         }
         self.machine.state = state;
         if at as u64 >= self.options.max_states {
-            return Err(Ending::bound(Bound::States));
+            return Err(EarlyEnd::bound(Bound::States));
         }
         let depth = before.map_or(0, |before| self.found[before].depth + 1);
         self.seen.insert(Rc::clone(&bytes), at);
-        self.found.push(Found {
+        self.found.push(StoredState {
             bytes,
             before,
             by,
@@ -415,7 +415,7 @@ impl<'m> Search<'m> {
     }
 
     /// Whether all assumptions hold in the machine's state.
-    pub fn assumed(&mut self, at: usize) -> Searched<bool> {
+    pub fn assumed(&mut self, at: usize) -> StepResult<bool> {
         let state = self.machine.state.clone();
         for (index, property) in self.model.properties.iter().enumerate() {
             if property.kind != PropertyKind::Assumption {
@@ -434,7 +434,7 @@ impl<'m> Search<'m> {
     }
 
     /// Checks invariants and covers in the machine's state.
-    pub fn check(&mut self, at: usize) -> Searched<()> {
+    pub fn check(&mut self, at: usize) -> StepResult<()> {
         let state = self.machine.state.clone();
         for (index, property) in self.model.properties.iter().enumerate() {
             if property.kind == PropertyKind::Assumption {
@@ -446,7 +446,7 @@ impl<'m> Search<'m> {
                 self.machine.state.clone_from(&state);
             }
             if let (PropertyKind::Invariant, Some(parameters)) = (property.kind, first_false) {
-                return Err(Box::new(Ending {
+                return Err(Box::new(EarlyEnd {
                     verdict: Verdict::InvariantFailed(Instance { index, parameters }),
                     at: Some(at),
                     failed: None,
@@ -457,7 +457,7 @@ impl<'m> Search<'m> {
     }
 
     /// The first instance for which a property is false.
-    pub fn first_false(&mut self, index: usize, at: usize) -> Searched<Option<Vec<i64>>> {
+    pub fn first_false(&mut self, index: usize, at: usize) -> StepResult<Option<Vec<i64>>> {
         let property = &self.model.properties[index];
         let mut first_false = None;
         self.machine.reset();
@@ -474,7 +474,7 @@ impl<'m> Search<'m> {
             },
         );
         let at = (at < self.found.len()).then_some(at);
-        run.map_err(|stop| Ending::of(stop, FaultContext::Property(index), at))?;
+        run.map_err(|stop| EarlyEnd::of(stop, FaultContext::Property(index), at))?;
         Ok(first_false)
     }
 
@@ -487,9 +487,9 @@ impl<'m> Search<'m> {
         missed.map(|(id, _)| Verdict::CoverMissed(crate::model::points::PointId(id as u32)))
     }
 
-    fn report(mut self, ending: Ending) -> ReferenceOutcome {
+    fn report(mut self, ending: EarlyEnd) -> ReferenceOutcome {
         let hits = self.machine.hits.clone();
-        // What was found in time has a trace, also if there is no time left.
+        // The trace of an error is built even if there is no time left.
         self.machine.forget_deadline();
         let trace = ending.at.and_then(|at| self.trace(at, ending.failed));
         ReferenceOutcome {

@@ -1,4 +1,4 @@
-//! Permutations of scalarsets, all of them.
+//! All permutations of scalarsets.
 //!
 //! Ip and Dill, "Better Verification Through Symmetry": states that are permutations of each other
 //! behave alike, so one of each class is enough. The one whose bytes are least stands for its
@@ -12,32 +12,38 @@ use crate::outcome::Value;
 /// A permutation of each scalarset that has something to permute.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Permutation {
-    scalarsets: Vec<One>,
+    scalarsets: Vec<SetPermutations>,
 }
 
 #[derive(Clone, Debug)]
-struct One {
+struct SetPermutations {
     id: TypeId,
     image: Vec<i64>,
     origin: Vec<i64>,
 }
 
 impl Permutation {
-    fn of(&self, id: TypeId) -> Option<&One> {
+    fn of(&self, id: TypeId) -> Option<&SetPermutations> {
         self.scalarsets.iter().find(|one| one.id == id)
     }
 
-    /// What becomes of a value.
+    /// The image of a value.
     pub fn image(&self, types: &Types, id: TypeId, value: i64) -> i64 {
         self.mapped(types, id, value, |one| &one.image)
     }
 
-    /// What becomes this value.
+    /// The preimage of a value.
     pub fn origin(&self, types: &Types, id: TypeId, value: i64) -> i64 {
         self.mapped(types, id, value, |one| &one.origin)
     }
 
-    fn mapped(&self, types: &Types, id: TypeId, value: i64, table: fn(&One) -> &[i64]) -> i64 {
+    fn mapped(
+        &self,
+        types: &Types,
+        id: TypeId,
+        value: i64,
+        table: fn(&SetPermutations) -> &[i64],
+    ) -> i64 {
         if self.scalarsets.is_empty() {
             return value;
         }
@@ -74,7 +80,9 @@ impl Permutation {
                     }
                     let mut longer = permutation.clone();
                     let image = image.clone();
-                    longer.scalarsets.push(One { id, image, origin });
+                    longer
+                        .scalarsets
+                        .push(SetPermutations { id, image, origin });
                     more.push(longer);
                 }
             }
@@ -104,7 +112,7 @@ fn arrangements(size: i64, most: u64) -> Option<Vec<Vec<i64>>> {
     Some(all)
 }
 
-/// The bytes that stand for the class of a state.
+/// The least bytes of all permutations of a state: they represent its equivalence class.
 pub(super) fn canonical(model: &Model, state: &[Value], all: &[Permutation]) -> Vec<u8> {
     let encoded = all.iter().map(|by| encode(model, state, by));
     encoded.min().unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use super::places::Operand;
 use super::scopes::Symbol;
-use super::{Noted, Resolved, Resolver};
+use super::{Reported, Resolved, Resolver};
 use crate::model::FunctionId;
 use crate::model::code::{Argument, Call, ExprKind, ValueType};
 use crate::model::types::TypeId;
@@ -11,7 +11,7 @@ use crate::source::Span;
 use crate::syntax::tree::{self, Name};
 use fencepost_diagnostics::quoted;
 
-/// What a call must know of a function.
+/// The signature of a function.
 pub(super) struct Signature<'s> {
     pub name: Name<'s>,
     /// Names, types, and whether they are `var`.
@@ -42,19 +42,19 @@ impl<'s> Resolver<'s, '_> {
         for (index, tree) in trees.iter().enumerate() {
             match self.argument(function, index, tree) {
                 Ok(argument) => arguments.push(argument),
-                Err(Noted) => failed = true,
+                Err(Reported) => failed = true,
             }
         }
         if trees.len() != wanted {
-            let problem = ModelErrorKind::ArgumentCount {
+            let error = ModelErrorKind::ArgumentCount {
                 name: quoted(name.text),
                 found: trees.len(),
                 wanted,
             };
-            return Err(self.note(problem, name.span));
+            return Err(self.report(error, name.span));
         }
         if failed {
-            return Err(Noted);
+            return Err(Reported);
         }
         let call = Call {
             function,
@@ -67,11 +67,11 @@ impl<'s> Resolver<'s, '_> {
         let unknown = self.scopes.look_up(name.text).is_none();
         let is_real = |real: &&str| real.eq_ignore_ascii_case(name.text);
         if unknown && REAL_FUNCTIONS.iter().any(is_real) {
-            let problem = ModelErrorKind::NotSupported {
+            let error = ModelErrorKind::NotSupported {
                 what: "functions on floating-point numbers",
                 instead: "integers",
             };
-            return Err(self.note(problem, name.span));
+            return Err(self.report(error, name.span));
         }
         match self.look_up(name.text, name.span, "function")? {
             Symbol::Function(id) => Ok(id),
@@ -87,9 +87,9 @@ impl<'s> Resolver<'s, '_> {
     ) -> Resolved<Argument> {
         let parameters = &self.signatures[function.0 as usize].parameters;
         let Some(&(parameter, type_id, is_var)) = parameters.get(index) else {
-            // The count is wrong, but errors within the argument are to be seen.
+            // The count is wrong, but errors within the argument are reported too.
             self.operand(tree)?;
-            return Err(Noted);
+            return Err(Reported);
         };
         let wanted = type_id?;
         if is_var {
@@ -130,12 +130,12 @@ impl<'s> Resolver<'s, '_> {
         if self.types.same(place.type_id, wanted) {
             return Ok(Argument::Reference(place));
         }
-        let problem = ModelErrorKind::VarArgument {
+        let error = ModelErrorKind::VarArgument {
             parameter: quoted(parameter.text),
             found: self.types.describe(place.type_id),
             wanted: self.types.describe(wanted),
         };
-        Err(self.note(problem, tree.span))
+        Err(self.report(error, tree.span))
     }
 
     /// Whether it is the word `undefined`, and that is no name here.
@@ -153,11 +153,11 @@ impl<'s> Resolver<'s, '_> {
         if let (ExprKind::Constant(value), Some((low, high))) = (kind, self.types[target].bounds())
             && !(low..=high).contains(value)
         {
-            let problem = ModelErrorKind::OutOfRange {
+            let error = ModelErrorKind::OutOfRange {
                 value: *value,
                 wanted: self.types.describe(target),
             };
-            self.warn(problem, span);
+            self.warn(error, span);
         }
     }
 }

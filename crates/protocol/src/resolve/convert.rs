@@ -1,16 +1,16 @@
-//! Which types go together, and how values get from one to the other.
+//! Type compatibility and conversions.
 
 use std::sync::Arc;
 
-use super::{Noted, Resolved, Resolver};
+use super::{Reported, Resolved, Resolver};
 use crate::model::code::{Expr, ExprKind, ValueType};
 use crate::model::types::{TypeId, TypeKind, UnionMember};
 use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 
-/// How a value of one type becomes one of another.
+/// The conversion of values of one type to another.
 pub(super) enum Conversion {
-    /// As it is.
+    /// The same value.
     None,
     /// By a table.
     Table(Arc<[i64]>),
@@ -26,9 +26,9 @@ impl Resolver<'_, '_> {
         }
     }
 
-    pub(super) fn mismatch(&mut self, found: ValueType, wanted: String, span: Span) -> Noted {
+    pub(super) fn mismatch(&mut self, found: ValueType, wanted: String, span: Span) -> Reported {
         let found = self.describe(found);
-        self.note(ModelErrorKind::TypeMismatch { found, wanted }, span)
+        self.report(ModelErrorKind::TypeMismatch { found, wanted }, span)
     }
 
     /// The enums and scalarsets whose values a simple type has.
@@ -47,9 +47,9 @@ impl Resolver<'_, '_> {
         }
     }
 
-    /// How values of one type become values of the other, if they can. Integers of all ranges go
-    /// together, a union goes with its members and with unions that share some, and everything
-    /// else only with itself.
+    /// The conversion from one type to another, if they are compatible. Integers of all ranges are
+    /// compatible, a union is compatible with its members and with unions that share some, and any other
+    /// type only with itself.
     pub(super) fn conversion(&mut self, from: ValueType, to: ValueType) -> Option<Conversion> {
         if self.is_integer(from) && self.is_integer(to) {
             return Some(Conversion::None);
@@ -68,7 +68,7 @@ impl Resolver<'_, '_> {
         table.map(Conversion::Table)
     }
 
-    /// What becomes of each value of an enum, scalarset or union.
+    /// The table of converted values of an enum, scalarset or union.
     fn table(&mut self, from: TypeId, to: TypeId) -> Option<Arc<[i64]>> {
         let (sources, targets) = (self.members(from), self.members(to));
         let size = self.types[from].cardinality().unwrap_or(0);
@@ -82,7 +82,7 @@ impl Resolver<'_, '_> {
         self.converted_values = self.converted_values.saturating_add(size);
         if self.converted_values > self.limits.cells {
             let span = self.types[from].span;
-            self.note(
+            self.report(
                 ModelErrorKind::limit("values to convert", self.limits.cells),
                 span,
             );
@@ -101,7 +101,7 @@ impl Resolver<'_, '_> {
         Some(table.into())
     }
 
-    /// The expression as a value of the wanted type.
+    /// Converts an expression to the wanted type.
     pub(super) fn coerce(&mut self, expr: Expr, wanted: ValueType) -> Resolved<Expr> {
         match self.conversion(expr.value_type, wanted) {
             Some(Conversion::None) => Ok(expr),

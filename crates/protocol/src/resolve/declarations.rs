@@ -4,7 +4,7 @@ use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
 use super::scopes::Symbol;
-use super::{Noted, Resolved, Resolver};
+use super::{Reported, Resolved, Resolver};
 use crate::limits::Limits;
 use crate::model::code::{SlotKind, ValueType};
 use crate::model::types::{Field, TypeId, TypeKind, Types, UnionMember};
@@ -35,7 +35,7 @@ impl<'s> Resolver<'s, '_> {
         let cells = cells.fold(0_u64, u64::saturating_add);
         if cells > self.limits.cells {
             let last = self.globals.last().map_or(Span::default(), |g| g.span);
-            self.note(
+            self.report(
                 ModelErrorKind::limit("cells in the state", self.limits.cells),
                 last,
             );
@@ -68,7 +68,7 @@ impl<'s> Resolver<'s, '_> {
                                 let kind = SlotKind::Variable(id);
                                 Symbol::Slot(self.slot(name.text, kind, true))
                             }
-                            Err(Noted) => Symbol::Broken,
+                            Err(Reported) => Symbol::Broken,
                         };
                         self.declare(*name, symbol);
                     }
@@ -83,8 +83,8 @@ impl<'s> Resolver<'s, '_> {
         let cells = self.types[id].cells;
         self.local_cells = self.local_cells.saturating_add(cells);
         if self.local_cells > self.limits.cells {
-            let problem = ModelErrorKind::limit("cells in local variables", self.limits.cells);
-            self.note(problem, span);
+            let error = ModelErrorKind::limit("cells in local variables", self.limits.cells);
+            self.report(error, span);
         }
     }
 
@@ -103,7 +103,7 @@ impl<'s> Resolver<'s, '_> {
                     self.types.name(id, name.text);
                     Symbol::Type(id)
                 }
-                Err(Noted) => Symbol::Broken,
+                Err(Reported) => Symbol::Broken,
             };
             self.declare(*name, symbol);
         }
@@ -128,13 +128,13 @@ impl<'s> Resolver<'s, '_> {
                     }
                     Symbol::Constant(value, value_type)
                 }
-                Err(Noted) => Symbol::Broken,
+                Err(Reported) => Symbol::Broken,
             };
             self.declare(*name, symbol);
         }
     }
 
-    /// What is given for a constant. The last one counts.
+    /// The override of a constant. The last one counts.
     fn given_value(&mut self, name: Name<'s>, value_type: ValueType) -> Option<i64> {
         let mut given = self.given.iter().rev();
         let (_, value) = given.find(|(given, _)| given == name.text)?;
@@ -148,27 +148,27 @@ impl<'s> Resolver<'s, '_> {
             ValueType::Element(_) => false,
         };
         if !fits {
-            let problem = ModelErrorKind::WrongOverride {
+            let error = ModelErrorKind::WrongOverride {
                 found: self.describe(value_type),
                 value: *value,
             };
-            self.note(problem, name.span);
+            self.report(error, name.span);
             return None;
         }
         Some(*value)
     }
 
-    /// Values that are given for constants that there are not.
+    /// Reports overrides of unknown constants.
     pub(super) fn check_given(&mut self) {
         for (name, _) in self.given {
             let is_there = self.constants.iter().any(|c| c.name == *name);
             if !is_there && self.errors.is_empty() {
                 let names = self.constants.iter().map(|c| c.name.as_str());
-                let problem = ModelErrorKind::UnknownOverride {
+                let error = ModelErrorKind::UnknownOverride {
                     name: quoted(name),
-                    meant: nearest(name, names),
+                    suggestion: nearest(name, names),
                 };
-                self.note(problem, Span::default());
+                self.report(error, Span::default());
             }
         }
     }
@@ -183,8 +183,8 @@ impl<'s> Resolver<'s, '_> {
         match expr.kind {
             crate::model::code::ExprKind::Constant(value) => Ok((value, expr.value_type)),
             _ => {
-                let problem = self.why_not_constant(&expr, used_as);
-                Err(self.note(problem, tree.span))
+                let error = self.why_not_constant(&expr, used_as);
+                Err(self.report(error, tree.span))
             }
         }
     }
@@ -232,13 +232,13 @@ impl<'s> Resolver<'s, '_> {
         let id = self.types.add(kind, span);
         let (cells, depth) = (self.types[id].cells, usize::from(self.types[id].depth));
         if cells > self.limits.cells {
-            let problem = ModelErrorKind::limit("cells in a variable", self.limits.cells);
-            return Err(self.note(problem, span));
+            let error = ModelErrorKind::limit("cells in a variable", self.limits.cells);
+            return Err(self.report(error, span));
         }
         let nesting = self.limits.nesting.min(Limits::DEEPEST_NESTING);
         if depth > nesting {
-            let problem = ModelErrorKind::limit("levels of nesting", nesting as u64);
-            return Err(self.note(problem, span));
+            let error = ModelErrorKind::limit("levels of nesting", nesting as u64);
+            return Err(self.report(error, span));
         }
         Ok(id)
     }
@@ -252,7 +252,7 @@ impl<'s> Resolver<'s, '_> {
 
     fn size(&mut self, found: i64, allowed: u32, what: &'static str, span: Span) -> Resolved<u32> {
         if found < 1 {
-            return Err(self.note(ModelErrorKind::BadSize { what, found }, span));
+            return Err(self.report(ModelErrorKind::BadSize { what, found }, span));
         }
         match u32::try_from(found) {
             Ok(size) if size <= allowed => Ok(size),
@@ -261,7 +261,7 @@ impl<'s> Resolver<'s, '_> {
                     "scalarset" => "values in a scalarset",
                     _ => "elements in a multiset",
                 };
-                Err(self.note(ModelErrorKind::limit(what, u64::from(allowed)), span))
+                Err(self.report(ModelErrorKind::limit(what, u64::from(allowed)), span))
             }
         }
     }
@@ -271,7 +271,7 @@ impl<'s> Resolver<'s, '_> {
         let high = self.constant_integer(high, "the end of a range")?;
         let low = low?;
         if high < low {
-            return Err(self.note(ModelErrorKind::EmptyRange { low, high }, span));
+            return Err(self.report(ModelErrorKind::EmptyRange { low, high }, span));
         }
         let types = &mut self.types;
         let known = self.ranges.entry((low, high));
@@ -302,11 +302,11 @@ impl<'s> Resolver<'s, '_> {
                 if let Some((_, before)) = names_before.insert(name.text, (number, name.span)) {
                     failed = true;
                     if !self.is_full() {
-                        let problem = ModelErrorKind::Duplicate {
+                        let error = ModelErrorKind::Duplicate {
                             name: quoted(name.text),
                             before: Some(Position::of(self.source, before.start as usize)),
                         };
-                        self.note(problem, name.span);
+                        self.report(error, name.span);
                     }
                     continue;
                 }
@@ -317,7 +317,7 @@ impl<'s> Resolver<'s, '_> {
             }
         }
         if failed {
-            return Err(Noted);
+            return Err(Reported);
         }
         let id = self.sized(TypeKind::Record(fields), span)?;
         for (name, (number, _)) in names_before {
@@ -335,11 +335,11 @@ impl<'s> Resolver<'s, '_> {
             let parts = match &self.types[id].kind {
                 TypeKind::Enum(_) | TypeKind::Scalarset(_) => vec![id],
                 TypeKind::Union(members) => members.iter().map(|m| m.type_id).collect(),
-                _ => return Err(self.note(ModelErrorKind::BadUnionMember { found }, tree.span)),
+                _ => return Err(self.report(ModelErrorKind::BadUnionMember { found }, tree.span)),
             };
             for part in parts {
                 if !known.insert(part) {
-                    return Err(self.note(ModelErrorKind::UnionMemberTwice { found }, tree.span));
+                    return Err(self.report(ModelErrorKind::UnionMemberTwice { found }, tree.span));
                 }
                 ids.push(part);
             }
@@ -372,7 +372,7 @@ impl<'s> Resolver<'s, '_> {
             return Ok(id);
         }
         let found = self.types.describe(id);
-        Err(self.note(ModelErrorKind::NotEnumerable { found, used_for }, span))
+        Err(self.report(ModelErrorKind::NotEnumerable { found, used_for }, span))
     }
 
     /// Whether values of the type are integers.

@@ -2,7 +2,7 @@
 
 use super::places::Operand;
 use super::scopes::Symbol;
-use super::{Noted, Resolved, Resolver};
+use super::{Reported, Resolved, Resolver};
 use crate::model::code::{Domain, Expr, ExprKind, Place, SlotId, SlotKind, ValueType};
 use crate::model::points::{PointId, PointKind};
 use crate::model::types::{TypeKind, Types};
@@ -22,7 +22,7 @@ impl<'s> Resolver<'s, '_> {
         }
     }
 
-    /// What is no name and no selection.
+    /// Resolves an expression that is neither a name nor a selection.
     pub(super) fn value(&mut self, tree: &tree::Expr<'s>) -> Resolved<Expr> {
         let span = tree.span;
         let (kind, value_type) = match &tree.kind {
@@ -47,12 +47,12 @@ impl<'s> Resolver<'s, '_> {
             tree::ExprKind::Call(name, arguments) => {
                 let (call, result) = self.call(*name, arguments)?;
                 let Some(result) = result else {
-                    let problem = ModelErrorKind::OtherKind {
+                    let error = ModelErrorKind::OtherKind {
                         name: quoted(name.text),
                         found: "a procedure",
                         wanted: "a function, which returns a value",
                     };
-                    return Err(self.note(problem, name.span));
+                    return Err(self.report(error, name.span));
                 };
                 (ExprKind::Call(call), ValueType::Of(result))
             }
@@ -170,9 +170,9 @@ impl<'s> Resolver<'s, '_> {
                 self.declare(name, Symbol::Slot(slot));
                 Ok((slot, domain))
             }
-            Err(Noted) => {
+            Err(Reported) => {
                 self.declare(name, Symbol::Broken);
-                Err(Noted)
+                Err(Reported)
             }
         }
     }
@@ -198,7 +198,7 @@ impl<'s> Resolver<'s, '_> {
         };
         let (first, last) = (first?, last?);
         if let ExprKind::Constant(0) = step.kind {
-            return Err(self.note(ModelErrorKind::ZeroStep, step.span));
+            return Err(self.report(ModelErrorKind::ZeroStep, step.span));
         }
         let domain = match (&first.kind, &last.kind, &step.kind) {
             (ExprKind::Constant(from), ExprKind::Constant(to), ExprKind::Constant(by)) => {
@@ -225,7 +225,7 @@ impl<'s> Resolver<'s, '_> {
         };
         if !self.types[place.type_id].is_simple() {
             let found = self.types.describe(place.type_id);
-            return Err(self.note(ModelErrorKind::UndefinedComposite { found }, tree.span));
+            return Err(self.report(ModelErrorKind::UndefinedComposite { found }, tree.span));
         }
         Ok((ExprKind::IsUndefined(Box::new(place)), BOOLEAN))
     }
@@ -272,9 +272,9 @@ impl<'s> Resolver<'s, '_> {
         self.scoped(|r| {
             let slot = match &multiset {
                 Ok(multiset) => Ok(r.element_slot(binder, multiset)),
-                Err(Noted) => {
+                Err(Reported) => {
                     r.declare(binder, Symbol::Broken);
-                    Err(Noted)
+                    Err(Reported)
                 }
             };
             let condition = r.condition(condition)?;
@@ -303,7 +303,7 @@ impl<'s> Resolver<'s, '_> {
     }
 }
 
-/// What a place holds.
+/// Reads a place.
 pub(super) fn read(place: Place) -> Expr {
     Expr {
         value_type: ValueType::Of(place.type_id),

@@ -1,4 +1,4 @@
-//! Functions that end without a value, and functions that call themselves.
+//! Control flow: missing returns and recursion.
 
 use super::Resolver;
 use crate::model::FunctionId;
@@ -51,17 +51,17 @@ fn statement_falls_through(types: &Types, statement: &Statement) -> bool {
     }
 }
 
-/// How far a function was looked at.
+/// The progress of the depth-first search of calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visit {
     New,
     Open,
-    /// With how many calls in a row it makes.
+    /// Finished, with the depth of its calls.
     Done(usize),
 }
 
 impl Resolver<'_, '_> {
-    /// Notes functions that call themselves, and calls that are nested too deeply. `calls` has,
+    /// Reports functions that call themselves, and calls that are nested too deeply. `calls` has,
     /// for each function, those that it calls.
     pub(super) fn check_recursion(&mut self, calls: &[Vec<(FunctionId, Span)>]) {
         let mut visits = vec![Visit::New; calls.len()];
@@ -112,9 +112,8 @@ impl Resolver<'_, '_> {
         let deepest = calls[at].iter().map(depth).max().unwrap_or(0);
         visits[at] = Visit::Done(deepest);
         if deepest > self.limits.calls {
-            let problem =
-                ModelErrorKind::limit("calls within each other", self.limits.calls as u64);
-            self.note(problem, self.signatures[at].name.span);
+            let error = ModelErrorKind::limit("calls within each other", self.limits.calls as u64);
+            self.report(error, self.signatures[at].name.span);
         }
     }
 
@@ -125,10 +124,10 @@ impl Resolver<'_, '_> {
             .map(|(at, _)| format!("`{}`", quoted(self.signatures[*at].name.text)))
             .take(8)
             .collect();
-        let problem = ModelErrorKind::Recursion {
+        let error = ModelErrorKind::Recursion {
             name: quoted(self.signatures[called].name.text),
             path: names.join(", "),
         };
-        self.note(problem, span);
+        self.report(error, span);
     }
 }

@@ -1,11 +1,11 @@
-//! From a tree to a typed model.
+//! Name resolution and type checking: from a syntax tree to a typed model.
 //!
-//! Read in this order: `scopes` (what names mean), `declarations` (constants, types, variables),
-//! `convert` (which types go together), `places`, `operators` and `expressions`, `calls`,
+//! Read in this order: `scopes` (names), `declarations` (constants, types, variables),
+//! `convert` (type compatibility), `places`, `operators` and `expressions`, `calls`,
 //! `statements`, `routines` (functions, rules, properties), `flow` (returns and recursion).
 //!
-//! A part that cannot be resolved is noted and left out; the rest is still looked at, so that one
-//! run shows several errors.
+//! A part that cannot be resolved is reported and left out; the rest is still checked, so that one run
+//! reports several errors.
 
 mod calls;
 mod convert;
@@ -35,13 +35,13 @@ use crate::syntax::tree::File;
 use calls::Signature;
 use scopes::Scopes;
 
-/// The error is noted, and what it is in is left out.
+/// The error was reported, and the part that has it is left out.
 #[derive(Clone, Copy, Debug)]
-struct Noted;
+struct Reported;
 
-type Resolved<T> = Result<T, Noted>;
+type Resolved<T> = Result<T, Reported>;
 
-/// What a routine may return.
+/// The `return` statements that a routine may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Returns {
     Nothing,
@@ -67,18 +67,18 @@ struct Resolver<'s, 'm> {
     globals: Vec<Global>,
     signatures: Vec<Signature<'s>>,
     points: Vec<Point>,
-    /// The slots of the routine at hand.
+    /// The slots of the current routine.
     frame: Frame,
     /// Which of them can be assigned.
     writable: Vec<bool>,
-    /// How many cells its local variables have.
+    /// The number of cells of its local variables.
     local_cells: u64,
     returns: Returns,
     saw_return: bool,
     saw_assume: bool,
     /// For each function, whether it or one that it calls may find an assumption false.
     assumes: Vec<bool>,
-    /// The calls that the routine at hand makes.
+    /// The calls of the current routine.
     calls: Vec<(FunctionId, Span)>,
     /// Whether implications and quantifiers are counted: in properties and assertions.
     counts_vacuity: bool,
@@ -146,30 +146,30 @@ pub(crate) fn resolve(
 }
 
 impl<'s> Resolver<'s, '_> {
-    /// Notes an error, once.
-    fn note(&mut self, problem: ModelErrorKind, span: Span) -> Noted {
-        let same = |m: &SpannedError| m.span == span && *m.problem == problem;
+    /// Reports an error once.
+    fn report(&mut self, kind: ModelErrorKind, span: Span) -> Reported {
+        let same = |m: &SpannedError| m.span == span && *m.kind == kind;
         if self.errors.len() < ModelError::MAX && !self.errors.iter().any(same) {
-            self.errors.push(problem.at(span));
+            self.errors.push(kind.at(span));
         }
-        Noted
+        Reported
     }
 
-    /// Whether more errors would not be shown. Then nothing is worked out for them.
+    /// Whether the most errors were reported.
     fn is_full(&self) -> bool {
         self.errors.len() >= ModelError::MAX
     }
 
-    /// Whether a limit was reached: going on might take for ever.
+    /// Whether a limit was reached, so that resolving stops.
     fn gave_up(&self) -> bool {
-        self.is_full() || self.errors.iter().any(|m| m.problem.is_limit())
+        self.is_full() || self.errors.iter().any(|m| m.kind.is_limit())
     }
 
-    /// Notes what is legal, and likely to be an error, once.
-    fn warn(&mut self, problem: ModelErrorKind, span: Span) {
-        let same = |m: &SpannedError| m.span == span && *m.problem == problem;
+    /// Reports a warning once.
+    fn warn(&mut self, kind: ModelErrorKind, span: Span) {
+        let same = |m: &SpannedError| m.span == span && *m.kind == kind;
         if self.warnings.len() < ModelError::MAX && !self.warnings.iter().any(same) {
-            self.warnings.push(problem.at(span));
+            self.warnings.push(kind.at(span));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Operators: which operands they take, and their value if it is known.
 
-use super::{Noted, Resolved, Resolver};
+use super::{Reported, Resolved, Resolver};
 use crate::model::code::{Arithmetic, Comparison, Expr, ExprKind, ValueType};
 use crate::model::points::PointKind;
 use crate::model::types::Types;
@@ -48,14 +48,14 @@ impl<'s> Resolver<'s, '_> {
         }
     }
 
-    fn not_ordered(&mut self, found: ValueType, operator: &'static str, span: Span) -> Noted {
+    fn not_ordered(&mut self, found: ValueType, operator: &'static str, span: Span) -> Reported {
         let scalarset = matches!(found, ValueType::Of(id) if self.types[id].is_simple() && self.types[id].has_scalarset);
-        let problem = ModelErrorKind::NotOrdered {
+        let error = ModelErrorKind::NotOrdered {
             operator,
             found: self.describe(found),
             scalarset,
         };
-        self.note(problem, span)
+        self.report(error, span)
     }
 
     /// An integer of a loop.
@@ -169,11 +169,11 @@ impl<'s> Resolver<'s, '_> {
         let (left, right) = match self.unify(left, right) {
             Ok(both) => both,
             Err((left, right)) => {
-                let problem = ModelErrorKind::NotComparable {
+                let error = ModelErrorKind::NotComparable {
                     left: self.describe(left),
                     right: self.describe(right),
                 };
-                return Err(self.note(problem, span));
+                return Err(self.report(error, span));
             }
         };
         if let (Some(a), Some(b)) = (constant(&left), constant(&right)) {
@@ -209,11 +209,11 @@ impl<'s> Resolver<'s, '_> {
         for tree in trees {
             match self.expr(tree) {
                 Ok(operand) => operands.push(operand),
-                Err(Noted) => failed = true,
+                Err(Reported) => failed = true,
             }
         }
         if failed {
-            return Err(Noted);
+            return Err(Reported);
         }
         let bitwise = operator.len() == 1 && operands.iter().all(|o| self.is_integer(o.value_type));
         if bitwise {
@@ -222,7 +222,7 @@ impl<'s> Resolver<'s, '_> {
                 let span = left.span.to(right.span);
                 computed(operator, left, right, span)
             });
-            return joined.ok_or(Noted);
+            return joined.ok_or(Reported);
         }
         for operand in &operands {
             if !self.is_boolean(operand.value_type) {

@@ -1,7 +1,7 @@
 //! Variables and their parts.
 
 use super::scopes::Symbol;
-use super::{Noted, Resolved, Resolver};
+use super::{Reported, Resolved, Resolver};
 use crate::model::code::{Expr, ExprKind, Place, Root, SlotId, SlotKind, Step, ValueType};
 use crate::model::types::{TypeId, TypeKind};
 use crate::model_error_kind::ModelErrorKind;
@@ -10,7 +10,7 @@ use crate::syntax::tree;
 use fencepost_diagnostics::nearest;
 use fencepost_diagnostics::quoted;
 
-/// What a name with its selections is.
+/// A resolved name with its selections.
 pub(super) enum Operand {
     Place(Place),
     Value(Expr),
@@ -33,19 +33,19 @@ impl<'s> Resolver<'s, '_> {
         }
     }
 
-    /// What a part is selected from, with the span of the selection.
+    /// Resolves the operand of a selection, with the span of the selection.
     fn part_of(&mut self, whole: &tree::Expr<'s>, span: Span) -> Resolved<Place> {
         match self.operand(whole)? {
             Operand::Place(place) => Ok(Place { span, ..place }),
             Operand::Value(value) => {
                 let found = self.describe(value.value_type);
-                let problem = match self.is_composite(value.value_type) {
+                let error = match self.is_composite(value.value_type) {
                     true => ModelErrorKind::NotAVariable {
                         used_for: "select from",
                     },
                     false => ModelErrorKind::NotARecord { found },
                 };
-                Err(self.note(problem, whole.span))
+                Err(self.report(error, whole.span))
             }
         }
     }
@@ -57,7 +57,7 @@ impl<'s> Resolver<'s, '_> {
     fn name(&mut self, name: &str, span: Span) -> Resolved<Operand> {
         let is_undefined = name.eq_ignore_ascii_case("undefined");
         if is_undefined && self.scopes.look_up(name).is_none() {
-            return Err(self.note(ModelErrorKind::UndefinedValue, span));
+            return Err(self.report(ModelErrorKind::UndefinedValue, span));
         }
         let place = |root, type_id| {
             Operand::Place(Place {
@@ -94,7 +94,7 @@ impl<'s> Resolver<'s, '_> {
     fn field(&mut self, mut place: Place, field: tree::Name<'s>) -> Resolved<Place> {
         let TypeKind::Record(fields) = &self.types[place.type_id].kind else {
             let found = self.types.describe(place.type_id);
-            return Err(self.note(ModelErrorKind::NotARecord { found }, field.span));
+            return Err(self.report(ModelErrorKind::NotARecord { found }, field.span));
         };
         match self.fields.get(&(place.type_id, field.text)) {
             Some(&number) => {
@@ -102,13 +102,13 @@ impl<'s> Resolver<'s, '_> {
                 place.steps.push(Step::Field(number));
                 Ok(place)
             }
-            None if self.is_full() => Err(Noted),
+            None if self.is_full() => Err(Reported),
             None => {
-                let problem = ModelErrorKind::NoField {
+                let error = ModelErrorKind::NoField {
                     found: quoted(field.text),
-                    meant: nearest(field.text, fields.iter().map(|f| f.name.as_str())),
+                    suggestion: nearest(field.text, fields.iter().map(|f| f.name.as_str())),
                 };
-                Err(self.note(problem, field.span))
+                Err(self.report(error, field.span))
             }
         }
     }
@@ -119,11 +119,11 @@ impl<'s> Resolver<'s, '_> {
                 let expr = self.expr(tree)?;
                 let found = expr.value_type;
                 if self.conversion(found, ValueType::Of(index)).is_none() {
-                    let problem = ModelErrorKind::WrongIndex {
+                    let error = ModelErrorKind::WrongIndex {
                         found: self.describe(found),
                         wanted: self.types.describe(index),
                     };
-                    return Err(self.note(problem, tree.span));
+                    return Err(self.report(error, tree.span));
                 }
                 let expr = self.coerce(expr, ValueType::Of(index))?;
                 let (low, high) = self.types[index].bounds().unwrap_or((0, 0));
@@ -148,7 +148,7 @@ impl<'s> Resolver<'s, '_> {
             }
             _ => {
                 let found = self.types.describe(place.type_id);
-                Err(self.note(ModelErrorKind::NotAnArray { found }, place.span))
+                Err(self.report(ModelErrorKind::NotAnArray { found }, place.span))
             }
         }
     }
@@ -166,7 +166,7 @@ impl<'s> Resolver<'s, '_> {
             }
             (ExprKind::Slot(slot), ValueType::Element(_)) => {
                 let name = self.frame.slots[slot.0 as usize].name.clone();
-                Err(self.note(ModelErrorKind::OtherMultiset { name }, tree.span))
+                Err(self.report(ModelErrorKind::OtherMultiset { name }, tree.span))
             }
             (_, found) => {
                 let wanted = format!("an element of {}", self.types.describe(multiset));
@@ -184,7 +184,7 @@ impl<'s> Resolver<'s, '_> {
         match self.operand(tree)? {
             Operand::Place(place) => Ok(place),
             Operand::Value(_) => {
-                Err(self.note(ModelErrorKind::NotAVariable { used_for }, tree.span))
+                Err(self.report(ModelErrorKind::NotAVariable { used_for }, tree.span))
             }
         }
     }
@@ -224,7 +224,7 @@ impl<'s> Resolver<'s, '_> {
                         "it stands for a part of a parameter that is not `var`",
                     ),
                 };
-                Err(self.note(ModelErrorKind::ReadOnly { what, instead }, tree.span))
+                Err(self.report(ModelErrorKind::ReadOnly { what, instead }, tree.span))
             }
             _ => Ok(place),
         }
@@ -235,8 +235,8 @@ impl<'s> Resolver<'s, '_> {
         tree: &tree::Expr<'s>,
         value: &Expr,
         used_for: &'static str,
-    ) -> Noted {
-        let problem = match (&tree.kind, &value.kind) {
+    ) -> Reported {
+        let error = match (&tree.kind, &value.kind) {
             (tree::ExprKind::Name(name), ExprKind::Constant(_)) => ModelErrorKind::ReadOnly {
                 what: format!("constant `{}`", quoted(name)),
                 instead: "declare it in a `var` section if it changes",
@@ -247,6 +247,6 @@ impl<'s> Resolver<'s, '_> {
             },
             _ => ModelErrorKind::NotAVariable { used_for },
         };
-        self.note(problem, tree.span)
+        self.report(error, tree.span)
     }
 }

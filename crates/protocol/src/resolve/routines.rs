@@ -3,7 +3,7 @@
 use super::calls::Signature;
 use super::flow::falls_through;
 use super::scopes::Symbol;
-use super::{Noted, Resolved, Resolver, Returns};
+use super::{Reported, Resolved, Resolver, Returns};
 use crate::model::code::{Domain, Frame, SlotKind, Statement};
 use crate::model::points::PointKind;
 use crate::model::types::TypeKind;
@@ -14,7 +14,7 @@ use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::tree::{self, AliasTree, Body, File, Name, Quantifier, RuleTree};
 
-/// What rules and the like are within.
+/// The bindings around rules, start states and properties.
 #[derive(Clone, Copy)]
 enum Enclosure<'t, 's> {
     Ruleset(&'t [Quantifier<'s>]),
@@ -22,14 +22,14 @@ enum Enclosure<'t, 's> {
     Choose(Name<'s>, &'t tree::Expr<'s>),
 }
 
-/// What is found between the functions and the end of the file.
+/// The rules, start states and properties of a model.
 #[derive(Default)]
 pub(super) struct Parts {
     pub startstates: Vec<Startstate>,
     pub rules: Vec<Rule>,
     pub properties: Vec<Property>,
     instances: u64,
-    /// How many parameters and aliases rules have together.
+    /// The total number of parameters and aliases of rules.
     bindings: u64,
 }
 
@@ -95,7 +95,7 @@ impl<'s> Resolver<'s, '_> {
         }
         self.returns = match result {
             Some(Ok(result)) => Returns::Value(result),
-            Some(Err(Noted)) => return Err(Noted),
+            Some(Err(Reported)) => return Err(Reported),
             None => Returns::Nothing,
         };
         let errors_before = self.errors.len();
@@ -104,14 +104,14 @@ impl<'s> Resolver<'s, '_> {
         if tree.is_function && is_clean {
             let name = tree.name.text.into();
             if !self.saw_return {
-                return Err(self.note(ModelErrorKind::NeverReturns { name }, tree.name.span));
+                return Err(self.report(ModelErrorKind::NeverReturns { name }, tree.name.span));
             }
             if falls_through(&self.types, &body) {
                 self.warn(ModelErrorKind::MissingReturn { name }, tree.end);
             }
         }
         if failed {
-            return Err(Noted);
+            return Err(Reported);
         }
         Ok(Function {
             name: tree.name.text.into(),
@@ -147,11 +147,11 @@ impl<'s> Resolver<'s, '_> {
         let is_clean = self.errors.is_empty();
         if is_clean && parts.startstates.is_empty() {
             let rule = parts.rules.first().map(|rule| rule.span);
-            self.note(ModelErrorKind::NoStartState, rule.unwrap_or_default());
+            self.report(ModelErrorKind::NoStartState, rule.unwrap_or_default());
         }
         if is_clean && parts.rules.is_empty() {
             let startstate = parts.startstates.first().map(|s| s.span);
-            self.note(ModelErrorKind::NoRule, startstate.unwrap_or_default());
+            self.report(ModelErrorKind::NoRule, startstate.unwrap_or_default());
         }
         parts
     }
@@ -175,7 +175,7 @@ impl<'s> Resolver<'s, '_> {
                     rules,
                 } => (Enclosure::Choose(*binder, multiset), rules),
                 leaf => {
-                    // The errors are noted; the rule is left out.
+                    // The errors are reported; the rule is left out.
                     let _ = self.leaf(leaf, enclosures, parts);
                     continue;
                 }
@@ -284,12 +284,12 @@ impl<'s> Resolver<'s, '_> {
     fn refuse_assumptions(&mut self, within: &'static str) {
         for (function, span) in std::mem::take(&mut self.calls) {
             if self.assumes.get(function.0 as usize) == Some(&true) {
-                let problem = ModelErrorKind::Misplaced {
+                let error = ModelErrorKind::Misplaced {
                     what: "a call of a function that has `assume`",
                     within,
                     belongs: "such calls in the statements of rules and start states",
                 };
-                self.note(problem, span);
+                self.report(error, span);
             }
         }
     }
@@ -304,15 +304,15 @@ impl<'s> Resolver<'s, '_> {
         if !bindings.iter().any(chooses) {
             return Ok(());
         }
-        let problem = ModelErrorKind::Misplaced {
+        let error = ModelErrorKind::Misplaced {
             what,
             within: "`choose`",
             belongs: "rules within `choose`, and nothing else",
         };
-        Err(self.note(problem, span))
+        Err(self.report(error, span))
     }
 
-    /// What the rule is within, in its own frame.
+    /// Resolves the bindings around a rule, in its own frame.
     fn bindings(
         &mut self,
         enclosures: &[Enclosure<'_, 's>],
@@ -326,19 +326,18 @@ impl<'s> Resolver<'s, '_> {
             self.scopes.enter();
             match self.binding(*enclosure) {
                 Ok(more) => bindings.extend(more),
-                Err(Noted) => failed = true,
+                Err(Reported) => failed = true,
             }
         }
         // The scopes stay open for the rule, as one.
         self.scopes.merge(enclosures.len());
         if failed {
-            return Err(Noted);
+            return Err(Reported);
         }
         parts.bindings += bindings.len() as u64;
         if parts.bindings > self.limits.cells {
-            let problem =
-                ModelErrorKind::limit("parameters and aliases of rules", self.limits.cells);
-            return Err(self.note(problem, span));
+            let error = ModelErrorKind::limit("parameters and aliases of rules", self.limits.cells);
+            return Err(self.report(error, span));
         }
         self.count_instances(&bindings, span, parts)?;
         Ok(bindings)
@@ -357,13 +356,13 @@ impl<'s> Resolver<'s, '_> {
                     if let Domain::Computed { from, .. } = &domain {
                         let used_as = "the values of a ruleset";
                         let span = from.span;
-                        self.note(ModelErrorKind::NotConstant { used_as }, span);
+                        self.report(ModelErrorKind::NotConstant { used_as }, span);
                         failed = true;
                     }
                     bindings.push(Binding::Quantified { slot, domain });
                 }
                 match failed {
-                    true => Err(Noted),
+                    true => Err(Reported),
                     false => Ok(bindings),
                 }
             }
@@ -376,9 +375,9 @@ impl<'s> Resolver<'s, '_> {
                     let slot = self.element_slot(binder, &multiset);
                     Ok(vec![Binding::Chosen { slot, multiset }])
                 }
-                Err(Noted) => {
+                Err(Reported) => {
                     self.declare(binder, Symbol::Broken);
-                    Err(Noted)
+                    Err(Reported)
                 }
             },
         }
@@ -417,7 +416,7 @@ impl<'s> Resolver<'s, '_> {
         parts.instances = parts.instances.saturating_add(instances);
         let allowed = self.limits.instances;
         match parts.instances > allowed {
-            true => Err(self.note(ModelErrorKind::limit("instances of rules", allowed), span)),
+            true => Err(self.report(ModelErrorKind::limit("instances of rules", allowed), span)),
             false => Ok(()),
         }
     }

@@ -1,9 +1,9 @@
-//! What names mean where.
+//! Scopes and symbols.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::{Noted, Resolved, Resolver};
+use super::{Reported, Resolved, Resolver};
 use crate::model::code::{SlotId, ValueType};
 use crate::model::types::{TypeId, Types};
 use crate::model::{FunctionId, GlobalId};
@@ -14,7 +14,7 @@ use fencepost_diagnostics::Position;
 use fencepost_diagnostics::nearest;
 use fencepost_diagnostics::quoted;
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Symbol {
     Constant(i64, ValueType),
@@ -22,12 +22,12 @@ pub(super) enum Symbol {
     Global(GlobalId),
     Slot(SlotId),
     Function(FunctionId),
-    /// Its declaration has an error, which is noted already.
+    /// Its declaration has an error, which was reported.
     Broken,
 }
 
 impl Symbol {
-    /// What it is, for messages.
+    /// The kind of symbol, for messages.
     pub fn kind(self) -> &'static str {
         match self {
             Symbol::Constant(..) => "a constant",
@@ -95,7 +95,7 @@ impl<'s> Scopes<'s> {
         })
     }
 
-    /// The name that is most like this one.
+    /// The visible name with the least edit distance, for "did you mean".
     pub fn nearest(&self, name: &str) -> Option<String> {
         let names = self.open.iter().rev().flat_map(|scope| scope.keys());
         let mut names: Vec<&str> = names.copied().collect();
@@ -121,20 +121,20 @@ impl<'s> Scopes<'s> {
 }
 
 impl<'s> Resolver<'s, '_> {
-    /// Gives a name a meaning in the innermost scope.
+    /// Declares a name in the innermost scope.
     pub(super) fn declare(&mut self, name: Name<'s>, symbol: Symbol) {
         if let Err(before) = self.scopes.declare(name, symbol)
             && !self.is_full()
         {
-            let problem = ModelErrorKind::Duplicate {
+            let error = ModelErrorKind::Duplicate {
                 name: quoted(name.text),
                 before: before.map(|span| Position::of(self.source, span.start as usize)),
             };
-            self.note(problem, name.span);
+            self.report(error, name.span);
         }
     }
 
-    /// The meaning of a name that must have one.
+    /// Looks up a name that must be declared.
     pub(super) fn look_up(
         &mut self,
         name: &str,
@@ -142,34 +142,34 @@ impl<'s> Resolver<'s, '_> {
         what: &'static str,
     ) -> Resolved<Symbol> {
         match self.scopes.look_up(name) {
-            Some(Symbol::Broken) => Err(Noted),
+            Some(Symbol::Broken) => Err(Reported),
             Some(symbol) => Ok(symbol),
-            None if self.is_full() => Err(Noted),
+            None if self.is_full() => Err(Reported),
             None => {
-                let problem = ModelErrorKind::UnknownName {
+                let error = ModelErrorKind::UnknownName {
                     found: quoted(name),
                     what,
-                    meant: self.scopes.nearest(name),
+                    suggestion: self.scopes.nearest(name),
                 };
-                Err(self.note(problem, span))
+                Err(self.report(error, span))
             }
         }
     }
 
-    /// A name of another kind than wanted.
+    /// Reports a name of another kind than expected.
     pub(super) fn other_kind(
         &mut self,
         name: &str,
         span: Span,
         symbol: Symbol,
         wanted: &'static str,
-    ) -> Noted {
-        let problem = ModelErrorKind::OtherKind {
+    ) -> Reported {
+        let error = ModelErrorKind::OtherKind {
             name: quoted(name),
             found: symbol.kind(),
             wanted,
         };
-        self.note(problem, span)
+        self.report(error, span)
     }
 
     /// Runs in a scope of its own.

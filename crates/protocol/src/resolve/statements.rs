@@ -2,10 +2,10 @@
 
 use super::places::Operand;
 use super::scopes::Symbol;
-use super::{Noted, Resolved, Resolver, Returns};
+use super::{Reported, Resolved, Resolver, Returns};
 use crate::model::code::{
-    Alias, Arm, Branch, Expr, ExprKind, Meaning, Place, SlotKind, Source, Statement, StatementKind,
-    ValueType,
+    Alias, AliasTarget, Arm, Branch, Expr, ExprKind, Place, SlotKind, Source, Statement,
+    StatementKind, ValueType,
 };
 use crate::model::points::PointKind;
 use crate::model::types::{TypeId, TypeKind};
@@ -133,14 +133,14 @@ impl<'s> Resolver<'s, '_> {
         }
     }
 
-    /// What is assigned to a target of this type. Without a target, only errors are looked for.
+    /// Resolves the source of an assignment. Without a target, only reports errors.
     fn source_of(&mut self, tree: &tree::Expr<'s>, wanted: Option<TypeId>) -> Resolved<Source> {
         if self.is_undefined_word(tree) {
             return Ok(Source::Undefined);
         }
         let operand = self.operand(tree)?;
         let Some(wanted) = wanted else {
-            return Err(Noted);
+            return Err(Reported);
         };
         match operand {
             Operand::Place(place) => {
@@ -182,7 +182,7 @@ impl<'s> Resolver<'s, '_> {
                     body,
                     point,
                 }),
-                Err(Noted) => failed = true,
+                Err(Reported) => failed = true,
             }
         }
         if let Some((span, body)) = otherwise {
@@ -195,7 +195,7 @@ impl<'s> Resolver<'s, '_> {
             });
         }
         match failed {
-            true => Err(Noted),
+            true => Err(Reported),
             false => Ok(StatementKind::If { branches }),
         }
     }
@@ -229,7 +229,7 @@ impl<'s> Resolver<'s, '_> {
                     body,
                     point,
                 }),
-                Err(Noted) => failed = true,
+                Err(Reported) => failed = true,
             }
         }
         let otherwise = otherwise.map(|(span, body)| {
@@ -237,7 +237,7 @@ impl<'s> Resolver<'s, '_> {
             (point, self.statements(body))
         });
         if failed {
-            return Err(Noted);
+            return Err(Reported);
         }
         Ok(StatementKind::Switch {
             subject: subject?,
@@ -250,7 +250,7 @@ impl<'s> Resolver<'s, '_> {
         let value = self.expr(tree)?;
         match wanted {
             Some(wanted) => self.coerce(value, wanted),
-            None => Err(Noted),
+            None => Err(Reported),
         }
     }
 
@@ -274,7 +274,7 @@ impl<'s> Resolver<'s, '_> {
             outermost = Some(StatementKind::For { slot, domain, body });
             body = Vec::new();
         }
-        outermost.ok_or(Noted)
+        outermost.ok_or(Reported)
     }
 
     fn property_statement(
@@ -321,14 +321,14 @@ impl<'s> Resolver<'s, '_> {
                     ..
                 })) => self.declare(tree.name, Symbol::Constant(value, value_type)),
                 Ok(operand) => aliases.push(self.alias(tree, operand)),
-                Err(Noted) => {
+                Err(Reported) => {
                     self.declare(tree.name, Symbol::Broken);
                     failed = true;
                 }
             }
         }
         match failed {
-            true => Err(Noted),
+            true => Err(Reported),
             false => Ok(aliases),
         }
     }
@@ -340,13 +340,13 @@ impl<'s> Resolver<'s, '_> {
                 (
                     SlotKind::Reference(place.type_id),
                     writable,
-                    Meaning::Place(place),
+                    AliasTarget::Place(place),
                 )
             }
             Operand::Value(expr) => (
                 SlotKind::Value(expr.value_type),
                 false,
-                Meaning::Value(expr),
+                AliasTarget::Value(expr),
             ),
         };
         let slot = self.slot(tree.name.text, kind, writable);
@@ -369,7 +369,7 @@ impl<'s> Resolver<'s, '_> {
             (Returns::Nothing, Some(_)) => "with a value",
             (Returns::Value(_), None) => "without a value",
         };
-        Err(self.note(ModelErrorKind::WrongReturn { found }, span))
+        Err(self.report(ModelErrorKind::WrongReturn { found }, span))
     }
 
     fn multiset_add(
@@ -383,7 +383,7 @@ impl<'s> Resolver<'s, '_> {
                 TypeKind::Multiset { element, .. } => Some(element),
                 _ => None,
             },
-            Err(Noted) => None,
+            Err(Reported) => None,
         };
         let element = self.source_of(element, wanted)?;
         Ok(StatementKind::MultisetAdd {

@@ -1,4 +1,4 @@
-//! Nearest states first, by several threads: one distance after the other.
+//! Breadth-first search with several workers, level by level.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,31 +6,31 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::checkpoint::SearchCheckpoint;
 use super::control::Control;
-use super::worker::{Plan, Trouble, Worker};
+use super::worker::{Plan, StopReason, Worker};
 use crate::state::Store;
 use crate::state::store::Number;
 
-/// So many states are given to a thread at a time.
+/// The number of states that a worker takes at a time.
 const CHUNK: usize = 64;
 
-/// Fewer states than this are not worth starting threads.
-const FEW: usize = 256;
+/// Levels with fewer states than this are expanded by one worker.
+const MIN_PARALLEL_STATES: usize = 256;
 
-/// Compiled routines call each other, and may keep much on the stack.
+/// The stack size of workers: compiled routines call each other, and may need much of it.
 pub(super) const STACK_BYTES: usize = 256 << 20;
 
-/// States that follow each other.
+/// States with consecutive numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
     pub numbers: Range<Number>,
-    /// The states themselves, if only fingerprints are stored, and where the first one is.
+    /// With hash compaction: the packed states, and the index of the first one.
     pub packed: Option<(Arc<Vec<u64>>, usize)>,
 }
 
 /// How a search ended.
-pub(super) struct Ended {
-    /// Nothing if all states were looked at.
-    pub trouble: Option<Trouble>,
+pub(super) struct SearchEnd {
+    /// Nothing if all states were expanded.
+    pub reason: Option<StopReason>,
     pub depth: u64,
     /// See [`SearchOutcome::covered`](super::SearchOutcome::covered).
     pub covered: Option<u64>,
@@ -38,15 +38,15 @@ pub(super) struct Ended {
     pub hits: Vec<u64>,
 }
 
-/// How far a search is.
+/// The progress of a breadth-first search between two levels; checkpoints save it.
 #[derive(Default)]
 pub(super) struct Stage {
-    /// The states that are still to be looked at, at this distance and at the next.
+    /// The states that are not expanded yet, of this level and of the next.
     pub level: Vec<Chunk>,
     pub more: Vec<Chunk>,
-    /// The distance.
+    /// The depth of `level`.
     pub depth: u64,
-    /// How many rules were fired, and points reached, before the workers began.
+    /// The rules fired and points hit before the workers began.
     pub rules_fired: u64,
     pub hits: Vec<u64>,
 }
@@ -59,14 +59,14 @@ pub(super) struct Breadth<'p, 'm> {
 }
 
 impl Breadth<'_, '_> {
-    pub fn run(&self, starts: &[(usize, Vec<i64>)]) -> Ended {
+    pub fn run(&self, starts: &[(usize, Vec<i64>)]) -> SearchEnd {
         let mut workers = self.workers();
         for (index, parameters) in starts {
-            if let Err(trouble) = workers[0].start(*index, parameters) {
-                // Not even the start states are all there.
-                return Ended {
+            if let Err(reason) = workers[0].start(*index, parameters) {
+                // Not all start states are stored, so no depth is covered.
+                return SearchEnd {
                     covered: None,
-                    ..self.ended(&workers, &Stage::default(), Some(trouble))
+                    ..self.ended(&workers, &Stage::default(), Some(reason))
                 };
             }
         }
@@ -74,12 +74,12 @@ impl Breadth<'_, '_> {
             level: self.collect(&mut workers),
             ..Stage::default()
         };
-        self.go_on(&mut workers, stage)
+        self.expand_levels(&mut workers, stage)
     }
 
-    /// Goes on with a search that was saved.
-    pub fn resume(&self, stage: Stage) -> Ended {
-        self.go_on(&mut self.workers(), stage)
+    /// Resumes a saved search.
+    pub fn resume(&self, stage: Stage) -> SearchEnd {
+        self.expand_levels(&mut self.workers(), stage)
     }
 
     fn workers(&self) -> Vec<Worker<'_, '_>> {
@@ -88,8 +88,8 @@ impl Breadth<'_, '_> {
             .collect()
     }
 
-    /// Looks at all states from a distance on.
-    fn go_on(&self, workers: &mut [Worker<'_, '_>], mut stage: Stage) -> Ended {
+    /// Expands level after level.
+    fn expand_levels(&self, workers: &mut [Worker<'_, '_>], mut stage: Stage) -> SearchEnd {
         let words = self.plan.packer.words();
         let kept =
             |stage: &Stage| queue_bytes(&stage.level, words) + queue_bytes(&stage.more, words);
@@ -105,21 +105,23 @@ impl Breadth<'_, '_> {
             }
             if stage.depth >= self.depth_allowed {
                 self.save(workers, &stage);
-                return self.ended(workers, &stage, Some(Trouble::Depth));
+                return self.ended(workers, &stage, Some(StopReason::Depth));
             }
             let queue: usize = stage.level.iter().map(|chunk| chunk.numbers.len()).sum();
             self.control.at_level(stage.depth, queue as u64);
-            let (trouble, rest) = self.level(workers, &stage.level);
+            let (reason, rest) = self.level(workers, &stage.level);
             stage.more.extend(self.collect(workers));
             stage.level = rest;
-            match trouble {
+            match reason {
                 None => {}
-                Some(Trouble::Stopped) if self.control.take_pause() => self.save(workers, &stage),
-                Some(trouble) => {
-                    if !matches!(trouble, Trouble::At(_)) {
+                Some(StopReason::Stopped) if self.control.take_pause() => {
+                    self.save(workers, &stage)
+                }
+                Some(reason) => {
+                    if !matches!(reason, StopReason::At(_)) {
                         self.save(workers, &stage);
                     }
-                    return self.ended(workers, &stage, Some(trouble));
+                    return self.ended(workers, &stage, Some(reason));
                 }
             }
         }
@@ -150,12 +152,17 @@ impl Breadth<'_, '_> {
         });
     }
 
-    fn ended(&self, workers: &[Worker<'_, '_>], stage: &Stage, trouble: Option<Trouble>) -> Ended {
+    fn ended(
+        &self,
+        workers: &[Worker<'_, '_>],
+        stage: &Stage,
+        reason: Option<StopReason>,
+    ) -> SearchEnd {
         let (rules_fired, hits) = self.totals(workers, stage);
-        // States at the next distance were found.
-        let is_farther = trouble.is_some() && !stage.more.is_empty();
-        Ended {
-            trouble,
+        // States of the next level were found.
+        let is_farther = reason.is_some() && !stage.more.is_empty();
+        SearchEnd {
+            reason,
             depth: stage.depth + u64::from(is_farther),
             covered: Some(stage.depth),
             rules_fired,
@@ -163,7 +170,7 @@ impl Breadth<'_, '_> {
         }
     }
 
-    /// The states that were added, in chunks.
+    /// The states that the workers added, in chunks.
     fn collect(&self, workers: &mut [Worker<'_, '_>]) -> Vec<Chunk> {
         let words = self.plan.packer.words();
         let mut chunks = Vec::new();
@@ -185,27 +192,28 @@ impl Breadth<'_, '_> {
         chunks
     }
 
-    /// Looks at all states of a distance. If there is trouble, also what was not looked at.
+    /// Expands the states of a level. Returns the reason to stop, if there is one, and the states that
+    /// were not expanded.
     fn level(
         &self,
         workers: &mut [Worker<'_, '_>],
         level: &[Chunk],
-    ) -> (Option<Trouble>, Vec<Chunk>) {
+    ) -> (Option<StopReason>, Vec<Chunk>) {
         let next = AtomicUsize::new(0);
         let is_over = AtomicBool::new(false);
         let states: usize = level.iter().map(|chunk| chunk.numbers.len()).sum();
         let work = |worker: &mut Worker<'_, '_>| {
-            let (trouble, mut rest) = self.work(worker, level, &next, &is_over);
+            let (reason, mut rest) = self.work(worker, level, &next, &is_over);
             rest.extend(worker.take_unfinished().into_iter().map(|number| Chunk {
                 numbers: number..number + 1,
                 packed: None,
             }));
-            (trouble, rest)
+            (reason, rest)
         };
-        let results: Vec<(Option<Trouble>, Vec<Chunk>)> = match workers {
+        let results: Vec<(Option<StopReason>, Vec<Chunk>)> = match workers {
             [] => Vec::new(),
             [one] => vec![work(one)],
-            [one, ..] if states < FEW => vec![work(one)],
+            [one, ..] if states < MIN_PARALLEL_STATES => vec![work(one)],
             [one, others @ ..] => std::thread::scope(|scope| {
                 let threads: Vec<_> = others
                     .iter_mut()
@@ -214,7 +222,7 @@ impl Breadth<'_, '_> {
                         builder.spawn_scoped(scope, || work(worker))
                     })
                     .collect();
-                // This thread works, too: if no other can be started, it does everything.
+                // This thread works, too, even if no other can be started.
                 let mut results = vec![work(one)];
                 for thread in threads.into_iter().flatten() {
                     match thread.join() {
@@ -225,27 +233,28 @@ impl Breadth<'_, '_> {
                 results
             }),
         };
-        let mut trouble: Option<Trouble> = None;
+        let mut reason: Option<StopReason> = None;
         let mut rest = Vec::new();
         for (found, chunks) in results {
             rest.extend(chunks);
-            // Errors of the model are more than reasons to end; that it is not symmetric makes all others doubtful.
-            let weight = |trouble: &Option<Trouble>| match trouble {
+            // Errors of the model take precedence over limits. A broken symmetry takes precedence over both,
+            // because it makes other results doubtful.
+            let weight = |reason: &Option<StopReason>| match reason {
                 None => 0,
-                Some(Trouble::At(_)) => 2,
-                Some(Trouble::Asymmetric(_)) => 3,
+                Some(StopReason::At(_)) => 2,
+                Some(StopReason::AsymmetricItem(_)) => 3,
                 Some(_) => 1,
             };
-            let is_better = weight(&found) > weight(&trouble);
+            let is_better = weight(&found) > weight(&reason);
             if is_better {
-                trouble = found;
+                reason = found;
             }
         }
-        if trouble.is_some() {
+        if reason.is_some() {
             let untouched = next.load(Ordering::Relaxed).min(level.len());
             rest.extend_from_slice(&level[untouched..]);
         }
-        (trouble, rest)
+        (reason, rest)
     }
 
     fn work(
@@ -254,23 +263,23 @@ impl Breadth<'_, '_> {
         level: &[Chunk],
         next: &AtomicUsize,
         is_over: &AtomicBool,
-    ) -> (Option<Trouble>, Vec<Chunk>) {
+    ) -> (Option<StopReason>, Vec<Chunk>) {
         let words = self.plan.packer.words();
         loop {
             if is_over.load(Ordering::Relaxed) {
-                // Another thread found something.
+                // Another worker stopped the level.
                 return match worker.flush() {
                     Ok(()) => (None, Vec::new()),
-                    Err(trouble) => (Some(trouble), Vec::new()),
+                    Err(reason) => (Some(reason), Vec::new()),
                 };
             }
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(chunk) = level.get(at) else {
                 return match worker.flush() {
                     Ok(()) => (None, Vec::new()),
-                    Err(trouble) => {
+                    Err(reason) => {
                         is_over.store(true, Ordering::Relaxed);
-                        (Some(trouble), Vec::new())
+                        (Some(reason), Vec::new())
                     }
                 };
             };
@@ -279,16 +288,16 @@ impl Breadth<'_, '_> {
                     let start = at + place * words;
                     &queue[start..start + words]
                 });
-                let mut looked_at = match self.control.is_stopped() {
-                    true => Err(Trouble::Stopped),
+                let mut expanded = match self.control.is_stopped() {
+                    true => Err(StopReason::Stopped),
                     false => worker.expand(number, packed),
                 };
-                if looked_at == Err(Trouble::Stopped)
-                    && let Err(trouble) = worker.flush()
+                if expanded == Err(StopReason::Stopped)
+                    && let Err(reason) = worker.flush()
                 {
-                    looked_at = Err(trouble);
+                    expanded = Err(reason);
                 }
-                if let Err(trouble) = looked_at {
+                if let Err(reason) = expanded {
                     is_over.store(true, Ordering::Relaxed);
                     let rest = Chunk {
                         numbers: number..chunk.numbers.end,
@@ -297,16 +306,16 @@ impl Breadth<'_, '_> {
                             .as_ref()
                             .map(|(queue, at)| (Arc::clone(queue), at + place * words)),
                     };
-                    return (Some(trouble), vec![rest]);
+                    return (Some(reason), vec![rest]);
                 }
             }
             self.control
-                .count(worker.take_new_fired(), chunk.numbers.len() as u64);
+                .count(worker.take_new_rules_fired(), chunk.numbers.len() as u64);
         }
     }
 }
 
-/// How many bytes the states take that are kept because only fingerprints are stored.
+/// The bytes of the packed states that hash compaction keeps in the queue.
 fn queue_bytes(chunks: &[Chunk], words: usize) -> u64 {
     let kept = chunks.iter().filter(|chunk| chunk.packed.is_some());
     kept.map(|chunk| (chunk.numbers.len() * words * 8) as u64)

@@ -1,4 +1,4 @@
-//! What a search tells its caller while it runs.
+//! Callbacks of a running search.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub trait SearchCallbacks: Sync {
 /// No callbacks.
 impl SearchCallbacks for () {}
 
-/// How far a search has come.
+/// The progress of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SearchProgress {
     /// The states found so far.

@@ -1,4 +1,4 @@
-//! What a search listens to while it runs, and what it tells.
+//! Limits, progress and pauses of a running search.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,50 +11,50 @@ use super::checkpoint::SearchCheckpoint;
 use crate::outcome::Bound;
 use crate::state::Store;
 
-/// How often it is looked whether to end, and progress is told.
+/// The time between two checks of the limits, and two reports of progress.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What all threads of a search look at.
+/// State that all workers of a search share: stop flag, deadline and counters.
 pub(super) struct Control<'w> {
-    watch: &'w dyn SearchCallbacks,
+    callbacks: &'w dyn SearchCallbacks,
     stop: Arc<AtomicBool>,
     is_done: AtomicBool,
-    /// Why it ends, if it does: whether there was no time left.
+    /// Whether the deadline stopped the search.
     is_late: AtomicBool,
     begin: Instant,
     deadline: Option<Instant>,
-    /// In a cache line of its own, since threads change it often.
+    /// In a cache line of its own, since all workers update it.
     counts: CachePadded<Counts>,
     depth: AtomicU64,
-    tail: Mutex<Tail>,
-    /// How many random walks there will be.
+    tail: Mutex<LevelWidths>,
+    /// The number of random walks.
     walks: AtomicU64,
-    /// How often the search is saved.
+    /// The time between two checkpoints.
     checkpoint_interval: Option<Duration>,
     is_paused: AtomicBool,
 }
 
-/// What is counted for the progress that is shown.
+/// Counters for the progress reports.
 #[derive(Default)]
 struct Counts {
     rules_fired: AtomicU64,
-    looked_at: AtomicU64,
+    expanded: AtomicU64,
     queue: AtomicU64,
-    /// States of random walks, and how many walks ended.
+    /// The states of random walks, and the walks that ended.
     walked: AtomicU64,
     walks: AtomicU64,
 }
 
-/// How many states there were at the last distances.
+/// The number of states of the last four levels.
 #[derive(Default)]
-struct Tail {
+struct LevelWidths {
     depth: u64,
     widths: [u64; 4],
 }
 
-impl Tail {
+impl LevelWidths {
     fn add(&mut self, depth: u64, width: u64) {
-        // A search that was saved goes on at the same distance.
+        // A search that was saved continues on the same level.
         if depth != self.depth || self.widths[3] == 0 {
             self.depth = depth;
             self.widths.rotate_left(1);
@@ -62,8 +62,8 @@ impl Tail {
         }
     }
 
-    /// How many states there may be beyond this distance, if there were fewer and fewer at the
-    /// last ones. Then it is taken that there will be fewer and fewer at the same rate.
+    /// The estimated number of states beyond this level, if the last levels have become smaller and
+    /// smaller: assumes that later levels shrink at the slowest of these rates.
     fn beyond(&self) -> Option<f64> {
         let mut slowest: f64 = 0.0;
         for pair in self.widths.windows(2) {
@@ -78,13 +78,13 @@ impl Tail {
 
 impl<'w> Control<'w> {
     pub fn new(
-        watch: &'w dyn SearchCallbacks,
+        callbacks: &'w dyn SearchCallbacks,
         time: Option<Duration>,
         checkpoint_interval: Option<Duration>,
     ) -> Self {
         let begin = Instant::now();
         Control {
-            watch,
+            callbacks,
             stop: Arc::new(AtomicBool::new(false)),
             is_done: AtomicBool::new(false),
             is_late: AtomicBool::new(false),
@@ -103,13 +103,13 @@ impl<'w> Control<'w> {
         Arc::clone(&self.stop)
     }
 
-    /// Whether to end, or to wait for a search to be saved, before the next state. What is
-    /// running is interrupted only to end.
+    /// Whether workers stop before the next state, to end the search or to save a checkpoint. A running
+    /// rule is interrupted only to end the search.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.is_paused.load(Ordering::Relaxed)
     }
 
-    /// Why the search was told to end.
+    /// Why the search was stopped.
     pub fn reason(&self) -> Bound {
         match self.is_late.load(Ordering::Relaxed) {
             true => Bound::Time,
@@ -117,13 +117,13 @@ impl<'w> Control<'w> {
         }
     }
 
-    /// States at this distance are looked at next.
+    /// Reports the depth and the length of the queue.
     pub fn at(&self, depth: u64, queue: u64) {
         self.depth.store(depth, Ordering::Relaxed);
         self.counts.queue.store(queue, Ordering::Relaxed);
     }
 
-    /// All states at this distance, so many, are looked at next.
+    /// Reports a new level of `width` states.
     pub fn at_level(&self, depth: u64, width: u64) {
         if let Ok(mut tail) = self.tail.lock() {
             tail.add(depth, width);
@@ -131,13 +131,13 @@ impl<'w> Control<'w> {
         self.at(depth, width);
     }
 
-    /// So many rules were fired in so many states.
+    /// Counts rules fired and states expanded.
     pub fn count(&self, rules_fired: u64, states: u64) {
         self.counts
             .rules_fired
             .fetch_add(rules_fired, Ordering::Relaxed);
-        self.counts.looked_at.fetch_add(states, Ordering::Relaxed);
-        // Another thread may count what is not in the queue any more.
+        self.counts.expanded.fetch_add(states, Ordering::Relaxed);
+        // Workers may count more states than the queue has left.
         let queue = &self.counts.queue;
         let mut now = queue.load(Ordering::Relaxed);
         while let Err(other) = queue.compare_exchange_weak(
@@ -150,12 +150,12 @@ impl<'w> Control<'w> {
         }
     }
 
-    /// There will be so many random walks.
+    /// Sets the number of random walks.
     pub fn expect_walks(&self, walks: u64) {
         self.walks.store(walks, Ordering::Relaxed);
     }
 
-    /// A random walk ended, which looked at so many states and fired so many rules.
+    /// Counts a finished random walk with its states and rules fired.
     pub fn walked(&self, states: u64, rules_fired: u64) {
         self.counts.walked.fetch_add(states, Ordering::Relaxed);
         self.counts
@@ -164,7 +164,7 @@ impl<'w> Control<'w> {
         self.counts.walks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How long it will take from now on, where that can be said.
+    /// The estimated remaining time, where there is an estimate.
     fn remaining(&self) -> Option<Duration> {
         let elapsed = self.begin.elapsed().as_secs_f64();
         let (walks, ended) = (&self.walks, &self.counts.walks);
@@ -174,8 +174,8 @@ impl<'w> Control<'w> {
         } else {
             let beyond = self.tail.lock().ok()?.beyond()?;
             let queue = self.counts.queue.load(Ordering::Relaxed);
-            let looked_at = self.counts.looked_at.load(Ordering::Relaxed) as f64;
-            (queue as f64 + beyond) * elapsed / (looked_at > 0.0).then_some(looked_at)?
+            let expanded = self.counts.expanded.load(Ordering::Relaxed) as f64;
+            (queue as f64 + beyond) * elapsed / (expanded > 0.0).then_some(expanded)?
         };
         let remaining = Duration::try_from_secs_f64(seconds).ok()?;
         let until = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
@@ -185,18 +185,18 @@ impl<'w> Control<'w> {
         )
     }
 
-    /// Whether the search is to be saved and go on; then it may.
+    /// Whether the workers stopped for a checkpoint; clears the request.
     pub fn take_pause(&self) -> bool {
         let is_pause = self.is_paused.swap(false, Ordering::Relaxed);
         is_pause && !self.stop.load(Ordering::Relaxed)
     }
 
     pub fn save(&self, saved: &SearchCheckpoint<'_>) {
-        self.watch.checkpoint(saved);
+        self.callbacks.checkpoint(saved);
     }
 
-    /// Runs a search, with a thread beside it that watches.
-    pub fn watched<T>(&self, store: &Store, run: impl FnOnce() -> T) -> T {
+    /// Runs a search beside a thread that checks limits and reports progress.
+    pub fn monitored<T>(&self, store: &Store, run: impl FnOnce() -> T) -> T {
         std::thread::scope(|scope| {
             let watcher = scope.spawn(|| self.keep_watching(store));
             let result = run();
@@ -214,7 +214,7 @@ impl<'w> Control<'w> {
             if self.deadline.is_some_and(|deadline| now >= deadline) {
                 self.is_late.store(true, Ordering::Relaxed);
                 self.stop.store(true, Ordering::Relaxed);
-            } else if self.watch.should_stop() {
+            } else if self.callbacks.should_stop() {
                 self.stop.store(true, Ordering::Relaxed);
             } else if self
                 .checkpoint_interval
@@ -226,7 +226,7 @@ impl<'w> Control<'w> {
             let states = store
                 .count()
                 .max(self.counts.walked.load(Ordering::Relaxed));
-            self.watch.progress(&SearchProgress {
+            self.callbacks.progress(&SearchProgress {
                 states,
                 new_states: states.saturating_sub(before),
                 rules_fired: self.counts.rules_fired.load(Ordering::Relaxed),
@@ -248,8 +248,8 @@ impl<'w> Control<'w> {
 mod tests {
     use super::*;
 
-    fn tail(widths: &[u64]) -> Tail {
-        let mut tail = Tail::default();
+    fn tail(widths: &[u64]) -> LevelWidths {
+        let mut tail = LevelWidths::default();
         for (depth, &width) in (0..).zip(widths) {
             tail.add(depth, width);
         }
@@ -269,7 +269,7 @@ mod tests {
     fn fewer_and_fewer_states_come_to_an_end() {
         // 50 + 25 + ...
         assert_eq!(tail(&[1, 800, 400, 200, 100]).beyond(), Some(100.0));
-        // The slowest counts: at most three quarters of what was there before.
+        // The slowest rate counts: three quarters.
         let beyond = tail(&[1000, 500, 375, 100]).beyond();
         assert!(beyond.is_some_and(|beyond| (beyond - 300.0).abs() < 1e-6));
     }

@@ -1,8 +1,8 @@
-//! Farthest states first, by one thread.
+//! Depth-first search, by one worker.
 
-use super::breadth::Ended;
+use super::breadth::SearchEnd;
 use super::control::Control;
-use super::worker::{Plan, Trouble, Worker};
+use super::worker::{Plan, StopReason, Worker};
 use crate::state::Store;
 use crate::state::store::Number;
 
@@ -13,40 +13,40 @@ pub(super) struct Depth<'p, 'm> {
     pub depth_allowed: u64,
 }
 
-/// A state that is still to be looked at.
-struct Waiting {
+/// A state that is not expanded yet.
+struct PendingState {
     number: Number,
     depth: u64,
-    /// The state itself, if only fingerprints are stored.
+    /// With hash compaction: the packed state.
     packed: Option<Box<[u64]>>,
 }
 
 impl Depth<'_, '_> {
-    pub fn run(&self, starts: &[(usize, Vec<i64>)]) -> Ended {
+    pub fn run(&self, starts: &[(usize, Vec<i64>)]) -> SearchEnd {
         let mut worker = Worker::new(self.plan, self.store, self.control.stop_flag());
         let mut stack = Vec::new();
         let mut deepest = 0;
-        let mut trouble = None;
+        let mut reason = None;
         for (index, parameters) in starts {
             if let Err(found) = worker.start(*index, parameters) {
-                trouble = Some(found);
+                reason = Some(found);
                 break;
             }
         }
         self.push_added(&mut worker, 0, &mut stack);
         let mut is_cut = false;
-        while let (None, Some(next)) = (&trouble, stack.pop()) {
+        while let (None, Some(next)) = (&reason, stack.pop()) {
             if self.control.is_stopped() {
-                trouble = Some(Trouble::Stopped);
+                reason = Some(StopReason::Stopped);
                 break;
             }
             if next.depth >= self.depth_allowed {
                 is_cut = true;
                 continue;
             }
-            let looked_at = worker.expand(next.number, next.packed.as_deref());
-            let looked_at = looked_at.and_then(|()| worker.flush());
-            trouble = looked_at.err();
+            let expanded = worker.expand(next.number, next.packed.as_deref());
+            let expanded = expanded.and_then(|()| worker.flush());
+            reason = expanded.err();
             let before = stack.len();
             self.push_added(&mut worker, next.depth + 1, &mut stack);
             if stack.len() > before {
@@ -57,13 +57,13 @@ impl Depth<'_, '_> {
                 self.store.set_queue(bytes * stack.len() as u64);
             }
             self.control.at(next.depth, stack.len() as u64);
-            self.control.count(worker.take_new_fired(), 0);
+            self.control.count(worker.take_new_rules_fired(), 0);
         }
-        if trouble.is_none() && is_cut {
-            trouble = Some(Trouble::Depth);
+        if reason.is_none() && is_cut {
+            reason = Some(StopReason::Depth);
         }
-        Ended {
-            trouble,
+        SearchEnd {
+            reason,
             depth: deepest,
             covered: None,
             rules_fired: worker.rules_fired,
@@ -71,11 +71,11 @@ impl Depth<'_, '_> {
         }
     }
 
-    fn push_added(&self, worker: &mut Worker<'_, '_>, depth: u64, stack: &mut Vec<Waiting>) {
+    fn push_added(&self, worker: &mut Worker<'_, '_>, depth: u64, stack: &mut Vec<PendingState>) {
         let queue = std::mem::take(&mut worker.queue);
         let mut packed = queue.chunks_exact(self.plan.packer.words());
         for number in worker.writer.take_added().into_iter().flatten() {
-            stack.push(Waiting {
+            stack.push(PendingState {
                 number,
                 depth,
                 packed: packed.next().map(Box::from),

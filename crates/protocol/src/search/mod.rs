@@ -1,13 +1,13 @@
 //! The search through all states of a model.
 //!
-//! Read in this order: [`Options`], [`SearchCallbacks`], [`SearchOutcome`], then `worker` (one thread: a state, its
-//! rules, what is new), `symmetric` (whether symmetry may be used), `breadth` (nearest states first), `depth` and `walks` (other orders),
-//! `control` (time, progress, being told to end), `checkpoint` (searches in files), `retrace` (the
-//! way to an error), and [`search`](search()).
+//! Read in this order: [`Options`], [`SearchCallbacks`], [`SearchOutcome`], then `worker` (expands
+//! states), `symmetric` (tests that the model is symmetric), `breadth` (breadth-first search), `depth` and
+//! `walks` (depth-first search and random walks), `control` (limits and progress), `checkpoint` (saved
+//! searches), `retrace` (counterexamples), and [`search`](search()).
 //!
-//! Whatever is reported was found twice: compiled code found it, and the reference interpreter
-//! found it again. Only "no error" rests on compiled code alone, which tests compare with the
-//! reference.
+//! Every reported error is found twice: by compiled code, and by the reference interpreter, which
+//! replays the counterexample. Only "no error" relies on compiled code alone; tests compare that with
+//! the reference.
 
 mod breadth;
 mod callbacks;
@@ -28,13 +28,13 @@ pub use outcome::{SearchError, SearchErrorKind, SearchOutcome};
 
 use std::io::Read;
 
-use breadth::{Breadth, Ended};
+use breadth::{Breadth, SearchEnd, Stage};
 use control::Control;
 use depth::Depth;
-use retrace::{Retrace, Retraced};
-use symmetric::Asymmetric;
+use retrace::{Retrace, RetraceResult};
+use symmetric::AsymmetricItem;
 use walks::Walks;
-use worker::{Plan, Trouble};
+use worker::{Plan, StopReason};
 
 use crate::compile::Program;
 use crate::model::Model;
@@ -42,7 +42,7 @@ use crate::model::points::{PointId, PointKind};
 use crate::outcome::{Bound, Instance, Verdict};
 use crate::reference::{self, Stepper};
 use crate::state::Store;
-use crate::state::store::Full;
+use crate::state::store::StoreFull;
 
 /// Searches a model.
 ///
@@ -63,22 +63,22 @@ use crate::state::store::Full;
 pub fn search(
     model: &Model,
     options: &Options,
-    watch: &dyn SearchCallbacks,
+    callbacks: &dyn SearchCallbacks,
 ) -> Result<SearchOutcome, SearchError> {
-    search_from(model, options, watch, None)
+    search_from(model, options, callbacks, None)
 }
 
-/// Goes on with a breadth-first search that [`SearchCallbacks::checkpoint`] saved.
+/// Resumes a breadth-first search that [`SearchCallbacks::checkpoint`] saved.
 pub fn resume(
     model: &Model,
     options: &Options,
-    watch: &dyn SearchCallbacks,
+    callbacks: &dyn SearchCallbacks,
     saved: &mut (dyn Read + Send),
 ) -> Result<SearchOutcome, SearchError> {
     match options.order {
-        SearchOrder::BreadthFirst => search_from(model, options, watch, Some(saved)),
+        SearchOrder::BreadthFirst => search_from(model, options, callbacks, Some(saved)),
         _ => Err(SearchError {
-            message: "only breadth-first searches can be saved and go on later".into(),
+            message: "only a breadth-first search can be resumed".into(),
             span: None,
             help: None,
             kind: SearchErrorKind::Model,
@@ -89,17 +89,17 @@ pub fn resume(
 fn search_from(
     model: &Model,
     options: &Options,
-    watch: &dyn SearchCallbacks,
+    callbacks: &dyn SearchCallbacks,
     saved: Option<&mut (dyn Read + Send)>,
 ) -> Result<SearchOutcome, SearchError> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(breadth::STACK_BYTES);
-        let thread = builder.spawn_scoped(scope, || search_here(model, options, watch, saved));
+        let thread = builder.spawn_scoped(scope, || search_here(model, options, callbacks, saved));
         match thread.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(report)) => report,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(error) => Err(SearchError {
-                message: format!("no thread can be started: {error}"),
+                message: format!("cannot start a thread: {error}"),
                 span: None,
                 help: None,
                 kind: SearchErrorKind::Model,
@@ -111,12 +111,12 @@ fn search_from(
 fn search_here(
     model: &Model,
     options: &Options,
-    watch: &dyn SearchCallbacks,
+    callbacks: &dyn SearchCallbacks,
     saved: Option<&mut (dyn Read + Send)>,
 ) -> Result<SearchOutcome, SearchError> {
     let is_breadth_first = options.order == SearchOrder::BreadthFirst;
     let checkpoint_interval = options.checkpoint_interval.filter(|_| is_breadth_first);
-    let control = Control::new(watch, options.max_time, checkpoint_interval);
+    let control = Control::new(callbacks, options.max_time, checkpoint_interval);
     let program = Program::new(model, options.coverage, options.max_loop_iterations)?;
     let plan = Plan::new(model, program, options);
     let store = Store::new(plan.width());
@@ -128,28 +128,62 @@ fn search_here(
     let mut stepper = Stepper::new(model, &slow);
     let starts = match stepper.startstates() {
         Ok(starts) => starts,
-        Err(judgement) => return Ok(ended_early(model, options, judgement.verdict)),
+        Err(judgement) => return Ok(failed_start(model, options, judgement.verdict)),
     };
     let numbered: Vec<(usize, Vec<i64>)> = starts
         .iter()
         .map(|start| (start.index, start.parameters.clone()))
         .collect();
-    if let SearchOrder::Random { seed, walks, steps } = options.order {
+    let run = Run {
+        plan: &plan,
+        store: &store,
+        control: &control,
+        options,
+        starts: &starts,
+        numbered: &numbered,
+    };
+    match options.order {
+        SearchOrder::Random { seed, walks, steps } => run.random_walks(seed, walks, steps, stepper),
+        SearchOrder::BreadthFirst | SearchOrder::DepthFirst => run.all_states(saved, stepper),
+    }
+}
+
+/// A search whose model is compiled and whose start states are known.
+struct Run<'p, 'm> {
+    plan: &'p Plan<'m>,
+    store: &'p Store,
+    control: &'p Control<'p>,
+    options: &'p Options,
+    starts: &'p [Instance],
+    /// The start states by index and parameters.
+    numbered: &'p [(usize, Vec<i64>)],
+}
+
+impl<'m> Run<'_, 'm> {
+    fn random_walks(
+        &self,
+        seed: u64,
+        walks: u64,
+        steps: u64,
+        stepper: Stepper<'m>,
+    ) -> Result<SearchOutcome, SearchError> {
         let walks = Walks {
-            plan: &plan,
-            control: &control,
+            plan: self.plan,
+            control: self.control,
             seed,
             walks,
             steps,
         };
-        let walked = control.watched(&store, || walks.run(&numbered));
-        let mut retrace = Retrace::new(&plan, &store, stepper).of_states_themselves();
-        let (verdict, trace) = match (&walked.way, &walked.trouble) {
-            (Some(way), _) => retrace.along(way, &starts)?,
-            (None, Some(trouble)) => judged(trouble, &control, &mut retrace, &starts)?,
+        let walked = self
+            .control
+            .monitored(self.store, || walks.run(self.numbered));
+        let mut retrace = Retrace::new(self.plan, self.store, stepper).of_unreduced_states();
+        let (verdict, trace) = match (&walked.path, &walked.reason) {
+            (Some(path), _) => retrace.along(path, self.starts)?,
+            (None, Some(reason)) => judge_stop(reason, self.control, &mut retrace, self.starts)?,
             (None, None) => (Verdict::Incomplete(Bound::Walks), None),
         };
-        return Ok(SearchOutcome {
+        Ok(SearchOutcome {
             verdict,
             states: walked.states,
             resumed_states: 0,
@@ -157,85 +191,102 @@ fn search_here(
             depth: walked.depth,
             covered: None,
             symmetry: None,
-            workers: plan.workers,
+            workers: self.plan.workers,
             memory: 0,
             omission: None,
             hits: walked.hits,
             trace,
-        });
+        })
     }
-    let breadth = Breadth {
-        plan: &plan,
-        store: &store,
-        control: &control,
-        depth_allowed: options.max_depth,
-    };
-    let stage = match saved {
-        Some(saved) => Some(checkpoint::load(&plan, &store, saved)?),
-        None => None,
-    };
-    let resumed_states = store.count();
-    let ended = control.watched(&store, || match (options.order, stage) {
-        (SearchOrder::DepthFirst, _) => Depth {
-            plan: &plan,
-            store: &store,
-            control: &control,
-            depth_allowed: options.max_depth,
+
+    fn all_states(
+        &self,
+        saved: Option<&mut (dyn Read + Send)>,
+        stepper: Stepper<'m>,
+    ) -> Result<SearchOutcome, SearchError> {
+        let (plan, store, options) = (self.plan, self.store, self.options);
+        let stage = match saved {
+            Some(saved) => Some(checkpoint::load(plan, store, saved)?),
+            None => None,
+        };
+        let resumed_states = store.count();
+        let ended = self.control.monitored(store, || self.explore(stage));
+        let (verdict, trace) = match &ended.reason {
+            None => (verdict_without_error(plan.model, &ended.hits), None),
+            Some(reason) => {
+                let mut retrace = Retrace::new(plan, store, stepper);
+                judge_stop(reason, self.control, &mut retrace, self.starts)?
+            }
+        };
+        let SearchEnd {
+            depth,
+            covered,
+            rules_fired,
+            hits,
+            ..
+        } = ended;
+        Ok(SearchOutcome {
+            verdict,
+            states: store.count(),
+            resumed_states,
+            rules_fired,
+            depth,
+            covered,
+            symmetry: plan.canonical().map(|_| options.symmetry),
+            workers: match options.order {
+                SearchOrder::DepthFirst => 1,
+                _ => plan.workers,
+            },
+            memory: store.most_bytes(),
+            omission: options.hash_compaction.then(|| omission(store.count())),
+            hits,
+            trace,
+        })
+    }
+
+    /// Explores all states, from the start states or from a saved stage.
+    fn explore(&self, stage: Option<Stage>) -> SearchEnd {
+        let (plan, store, control) = (self.plan, self.store, self.control);
+        let depth_allowed = self.options.max_depth;
+        if self.options.order == SearchOrder::DepthFirst {
+            let depth = Depth {
+                plan,
+                store,
+                control,
+                depth_allowed,
+            };
+            return depth.run(self.numbered);
         }
-        .run(&numbered),
-        (_, Some(stage)) => breadth.resume(stage),
-        _ => breadth.run(&numbered),
-    });
-    let (verdict, trace) = match &ended.trouble {
-        None => (no_error(model, &ended.hits), None),
-        Some(trouble) => {
-            let mut retrace = Retrace::new(&plan, &store, stepper);
-            judged(trouble, &control, &mut retrace, &starts)?
+        let breadth = Breadth {
+            plan,
+            store,
+            control,
+            depth_allowed,
+        };
+        match stage {
+            Some(stage) => breadth.resume(stage),
+            None => breadth.run(self.numbered),
         }
-    };
-    let Ended {
-        depth,
-        covered,
-        rules_fired,
-        hits,
-        ..
-    } = ended;
-    Ok(SearchOutcome {
-        verdict,
-        states: store.count(),
-        resumed_states,
-        rules_fired,
-        depth,
-        covered,
-        symmetry: plan.canonical().map(|_| options.symmetry),
-        workers: match options.order {
-            SearchOrder::DepthFirst => 1,
-            _ => plan.workers,
-        },
-        memory: store.most_bytes(),
-        omission: options.hash_compaction.then(|| omission(store.count())),
-        hits,
-        trace,
-    })
+    }
 }
 
-/// What the reference says about trouble.
-fn judged(
-    trouble: &Trouble,
+/// The verdict and the trace of a search that stopped, according to the reference interpreter.
+fn judge_stop(
+    reason: &StopReason,
     control: &Control<'_>,
     retrace: &mut Retrace<'_, '_>,
     starts: &[Instance],
-) -> Retraced {
-    match trouble {
-        Trouble::Start { index, parameters } => retrace.start(&Instance {
+) -> RetraceResult {
+    match reason {
+        StopReason::Start { index, parameters } => retrace.start(&Instance {
             index: *index,
             parameters: parameters.clone(),
         }),
-        Trouble::At(number) => retrace.to(*number, starts),
-        Trouble::Asymmetric(asymmetric) => {
+        StopReason::At(number) => retrace.to(*number, starts),
+        StopReason::AsymmetricItem(asymmetric) => {
             let (what, span) = match *asymmetric {
-                Asymmetric::Rule(rule) => ("rule", retrace.rule_span(rule)),
-                Asymmetric::Property(property) => ("property", retrace.property_span(property)),
+                AsymmetricItem::Rule(rule) => ("rule", retrace.rule_span(rule)),
+                AsymmetricItem::Property(property) => ("property", retrace.property_span(property)),
             };
             Err(SearchError {
                 message: format!(
@@ -252,17 +303,17 @@ fn judged(
 }
 
 /// The bound that was reached.
-fn bound(trouble: &Trouble, control: &Control<'_>) -> Bound {
-    match trouble {
-        Trouble::Full(Full::Memory) => Bound::Memory,
-        Trouble::Full(Full::Numbers) | Trouble::States => Bound::States,
-        Trouble::Depth => Bound::Depth,
+fn bound(reason: &StopReason, control: &Control<'_>) -> Bound {
+    match reason {
+        StopReason::StoreFull(StoreFull::Memory) => Bound::Memory,
+        StopReason::StoreFull(StoreFull::Numbers) | StopReason::States => Bound::States,
+        StopReason::Depth => Bound::Depth,
         _ => control.reason(),
     }
 }
 
-/// Nothing is wrong with any state; a cover may be.
-fn no_error(model: &Model, hits: &[u64]) -> Verdict {
+/// The verdict of a search without errors: a cover property may have been missed.
+fn verdict_without_error(model: &Model, hits: &[u64]) -> Verdict {
     let mut points = model.points.iter().zip(hits).enumerate();
     let missed = points.find(|(_, (point, hits))| point.kind == PointKind::Cover && **hits == 0);
     match missed {
@@ -271,13 +322,13 @@ fn no_error(model: &Model, hits: &[u64]) -> Verdict {
     }
 }
 
-/// A bound for the probability that two of so many states have the same 128 bits.
+/// An upper bound on the probability that two of `states` states have the same 128-bit fingerprint.
 fn omission(states: u64) -> f64 {
     let states = states as f64;
     (states * states / 2.0) * 2.0_f64.powi(-128)
 }
 
-fn ended_early(model: &Model, options: &Options, verdict: Verdict) -> SearchOutcome {
+fn failed_start(model: &Model, options: &Options, verdict: Verdict) -> SearchOutcome {
     SearchOutcome {
         verdict,
         states: 0,

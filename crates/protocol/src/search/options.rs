@@ -1,74 +1,74 @@
-//! How to search.
+//! The options of a search.
 
 use std::time::Duration;
 
 use crate::outcome::DeadlockRule;
 
-/// How to search.
+/// The options of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// In which order.
+    /// The order in which states are explored.
     pub order: SearchOrder,
-    /// Which states are deadlocks.
+    /// The states that count as deadlocks.
     pub deadlock: DeadlockRule,
-    /// Whether states that are permutations of each other are one.
+    /// The symmetry reduction.
     pub symmetry: Symmetry,
-    /// How many threads search. Only breadth-first search and random walks use more than one.
+    /// The number of worker threads. Only breadth-first search and random walks use more than one.
     pub workers: usize,
-    /// How many states are looked at.
+    /// The most states.
     pub max_states: u64,
-    /// How many rules in a row are looked at.
+    /// The most rules on a path from a start state.
     pub max_depth: u64,
-    /// How long it may take.
+    /// The most time.
     pub max_time: Option<Duration>,
-    /// How many bytes states may take, with what finds them.
+    /// The most bytes for states and hash table.
     pub max_memory: Option<u64>,
-    /// How many rounds a `while` may take; CMurphi allows 1000.
+    /// The most iterations of a `while` loop; CMurphi allows 1000.
     pub max_loop_iterations: u64,
-    /// Whether only fingerprints of states are kept. Then states may be missed, with a
-    /// probability that the report has.
+    /// Whether only fingerprints of states are stored. Then states may be omitted, with a probability
+    /// of at most [`SearchOutcome::omission`](super::SearchOutcome::omission).
     pub hash_compaction: bool,
-    /// How often a breadth-first search is saved: see [`SearchCallbacks::checkpoint`](super::SearchCallbacks::checkpoint).
+    /// The time between two checkpoints of a breadth-first search: see [`SearchCallbacks::checkpoint`](super::SearchCallbacks::checkpoint).
     pub checkpoint_interval: Option<Duration>,
-    /// Whether all points are counted. Otherwise [`SearchOutcome::hits`](super::SearchOutcome::hits) of branches
-    /// and arms are 0, and those of other points but rules say only whether there were any.
+    /// Whether all coverage points are counted. Otherwise [`SearchOutcome::hits`](super::SearchOutcome::hits)
+    /// is 0 for branches and arms, exact for rules, and zero or not for all others.
     pub coverage: bool,
-    /// A number of the program that searches. A search that another program has saved is not gone on with: what is
-    /// wrong in that program would be wrong in the result.
+    /// Identifies the build of the searching program. A checkpoint of another build is not resumed: its
+    /// states may be affected by a bug that has been fixed since.
     pub build_id: u64,
 }
 
-/// In which order states are looked at.
+/// The order in which states are explored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchOrder {
-    /// Nearest to the start states first, so that traces are as short as possible.
+    /// Breadth-first: counterexamples are shortest.
     BreadthFirst,
-    /// Farthest first.
+    /// Depth-first.
     DepthFirst,
-    /// Random walks from the start states, without remembering states. Never complete.
+    /// Random walks from the start states, which store no states. Never complete.
     Random {
-        /// What the choices depend on.
+        /// The seed of the random choices.
         seed: u64,
-        /// How many walks.
+        /// The number of walks.
         walks: u64,
-        /// How many rules each fires at most.
+        /// The most rules that a walk fires.
         steps: u64,
     },
 }
 
-/// Whether states that are permutations of each other are one.
+/// The reduction of states that are permutations of each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Symmetry {
-    /// They are different.
+    /// No reduction.
     Off,
-    /// Most are one: what is cheap to see.
+    /// A cheap normal form: some equivalent states are stored twice.
     Fast,
-    /// They are one, always.
+    /// One state per equivalence class.
     Full,
 }
 
 impl Symmetry {
-    /// Its name, as on the command line.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Symmetry::Off => "off",

@@ -41,13 +41,13 @@ pub struct SearchOutcome {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct SearchError {
-    /// What is wrong.
+    /// The message.
     pub message: String,
     /// What to do about it.
     pub help: Option<&'static str>,
-    /// Where, if the cause is in the model.
+    /// The part of the model that caused it, if there is one.
     pub span: Option<Span>,
-    /// Whose fault it is.
+    /// The cause.
     pub kind: SearchErrorKind,
 }
 

@@ -1,8 +1,8 @@
-//! How an error is reached, made anew by the reference interpreter.
+//! Counterexamples, replayed by the reference interpreter.
 //!
-//! The search knows which states lead to the error, one of each class of symmetric states. The
-//! reference goes the same way, and says what is wrong at its end. If it finds nothing wrong, or
-//! cannot go that way, the search is not believed.
+//! The search knows the path of states to the error, up to symmetry. The reference interpreter
+//! replays it and determines the error in its last state. If it cannot follow the path, or finds no
+//! error, the search fails with an internal error.
 
 use super::worker::Plan;
 use super::{SearchError, SearchErrorKind};
@@ -16,8 +16,8 @@ use crate::source::Span;
 use crate::state::store::{Number, fingerprint};
 use crate::state::{Canonical, Store, bytes_of_mut};
 
-/// What was found, and the way to it.
-pub(super) type Retraced = Result<(Verdict, Option<Trace>), SearchError>;
+/// A verdict and its trace.
+pub(super) type RetraceResult = Result<(Verdict, Option<Trace>), SearchError>;
 
 pub(super) struct Retrace<'p, 'm> {
     plan: &'p Plan<'m>,
@@ -27,7 +27,7 @@ pub(super) struct Retrace<'p, 'm> {
     is_compact: bool,
 }
 
-/// The two engines do not agree, which is an error of ours.
+/// The error for a disagreement between compiled code and the reference interpreter: a bug.
 fn disagreement(what: &str) -> SearchError {
     SearchError {
         message: format!(
@@ -51,8 +51,8 @@ impl<'p, 'm> Retrace<'p, 'm> {
         }
     }
 
-    /// States are neither permuted nor replaced by fingerprints.
-    pub fn of_states_themselves(mut self) -> Self {
+    /// For random walks, whose states are neither permuted nor replaced by fingerprints.
+    pub fn of_unreduced_states(mut self) -> Self {
         self.canonical = None;
         self.is_compact = false;
         self
@@ -66,8 +66,8 @@ impl<'p, 'm> Retrace<'p, 'm> {
         self.plan.model.properties[property].span
     }
 
-    /// What is wrong with a start state that could not be made.
-    pub fn start(&mut self, start: &Instance) -> Retraced {
+    /// The verdict of a start state that failed.
+    pub fn start(&mut self, start: &Instance) -> RetraceResult {
         let made = self.stepper.start(start);
         let judged = match made {
             Ok(Some(state)) => self.stepper.judge_assumptions(&state),
@@ -76,29 +76,31 @@ impl<'p, 'm> Retrace<'p, 'm> {
         };
         match judged {
             Err(judgement) => Ok((judgement.verdict, None)),
-            Ok(()) => Err(disagreement("a start state that failed does not fail")),
+            Ok(()) => Err(disagreement(
+                "a start state failed, and does not fail when replayed",
+            )),
         }
     }
 
-    /// The way to a state, and what is wrong there.
-    pub fn to(&mut self, last: Number, starts: &[Instance]) -> Retraced {
-        let mut way = vec![self.stored(last)];
+    /// The trace to a state, and its verdict.
+    pub fn to(&mut self, last: Number, starts: &[Instance]) -> RetraceResult {
+        let mut path = vec![self.stored(last)];
         let mut number = last;
         while let Some(before) = self.store.parent(number) {
             number = before;
-            way.push(self.stored(number));
-            if way.len() as u64 > self.store.count() {
-                return Err(disagreement("the way to a state goes round in circles"));
+            path.push(self.stored(number));
+            if path.len() as u64 > self.store.count() {
+                return Err(disagreement("the path to a state has a cycle"));
             }
         }
-        way.reverse();
-        self.along(&way, starts)
+        path.reverse();
+        self.along(&path, starts)
     }
 
-    /// Goes through states as they are stored, and says what is wrong with the last one.
-    pub fn along(&mut self, way: &[Vec<u64>], starts: &[Instance]) -> Retraced {
-        let Some((first, rest)) = way.split_first() else {
-            return Err(disagreement("there is no way"));
+    /// Replays a path of stored states, and determines the verdict of the last one.
+    pub fn along(&mut self, path: &[Vec<u64>], starts: &[Instance]) -> RetraceResult {
+        let Some((first, rest)) = path.split_first() else {
+            return Err(disagreement("the path to a state is empty"));
         };
         let (start, first) = self.find_start(first, starts)?;
         let mut state = first.clone();
@@ -118,7 +120,9 @@ impl<'p, 'm> Retrace<'p, 'm> {
                     failed,
                 }),
             )),
-            Ok(()) => Err(disagreement("nothing is wrong with a state that failed")),
+            Ok(()) => Err(disagreement(
+                "a state failed, and does not fail when replayed",
+            )),
         }
     }
 
@@ -140,7 +144,7 @@ impl<'p, 'm> Retrace<'p, 'm> {
                 return Ok((start.clone(), state));
             }
         }
-        Err(disagreement("a start state cannot be made again"))
+        Err(disagreement("a start state cannot be replayed"))
     }
 
     fn find_step(&mut self, state: &[Value], wanted: &[u64]) -> Result<Step, SearchError> {
@@ -151,10 +155,10 @@ impl<'p, 'm> Retrace<'p, 'm> {
                 return Ok(Step { rule, state: next });
             }
         }
-        Err(disagreement("a step cannot be made again"))
+        Err(disagreement("a step cannot be replayed"))
     }
 
-    /// What is stored for a state.
+    /// The words that are stored for a state.
     fn key(&mut self, state: &[Value]) -> Vec<u64> {
         let layout = &self.plan.program.layout;
         let mut words = vec![0; layout.masks.len()];
@@ -172,7 +176,7 @@ impl<'p, 'm> Retrace<'p, 'm> {
     }
 }
 
-/// Writes a state as compiled code has it.
+/// Converts a state to the layout of compiled code.
 pub(crate) fn lay_out(model: &crate::Model, layout: &Layout, state: &[Value], words: &mut [u64]) {
     let bytes = bytes_of_mut(words);
     for ((value, global), &at) in state.iter().zip(&model.globals).zip(&layout.globals) {

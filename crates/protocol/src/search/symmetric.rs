@@ -1,12 +1,12 @@
-//! Whether a model is as symmetric as it says.
+//! Tests that a model is symmetric in its scalarsets.
 //!
-//! Scalarsets promise that their values can be exchanged. A loop that goes through the values in
-//! order can break that: `for i: S do last := i; end` always ends with the same value. Then one
-//! state does not stand for its permutations, and errors could be missed. So some states are
-//! permuted, in every way if there are not too many, and must have the permutations of the same
-//! states after them, and the same properties. Each rule is tested in the first states in which it
-//! is enabled, and less and less often after that. This is a test, not a proof: it finds what
-//! makes a difference in the states that are looked at.
+//! Symmetry reduction is sound only if the values of a scalarset are interchangeable. A loop over the
+//! values in order can break that: `for i: S do last := i; end` always ends with the same value. Then
+//! a state does not represent its permutations, and errors could be missed. So the search permutes
+//! some states (in every way, if there are not too many): the successors must be the same up to the
+//! permutation, and so must the properties. Each rule is tested in the first states in which it is
+//! enabled, and less and less often after that. This is a test and not a proof: it finds
+//! asymmetry only in the states that it permutes.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -18,34 +18,36 @@ use crate::state::Canonical;
 use crate::state::store::Number;
 use crate::state::symmetry::Effort;
 
-/// All of the first states are tested.
+/// The number of first states that are all tested.
 const FIRST: Number = 256;
 
-/// Each rule is tested in so many of the first states in which it is enabled.
+/// The number of first states with a rule enabled in which the rule is tested.
 const FIRST_OF_RULE: u32 = 16;
 
-/// What a rule leads to: its number, and the state after it, or nothing if it fails.
-type After = (usize, Option<Vec<u64>>);
+/// A rule and the state after it, or nothing if the rule fails.
+type Successor = (usize, Option<Vec<u64>>);
 
-/// What comes after a state.
+/// The successors of a state.
 #[derive(PartialEq, Eq, Debug)]
-enum Next {
-    /// What all instances of rules lead to, sorted.
-    States(Vec<After>),
-    /// Finding the instances of this rule fails: its guard, say, uses an undefined value.
+enum Successors {
+    /// The successors by all rule instances, sorted.
+    States(Vec<Successor>),
+    /// Evaluating the guard of this rule fails, for example because a value is undefined.
     Fault(usize),
-    /// The search is being stopped, or there are too many orders to tell.
+    /// The search is being stopped, or there are too many permutations.
     Unknown,
 }
 
-impl Next {
-    /// The rule that leads to something else, if both are known.
-    fn differs_in(&self, other: &Next) -> Option<usize> {
+impl Successors {
+    /// The first rule whose successors differ, if both are known.
+    fn differs_in(&self, other: &Successors) -> Option<usize> {
         match (self, other) {
-            (Next::Unknown, _) | (_, Next::Unknown) => None,
-            (Next::Fault(one), Next::Fault(other)) => (one != other).then_some(*one.min(other)),
-            (Next::Fault(rule), _) | (_, Next::Fault(rule)) => Some(*rule),
-            (Next::States(one), Next::States(other)) => {
+            (Successors::Unknown, _) | (_, Successors::Unknown) => None,
+            (Successors::Fault(one), Successors::Fault(other)) => {
+                (one != other).then_some(*one.min(other))
+            }
+            (Successors::Fault(rule), _) | (_, Successors::Fault(rule)) => Some(*rule),
+            (Successors::States(one), Successors::States(other)) => {
                 let mut both = one.iter().zip(other);
                 let differing = both.find(|(one, other)| one != other);
                 let longer = match one.len().cmp(&other.len()) {
@@ -60,29 +62,29 @@ impl Next {
     }
 }
 
-/// What is not symmetric.
+/// A rule or property that is not symmetric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Asymmetric {
+pub(super) enum AsymmetricItem {
     Rule(usize),
     Property(usize),
 }
 
 /// Tests whether a model is symmetric.
-pub(super) struct Tester {
+pub(super) struct SymmetryTester {
     canonical: Canonical,
     context: Box<Context>,
     random: u64,
-    /// In how many states each rule was enabled.
+    /// The number of states in which each rule was enabled.
     enabled: Vec<u32>,
 }
 
-impl Tester {
-    /// If there are no more permutations than this, all are tried; otherwise so many at random.
+impl SymmetryTester {
+    /// The most permutations of a state. If there are more, this many are chosen at random.
     pub const ALL: u64 = 24;
 
-    pub fn new(plan: &Plan<'_>, stop: Arc<AtomicBool>) -> Option<Tester> {
+    pub fn new(plan: &Plan<'_>, stop: Arc<AtomicBool>) -> Option<SymmetryTester> {
         plan.canonical()?;
-        Some(Tester {
+        Some(SymmetryTester {
             canonical: Canonical::new(plan.model, &plan.program.layout, Effort::Full)?,
             context: plan.program.context(stop),
             random: 0x2545_f491_4f6c_dd1d,
@@ -90,8 +92,8 @@ impl Tester {
         })
     }
 
-    /// With how many permutations a state is tested: with all if it is one of the first, and one of
-    /// 128 others with one.
+    /// The number of permutations to test a state with: all for the first states, and one for every
+    /// 128th other state.
     pub fn due(number: Number) -> u64 {
         match number {
             0..FIRST => Self::ALL,
@@ -99,8 +101,8 @@ impl Tester {
         }
     }
 
-    /// A rule is enabled in a state; with how many permutations that state is tested for it. It is
-    /// in the first of them, and whenever there are twice as many.
+    /// Counts a state in which a rule is enabled. Returns the number of permutations to test that state
+    /// with: all for the first such states, and whenever their number has doubled.
     pub fn due_for(&mut self, rule: usize) -> u64 {
         let enabled = &mut self.enabled[rule];
         *enabled = enabled.saturating_add(1);
@@ -110,8 +112,13 @@ impl Tester {
         }
     }
 
-    /// What is different in a state and in one of so many permutations of it.
-    pub fn asymmetric(&mut self, plan: &Plan<'_>, state: &[u64], due: u64) -> Option<Asymmetric> {
+    /// The rule or property that distinguishes a state from one of its permutations.
+    pub fn asymmetric(
+        &mut self,
+        plan: &Plan<'_>,
+        state: &[u64],
+        due: u64,
+    ) -> Option<AsymmetricItem> {
         if due == 0 {
             return None;
         }
@@ -129,17 +136,17 @@ impl Tester {
             let others = self.properties(plan, &permuted).into_iter();
             let mut both = properties.iter().zip(others);
             if let Some(property) = both.position(|(one, other)| *one != other) {
-                return Some(Asymmetric::Property(property));
+                return Some(AsymmetricItem::Property(property));
             }
             let other = self.after(plan, &permuted);
             if let Some(rule) = after.differs_in(&other) {
-                return Some(Asymmetric::Rule(rule));
+                return Some(AsymmetricItem::Rule(rule));
             }
         }
         None
     }
 
-    /// What all properties come to. Those that are not known because the search ends are alike.
+    /// The values of all properties. Those that are unknown because the search stops are equal.
     fn properties(&mut self, plan: &Plan<'_>, state: &[u64]) -> Vec<Option<i64>> {
         let known = [status::TRUE, status::DONE, status::FAULT];
         let properties = 0..plan.model.properties.len();
@@ -153,13 +160,13 @@ impl Tester {
             .collect()
     }
 
-    /// What all rules lead to.
-    fn after(&mut self, plan: &Plan<'_>, state: &[u64]) -> Next {
+    /// The successors by all rules.
+    fn after(&mut self, plan: &Plan<'_>, state: &[u64]) -> Successors {
         let program = &plan.program;
         match program.scan_all(&mut state.to_vec(), &mut self.context) {
             status::DONE => {}
             status::FAULT => return self.failing_scan(plan, state),
-            _ => return Next::Unknown,
+            _ => return Successors::Unknown,
         }
         let mut all = Vec::new();
         for (rule, parameters) in plan.instances(self.context.enabled()) {
@@ -171,30 +178,30 @@ impl Tester {
                     all.push((rule, None));
                     continue;
                 }
-                _ => return Next::Unknown,
+                _ => return Successors::Unknown,
             }
             plan.multisets.sort(&mut next);
             if !self.canonical.canonicalise(&mut next) {
-                return Next::Unknown;
+                return Successors::Unknown;
             }
             all.push((rule, Some(next)));
         }
         all.sort_unstable();
-        Next::States(all)
+        Successors::States(all)
     }
 
-    /// The first rule whose instances cannot be found. Those before it may change the state while they are
-    /// looked for, so that they are looked for again.
-    fn failing_scan(&mut self, plan: &Plan<'_>, state: &[u64]) -> Next {
+    /// The first rule whose guard fails. Guards before it may change the state, so the rules are scanned
+    /// again one by one.
+    fn failing_scan(&mut self, plan: &Plan<'_>, state: &[u64]) -> Successors {
         let mut state = state.to_vec();
         self.context.forget();
         for rule in 0..plan.program.rules.len() {
             match plan.program.scan(rule, &mut state, &mut self.context) {
                 status::DONE => {}
-                status::FAULT => return Next::Fault(rule),
+                status::FAULT => return Successors::Fault(rule),
                 _ => break,
             }
         }
-        Next::Unknown
+        Successors::Unknown
     }
 }

@@ -1,25 +1,25 @@
-//! Random walks from the start states, which remember nothing but their own way.
+//! Random walks from the start states. They store no states but those of the current walk.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::breadth::STACK_BYTES;
 use super::control::Control;
-use super::worker::{Plan, Trouble};
+use super::worker::{Plan, StopReason};
 use crate::compile::{Context, status};
 use crate::model::PropertyKind;
 use crate::outcome::DeadlockRule;
 
-/// What all walks came to.
-pub(super) struct Walked {
-    /// The way to what is wrong, as states are stored; nothing if nothing was found.
-    pub way: Option<Vec<Vec<u64>>>,
-    /// What a start state failed with, or why the walks ended early.
-    pub trouble: Option<Trouble>,
-    /// How many states were looked at, counted as often as they were reached.
+/// The result of all walks.
+pub(super) struct WalkResult {
+    /// The path of packed states to an error, if there is one.
+    pub path: Option<Vec<Vec<u64>>>,
+    /// The failure of a start state, or why the walks ended early.
+    pub reason: Option<StopReason>,
+    /// The states visited, counted as often as they were reached.
     pub states: u64,
     pub rules_fired: u64,
-    /// The longest walk.
+    /// The length of the longest walk.
     pub depth: u64,
     pub hits: Vec<u64>,
 }
@@ -32,20 +32,20 @@ pub(super) struct Walks<'p, 'm> {
     pub steps: u64,
 }
 
-/// What a walk found. Of all walks, the first one counts, whichever thread took it.
-struct Found {
+/// The error that a walk found. The one of the first walk counts, whichever worker ran it.
+struct WalkFinding {
     walk: u64,
-    way: Option<Vec<Vec<u64>>>,
-    trouble: Option<Trouble>,
+    path: Option<Vec<Vec<u64>>>,
+    reason: Option<StopReason>,
 }
 
 impl Walks<'_, '_> {
-    pub fn run(&self, starts: &[(usize, Vec<i64>)]) -> Walked {
+    pub fn run(&self, starts: &[(usize, Vec<i64>)]) -> WalkResult {
         if self.walks < u64::MAX {
             self.control.expect_walks(self.walks);
         }
         let next = AtomicU64::new(0);
-        let found: Mutex<Option<Found>> = Mutex::new(None);
+        let found: Mutex<Option<WalkFinding>> = Mutex::new(None);
         let work = || self.work(starts, &next, &found);
         let results: Vec<Walker> = std::thread::scope(|scope| {
             let threads: Vec<_> = (1..self.plan.workers)
@@ -63,9 +63,9 @@ impl Walks<'_, '_> {
             }
             results
         });
-        let mut walked = Walked {
-            way: None,
-            trouble: None,
+        let mut walked = WalkResult {
+            path: None,
+            reason: None,
             states: 0,
             rules_fired: 0,
             depth: 0,
@@ -84,8 +84,8 @@ impl Walks<'_, '_> {
             Err(poisoned) => poisoned.into_inner(),
         };
         match found {
-            Some(found) => (walked.way, walked.trouble) = (found.way, found.trouble),
-            None if self.control.is_stopped() => walked.trouble = Some(Trouble::Stopped),
+            Some(found) => (walked.path, walked.reason) = (found.path, found.reason),
+            None if self.control.is_stopped() => walked.reason = Some(StopReason::Stopped),
             None => {}
         }
         walked
@@ -95,7 +95,7 @@ impl Walks<'_, '_> {
         &self,
         starts: &[(usize, Vec<i64>)],
         next: &AtomicU64,
-        found: &Mutex<Option<Found>>,
+        found: &Mutex<Option<WalkFinding>>,
     ) -> Walker {
         let mut walker = Walker {
             context: self.plan.program.context(self.control.stop_flag()),
@@ -107,8 +107,9 @@ impl Walks<'_, '_> {
         };
         while !self.control.is_stopped() && !starts.is_empty() {
             let walk = next.fetch_add(1, Ordering::Relaxed);
-            let is_later = |found: &Option<Found>| found.as_ref().is_some_and(|f| f.walk < walk);
-            let lock = |found: &Mutex<Option<Found>>| match found.lock() {
+            let is_later =
+                |found: &Option<WalkFinding>| found.as_ref().is_some_and(|f| f.walk < walk);
+            let lock = |found: &Mutex<Option<WalkFinding>>| match found.lock() {
                 Ok(found) => is_later(&found),
                 Err(_) => true,
             };
@@ -116,20 +117,20 @@ impl Walks<'_, '_> {
                 break;
             }
             let mut random = Random::new(self.seed, walk);
-            let mut way = Vec::new();
+            let mut path = Vec::new();
             let before = (walker.states, walker.rules_fired);
-            let ended = self.walk(&mut walker, starts, &mut random, &mut way);
+            let ended = self.walk(&mut walker, starts, &mut random, &mut path);
             self.control
                 .walked(walker.states - before.0, walker.rules_fired - before.1);
-            let Err(trouble) = ended else { continue };
-            if trouble == Trouble::Stopped {
+            let Err(reason) = ended else { continue };
+            if reason == StopReason::Stopped {
                 break;
             }
-            let is_way = matches!(trouble, Trouble::At(_));
-            let new = Found {
+            let is_way = matches!(reason, StopReason::At(_));
+            let new = WalkFinding {
                 walk,
-                way: is_way.then_some(way),
-                trouble: (!is_way).then_some(trouble),
+                path: is_way.then_some(path),
+                reason: (!is_way).then_some(reason),
             };
             if let Ok(mut found) = found.lock()
                 && !is_later(&found)
@@ -140,20 +141,20 @@ impl Walks<'_, '_> {
         walker
     }
 
-    /// One walk. What is wrong is wrong with the last state of the way.
+    /// Runs one walk. An error is in the last state of its path.
     fn walk(
         &self,
         walker: &mut Walker,
         starts: &[(usize, Vec<i64>)],
         random: &mut Random,
-        way: &mut Vec<Vec<u64>>,
-    ) -> Result<(), Trouble> {
+        path: &mut Vec<Vec<u64>>,
+    ) -> Result<(), StopReason> {
         let program = &self.plan.program;
         let (index, parameters) = &starts[random.below(starts.len())];
         walker.state.fill(0);
-        let wrong = |found: i64, trouble: Trouble| match found {
-            status::FAULT => trouble,
-            _ => Trouble::Stopped,
+        let wrong = |found: i64, reason: StopReason| match found {
+            status::FAULT => reason,
+            _ => StopReason::Stopped,
         };
         match program.start(*index, &mut walker.state, &mut walker.context, parameters) {
             status::DONE => {}
@@ -161,7 +162,7 @@ impl Walks<'_, '_> {
             other => {
                 return Err(wrong(
                     other,
-                    Trouble::Start {
+                    StopReason::Start {
                         index: *index,
                         parameters: parameters.clone(),
                     },
@@ -171,14 +172,14 @@ impl Walks<'_, '_> {
         let point = self.plan.model.startstates[*index].point.0 as usize;
         walker.context.hits_mut()[point] += 1;
         self.plan.multisets.sort(&mut walker.state);
-        if !self.accept(walker, true, way)? {
+        if !self.accept(walker, true, path)? {
             return Ok(());
         }
         for step in 0..self.steps {
             if self.control.is_stopped() {
-                return Err(Trouble::Stopped);
+                return Err(StopReason::Stopped);
             }
-            if !self.step(walker, random, way)? {
+            if !self.step(walker, random, path)? {
                 break;
             }
             walker.depth = walker.depth.max(step + 1);
@@ -186,19 +187,19 @@ impl Walks<'_, '_> {
         Ok(())
     }
 
-    /// Fires one rule, if one leads anywhere.
+    /// Fires one rule at random, if one leads to another state.
     fn step(
         &self,
         walker: &mut Walker,
         random: &mut Random,
-        way: &mut Vec<Vec<u64>>,
-    ) -> Result<bool, Trouble> {
+        path: &mut Vec<Vec<u64>>,
+    ) -> Result<bool, StopReason> {
         let program = &self.plan.program;
-        let here = Trouble::At(0);
+        let here = StopReason::At(0);
         match program.scan_all(&mut walker.state, &mut walker.context) {
             status::DONE => {}
             status::FAULT => return Err(here),
-            _ => return Err(Trouble::Stopped),
+            _ => return Err(StopReason::Stopped),
         }
         let mut enabled = self.plan.instances(walker.context.enabled());
         let (mut is_stuck, mut is_left) = (true, false);
@@ -209,7 +210,7 @@ impl Walks<'_, '_> {
                 status::DONE => {}
                 status::ASSUMPTION => continue,
                 status::FAULT => return Err(here),
-                _ => return Err(Trouble::Stopped),
+                _ => return Err(StopReason::Stopped),
             }
             is_stuck = false;
             walker.rules_fired += 1;
@@ -220,7 +221,7 @@ impl Walks<'_, '_> {
                 continue;
             }
             is_left = true;
-            if self.accept(walker, false, way)? {
+            if self.accept(walker, false, path)? {
                 return Ok(true);
             }
         }
@@ -231,13 +232,13 @@ impl Walks<'_, '_> {
         }
     }
 
-    /// Goes to a state, unless an assumption is false in it, and checks it.
+    /// Moves to a state, unless an assumption is false in it, and checks it.
     fn accept(
         &self,
         walker: &mut Walker,
         is_start: bool,
-        way: &mut Vec<Vec<u64>>,
-    ) -> Result<bool, Trouble> {
+        path: &mut Vec<Vec<u64>>,
+    ) -> Result<bool, StopReason> {
         if is_start {
             walker.next.copy_from_slice(&walker.state);
         }
@@ -246,8 +247,8 @@ impl Walks<'_, '_> {
                 match self.property(walker, index) {
                     status::TRUE => {}
                     status::DONE => return Ok(false),
-                    status::FAULT => return Err(Trouble::At(0)),
-                    _ => return Err(Trouble::Stopped),
+                    status::FAULT => return Err(StopReason::At(0)),
+                    _ => return Err(StopReason::Stopped),
                 }
             }
         }
@@ -255,7 +256,7 @@ impl Walks<'_, '_> {
         walker.states += 1;
         let mut packed = vec![0; self.plan.packer.words()];
         self.plan.packer.pack(&walker.state, &mut packed);
-        way.push(packed);
+        path.push(packed);
         walker.next.copy_from_slice(&walker.state);
         for (index, property) in self.plan.model.properties.iter().enumerate() {
             if property.kind == PropertyKind::Assumption {
@@ -264,8 +265,8 @@ impl Walks<'_, '_> {
             match self.property(walker, index) {
                 status::TRUE => {}
                 status::DONE if property.kind == PropertyKind::Cover => {}
-                status::DONE | status::FAULT => return Err(Trouble::At(0)),
-                _ => return Err(Trouble::Stopped),
+                status::DONE | status::FAULT => return Err(StopReason::At(0)),
+                _ => return Err(StopReason::Stopped),
             }
         }
         Ok(true)
@@ -282,7 +283,7 @@ impl Walks<'_, '_> {
     }
 }
 
-/// What one thread walks with.
+/// The buffers of one worker.
 struct Walker {
     context: Box<Context>,
     state: Vec<u64>,
@@ -292,13 +293,13 @@ struct Walker {
     depth: u64,
 }
 
-/// Numbers that depend on the seed and the walk only.
+/// Random numbers that depend only on the seed and the walk.
 struct Random(u64);
 
 impl Random {
     fn new(seed: u64, walk: u64) -> Random {
-        // Each is mixed before they meet: otherwise a walk would use the numbers of the one
-        // before it, one step on.
+        // Both are mixed before they are combined: otherwise the numbers of a walk would be those of
+        // the walk before it, shifted by one.
         let mut of_seed = Random(seed);
         let mut of_walk = Random(walk ^ 0x5851_f42d_4c95_7f2d);
         Random(of_seed.next() ^ of_walk.next().rotate_left(17))

@@ -1,43 +1,45 @@
-//! One thread of a search: takes states, fires their rules, and adds what is new.
+//! One worker of a search: expands states and stores the new successors.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::options::Symmetry;
-use super::symmetric::{Asymmetric, Tester};
+use super::symmetric::{AsymmetricItem, SymmetryTester};
 use crate::compile::{Context, Program, status};
 use crate::model::{Model, PropertyKind};
 use crate::outcome::DeadlockRule;
-use crate::state::early::Whereabouts;
-use crate::state::store::{Full, NONE, Number, Seen, Store, Writer, fingerprint, hash};
+use crate::state::early::Prefetcher;
+use crate::state::store::{
+    NONE, Number, Store, StoreFull, VisitedTable, Writer, fingerprint, hash,
+};
 use crate::state::symmetry::Effort;
 use crate::state::{Canonical, Multisets, Packer};
 
-/// So many states wait to be looked up, so that their lookups wait for memory together.
+/// The number of successors that are looked up together, so that their cache misses overlap.
 const BATCH: usize = 32;
 
-/// What went wrong at a state. The reference says what exactly.
+/// Why a worker stopped. The reference interpreter determines the exact error.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Trouble {
+pub(super) enum StopReason {
     /// A rule, a guard or a property of this state failed, or it is a deadlock.
     At(Number),
     /// A start state failed.
     Start { index: usize, parameters: Vec<i64> },
-    /// The search was told to stop while the state was looked at.
+    /// The search was stopped while the state was expanded.
     Stopped,
-    /// There is no room for more.
-    Full(Full),
-    /// There may be no more states.
+    /// The store is full.
+    StoreFull(StoreFull),
+    /// The bound on states was reached.
     States,
-    /// States farther away are not looked at.
+    /// The bound on the depth was reached.
     Depth,
-    /// This rule or property is not symmetric in the scalarsets.
-    Asymmetric(Asymmetric),
+    /// A rule or property is not symmetric in the scalarsets.
+    AsymmetricItem(AsymmetricItem),
 }
 
-type Worked<T> = Result<T, Trouble>;
+type WorkResult<T> = Result<T, StopReason>;
 
-/// What all threads of a search share.
+/// The compiled model and the options, which all workers share.
 pub(super) struct Plan<'m> {
     pub model: &'m Model,
     pub program: Program,
@@ -45,22 +47,22 @@ pub(super) struct Plan<'m> {
     pub packer: Packer,
     pub symmetry: Symmetry,
     pub deadlock: DeadlockRule,
-    /// Whether only fingerprints are kept.
+    /// Whether only fingerprints are stored (hash compaction).
     pub is_compact: bool,
     pub states: u64,
-    /// How many rounds a `while` may take.
+    /// The most iterations of a `while` loop.
     pub rounds: u64,
-    /// The program that searches.
+    /// Identifies the build of the searching program.
     pub build_id: u64,
-    /// Whether all points are counted.
+    /// Whether all coverage points are counted.
     pub coverage: bool,
-    /// How many bytes the store may take.
+    /// The most bytes for the store.
     pub memory: u64,
-    /// How many threads there are.
+    /// The number of workers.
     pub workers: usize,
-    /// The properties that are assumed.
+    /// The indices of the assumptions.
     assumptions: Vec<usize>,
-    /// The properties that are checked.
+    /// The indices of the invariants and covers.
     checks: Vec<usize>,
     has_priorities: bool,
 }
@@ -96,7 +98,7 @@ impl<'m> Plan<'m> {
         }
     }
 
-    /// The enabled instances with the least priority, of what a scan found.
+    /// The enabled instances with the least priority, from the result of a scan.
     pub fn instances(&self, enabled: &[i64]) -> Vec<(usize, Vec<i64>)> {
         let mut all = Vec::new();
         let mut rest = enabled;
@@ -120,7 +122,7 @@ impl<'m> Plan<'m> {
         Canonical::new(self.model, &self.program.layout, effort)
     }
 
-    /// Words of what is stored for a state.
+    /// The number of words that are stored for a state.
     pub fn width(&self) -> usize {
         match self.is_compact {
             true => 2,
@@ -129,14 +131,14 @@ impl<'m> Plan<'m> {
     }
 }
 
-/// A state that waits to be looked up.
+/// A successor that waits to be looked up.
 #[derive(Clone, Copy)]
-struct Waiting {
+struct PendingState {
     hash: u64,
     parent: Number,
 }
 
-/// One thread of a search. Workers are side by side in memory: no two are in a cache line.
+/// One worker of a search. Aligned so that no two workers share a cache line.
 #[repr(align(128))]
 pub(super) struct Worker<'p, 'm> {
     plan: &'p Plan<'m>,
@@ -144,31 +146,30 @@ pub(super) struct Worker<'p, 'm> {
     context: Box<Context>,
     canonical: Option<Canonical>,
     pub writer: Writer,
-    /// The state that is looked at.
+    /// The state that is being expanded.
     state: Vec<u64>,
     packed: Vec<u64>,
-    /// The states that wait, unpacked, and as they are stored.
+    /// The pending successors, unpacked, and as they are stored.
     next: Vec<u64>,
     keys: Vec<u64>,
     packed_next: Vec<u64>,
-    waiting: Vec<Waiting>,
-    /// Where they will be looked up.
-    whereabouts: Whereabouts,
+    waiting: Vec<PendingState>,
+    /// Prefetches their entries in the hash table.
+    whereabouts: Prefetcher,
     scratch: Vec<u64>,
-    tester: Option<Tester>,
+    tester: Option<SymmetryTester>,
     stop: Arc<AtomicBool>,
-    /// How many rules were fired in states that were looked at to the end.
+    /// The rules fired in states that were expanded completely.
     pub rules_fired: u64,
-    /// How many rules were fired in the state that is looked at.
+    /// The rules fired in the state that is being expanded.
     fired_here: u64,
-    /// The states that were looked at since states were last looked up, with how many rules were
-    /// fired in each.
+    /// The states expanded since the last flush, with the rules fired in each.
     recent: Vec<(Number, u64)>,
-    /// States that have to be looked at again, because what they lead to was not added.
+    /// States that have to be expanded again, because not all of their successors were stored.
     unfinished: Vec<Number>,
-    /// How many of the rules fired were told.
-    told: u64,
-    /// Packed states that were added, in order, if only fingerprints are stored.
+    /// The rules fired that were reported as progress.
+    reported: u64,
+    /// With hash compaction: the packed states that were stored, in order.
     pub queue: Vec<u64>,
 }
 
@@ -189,21 +190,21 @@ impl<'p, 'm> Worker<'p, 'm> {
             waiting: Vec::with_capacity(BATCH),
             whereabouts: store.seen().whereabouts(),
             scratch: vec![0; words],
-            tester: Tester::new(plan, Arc::clone(&stop)),
+            tester: SymmetryTester::new(plan, Arc::clone(&stop)),
             stop,
             rules_fired: 0,
             fired_here: 0,
             recent: Vec::new(),
             unfinished: Vec::new(),
-            told: 0,
+            reported: 0,
             queue: Vec::new(),
         }
     }
 
-    /// How many rules were fired since this was last asked.
-    pub fn take_new_fired(&mut self) -> u64 {
-        let new = self.rules_fired.saturating_sub(self.told);
-        self.told = self.rules_fired;
+    /// The rules fired since the last call.
+    pub fn take_new_rules_fired(&mut self) -> u64 {
+        let new = self.rules_fired.saturating_sub(self.reported);
+        self.reported = self.rules_fired;
         new
     }
 
@@ -212,8 +213,8 @@ impl<'p, 'm> Worker<'p, 'm> {
     }
 
     /// Adds a start state, unless an assumption is false in it.
-    pub fn start(&mut self, index: usize, parameters: &[i64]) -> Worked<()> {
-        let trouble = || Trouble::Start {
+    pub fn start(&mut self, index: usize, parameters: &[i64]) -> WorkResult<()> {
+        let reason = || StopReason::Start {
             index,
             parameters: parameters.to_vec(),
         };
@@ -229,22 +230,22 @@ impl<'p, 'm> Worker<'p, 'm> {
         match started {
             status::DONE => {}
             status::ASSUMPTION => return Ok(()),
-            status::FAULT => return Err(trouble()),
-            _ => return Err(Trouble::Stopped),
+            status::FAULT => return Err(reason()),
+            _ => return Err(StopReason::Stopped),
         }
         let point = self.plan.model.startstates[index].point.0 as usize;
         self.context.hits_mut()[point] += 1;
-        self.settle_next();
+        self.sort_multisets();
         self.wait(NONE);
-        // A fault in an assumption is told of how the state is made: it was not added.
+        // A fault in an assumption is a fault of the start state, because the state was not stored.
         match self.flush() {
-            Err(Trouble::At(NONE)) => Err(trouble()),
+            Err(StopReason::At(NONE)) => Err(reason()),
             other => other,
         }
     }
 
-    /// Sorts the multisets of the state that was just made.
-    fn settle_next(&mut self) {
+    /// Sorts the multisets of the latest successor.
+    fn sort_multisets(&mut self) {
         let words = self.plan.program.layout.masks.len();
         let at = self.waiting.len() * words;
         let next = &mut self.next[at..at + words];
@@ -253,7 +254,7 @@ impl<'p, 'm> Worker<'p, 'm> {
         }
     }
 
-    /// Puts the state that was just made among those that wait.
+    /// Adds the latest successor to the pending ones.
     fn wait(&mut self, parent: Number) {
         let words = self.plan.program.layout.masks.len();
         let (number, width) = (self.waiting.len(), self.plan.width());
@@ -272,12 +273,12 @@ impl<'p, 'm> Worker<'p, 'm> {
         }
         let hash = hash(key);
         self.whereabouts.ask_for(hash);
-        self.waiting.push(Waiting { hash, parent });
+        self.waiting.push(PendingState { hash, parent });
     }
 
-    /// Looks at a state: fires all its rules. What is new is added now or later: see
-    /// [`Worker::flush`]. If only fingerprints are stored, `packed` is the state itself.
-    pub fn expand(&mut self, number: Number, packed: Option<&[u64]>) -> Worked<()> {
+    /// Expands a state: fires all its rules. New successors are stored now or later: see
+    /// [`Worker::flush`]. With hash compaction, `packed` is the state.
+    pub fn expand(&mut self, number: Number, packed: Option<&[u64]>) -> WorkResult<()> {
         match packed {
             Some(packed) => self.packed.copy_from_slice(packed),
             None => self.store.read(number, &mut self.packed),
@@ -285,30 +286,30 @@ impl<'p, 'm> Worker<'p, 'm> {
         self.plan.packer.unpack(&self.packed, &mut self.state);
         self.fired_here = 0;
         let program = &self.plan.program;
-        let mut looked_at = program.scan_all(&mut self.state, &mut self.context);
-        if looked_at == status::DONE {
+        let mut expanded = program.scan_all(&mut self.state, &mut self.context);
+        if expanded == status::DONE {
             let (enabled, used) = self.context.take_enabled();
             let tested = self.test_symmetry(number, &enabled[..used]);
             let fired = tested.and_then(|()| self.fire_all(number, &enabled[..used]));
             self.context.put_back(enabled);
-            looked_at = fired?;
-        } else if looked_at == status::FAULT {
-            // It is an error only if the other states for which this one stands have it, too.
-            self.test_symmetry_with(Tester::ALL)?;
+            expanded = fired?;
+        } else if expanded == status::FAULT {
+            // It is an error only if the permutations of this state have it, too.
+            self.test_symmetry_with(SymmetryTester::ALL)?;
         }
-        if looked_at != status::DONE {
-            // What was found before comes first.
+        if expanded != status::DONE {
+            // Errors of earlier states come first.
             self.flush()?;
-            return Err(match looked_at {
+            return Err(match expanded {
                 status::FAULT => {
                     self.rules_fired += self.fired_here;
-                    Trouble::At(number)
+                    StopReason::At(number)
                 }
-                _ => Trouble::Stopped,
+                _ => StopReason::Stopped,
             });
         }
         if self.plan.is_compact {
-            // Otherwise the states that have to be looked at again would have to be kept.
+            // Otherwise states that have to be expanded again would have to be kept.
             self.flush()?;
         } else {
             self.recent.push((number, self.fired_here));
@@ -317,13 +318,13 @@ impl<'p, 'm> Worker<'p, 'm> {
         Ok(())
     }
 
-    /// States that have to be looked at again if the search goes on.
+    /// The states that a resumed search has to expand again.
     pub fn take_unfinished(&mut self) -> Vec<Number> {
         std::mem::take(&mut self.unfinished)
     }
 
     /// Fires all enabled instances with the least priority. A deadlock counts as a fault.
-    fn fire_all(&mut self, number: Number, enabled: &[i64]) -> Worked<i64> {
+    fn fire_all(&mut self, number: Number, enabled: &[i64]) -> WorkResult<i64> {
         let plan = self.plan;
         let program = &plan.program;
         let words = program.layout.masks.len();
@@ -342,9 +343,9 @@ impl<'p, 'm> Worker<'p, 'm> {
             }
             if self.waiting.len() == BATCH {
                 self.flush()?;
-                // A state may have very many instances.
+                // A state may have very many enabled instances.
                 if self.stop.load(Ordering::Relaxed) {
-                    return Err(Trouble::Stopped);
+                    return Err(StopReason::Stopped);
                 }
             }
             let at = self.waiting.len() * words;
@@ -359,7 +360,7 @@ impl<'p, 'm> Worker<'p, 'm> {
             self.fired_here += 1;
             let point = plan.model.rules[rule].point.0 as usize;
             self.context.hits_mut()[point] += 1;
-            self.settle_next();
+            self.sort_multisets();
             if self.next[at..at + words] != self.state[..] {
                 is_left = true;
                 self.wait(number);
@@ -376,16 +377,16 @@ impl<'p, 'm> Worker<'p, 'm> {
         })
     }
 
-    /// Tests whether symmetry may be used, if the state is one of those that are tested.
-    fn test_symmetry(&mut self, number: Number, enabled: &[i64]) -> Worked<()> {
+    /// Tests that the model is symmetric, if the state is one of those to test.
+    fn test_symmetry(&mut self, number: Number, enabled: &[i64]) -> WorkResult<()> {
         let Some(tester) = &mut self.tester else {
             return Ok(());
         };
-        let mut due = Tester::due(number);
+        let mut due = SymmetryTester::due(number);
         let (mut rest, mut last) = (enabled, None);
         while let Some((&rule, after)) = rest.split_first() {
             let rule = rule as usize;
-            // Instances of a rule follow each other.
+            // The instances of a rule are consecutive.
             if last != Some(rule) {
                 due = due.max(tester.due_for(rule));
                 last = Some(rule);
@@ -395,13 +396,13 @@ impl<'p, 'm> Worker<'p, 'm> {
         self.test_symmetry_with(due)
     }
 
-    /// The same with so many permutations.
-    fn test_symmetry_with(&mut self, permutations: u64) -> Worked<()> {
+    /// Tests a state with a number of permutations.
+    fn test_symmetry_with(&mut self, permutations: u64) -> WorkResult<()> {
         let Some(tester) = &mut self.tester else {
             return Ok(());
         };
         match tester.asymmetric(self.plan, &self.state, permutations) {
-            Some(asymmetric) => Err(Trouble::Asymmetric(asymmetric)),
+            Some(asymmetric) => Err(StopReason::AsymmetricItem(asymmetric)),
             None => Ok(()),
         }
     }
@@ -417,8 +418,8 @@ impl<'p, 'm> Worker<'p, 'm> {
         least
     }
 
-    /// Looks up the states that wait, and adds and checks those that are new.
-    pub fn flush(&mut self) -> Worked<()> {
+    /// Looks up the pending successors, and stores and checks the new ones.
+    pub fn flush(&mut self) -> WorkResult<()> {
         if self.waiting.is_empty() {
             self.recent.clear();
             return Ok(());
@@ -436,11 +437,11 @@ impl<'p, 'm> Worker<'p, 'm> {
                 self.leave_for_later(0);
                 self.waiting.clear();
                 self.recent.clear();
-                return Err(Trouble::Full(full));
+                return Err(StopReason::StoreFull(full));
             }
         };
-        // The entries were asked for when the states were made. Now all states that they may be
-        // for, so that the processor waits for many of them at a time.
+        // The entries were prefetched when the successors were computed. Now the states that they may
+        // refer to are, so that their cache misses overlap.
         self.whereabouts = seen.whereabouts();
         for waiting in &self.waiting {
             seen.ask_for_state(waiting.hash);
@@ -448,8 +449,8 @@ impl<'p, 'm> Worker<'p, 'm> {
         let (mut result, queued) = (Ok(()), self.queue.len());
         for number in 0..self.waiting.len() {
             result = self.look_up(&seen, number);
-            if let Err(trouble) = &result {
-                if !matches!(trouble, Trouble::At(_)) {
+            if let Err(reason) = &result {
+                if !matches!(reason, StopReason::At(_)) {
                     self.leave_for_later(number);
                 }
                 break;
@@ -462,16 +463,16 @@ impl<'p, 'm> Worker<'p, 'm> {
             store.add_to_queue(8 * (self.queue.len() - queued) as u64);
         }
         if result.is_ok() && store.bytes() > self.plan.memory {
-            return Err(Trouble::Full(Full::Memory));
+            return Err(StopReason::StoreFull(StoreFull::Memory));
         }
         result
     }
 
-    /// The states from which those that wait were reached, from this one on, will be looked at
-    /// again, and their rules count then.
+    /// Marks the predecessors of the pending successors, from this one on, to be expanded again; their
+    /// rules are counted then.
     fn leave_for_later(&mut self, first: usize) {
         for &(number, fired) in &self.recent {
-            let is_waiting = |waiting: &Waiting| waiting.parent == number;
+            let is_waiting = |waiting: &PendingState| waiting.parent == number;
             if self.waiting[first..].iter().any(is_waiting) {
                 self.rules_fired -= fired;
                 self.unfinished.push(number);
@@ -479,11 +480,11 @@ impl<'p, 'm> Worker<'p, 'm> {
         }
     }
 
-    /// Adds a state if it is new. It is checked before, so that being told to stop while it is
-    /// checked leaves nothing behind that was not.
-    fn look_up(&mut self, seen: &Seen<'_>, number: usize) -> Worked<()> {
+    /// Stores a state if it is new. It is checked first, so that a search that is stopped meanwhile
+    /// stores no unchecked state.
+    fn look_up(&mut self, seen: &VisitedTable<'_>, number: usize) -> WorkResult<()> {
         let width = self.plan.width();
-        let Waiting { hash, parent } = self.waiting[number];
+        let PendingState { hash, parent } = self.waiting[number];
         let key = number * width..(number + 1) * width;
         if seen.find(&self.keys[key.clone()], hash).is_some() {
             return Ok(());
@@ -492,53 +493,53 @@ impl<'p, 'm> Worker<'p, 'm> {
             return Ok(());
         }
         if self.store.count() + self.writer.uncounted() >= self.plan.states {
-            return Err(Trouble::States);
+            return Err(StopReason::States);
         }
         let is_right = self.check(number)?;
         let key = &self.keys[key];
         self.writer.set_parent(parent);
         let added = seen
             .add(key, hash, &mut self.writer)
-            .map_err(Trouble::Full)?;
+            .map_err(StopReason::StoreFull)?;
         if added.is_some() && self.plan.is_compact {
             let words = self.plan.packer.words();
             let packed = &self.packed_next[number * words..(number + 1) * words];
             self.queue.extend_from_slice(packed);
         }
         match (is_right, added.or_else(|| seen.find(key, hash))) {
-            (false, Some(wrong)) => Err(Trouble::At(wrong)),
+            (false, Some(wrong)) => Err(StopReason::At(wrong)),
             _ => Ok(()),
         }
     }
 
-    /// Whether all assumptions hold in a state that waits.
-    fn is_assumed(&mut self, number: usize, parent: Number) -> Worked<bool> {
+    /// Whether all assumptions hold in a pending successor.
+    fn is_assumed(&mut self, number: usize, parent: Number) -> WorkResult<bool> {
         for &property in &self.plan.assumptions {
             match self.property(property, number) {
                 status::TRUE => {}
                 status::DONE => return Ok(false),
-                status::FAULT => return Err(Trouble::At(parent)),
-                _ => return Err(Trouble::Stopped),
+                status::FAULT => return Err(StopReason::At(parent)),
+                _ => return Err(StopReason::Stopped),
             }
         }
         Ok(true)
     }
 
-    /// Whether nothing is wrong with a state that waits.
-    fn check(&mut self, number: usize) -> Worked<bool> {
+    /// Whether a pending successor has no error.
+    fn check(&mut self, number: usize) -> WorkResult<bool> {
         for &property in &self.plan.checks {
             let is_cover = self.plan.model.properties[property].kind == PropertyKind::Cover;
             match self.property(property, number) {
                 status::TRUE => {}
                 status::DONE if is_cover => {}
                 status::DONE | status::FAULT => return Ok(false),
-                _ => return Err(Trouble::Stopped),
+                _ => return Err(StopReason::Stopped),
             }
         }
         Ok(true)
     }
 
-    /// Evaluates a property in a state that waits, which stays as it is.
+    /// Evaluates a property in a pending successor without changing it.
     fn property(&mut self, property: usize, number: usize) -> i64 {
         let words = self.plan.program.layout.masks.len();
         let state = &mut self.next[number * words..(number + 1) * words];

@@ -1,11 +1,10 @@
-//! Asking for memory before it is needed, so that the processor need not wait for it.
+//! Prefetching of hash-table entries.
 
-#![allow(unsafe_code)] // The instruction is said to be unsafe, since it takes any address.
+#![allow(unsafe_code)] // The prefetch instruction takes any address.
 
 use std::sync::atomic::AtomicU64;
 
-/// Asks for the memory at an address. It is only a hint: nothing is read, and addresses where
-/// there is nothing do no harm.
+/// Prefetches the cache line of an address. It is only a hint: any address is allowed.
 pub(crate) fn ask_for(address: usize) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -18,23 +17,23 @@ pub(crate) fn ask_for(address: usize) {
     let _ = address;
 }
 
-/// Where the entries of a table were when it was last used. It may have moved since.
+/// The address of the hash table when it was last used. The table may have moved since.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Whereabouts {
+pub(crate) struct Prefetcher {
     start: usize,
     shift: u32,
 }
 
-impl Whereabouts {
+impl Prefetcher {
     /// Those of a table whose entries are found by this shift of a hash.
-    pub fn new(table: &[AtomicU64], shift: u32) -> Whereabouts {
-        Whereabouts {
+    pub fn new(table: &[AtomicU64], shift: u32) -> Prefetcher {
+        Prefetcher {
             start: table.as_ptr().addr(),
             shift,
         }
     }
 
-    /// Asks for the entry of a hash.
+    /// Prefetches the entry of a hash.
     pub fn ask_for(self, hash: u64) {
         let place = 8 * (hash >> self.shift) as usize;
         ask_for(self.start.wrapping_add(place));

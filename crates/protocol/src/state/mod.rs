@@ -1,10 +1,9 @@
-//! States as the search keeps them: sorted, permuted, packed, and found again.
+//! The storage of states: canonical form, packing, and the hash table.
 //!
-//! Read in this order: `multisets` (elements have no order), `symmetry` (values of scalarsets have
-//! none either), `pack` (only the bits that matter), `store` (all states that were found), in
-//! `zeros`, asked for `early`.
+//! Read in this order: `multisets` (sorts elements), `symmetry` (permutes scalarsets), `pack` (drops unused
+//! bits), `store` (all states that were found), `zeros` (its memory), `early` (prefetching).
 //!
-//! Nothing here runs a model: it is about [`Layout`](crate::compile::Layout)s only.
+//! Nothing here runs a model: it depends only on the [`Layout`](crate::compile::Layout).
 
 pub(crate) mod early;
 mod multisets;

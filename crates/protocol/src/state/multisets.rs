@@ -1,13 +1,13 @@
-//! Multisets have no order: their elements are kept sorted, those that are not there last.
+//! Canonical multisets: elements are sorted, absent ones last.
 
 use super::bytes_of_mut;
 use crate::compile::Layout;
 use crate::model::Model;
 use crate::model::types::{TypeId, TypeKind, Types};
 
-/// Where a multiset is.
+/// The layout of a multiset.
 #[derive(Clone, Copy, Debug)]
-struct Bag {
+struct MultisetLayout {
     at: u32,
     length: u32,
     stride: u32,
@@ -16,7 +16,7 @@ struct Bag {
 /// All multisets of a state, those within elements of others first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Multisets {
-    bags: Vec<Bag>,
+    bags: Vec<MultisetLayout>,
 }
 
 impl Multisets {
@@ -52,7 +52,7 @@ impl Multisets {
                 }
                 let (length, stride) = (shape.length, shape.stride);
                 if length > 1 {
-                    self.bags.push(Bag { at, length, stride });
+                    self.bags.push(MultisetLayout { at, length, stride });
                 }
             }
             _ => {}

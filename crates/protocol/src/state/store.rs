@@ -1,10 +1,9 @@
-//! All states that were found: written once, compared often, by several threads at a time.
+//! The concurrent set of all states that were found.
 //!
-//! States are written side by side in blocks, each of which belongs to one thread, and are never
-//! moved. A flat table finds them: each entry is the number of a state with 32 bits of its hash.
-//! Whoever wants to add a state writes it to its own block first and then tries to put its number
-//! into the table; if another thread was faster, the place in the block is used for the next one.
-//! The table grows when it is nearly full, while nobody uses it.
+//! States are stored in blocks, each of which belongs to one thread, and never move. A flat hash table
+//! finds them: each entry is the number of a state with 32 bits of its hash. A thread writes a state to
+//! its own block first, and then tries to put its number into the table; if another thread was faster, the
+//! next state overwrites it. The table grows when it is nearly full, while no thread uses it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_utils::CachePadded;
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
 
-use super::early::{self, Whereabouts};
+use super::early::{self, Prefetcher};
 use super::zeros::Zeros;
 
 /// The number of a state.
@@ -28,37 +27,37 @@ const BLOCK_BYTES: usize = 1 << 16;
 /// it has had that many.
 const TOGETHER_BLOCKS: usize = 64;
 
-/// How many blocks are in a shelf.
+/// The number of blocks in a table of blocks.
 const SHELF: usize = 1 << 12;
 
 /// The table is at most this full, in tenths.
 const FULL_TENTHS: usize = 8;
 
-/// So many entries of a table are asked for before the first is needed.
+/// The number of entries that are prefetched at a time.
 const TOGETHER: usize = 32;
 
 /// States of one thread.
 struct Block {
     words: Zeros,
-    /// Elsewhere: other threads look for the words while this changes.
+    /// In another cache line: other threads read the words while this changes.
     changing: Box<CachePadded<Changing>>,
 }
 
-/// What changes with each state that is added to a block.
+/// The part of a block that changes with each added state.
 struct Changing {
-    /// The state that each was reached from.
+    /// The predecessor of each state.
     parents: Box<[AtomicU32]>,
     used: AtomicU32,
 }
 
 impl Block {
-    /// How many states it has.
+    /// The number of states in the block.
     fn used(&self) -> u32 {
         self.changing.used.load(Ordering::Acquire)
     }
 }
 
-type Shelf = Box<[OnceLock<Block>]>;
+type BlockTable = Box<[OnceLock<Block>]>;
 
 /// All states that were found.
 pub(crate) struct Store {
@@ -66,21 +65,21 @@ pub(crate) struct Store {
     width: usize,
     /// States of one block, as a power of 2.
     block_bits: u32,
-    shelves: Box<[OnceLock<Shelf>]>,
+    shelves: Box<[OnceLock<BlockTable>]>,
     next_block: AtomicU32,
-    /// Read all the time by all threads, without one waiting for the other.
+    /// The hash table. Threads read it without blocking each other.
     table: ShardedLock<Zeros>,
-    /// How many states there are. It has a cache line of its own, since threads change it often.
+    /// The number of states, in a cache line of its own, since all threads update it.
     count: CachePadded<AtomicU64>,
     memory: CachePadded<Memory>,
 }
 
-/// How many bytes are taken. In a cache line of its own, too.
+/// The bytes in use, in a cache line of their own.
 #[derive(Default)]
 struct Memory {
     bytes: AtomicU64,
     most_bytes: AtomicU64,
-    /// Bytes of states that are kept besides, because only fingerprints are stored.
+    /// With hash compaction: the bytes of the states in the queue.
     queue: AtomicU64,
 }
 
@@ -88,26 +87,26 @@ struct Memory {
 pub(crate) struct Writer {
     next: Number,
     end: Number,
-    /// The states that it added since it was last asked.
+    /// The states that it added since the last call of `take_added`.
     added: Vec<std::ops::Range<Number>>,
     parent: Number,
-    /// How many of them are not counted yet.
+    /// The number of added states that are not counted yet.
     uncounted: u64,
     /// How many blocks it has had, and memory for the next ones.
     blocks: usize,
     ahead: Option<Arc<Zeros>>,
 }
 
-/// The table while it does not grow.
-pub(crate) struct Seen<'s> {
+/// Access to the hash table, which does not grow meanwhile.
+pub(crate) struct VisitedTable<'s> {
     store: &'s Store,
     table: ShardedLockReadGuard<'s, Zeros>,
     shift: u32,
 }
 
-/// There is no memory or no number left.
+/// The store is full: no memory or no state number is left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Full {
+pub(crate) enum StoreFull {
     Memory,
     Numbers,
 }
@@ -128,8 +127,8 @@ fn folded(left: u64, right: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// 128 bits that stand for a state if only fingerprints are kept. Independent of [`hash`] enough:
-/// other factors, and each half with its own.
+/// The 128-bit fingerprint of a state for hash compaction. It uses other factors than [`hash`], and
+/// different ones for each half.
 pub(crate) fn fingerprint(words: &[u64]) -> [u64; 2] {
     let mut halves = [0x6a09_e667_f3bc_c908_u64, 0xbb67_ae85_84ca_a73b];
     for &word in words {
@@ -172,12 +171,12 @@ impl Store {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// How many bytes it takes now, with the queue.
+    /// The bytes in use, including the queue.
     pub fn bytes(&self) -> u64 {
         self.memory.bytes.load(Ordering::Relaxed) + self.memory.queue.load(Ordering::Relaxed)
     }
 
-    /// Says how many bytes the states of the queue take.
+    /// Sets the bytes that the states of the queue take.
     pub fn set_queue(&self, bytes: u64) {
         self.memory.queue.store(bytes, Ordering::Relaxed);
     }
@@ -187,7 +186,7 @@ impl Store {
         self.charge(0);
     }
 
-    /// How many bytes it took at most.
+    /// The most bytes that were in use.
     pub fn most_bytes(&self) -> u64 {
         self.memory.most_bytes.load(Ordering::Relaxed)
     }
@@ -204,7 +203,7 @@ impl Store {
         }
     }
 
-    /// Counts what a writer added.
+    /// Counts the states that a writer added.
     pub fn settle(&self, writer: &mut Writer) {
         let added = std::mem::take(&mut writer.uncounted);
         if added > 0 {
@@ -232,8 +231,8 @@ impl Store {
         (number & ((1 << self.block_bits) - 1)) as usize
     }
 
-    /// A block of its own for a thread.
-    fn open_block(&self, writer: &mut Writer) -> Result<(), Full> {
+    /// Opens a new block for a thread.
+    fn open_block(&self, writer: &mut Writer) -> Result<(), StoreFull> {
         let states = 1_usize << self.block_bits;
         // Before it has a number: if there is no memory, there is no gap.
         let made = Block {
@@ -249,7 +248,7 @@ impl Store {
         // The last block is not used, so that no state has the number that means none.
         if u64::from(block) + 1 >= 1 << (32 - self.block_bits) {
             self.next_block.fetch_sub(1, Ordering::Relaxed);
-            return Err(Full::Numbers);
+            return Err(StoreFull::Numbers);
         }
         self.charge((states * (8 * self.width + 4)) as u64);
         let shelf = self.shelves[block as usize / SHELF]
@@ -262,7 +261,7 @@ impl Store {
     }
 
     /// Writes a state where the next one is added.
-    fn write(&self, words: &[u64], writer: &mut Writer) -> Result<(), Full> {
+    fn write(&self, words: &[u64], writer: &mut Writer) -> Result<(), StoreFull> {
         if writer.next == writer.end {
             self.open_block(writer)?;
         }
@@ -297,7 +296,7 @@ impl Store {
         }
     }
 
-    /// The state that a state was reached from first, if it is not a start state.
+    /// The first predecessor of a state; nothing for a start state.
     pub fn parent(&self, number: Number) -> Option<Number> {
         let parent =
             self.block(number).changing.parents[self.within_block(number)].load(Ordering::Relaxed);
@@ -305,13 +304,13 @@ impl Store {
     }
 
     /// The table, to find states and to add some.
-    pub fn seen(&self) -> Seen<'_> {
+    pub fn seen(&self) -> VisitedTable<'_> {
         let table = match self.table.read() {
             Ok(table) => table,
             Err(poisoned) => poisoned.into_inner(),
         };
         let shift = 64 - table.len().ilog2();
-        Seen {
+        VisitedTable {
             store: self,
             table,
             shift,
@@ -322,9 +321,8 @@ impl Store {
         (self.count() as usize + more) * 10 >= entries * FULL_TENTHS
     }
 
-    /// Makes the table larger if `more` states could make it too full. `allowed` is how many bytes
-    /// the store may take.
-    pub fn make_room(&self, more: usize, allowed: u64, threads: usize) -> Result<(), Full> {
+    /// Grows the table if `more` states could make it too full. `allowed` bounds the bytes of the store.
+    pub fn make_room(&self, more: usize, allowed: u64, threads: usize) -> Result<(), StoreFull> {
         let mut table = match self.table.write() {
             Ok(table) => table,
             Err(poisoned) => poisoned.into_inner(),
@@ -338,7 +336,7 @@ impl Store {
         }
         let (old, new) = (8 * table.len() as u64, 8 * entries as u64);
         if self.bytes() + new > allowed {
-            return Err(Full::Memory);
+            return Err(StoreFull::Memory);
         }
         let larger = Zeros::new(entries)?;
         self.charge(new);
@@ -355,7 +353,7 @@ impl Store {
         let work = || {
             let mut words = vec![0; self.width];
             let mut hashes = [0; TOGETHER];
-            let whereabouts = Whereabouts::new(table, 64 - table.len().ilog2());
+            let whereabouts = Prefetcher::new(table, 64 - table.len().ilog2());
             loop {
                 let block = next.fetch_add(1, Ordering::Relaxed);
                 if block >= blocks {
@@ -387,7 +385,7 @@ impl Store {
         });
     }
 
-    /// Makes the table anew of all states.
+    /// Rebuilds the table from all states.
     pub fn rebuild(&self, threads: usize) {
         let table = match self.table.write() {
             Ok(table) => table,
@@ -399,25 +397,25 @@ impl Store {
         self.refill(&table, threads);
     }
 
-    /// How many states a block has.
+    /// The number of states per block.
     pub fn block_states(&self) -> usize {
         1 << self.block_bits
     }
 
     /// Leaves a block unused.
-    pub fn skip_block(&self) -> Result<(), Full> {
+    pub fn skip_block(&self) -> Result<(), StoreFull> {
         self.open_block(&mut self.writer())
     }
 
-    /// Adds a state without looking whether it is there. The table does not know it.
-    pub fn append(&self, words: &[u64], writer: &mut Writer) -> Result<(), Full> {
+    /// Adds a state without a lookup, and without an entry in the table.
+    pub fn append(&self, words: &[u64], writer: &mut Writer) -> Result<(), StoreFull> {
         self.write(words, writer)?;
         self.keep(writer);
         self.settle(writer);
         Ok(())
     }
 
-    /// Whether a number is that of a state.
+    /// Whether a state has this number.
     pub fn has(&self, number: Number) -> bool {
         let block = number >> self.block_bits;
         block < self.next_block.load(Ordering::Relaxed)
@@ -430,7 +428,7 @@ impl Store {
         self.has(first) && within <= u64::from(self.block(first).used())
     }
 
-    /// Whether all states that states were reached from are there.
+    /// Whether the predecessors of all states exist.
     pub fn parents_are_there(&self) -> bool {
         let mut numbers = self.numbers().flatten();
         numbers.all(|number| self.parent(number).is_none_or(|parent| self.has(parent)))
@@ -464,7 +462,7 @@ fn place(table: &[AtomicU64], hash: u64, number: Number) {
 
 impl Writer {
     /// Words for one more block. All blocks have the same number of them.
-    fn room(&mut self, words: usize) -> Result<Zeros, Full> {
+    fn room(&mut self, words: usize) -> Result<Zeros, StoreFull> {
         let place = self.blocks % TOGETHER_BLOCKS;
         if place == 0 && self.blocks > 0 {
             // If there is not so much at once, there may be enough for one.
@@ -490,29 +488,29 @@ impl Writer {
         added
     }
 
-    /// How many it added since they were last counted.
+    /// The number of states added since they were last counted.
     pub fn uncounted(&self) -> u64 {
         self.uncounted
     }
 
-    /// The state that those added next are reached from.
+    /// Sets the predecessor of the states added next.
     pub fn set_parent(&mut self, parent: Number) {
         self.parent = parent;
     }
 }
 
-impl Seen<'_> {
-    /// Whether so many more states fit.
+impl VisitedTable<'_> {
+    /// Whether `more` states fit.
     pub fn has_room(&self, more: usize) -> bool {
         !self.store.is_crowded(self.table.len(), more)
     }
 
-    /// Where the entries are, to ask for them early.
-    pub fn whereabouts(&self) -> Whereabouts {
-        Whereabouts::new(&self.table, self.shift)
+    /// A prefetcher of the entries.
+    pub fn whereabouts(&self) -> Prefetcher {
+        Prefetcher::new(&self.table, self.shift)
     }
 
-    /// Asks for the state that the first entry for a hash may be for.
+    /// Prefetches the state that the first entry for a hash refers to.
     pub fn ask_for_state(&self, hash: u64) {
         let entry = self.table[(hash >> self.shift) as usize].load(Ordering::Acquire);
         if entry != 0 && (entry >> 32) as u32 == hash as u32 {
@@ -553,7 +551,7 @@ impl Seen<'_> {
         words: &[u64],
         hash: u64,
         writer: &mut Writer,
-    ) -> Result<Option<Number>, Full> {
+    ) -> Result<Option<Number>, StoreFull> {
         let mut at = (hash >> self.shift) as usize;
         let mut is_written = false;
         loop {

@@ -1,7 +1,7 @@
-//! Values of scalarsets have no order: one state stands for all that are permutations of it.
+//! Symmetry reduction: one state represents all its permutations.
 //!
-//! Ip and Dill, "Better Verification Through Symmetry", say why that is enough. Which one stands
-//! for the others is found as in tools that compare graphs (McKay, "Practical Graph Isomorphism"):
+//! Ip and Dill, "Better Verification Through Symmetry", prove that this is sound. The representative is
+//! found as in graph canonicalisation (McKay, "Practical Graph Isomorphism"):
 //! each value of a scalarset gets a *colour*, a hash of all that is said about it, made of the
 //! colours of the other values, again and again until no more values are told apart. Sorted by
 //! colour, the values have new numbers. Where values still have the same colour, either any
@@ -22,10 +22,10 @@ use crate::model::Model;
 use colours::NO_VALUE;
 use shape::{Array, Node, Part, Shapes};
 
-/// How well symmetric states are recognised.
+/// How thoroughly symmetric states are recognised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Effort {
-    /// One order of the values that cannot be told apart is taken.
+    /// One order of the indistinguishable values is taken.
     Fast,
     /// All orders that make a difference are tried.
     Full,
@@ -38,7 +38,7 @@ const MOST_TRIES: u32 = 5040;
 /// So few colours are compared each with each.
 const FEW: usize = 16;
 
-/// Finds the state that stands for all permutations of a state.
+/// Computes the representative of a state.
 pub(crate) struct Canonical {
     shapes: Shapes,
     effort: Effort,
@@ -46,7 +46,7 @@ pub(crate) struct Canonical {
     colours: Vec<u64>,
     /// What is added up for each value in a round.
     signs: Vec<u64>,
-    /// Whether a value is held anywhere.
+    /// Whether a value occurs in the state.
     is_held: Vec<bool>,
     /// For each kind and each value that can be stored: its colour, or a hash of it.
     of_stored: Vec<u64>,
@@ -59,7 +59,7 @@ pub(crate) struct Canonical {
     best: Vec<u64>,
     tried: Vec<u64>,
     order: Vec<u32>,
-    /// How many orders were tried for the state.
+    /// The number of orders tried for the state.
     tries: u32,
     /// Where values of scalarsets are in the tables for what can be stored: the place, the number
     /// of the value, that of the first one of its scalarset, and what is stored for that.
@@ -100,8 +100,8 @@ impl Canonical {
         })
     }
 
-    /// Replaces a state by the one that stands for it. Its multisets are sorted before and after.
-    /// Whether it is the same for all permutations for sure.
+    /// Replaces a state by its representative. Its multisets are sorted before and after. Returns whether
+    /// the representative is certainly the same for all permutations.
     pub fn canonicalise(&mut self, state: &mut [u64]) -> bool {
         for (number, set) in self.shapes.sets.iter().enumerate() {
             let first = colours::mix(number as u64 + 1, 0x51);
@@ -254,7 +254,7 @@ impl Canonical {
             if is_first {
                 self.is_held.fill(false);
             }
-            let mut signs = colours::Signs {
+            let mut signs = colours::Signatures {
                 bytes,
                 colours: &self.colours,
                 of_stored: &self.of_stored,
@@ -284,7 +284,7 @@ impl Canonical {
         }
     }
 
-    /// How many different colours there are.
+    /// The number of different colours.
     fn count_colours(&mut self) -> usize {
         let mut different = 0;
         for set in &self.shapes.sets {

@@ -1,6 +1,6 @@
 //! Large arrays of zeros that threads share.
 
-#![allow(unsafe_code)] // Mapped memory is looked at as words.
+#![allow(unsafe_code)] // Mapped memory is used as words.
 
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use memmap2::MmapMut;
 
-use super::store::Full;
+use super::store::StoreFull;
 
 /// Arrays of this many bytes or more are mapped by themselves, in large pages if the system has
 /// some to give. Smaller ones would waste them.
@@ -19,19 +19,18 @@ const LARGE: usize = 2 << 20;
 pub(crate) struct Zeros {
     start: NonNull<AtomicU64>,
     many: usize,
-    /// Where they are. Nobody looks at it but through `start`.
+    /// Owns the memory that `start` points to.
     _owner: Owner,
 }
 
-/// What frees the words.
+/// The owner of the memory.
 enum Owner {
     Allocated { _words: Vec<AtomicU64> },
     Mapped { _map: MmapMut },
     Whole { _of: Arc<Zeros> },
 }
 
-// SAFETY: the words are atomic and are owned: whoever has a `Zeros` may do with them what may be
-// done with a `Vec<AtomicU64>`.
+// SAFETY: the words are atomic and owned, as in a `Vec<AtomicU64>`.
 unsafe impl Send for Zeros {}
 // SAFETY: as above.
 unsafe impl Sync for Zeros {}
@@ -42,13 +41,13 @@ impl Zeros {
         Zeros::allocated(bytemuck::allocation::zeroed_vec(many))
     }
 
-    pub fn new(many: usize) -> Result<Zeros, Full> {
-        let bytes = many.checked_mul(8).ok_or(Full::Memory)?;
+    pub fn new(many: usize) -> Result<Zeros, StoreFull> {
+        let bytes = many.checked_mul(8).ok_or(StoreFull::Memory)?;
         if bytes < LARGE {
             let words = bytemuck::allocation::try_zeroed_vec(many);
-            return words.map(Zeros::allocated).map_err(|()| Full::Memory);
+            return words.map(Zeros::allocated).map_err(|()| StoreFull::Memory);
         }
-        let mut map = MmapMut::map_anon(bytes).map_err(|_| Full::Memory)?;
+        let mut map = MmapMut::map_anon(bytes).map_err(|_| StoreFull::Memory)?;
         // Random accesses to many small pages wait for the table of pages. If there are no large
         // ones, small ones are as good as they were.
         #[cfg(target_os = "linux")]
@@ -134,7 +133,7 @@ mod tests {
 
     #[test]
     fn too_many_are_refused() {
-        assert!(matches!(Zeros::new(usize::MAX), Err(Full::Memory)));
-        assert!(matches!(Zeros::new(1 << 60), Err(Full::Memory)));
+        assert!(matches!(Zeros::new(usize::MAX), Err(StoreFull::Memory)));
+        assert!(matches!(Zeros::new(1 << 60), Err(StoreFull::Memory)));
     }
 }

@@ -1,24 +1,24 @@
-//! The place in the tokens, and how reading goes on after an error.
+//! The position in the tokens, and error recovery.
 //!
 //! A part that cannot be read is an `Err` with its error. Lists (of declarations, statements,
-//! rules) note it, skip to where the next part begins, and go on. So one run shows several
-//! errors, and an error within a statement does not make others of what follows it.
+//! rules) report it, skip to where the next part begins, and continue. So one run reports several
+//! errors, and an error within a statement causes no others after it.
 
 use crate::model_error::{ModelError, SpannedError};
 use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
 use crate::syntax::keywords::{Block, Keyword};
-use crate::syntax::lexer::{Placed, Token};
+use crate::syntax::lexer::{SpannedToken, Token};
 use crate::syntax::tree::{Expr, ExprKind, Name};
 use fencepost_diagnostics::Position;
 use fencepost_diagnostics::quoted;
 
-/// What was read, or why not.
+/// A parsed part, or its error.
 pub(crate) type Parse<T> = Result<T, SpannedError>;
 
 pub(crate) struct Parser<'s, 'm> {
     source: &'s str,
-    tokens: Vec<Placed>,
+    tokens: Vec<SpannedToken>,
     pub at: usize,
     depth: usize,
     nesting: usize,
@@ -28,7 +28,7 @@ pub(crate) struct Parser<'s, 'm> {
 impl<'s, 'm> Parser<'s, 'm> {
     pub fn new(
         source: &'s str,
-        tokens: Vec<Placed>,
+        tokens: Vec<SpannedToken>,
         nesting: usize,
         errors: &'m mut Vec<SpannedError>,
     ) -> Self {
@@ -113,7 +113,7 @@ impl<'s, 'm> Parser<'s, 'm> {
         any
     }
 
-    /// This token is not what was wanted.
+    /// The error for an unexpected token.
     pub fn unexpected(&self, wanted: &'static str) -> SpannedError {
         let span = self.span();
         match self.token() {
@@ -178,28 +178,28 @@ impl<'s, 'm> Parser<'s, 'm> {
             Token::Keyword(keyword) if block.closed_by(keyword) => Ok(self.advance()),
             Token::Keyword(keyword) if keyword.is_end() => {
                 let span = self.advance();
-                let problem = ModelErrorKind::WrongEnd {
+                let error = ModelErrorKind::WrongEnd {
                     found: self.text(span).into(),
                     opened: name,
                     at: Position::of(self.source, opened.start as usize),
                     wanted,
                 };
-                self.note(problem.at(span));
+                self.report(error.at(span));
                 Ok(span)
             }
             _ => Err(self.unexpected(wanted)),
         }
     }
 
-    /// Keeps an error and goes on.
-    pub fn note(&mut self, error: SpannedError) {
+    /// Reports an error.
+    pub fn report(&mut self, error: SpannedError) {
         self.errors.push(error);
     }
 
-    /// Whether enough errors are known.
+    /// Whether the most errors were reported.
     pub fn gave_up(&self) -> bool {
         self.errors.len() >= ModelError::MAX
-            || self.errors.last().is_some_and(|m| m.problem.is_limit())
+            || self.errors.last().is_some_and(|m| m.kind.is_limit())
     }
 
     /// Reads something within something.

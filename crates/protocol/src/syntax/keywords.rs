@@ -64,7 +64,7 @@ impl Keyword {
     }
 }
 
-/// What blocks are called where their end is missing.
+/// The kinds of blocks, for errors about a missing `end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Block {
     Alias,

@@ -1,6 +1,6 @@
-//! From characters to tokens.
+//! The lexer.
 //!
-//! All tokens are made at once: the parser looks far ahead to see whether a rule has a guard.
+//! It produces all tokens at once, because the parser looks far ahead to see whether a rule has a guard.
 
 use crate::limits::Limits;
 use crate::model_error::{ModelError, SpannedError};
@@ -9,7 +9,7 @@ use crate::source::Span;
 use crate::syntax::keywords::Keyword;
 use fencepost_diagnostics::quoted;
 
-/// What a token is.
+/// A token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Token {
     /// A word that is no keyword.
@@ -25,9 +25,9 @@ pub(crate) enum Token {
     End,
 }
 
-/// A token and its place.
+/// A token and its span.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct SpannedToken {
     pub token: Token,
     pub span: Span,
 }
@@ -57,7 +57,11 @@ const SPELLINGS: [(&str, &str); 14] = [
 ];
 
 /// The tokens of a source, the last of which is [`Token::End`].
-pub(crate) fn tokens(source: &str, limits: &Limits, errors: &mut Vec<SpannedError>) -> Vec<Placed> {
+pub(crate) fn tokens(
+    source: &str,
+    limits: &Limits,
+    errors: &mut Vec<SpannedError>,
+) -> Vec<SpannedToken> {
     let mut lexer = Lexer {
         source,
         at: 0,
@@ -71,7 +75,7 @@ pub(crate) fn tokens(source: &str, limits: &Limits, errors: &mut Vec<SpannedErro
             break;
         }
     }
-    tokens.push(Placed {
+    tokens.push(SpannedToken {
         token: Token::End,
         span: Span::new(lexer.at, lexer.at),
     });
@@ -97,12 +101,12 @@ impl<'s> Lexer<'s, '_> {
         &rest[..length]
     }
 
-    fn error(&mut self, problem: ModelErrorKind, start: usize) {
-        self.errors.push(problem.at(Span::new(start, self.at)));
+    fn error(&mut self, error: ModelErrorKind, start: usize) {
+        self.errors.push(error.at(Span::new(start, self.at)));
     }
 
     /// The next token; nothing at the end of the source.
-    fn next(&mut self) -> Option<Placed> {
+    fn next(&mut self) -> Option<SpannedToken> {
         loop {
             self.skip_blank();
             let start = self.at;
@@ -115,7 +119,7 @@ impl<'s> Lexer<'s, '_> {
             };
             if let Some(token) = token {
                 let span = Span::new(start, self.at);
-                return Some(Placed { token, span });
+                return Some(SpannedToken { token, span });
             }
         }
     }
@@ -165,11 +169,11 @@ impl<'s> Lexer<'s, '_> {
         if fraction.is_some_and(|c| c.is_ascii_digit()) {
             self.at += 1;
             self.take_while(|c| c.is_ascii_alphanumeric());
-            let problem = ModelErrorKind::NotSupported {
+            let error = ModelErrorKind::NotSupported {
                 what: "floating-point numbers",
                 instead: "an integer",
             };
-            self.error(problem, start);
+            self.error(error, start);
             return Some(Token::Number(0));
         }
         let (digits, radix) = match word.strip_prefix("0x").or(word.strip_prefix("0X")) {

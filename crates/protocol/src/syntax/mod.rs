@@ -1,11 +1,11 @@
 //! The Murphi language, from text to a tree.
 //!
-//! Read in this order: `tree` (what the text says), `keywords` and `lexer`, `cursor` (the tokens
-//! and how to go on after an error), then `types`, `expressions`, `statements` and `rules`, one
+//! Read in this order: `tree` (the syntax tree), `keywords` and `lexer`, `cursor` (tokens and error
+//! recovery), then `types`, `expressions`, `statements` and `rules`, one
 //! part of the language each.
 //!
-//! What is read is what CMurphi 5.5 and Rumur accept; where they differ, both are accepted. Nothing here looks up a
-//! name, so whether `a..b` is a good range is not asked here.
+//! The parser accepts what CMurphi 5.5 or Rumur accepts. It looks up no names: whether `a..b` is a valid
+//! range is checked in `resolve`.
 
 pub(crate) mod cursor;
 mod expressions;
@@ -21,7 +21,7 @@ use crate::model_error::{ModelError, SpannedError};
 use crate::syntax::cursor::Parser;
 use crate::syntax::tree::File;
 
-/// Reads a whole file. What could be read is returned even if there are errors.
+/// Parses a whole file. Returns the tree of the correct parts even if there are errors.
 pub(crate) fn read_file<'s>(
     source: &'s str,
     limits: &Limits,

@@ -1,4 +1,4 @@
-//! The outermost level: functions, rules and what rules are in.
+//! The outermost level: functions, rules, and the rulesets around them.
 
 use crate::model_error::SpannedError;
 use crate::model_error_kind::ModelErrorKind;
@@ -41,7 +41,7 @@ impl<'s> Parser<'s, '_> {
     }
 
     fn give_up_part(&mut self, error: SpannedError) {
-        self.note(error);
+        self.report(error);
         let before = self.at;
         self.skip_to_part();
         if self.at == before && self.token() != Token::End && !self.at_part() {
@@ -49,7 +49,7 @@ impl<'s> Parser<'s, '_> {
         }
     }
 
-    /// What other tools read and this one does not, by name.
+    /// Reports syntax of other tools that is not supported.
     fn refused(&self) -> Option<SpannedError> {
         let (what, instead) = if self.is_word("pctl") {
             ("probabilistic formulas", "`invariant`, `assert` or `cover`")
@@ -86,7 +86,7 @@ impl<'s> Parser<'s, '_> {
                 match self.nested(Self::rule) {
                     Ok(rule) => rules.push(rule),
                     Err(error) => {
-                        self.note(error);
+                        self.report(error);
                         while !self.at_part() && !self.closes(block) {
                             self.advance();
                         }
@@ -185,7 +185,7 @@ impl<'s> Parser<'s, '_> {
                 match guard {
                     Ok(guard) => Some(guard),
                     Err(error) => {
-                        self.note(error);
+                        self.report(error);
                         self.skip_guard();
                         None
                     }

@@ -28,13 +28,13 @@ impl<'s> Parser<'s, '_> {
                     statements.push(statement);
                     if !self.take_semicolons() && !self.at_end_of_statements() {
                         let missing = self.unexpected("`;` or the end of the block");
-                        self.note(missing);
+                        self.report(missing);
                         self.skip_statement(begin);
                         self.take_semicolons();
                     }
                 }
                 Err(error) => {
-                    self.note(error);
+                    self.report(error);
                     self.skip_statement(begin);
                     self.take_semicolons();
                 }
@@ -116,12 +116,12 @@ impl<'s> Parser<'s, '_> {
                 Ok(StatementKind::Return(value))
             }
             Keyword::Const | Keyword::Type | Keyword::Var => {
-                let problem = ModelErrorKind::Misplaced {
+                let error = ModelErrorKind::Misplaced {
                     what: "a declaration",
                     within: "statements",
                     belongs: "declarations before `begin` and all statements",
                 };
-                Err(problem.at(begin))
+                Err(error.at(begin))
             }
             _ => Err(self.unexpected("a statement")),
         }
@@ -246,11 +246,11 @@ impl<'s> Parser<'s, '_> {
 
     /// Liveness is refused by name.
     pub fn liveness(&self) -> crate::model_error::SpannedError {
-        let problem = ModelErrorKind::NotSupported {
+        let error = ModelErrorKind::NotSupported {
             what: "liveness properties",
             instead: "`invariant`, `assert` or `cover`",
         };
-        problem.at(self.span())
+        error.at(self.span())
     }
 
     fn call_statement(&mut self) -> Parse<StatementKind<'s>> {
@@ -275,12 +275,12 @@ impl<'s> Parser<'s, '_> {
             Ok([element, multiset]) if adds => Ok(StatementKind::MultisetAdd(element, multiset)),
             Ok([element, multiset]) => Ok(StatementKind::MultisetRemove(element, multiset)),
             Err(_) => {
-                let problem = ModelErrorKind::ArgumentCount {
+                let error = ModelErrorKind::ArgumentCount {
                     name: name.text.into(),
                     found,
                     wanted: 2,
                 };
-                Err(problem.at(name.span))
+                Err(error.at(name.span))
             }
         }
     }

@@ -1,8 +1,8 @@
-//! What the text says, before names are looked up.
+//! The syntax tree, before names are resolved.
 
 use crate::source::Span;
 
-/// A word and its place.
+/// A name and its span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name<'s> {
     pub text: &'s str,

@@ -25,7 +25,7 @@ impl<'s> Parser<'s, '_> {
                 match self.declaration(section) {
                     Ok(declaration) => into.push(declaration),
                     Err(error) => {
-                        self.note(error);
+                        self.report(error);
                         self.skip_declaration();
                     }
                 }
@@ -102,11 +102,11 @@ impl<'s> Parser<'s, '_> {
                 ))
             }
             Token::Name if self.is_word("real") && self.peek(1) == Token::Mark("(") => {
-                let problem = ModelErrorKind::NotSupported {
+                let error = ModelErrorKind::NotSupported {
                     what: "floating-point types",
                     instead: "an integer range",
                 };
-                Err(problem.at(self.span()))
+                Err(error.at(self.span()))
             }
             Token::Name if !self.range_follows() => {
                 let name = self.expect_name(TYPE)?;

@@ -1,10 +1,10 @@
-//! Both engines on the same model, which must agree.
+//! Runs the compiled search and the reference on the same model; they must agree.
 
 use fencepost_protocol::reference;
 use fencepost_protocol::search::{self, Symmetry};
 use fencepost_protocol::{Limits, Model};
 
-/// What the compiled search finds with the reference's options.
+/// The result of the compiled search with the reference's options.
 #[track_caller]
 pub fn compiled(
     model: &Model,
@@ -30,8 +30,8 @@ pub fn compiled(
     }
 }
 
-/// What both find. One thread finds states in the same order, so that errors are the same; but
-/// it may have fired more rules when it sees one.
+/// The result of both. One worker finds states in the same order, so the errors are the same; but it may
+/// have fired more rules before it finds one.
 #[track_caller]
 pub fn search(model: &Model, options: &reference::Options) -> reference::ReferenceOutcome {
     let expected = reference::search(model, options);

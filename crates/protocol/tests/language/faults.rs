@@ -1,4 +1,4 @@
-//! Errors that show when the model runs.
+//! Runtime errors.
 
 use super::{NO_DEADLOCK, counts, ends_with, holds, run};
 use fencepost_protocol::outcome::{FaultContext, FaultKind, Verdict};
@@ -146,7 +146,7 @@ fn errors_and_assertions_stop_the_search() {
     fails("assert x < 3;", "line 4, column 6: assertion failed");
     fails(
         "while x = 3 do x := 3; end;",
-        "line 4, column 6: the loop goes on after 1000 rounds",
+        "line 4, column 6: the loop exceeds 1000 iterations",
     );
     fails(
         "for i := 0 to 3 by x - 3 do end;",

@@ -104,6 +104,6 @@ fn a_removed_element_is_gone() {
         "var m: multiset [1] of 0..1; x: 0..1;
 startstate MultiSetAdd(0, m); end;
 choose i: m do rule MultiSetRemove(i, m); x := m[i]; end; end;",
-        "line 3, column 48: the element is not in the multiset any more",
+        "line 3, column 48: the element was removed from the multiset",
     );
 }

@@ -1,4 +1,4 @@
-//! States that are permutations of each other.
+//! Symmetry reduction.
 
 use fencepost_protocol::outcome::{Bound, Verdict};
 use fencepost_protocol::reference::{Options, Symmetry};

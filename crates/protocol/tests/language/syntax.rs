@@ -1,4 +1,4 @@
-//! The several ways to write the same.
+//! Alternative spellings.
 
 use super::counts;
 

@@ -1,4 +1,4 @@
-//! How an error is reached.
+//! Traces.
 
 use std::time::Duration;
 

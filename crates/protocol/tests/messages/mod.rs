@@ -1,7 +1,7 @@
-//! Each error and what is said about it: the line, where in it, what was expected, and a hint.
+//! Each error with its message: source line, position, label and help.
 
-mod given;
 mod names;
+mod overrides;
 mod statements;
 mod syntax;
 mod types;

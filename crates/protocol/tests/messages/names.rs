@@ -1,4 +1,4 @@
-//! Names that mean nothing, or something else.
+//! Names that are not declared, or of another kind.
 
 use super::refused;
 
@@ -15,7 +15,7 @@ error: name `ownr` is not declared
  --> model.m:3:6
   |
 3 | rule ownr := 1; end;
-  |      ^^^^ expected perhaps `owner`
+  |      ^^^^ did you mean `owner`?
   |
   = help: names are case-sensitive, keywords are not
 "#,
@@ -53,7 +53,7 @@ error: type `Nod` is not declared
  --> model.m:2:8
   |
 2 | var x: Nod;
-  |        ^^^ expected perhaps `Node`
+  |        ^^^ did you mean `Node`?
   |
   = help: types are declared in a `type` section before they are used
 "#,
@@ -91,7 +91,7 @@ error: name `n` is not declared
  --> model.m:2:11
   |
 2 | var x: 0..n;
-  |           ^ expected perhaps `N`
+  |           ^ did you mean `N`?
   |
   = help: names are case-sensitive, keywords are not
 "#,
@@ -112,7 +112,7 @@ error: `x` is declared twice
 2 | var x: boolean;
   |     ^ expected another name
   |
-  = help: it is declared in line 1, column 5 too; give one of them another name
+  = help: it is declared in line 1, column 5 too; rename one of them
 "#,
     );
 }
@@ -129,7 +129,7 @@ error: `busy` is declared twice
 2 | type B: enum {busy};
   |               ^^^^ expected another name
   |
-  = help: it is declared in line 1, column 21 too; give one of them another name
+  = help: it is declared in line 1, column 21 too; rename one of them
 "#,
     );
 }
@@ -145,7 +145,7 @@ error: `a` is declared twice
 1 | var r: record a: 0..1; a: 0..2; end;
   |                        ^ expected another name
   |
-  = help: it is declared in line 1, column 15 too; give one of them another name
+  = help: it is declared in line 1, column 15 too; rename one of them
 "#,
     );
 }
@@ -180,7 +180,7 @@ error: `x` is a variable
 2 | var y: x;
   |        ^ expected a type
   |
-  = help: constants, types, variables, enum members and functions share one set of names
+  = help: constants, types, variables, enum members and functions share one namespace
 "#,
     );
 }
@@ -200,7 +200,7 @@ error: `T` is a type
 3 | rule x := T; end;
   |           ^ expected a variable or a constant
   |
-  = help: constants, types, variables, enum members and functions share one set of names
+  = help: constants, types, variables, enum members and functions share one namespace
 "#,
     );
 }
@@ -220,7 +220,7 @@ error: `p` is a procedure
 3 | rule x := p(); end;
   |           ^ expected a function, which returns a value
   |
-  = help: constants, types, variables, enum members and functions share one set of names
+  = help: constants, types, variables, enum members and functions share one namespace
 "#,
     );
 }
@@ -235,7 +235,7 @@ error: there is no field `valeu` in this record
  --> model.m:2:14
   |
 2 | startstate r.valeu := 1; end;
-  |              ^^^^^ expected perhaps `value`
+  |              ^^^^^ did you mean `value`?
   |
   = help: names are case-sensitive
 "#,
@@ -256,7 +256,7 @@ error: functions on floating-point numbers are not supported
 2 | rule x := floor(x); end;
   |           ^^^^^ expected integers
   |
-  = help: models are read as CMurphi and Rumur read them, but without floating-point numbers, probabilities, liveness and functions in C++
+  = help: models are read as by CMurphi and Rumur, but without floating-point numbers, probabilities, liveness and functions in C++
 "#,
     );
 }
@@ -334,7 +334,7 @@ error: this is not a variable
 2 | rule clear f(); end;
   |            ^^^ expected a variable to clear
   |
-  = help: constants, enum members and results of functions have no place in memory
+  = help: constants, enum members and results are not variables
 "#,
     );
 }
@@ -371,7 +371,7 @@ error: the model has no start state
 2 | rule x := 1; end;
   | ^^^^ expected `startstate`
   |
-  = help: the search begins with the states that `startstate … end` makes
+  = help: add `startstate … end`: the search begins with its states
 "#,
     );
 }
@@ -388,7 +388,7 @@ error: the model has no rule
 2 | startstate x := 0; end;
   | ^^^^^^^^^^ expected `rule`
   |
-  = help: the search goes on with `rule GUARD ==> … end`
+  = help: add `rule GUARD ==> … end`: rules lead from state to state
 "#,
     );
 }

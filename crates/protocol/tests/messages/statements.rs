@@ -37,7 +37,7 @@ error: this is an integer of 0..3, but parameter `y` may be changed as an intege
 3 | rule p(x); end;
   |        ^ expected a variable that is an integer of 0..7
   |
-  = help: a `var` parameter is the variable itself, so the types must be the same
+  = help: a `var` parameter has exactly the type of its argument
 "#,
     );
 }
@@ -57,7 +57,7 @@ error: this is not a variable
 3 | rule p(2); end;
   |        ^ expected a variable to be changed
   |
-  = help: constants, enum members and results of functions have no place in memory
+  = help: constants, enum members and results are not variables
 "#,
     );
 }
@@ -133,7 +133,7 @@ error: `undefined` is used as a value
 2 | rule x = undefined ==> x := 1; end;
   |          ^^^^^^^^^ expected a value
   |
-  = help: assign `undefined`, pass it to a parameter, or ask `isundefined(x)`
+  = help: assign it, pass it to a parameter, or test `isundefined(x)`
 "#,
     );
 }
@@ -152,7 +152,7 @@ error: `isundefined` of a record without a name
 2 | rule isundefined(r) ==> x := 1; end;
   |                  ^ expected a boolean, an enum, a range, a scalarset or a union
   |
-  = help: ask for its fields or elements one by one
+  = help: test its fields or elements one by one
 "#,
     );
 }
@@ -171,7 +171,7 @@ error: this is an array without a name
 2 | choose i: a do rule x := 1; end; end;
   |           ^ expected a multiset
   |
-  = help: integers of all ranges go together, a union goes with its members, and every other type with itself only
+  = help: integers of all ranges are compatible, and so are a union and its members
 "#,
     );
 }
@@ -190,7 +190,7 @@ error: `i` stands for an element of another multiset
 2 | choose i: m do rule MultiSetRemove(i, n); end; end;
   |                                    ^ expected an element of this multiset
   |
-  = help: it belongs to the multiset after the colon, where it is introduced
+  = help: it belongs to the multiset where it is introduced
 "#,
     );
 }
@@ -285,7 +285,7 @@ error: this is a boolean
 2 | rule x := x = 1 ? 2 : true; end;
   |                       ^^^^ expected an integer
   |
-  = help: integers of all ranges go together, a union goes with its members, and every other type with itself only
+  = help: integers of all ranges are compatible, and so are a union and its members
 "#,
     );
 }
@@ -304,7 +304,7 @@ error: this is an integer
 2 | rule switch s case idle: x := 1; case 2: x := 2; end; end;
   |                                       ^ expected a value of enum without a name
   |
-  = help: integers of all ranges go together, a union goes with its members, and every other type with itself only
+  = help: integers of all ranges are compatible, and so are a union and its members
 "#,
     );
 }

@@ -1,4 +1,4 @@
-//! What the text says cannot be read.
+//! Syntax errors.
 
 use super::refused;
 
@@ -15,7 +15,7 @@ error: unexpected character `§§`
 1 | var x: 0..3 §§;
   |             ^^ expected a name, a number or an operator
   |
-  = help: comments begin with `--` or stand between `/*` and `*/`
+  = help: comments begin with `--`, or stand in `/* … */`
 "#,
     );
 }
@@ -34,7 +34,7 @@ error: this comment does not end
 4 | /* the end
   | ^^ expected `*/`
   |
-  = help: comments do not nest; the comment goes from here to the end of the file
+  = help: comments do not nest; this one never ends
 "#,
     );
 }
@@ -59,7 +59,7 @@ error: the file ends here
 3 |
   | ^ expected `end` or `endrule`
   |
-  = help: is the file complete? Every block needs its `end`
+  = help: close every block with `end`; the file may be truncated
 "#,
     );
 }
@@ -107,7 +107,7 @@ error: floating-point numbers are not supported
 1 | const N: 1.5;
   |          ^^^ expected an integer
   |
-  = help: models are read as CMurphi and Rumur read them, but without floating-point numbers, probabilities, liveness and functions in C++
+  = help: models are read as by CMurphi and Rumur, but without floating-point numbers, probabilities, liveness and functions in C++
 "#,
     );
 }
@@ -123,7 +123,7 @@ error: floating-point types are not supported
 1 | var t: real(6, 10);
   |        ^^^^ expected an integer range
   |
-  = help: models are read as CMurphi and Rumur read them, but without floating-point numbers, probabilities, liveness and functions in C++
+  = help: models are read as by CMurphi and Rumur, but without floating-point numbers, probabilities, liveness and functions in C++
 "#,
     );
 }
@@ -142,7 +142,7 @@ error: probabilistic formulas are not supported
 4 | pctl [x = 1];
   | ^^^^ expected `invariant`, `assert` or `cover`
   |
-  = help: models are read as CMurphi and Rumur read them, but without floating-point numbers, probabilities, liveness and functions in C++
+  = help: models are read as by CMurphi and Rumur, but without floating-point numbers, probabilities, liveness and functions in C++
 "#,
     );
 }
@@ -161,7 +161,7 @@ error: functions in C++ are not supported
 2 | externfun f(): boolean "f.h";
   | ^^^^^^^^^ expected a function in Murphi
   |
-  = help: models are read as CMurphi and Rumur read them, but without floating-point numbers, probabilities, liveness and functions in C++
+  = help: models are read as by CMurphi and Rumur, but without floating-point numbers, probabilities, liveness and functions in C++
 "#,
     );
 }
@@ -180,7 +180,7 @@ error: liveness properties are not supported
 4 | liveness x = 1;
   | ^^^^^^^^ expected `invariant`, `assert` or `cover`
   |
-  = help: models are read as CMurphi and Rumur read them, but without floating-point numbers, probabilities, liveness and functions in C++
+  = help: models are read as by CMurphi and Rumur, but without floating-point numbers, probabilities, liveness and functions in C++
 "#,
     );
 }
@@ -325,7 +325,7 @@ error: the file ends here
 5 |
   | ^ expected `end` or `endif`
   |
-  = help: is the file complete? Every block needs its `end`
+  = help: close every block with `end`; the file may be truncated
 "#,
     );
 }

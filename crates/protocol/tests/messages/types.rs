@@ -55,7 +55,7 @@ error: the index is an integer, but the array is indexed by a value of scalarset
 3 | rule a[1] := true; end;
   |        ^ expected a value of scalarset `P`
   |
-  = help: an array over a scalarset or an enum is indexed by its values only
+  = help: index an array over a scalarset or an enum by its values
 "#,
     );
 }
@@ -188,7 +188,7 @@ error: a value of enum `A` and a value of enum `B` are compared
 3 | invariant a = busy;
   |           ^^^^^^^^ expected two values of one type
   |
-  = help: enums and scalarsets are different types even if they look alike
+  = help: enums and scalarsets with equal members differ
 "#,
     );
 }
@@ -302,7 +302,7 @@ error: more than 1048576 cells in a variable
 1 | var a: array [0..100000000] of 0..1;
   |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^ expected at most 1048576
   |
-  = help: the limit keeps a model from taking all memory; nothing is known about the model
+  = help: the limit bounds the memory that reading a model takes
 "#,
     );
 }
@@ -321,7 +321,7 @@ error: more than 1048576 cells in a variable
 1 | type A: array [0..9999] of 0..1; B: array [0..9999] of A;
   |                                     ^^^^^^^^^^^^^^^^^^^^ expected at most 1048576
   |
-  = help: the limit keeps a model from taking all memory; nothing is known about the model
+  = help: the limit bounds the memory that reading a model takes
 "#,
     );
 }
@@ -359,7 +359,7 @@ error: an integer of 0..3 in a union
 1 | type U: union {0..3, enum {a}};
   |                ^^^^ expected enums and scalarsets
   |
-  = help: values of a union are told apart by their type, and integers have no type of their own
+  = help: the type of a value tells which member it belongs to
 "#,
     );
 }

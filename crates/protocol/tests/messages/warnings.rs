@@ -1,4 +1,4 @@
-//! What is legal, and likely to be an error.
+//! Warnings.
 
 use fencepost_protocol::{Limits, Model};
 

@@ -31,7 +31,7 @@ pub enum Node {
 /// The line of a cache. Without `giver` and `since`, which are in any-number.m for the
 /// lemmas only.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-struct Line {
+struct ReportLine {
     state: Name,
     data: Option<Data>,
 }
@@ -66,7 +66,7 @@ struct Message {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct State {
     entry: Entry,
-    caches: Vec<Line>,
+    caches: Vec<ReportLine>,
     network: Vec<Message>,
     global: Option<Data>,
     possible: Vec<Vec<Option<Data>>>,
@@ -120,7 +120,7 @@ impl State {
                 other_unacked: entry.other_unacked || of_others(&entry.unacked),
             },
             caches: kept
-                .map(|cache| Line {
+                .map(|cache| ReportLine {
                     state: self.caches[cache].state.clone(),
                     data: data(self.caches[cache].data),
                 })
@@ -194,7 +194,7 @@ impl<'m> Reader<'m> {
     pub fn read(&self, values: &[Value]) -> State {
         let mut state = State::default();
         for (value, global) in values.iter().zip(&self.model.globals) {
-            let part = Part {
+            let part = Section {
                 reader: self,
                 id: global.type_id,
                 value,
@@ -203,12 +203,12 @@ impl<'m> Reader<'m> {
                 "cache" => state.caches = part.elements().map(|e| e.here().line()).collect(),
                 "directory" => state.entry = part.here().entry(),
                 "network" => {
-                    state.network = part.elements().filter_map(Part::message).collect();
+                    state.network = part.elements().filter_map(Section::message).collect();
                     state.network.sort_unstable();
                 }
                 "global" => state.global = part.here().data(),
                 "possible" => {
-                    let buffers = |set: Part| {
+                    let buffers = |set: Section| {
                         let mut buffers: Vec<_> = set.elements().map(|b| b.here().data()).collect();
                         buffers.sort_unstable();
                         buffers
@@ -228,23 +228,23 @@ impl<'m> Reader<'m> {
 
 /// A part of a state, with its type.
 #[derive(Clone, Copy)]
-struct Part<'r> {
+struct Section<'r> {
     reader: &'r Reader<'r>,
     id: TypeId,
     value: &'r Value,
 }
 
-impl<'r> Part<'r> {
+impl<'r> Section<'r> {
     fn kind(self) -> &'r TypeKind {
         &self.reader.model.types[self.id].kind
     }
 
-    fn inner(self, id: TypeId, value: &'r Value) -> Part<'r> {
-        Part { id, value, ..self }
+    fn inner(self, id: TypeId, value: &'r Value) -> Section<'r> {
+        Section { id, value, ..self }
     }
 
     /// The elements of an array, or those that are in a multiset.
-    fn elements(self) -> impl Iterator<Item = Part<'r>> {
+    fn elements(self) -> impl Iterator<Item = Section<'r>> {
         let (element, values): (_, Vec<&Value>) = match (self.kind(), self.value) {
             (TypeKind::Array { element, .. }, Value::Parts(parts)) => {
                 (*element, parts.iter().collect())
@@ -260,14 +260,14 @@ impl<'r> Part<'r> {
     }
 
     /// The element for the address.
-    fn here(self) -> Part<'r> {
+    fn here(self) -> Section<'r> {
         let mut elements = self.elements();
         let here = elements.nth(self.reader.address);
         here.expect("there is such an address")
     }
 
     /// The fields of a record, with their names.
-    fn fields(self) -> impl Iterator<Item = (&'r str, Part<'r>)> {
+    fn fields(self) -> impl Iterator<Item = (&'r str, Section<'r>)> {
         match (self.kind(), self.value) {
             (TypeKind::Record(fields), Value::Parts(parts)) => fields
                 .iter()
@@ -325,8 +325,8 @@ impl<'r> Part<'r> {
         })
     }
 
-    fn line(self) -> Line {
-        let mut line = Line::default();
+    fn line(self) -> ReportLine {
+        let mut line = ReportLine::default();
         for (name, part) in self.fields() {
             match name {
                 "state" => line.state = part.name().expect("lines have a state"),
@@ -346,9 +346,9 @@ impl<'r> Part<'r> {
                 "val" => entry.data = part.data(),
                 "owner" => entry.owner = part.node(),
                 "sharer" => entry.sharer = part.node(),
-                "readers" => entry.readers = part.elements().map(Part::flag).collect(),
+                "readers" => entry.readers = part.elements().map(Section::flag).collect(),
                 "other_reads" => entry.other_reads = part.flag(),
-                "unacked" => entry.unacked = part.elements().map(Part::flag).collect(),
+                "unacked" => entry.unacked = part.elements().map(Section::flag).collect(),
                 "other_unacked" => entry.other_unacked = part.flag(),
                 "newcomer" | "former" => {}
                 _ => panic!("the field {name} of the directory is not known"),

@@ -52,8 +52,8 @@ fn limit_name(cut: Cut, was_interrupted: bool) -> &'static str {
         Cut::Buffer => "loop-buffer",
         Cut::LongLoop => "long-loop",
         Cut::States => "max-states",
-        Cut::Memory => "memory",
-        Cut::Stopped => "timeout",
+        Cut::Memory => "max-memory",
+        Cut::Stopped => "max-time",
     }
 }
 

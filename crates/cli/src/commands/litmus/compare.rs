@@ -11,18 +11,18 @@ use crate::exit::Failure;
 
 use super::one::FileResult;
 
-/// The most bytes of a log that are read.
+/// The most bytes of a log.
 const LARGEST_LOG: u64 = 1 << 30;
 
-/// An earlier log, and how the results differ from it so far.
+/// An earlier log, and the differences from it so far.
 pub struct Comparison {
     path: String,
-    /// By test, and by model where the log names one; tests may share a name, and are then compared in turn.
+    /// By test, and by model where the log names one. Tests with one name are compared in order.
     entries: BTreeMap<(String, Option<String>), VecDeque<LogEntry>>,
     compared: usize,
     different: usize,
     not_in_log: usize,
-    met: std::collections::BTreeSet<String>,
+    seen: std::collections::BTreeSet<String>,
 }
 
 impl Comparison {
@@ -43,7 +43,7 @@ impl Comparison {
             .filter(|line| line.trim_start().starts_with('{'))
         {
             entries.extend(Some(read_line(line).ok_or_else(|| {
-                bad("a line that begins as JSON is not a result; is the log cut off?".into())
+                bad("a line of JSON is not a result; the log may be truncated".into())
             })?));
         }
         if let Some(damaged) = entries.iter().find(|entry| entry.is_damaged) {
@@ -54,7 +54,7 @@ impl Comparison {
         }
         if entries.is_empty() {
             return Err(bad(
-                "there are no results in it\n  = help: a log is what `fencepost litmus`, herd7 or litmus7 prints"
+                "there are no results in the log\n  = help: a log is the output of `fencepost litmus`, herd7 or litmus7"
                     .into(),
             ));
         }
@@ -69,11 +69,11 @@ impl Comparison {
             compared: 0,
             different: 0,
             not_in_log: 0,
-            met: Default::default(),
+            seen: Default::default(),
         })
     }
 
-    /// Compares the result of a file. Whether it differs.
+    /// Compares the result of a file, and returns whether it differs.
     pub fn take(&mut self, result: &FileResult, output: &mut impl Write) -> std::io::Result<bool> {
         let mut is_different = false;
         for here in result.lines.iter().filter_map(|line| line.entry.as_ref()) {
@@ -88,7 +88,7 @@ impl Comparison {
                 self.not_in_log += 1;
                 continue;
             };
-            self.met.insert(here.test.clone());
+            self.seen.insert(here.test.clone());
             self.compared += 1;
             if let Some(difference) = Difference::between(here, &there) {
                 is_different = true;
@@ -99,10 +99,10 @@ impl Comparison {
         Ok(is_different)
     }
 
-    /// Says what it came to. Whether nothing could be compared, which is as bad as a difference.
+    /// Prints the totals. Returns whether nothing was compared, which counts as a difference.
     pub fn finish(&self, output: &mut impl Write) -> std::io::Result<bool> {
         let tests = self.entries.keys().map(|(test, _)| test);
-        let not_run = tests.filter(|test| !self.met.contains(*test)).count();
+        let not_run = tests.filter(|test| !self.seen.contains(*test)).count();
         writeln!(
             output,
             "{} compared with {}: {} differ; {} not in the log, {} only in the log",
@@ -112,7 +112,7 @@ impl Comparison {
     }
 }
 
-/// The next of the tests with a name. The last one stays, for those who run a test more often than the log has it.
+/// The next entry of a test. The last one stays, for a test that runs more often than the log has it.
 fn next_of(entries: &mut VecDeque<LogEntry>) -> Option<LogEntry> {
     match entries.len() {
         0 | 1 => entries.front().cloned(),

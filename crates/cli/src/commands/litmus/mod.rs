@@ -1,9 +1,10 @@
-//! `fencepost litmus`: what a memory model allows.
+//! `fencepost litmus`: the final states that a memory model allows.
 //!
-//! `files` finds the tests, `one` answers one of them and `show` draws it, `pool` runs many at once, `compare` looks at an earlier log.
+//! `inputs` finds the tests, `one` answers one of them and `show` draws it, `pool` runs many at once,
+//! `compare` compares with an earlier log.
 
 mod compare;
-mod files;
+mod inputs;
 mod one;
 mod pool;
 mod show;
@@ -18,11 +19,12 @@ use fencepost_report::text::grouped;
 
 use crate::args::LitmusArguments;
 use crate::exit::{self, Failure};
+use crate::files::ResultStream;
 use crate::interrupt;
 use crate::progress::TestProgress;
 
 use compare::Comparison;
-use files::Files;
+use inputs::Files;
 use one::{FileResult, Inputs};
 
 /// Runs the tests.
@@ -31,7 +33,7 @@ pub fn run(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
         paths: files,
         errors,
         ..
-    } = files::collect(&arguments.paths)?;
+    } = inputs::collect(&arguments.paths)?;
     check_arguments(arguments, &files)?;
     let comparison = arguments
         .compare
@@ -39,29 +41,26 @@ pub fn run(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
         .map(Comparison::read)
         .transpose()?;
     let inputs = Inputs::new(arguments);
-    let jobs = arguments.jobs.map_or_else(
-        || std::thread::available_parallelism().map_or(1, usize::from),
-        usize::from,
-    );
     let started = Instant::now();
-    let progress = TestProgress::over(files.len(), is_quiet);
+    let progress = TestProgress::new(files.len(), is_quiet);
     let mut totals = Totals {
         bad_files: errors.len(),
         ..Totals::default()
     };
     for error in &errors {
-        // Where standard error is closed, the exit code has to do.
+        // If standard error is closed, the exit code still tells.
         let _ = writeln!(anstream::stderr(), "{error}");
     }
-    let mut output = anstream::AutoStream::auto(std::io::stdout());
+    let output = arguments.result.file.output.as_deref();
+    let mut output = ResultStream::open(output, files.iter().map(PathBuf::as_path))?;
     let mut comparison = comparison;
     pool::in_order(
         files.len(),
-        jobs,
+        arguments.workers.count(),
         |index| one::run(&files[index], &inputs),
         |index, result: FileResult| -> Result<_, Failure> {
             progress.suspend(|| totals.take(&result, comparison.as_mut(), &mut output))?;
-            progress.update(index + 1, totals.found_wrong());
+            progress.update(index + 1, totals.failed_files());
             if interrupt::was_requested() {
                 totals.was_interrupted = true;
                 return Ok(ControlFlow::Break(()));
@@ -90,22 +89,16 @@ fn check_arguments(arguments: &LitmusArguments, files: &[PathBuf]) -> Result<(),
     let pictures = [&arguments.svg, &arguments.dot];
     if pictures.iter().any(|picture| picture.is_some()) && !is_single {
         return bad(
-            "a picture is of one test under one model; name one file, and one model with --model",
+            "--svg and --dot draw one test under one model\nhelp: name one file, and one model with --model",
         );
     }
     if arguments.state.is_some() && pictures.iter().all(|picture| picture.is_none()) {
-        return bad("--state says what --svg or --dot is to show; add one of them");
-    }
-    if arguments
-        .timeout
-        .is_some_and(|seconds| !seconds.is_finite() || seconds < 0.0)
-    {
-        return bad("--timeout is a number of seconds, such as 10 or 0.5");
+        return bad("--state needs --svg or --dot");
     }
     Ok(())
 }
 
-/// What all tests came to.
+/// The results of all tests.
 #[derive(Default)]
 struct Totals {
     files: usize,
@@ -119,7 +112,7 @@ struct Totals {
     rows: Vec<Row>,
 }
 
-/// What the tests came to under one model.
+/// The results of the tests under one model.
 struct Row {
     model: String,
     tests: usize,
@@ -139,7 +132,7 @@ impl Totals {
     ) -> Result<(), Failure> {
         self.files += 1;
         if !result.error.is_empty() {
-            // Where standard error is closed, the exit code has to do.
+            // If standard error is closed, the exit code still tells.
             let _ = writeln!(anstream::stderr(), "{}", result.error);
         }
         self.bad_files += usize::from(result.is_bad);
@@ -175,7 +168,7 @@ impl Totals {
         &mut self.rows[index]
     }
 
-    fn found_wrong(&self) -> usize {
+    fn failed_files(&self) -> usize {
         self.bad_files + self.internal_errors
     }
 

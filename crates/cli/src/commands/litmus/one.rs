@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fencepost_litmus::answer::{AnswerError, MOST_EXECUTIONS, Options, Verdict, answer};
 use fencepost_litmus::log::{self, LogEntry};
@@ -11,6 +11,7 @@ use fencepost_litmus::test::Test;
 use fencepost_litmus::{Limits, axioms, machine, parse};
 use fencepost_memory::MemoryModel;
 use fencepost_report::json::litmus as json;
+use fencepost_report::protocol::bytes;
 use fencepost_report::safety::safety as safety_text;
 
 use crate::args::LitmusArguments;
@@ -19,7 +20,7 @@ use crate::interrupt;
 
 use super::show;
 
-/// What the tests are run with.
+/// The options of a run.
 pub struct Inputs<'a> {
     arguments: &'a LitmusArguments,
     models: Vec<MemoryModel>,
@@ -34,13 +35,12 @@ impl<'a> Inputs<'a> {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let seconds = self.arguments.timeout?;
-        // So long that it cannot be represented is no limit.
-        Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?)
+        // A time that is too long to be represented is no limit.
+        Instant::now().checked_add(self.arguments.max_time.max_time?)
     }
 }
 
-/// A test under a model, as far as the summary needs it.
+/// The result of a test under a model, for the summary.
 pub struct Line {
     pub model: String,
     pub verdict: Verdict,
@@ -49,22 +49,22 @@ pub struct Line {
     pub entry: Option<LogEntry>,
 }
 
-/// What a file came to.
+/// The result of a file.
 #[derive(Default)]
 pub struct FileResult {
     /// For standard output.
     pub output: String,
     /// For standard error.
     pub error: String,
-    /// The file could not be read, or a thread does what it cannot do.
+    /// The file could not be read, or a thread of the test faults.
     pub is_bad: bool,
-    /// A limit was reached that leaves nothing to say.
+    /// A limit was reached before there was an answer.
     pub is_limited: bool,
-    /// What was found does not check.
+    /// A check of the answer failed: a bug in Fencepost.
     pub is_internal: bool,
     /// Under some model, the test is not store-buffer safe.
     pub is_unsafe: bool,
-    /// A verdict is No, and that was to be a failure.
+    /// A verdict is No, with `--fail-on-no`.
     pub fails_on_no: bool,
     pub lines: Vec<Line>,
 }
@@ -133,10 +133,10 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
     };
     let options = Options {
         limits: machine::Limits {
-            max_states: arguments.max_states,
+            max_states: arguments.max_states(),
+            max_memory: arguments.max_memory(),
             loop_buffer: usize::from(arguments.loop_buffer),
             stop: &is_late,
-            ..machine::Limits::default()
         },
         cross_check: arguments.cross_check,
     };
@@ -158,7 +158,7 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
             .is_some()
             .then(|| LogEntry::of_answer(&answer)),
     });
-    if arguments.json {
+    if arguments.result.json {
         let line = json::answer(
             &path.display().to_string(),
             &answer,
@@ -178,7 +178,7 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
         result.is_limited = true;
         let _ = writeln!(
             result.error,
-            "warning: {}: the axioms did not come to an end for {} under {}; what they found is there, but was not all",
+            "warning: {}: cross-check of {} under {} is incomplete: the axioms confirm only a part of the final states",
             path.display(),
             test.name,
             model.name()
@@ -207,28 +207,31 @@ fn explain_cut(
                 "a thread loops and could buffer more than {} stores",
                 arguments.loop_buffer
             ),
-            "--loop-buffer allows more",
+            "raise --loop-buffer",
         ),
         machine::Cut::LongLoop => (
-            "a thread goes on for very long by itself".to_owned(),
-            "a loop that never ends, or counts far, cannot be followed to its end",
+            "a thread runs a very long loop".to_owned(),
+            "Fencepost does not run loops that count far, or never end, to their end",
         ),
         machine::Cut::States => (
-            format!("there are more than {} states", arguments.max_states),
-            "--max-states allows more",
+            format!("there are more than {} states", arguments.max_states()),
+            "raise --max-states",
         ),
         machine::Cut::Memory => (
-            "the states take more than 1 GiB".to_owned(),
-            "does a thread go on for ever, with ever new values?",
+            format!(
+                "the states take more than {}",
+                bytes(arguments.max_memory() as u64)
+            ),
+            "raise --max-memory, unless a thread loops forever with ever new values",
         ),
         machine::Cut::Stopped if interrupt::was_requested() => (
             "it was interrupted".to_owned(),
-            "states that were found are shown",
+            "the states found so far are shown",
         ),
-        machine::Cut::Stopped => ("the time was up".to_owned(), "--timeout allows more"),
+        machine::Cut::Stopped => ("--max-time was reached".to_owned(), "raise --max-time"),
     };
     format!(
-        "warning: {}: {} under {} is not complete: {what}\n  = help: {help}",
+        "warning: {}: {} under {} is incomplete: {what}\n  = help: {help}",
         path.display(),
         test.name,
         model.name()
@@ -266,9 +269,7 @@ fn decide(subject: Subject<'_>, inputs: &Inputs<'_>, result: &mut FileResult) {
     let decided = models.map(|model| {
         let limits = robust::Limits {
             stop: &interrupt::was_requested,
-            max_time: arguments
-                .timeout
-                .and_then(|s| Duration::try_from_secs_f64(s).ok()),
+            max_time: arguments.max_time.max_time,
             ..robust::Limits::default()
         };
         let safety = robust::check(test, &model, &limits);
@@ -294,7 +295,7 @@ fn decide(subject: Subject<'_>, inputs: &Inputs<'_>, result: &mut FileResult) {
                     result.is_limited = true;
                     let _ = writeln!(
                         result.error,
-                        "warning: {path}: whether {} is safe under {} was not decided within the limits",
+                        "warning: {path}: a limit was reached before {} was decided under {}",
                         test.name,
                         model.name()
                     );
@@ -302,7 +303,7 @@ fn decide(subject: Subject<'_>, inputs: &Inputs<'_>, result: &mut FileResult) {
             }
         }
     }
-    if arguments.json {
+    if arguments.result.json {
         result.output = json::safety(&path, test, &decided) + "\n";
     } else {
         for (model, safety) in &decided {
@@ -340,7 +341,7 @@ fn compare_with_all_executions(
         result.is_limited = true;
         let _ = writeln!(
             result.error,
-            "warning: {}: not all executions of {} under {} were enumerated; none that were contradict the answer",
+            "warning: {}: cross-check of {} under {} is incomplete: not all executions were enumerated",
             path.display(),
             test.name,
             model.name()
@@ -355,7 +356,7 @@ fn compare_with_all_executions(
         result.is_internal = true;
         let _ = writeln!(
             result.error,
-            "internal error: {}: the monitors and the enumeration of all executions do not agree on {} under {}; this is a bug in Fencepost, please report it with the test",
+            "internal error: {}: the monitors and the enumeration of all executions disagree on {} under {}; this is a bug in Fencepost, please report it with the test",
             path.display(),
             test.name,
             model.name()

@@ -1,22 +1,22 @@
-//! Work on many inputs at once, and results in the order of the inputs.
+//! A thread pool that returns results in the order of the inputs.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// How many results may lie between the workers and this thread.
+/// The capacity of the channel from the workers to this thread.
 const MOST_WAITING: usize = 4096;
 
-/// Applies `work` to each index below `count` with `jobs` threads, and `take` to each result, in
-/// order, on this thread. `take` may end it.
+/// Applies `work` to each index below `count` with several workers, and `take` to each result, in order, on
+/// this thread. `take` may stop it.
 pub fn in_order<T: Send, E>(
     count: usize,
-    jobs: usize,
+    workers: usize,
     work: impl Fn(usize) -> T + Sync,
     mut take: impl FnMut(usize, T) -> Result<ControlFlow<()>, E>,
 ) -> Result<(), E> {
-    if jobs <= 1 || count <= 1 {
+    if workers <= 1 || count <= 1 {
         for index in 0..count {
             if take(index, work(index))?.is_break() {
                 break;
@@ -28,7 +28,7 @@ pub fn in_order<T: Send, E>(
     let is_over = AtomicBool::new(false);
     let (sender, receiver) = mpsc::sync_channel(MOST_WAITING);
     std::thread::scope(|scope| {
-        for _ in 0..jobs.min(count) {
+        for _ in 0..workers.min(count) {
             let sender = sender.clone();
             let (next, is_over, work) = (&next, &is_over, &work);
             scope.spawn(move || {
@@ -40,11 +40,11 @@ pub fn in_order<T: Send, E>(
                 }
             });
         }
-        // Only workers send: when one has panicked and the others are through, there is nothing to wait for.
+        // Only workers hold senders, so the channel closes even if one of them panics.
         drop(sender);
         let result = take_in_order(count, &receiver, &mut take);
         is_over.store(true, Ordering::Relaxed);
-        // Workers that wait to hand over a result are let go.
+        // Workers that are blocked in `send` return.
         drop(receiver);
         result
     })

@@ -9,10 +9,11 @@ use fencepost_litmus::test::Test;
 use fencepost_report::litmus::{PictureOptions, dot, event_list, step_table, svg};
 
 use crate::args::{LitmusArguments, Witnesses};
+use crate::files;
 
 use super::one::FileResult;
 
-/// Prints how final states come about: those asked for. Their witnesses were checked before.
+/// Prints the witnesses of the final states that `--witness` selects. They were checked before.
 pub(super) fn show_witnesses(
     answer: &Answer<'_>,
     arguments: &LitmusArguments,
@@ -42,14 +43,15 @@ pub(super) fn show_witnesses(
     }
 }
 
-/// Which final state a picture shows.
+/// The final state that a picture shows.
 fn chosen(answer: &Answer<'_>, arguments: &LitmusArguments) -> Result<usize, String> {
     let Some(wanted) = &arguments.state else {
         let telling = answer.most_telling();
         return telling.ok_or_else(|| "error: there is no final state to draw".to_owned());
     };
-    let wanted = log::parse_state(wanted)
-        .ok_or_else(|| format!("error: `{wanted}` is no state; write it as `0:EAX=0; [x]=1;`"))?;
+    let wanted = log::parse_state(wanted).ok_or_else(|| {
+        format!("error: expected a state such as `0:EAX=0; [x]=1;`, found `{wanted}`")
+    })?;
     let matches = |contents: &[u64]| {
         let state = log::parse_state(&answer.test().format_state(contents));
         state.is_some_and(|state| {
@@ -64,7 +66,7 @@ fn chosen(answer: &Answer<'_>, arguments: &LitmusArguments) -> Result<usize, Str
         .position(|state| matches(&state.contents));
     found.ok_or_else(|| {
         format!(
-            "error: {} under {} has no final state with `{}`\n  = help: without --svg, --dot and --state, all final states are listed",
+            "error: {} under {} has no final state with `{}`\n  = help: run without --svg, --dot and --state to list all final states",
             answer.test().name,
             answer.model().name(),
             log::show_logged(&wanted)
@@ -72,7 +74,7 @@ fn chosen(answer: &Answer<'_>, arguments: &LitmusArguments) -> Result<usize, Str
     })
 }
 
-/// Writes the pictures that were asked for.
+/// Writes the pictures of `--svg` and `--dot`.
 pub(super) fn draw(answer: &Answer<'_>, arguments: &LitmusArguments, result: &mut FileResult) {
     if arguments.svg.is_none() && arguments.dot.is_none() {
         return;
@@ -81,7 +83,7 @@ pub(super) fn draw(answer: &Answer<'_>, arguments: &LitmusArguments, result: &mu
         Ok(number) => number,
         Err(message) => {
             result.error += &message;
-            // What is not there may be beyond the limit.
+            // A missing state may be beyond the limit.
             match answer.cut() {
                 Some(_) => result.is_limited = true,
                 None => result.is_bad = true,
@@ -100,13 +102,9 @@ pub(super) fn draw(answer: &Answer<'_>, arguments: &LitmusArguments, result: &mu
     let pictures: [(_, Paint); 2] = [(&arguments.svg, svg), (&arguments.dot, dot)];
     for (path, paint) in pictures {
         if let Some(path) = path
-            && let Err(error) = std::fs::write(path, paint(answer.test(), &execution, &options))
+            && let Err(failure) = files::write(path, &paint(answer.test(), &execution, &options))
         {
-            let _ = write!(
-                result.error,
-                "error: cannot write {}: {error}",
-                path.display()
-            );
+            result.error += &failure.to_string();
             result.is_bad = true;
         }
     }

@@ -12,7 +12,7 @@ use crate::exit::Failure;
 
 /// Forwards to the progress display, and writes checkpoints if there is a file for them.
 pub struct CheckpointWriter<'w> {
-    watch: &'w dyn SearchCallbacks,
+    callbacks: &'w dyn SearchCallbacks,
     path: Option<&'w Path>,
     last_write: Mutex<LastWrite>,
 }
@@ -26,9 +26,9 @@ pub struct LastWrite {
 }
 
 impl<'w> CheckpointWriter<'w> {
-    pub fn new(watch: &'w dyn SearchCallbacks, path: Option<&'w Path>) -> Self {
+    pub fn new(callbacks: &'w dyn SearchCallbacks, path: Option<&'w Path>) -> Self {
         CheckpointWriter {
-            watch,
+            callbacks,
             path,
             last_write: Mutex::default(),
         }
@@ -44,11 +44,11 @@ impl<'w> CheckpointWriter<'w> {
 
 impl SearchCallbacks for CheckpointWriter<'_> {
     fn progress(&self, progress: &SearchProgress) {
-        self.watch.progress(progress);
+        self.callbacks.progress(progress);
     }
 
     fn should_stop(&self) -> bool {
-        self.watch.should_stop()
+        self.callbacks.should_stop()
     }
 
     fn checkpoint(&self, saved: &SearchCheckpoint<'_>) {
@@ -72,19 +72,4 @@ pub fn open(path: &Path) -> Result<BufReader<File>, Failure> {
         Failure::BadInput(format!("error: cannot read {}: {error}", path.display()))
     })?;
     Ok(BufReader::with_capacity(1 << 20, file))
-}
-
-/// Checks that a file can be written there before hours are spent on its contents.
-pub fn check(path: &Path) -> Result<(), Failure> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    match path.is_dir() || !folder.is_dir() {
-        true => Err(Failure::BadInput(format!(
-            "error: cannot write {}: expected a file name in an existing directory",
-            path.display()
-        ))),
-        false => Ok(()),
-    }
 }

@@ -6,7 +6,7 @@ use crate::args::ProtocolArguments;
 use crate::exit::Failure;
 use crate::files;
 
-/// The model that is asked for.
+/// Reads the model of `--const` and the file.
 pub fn model(arguments: &ProtocolArguments) -> Result<Model, Failure> {
     let path = &arguments.file;
     let file = path.display().to_string();
@@ -30,7 +30,7 @@ pub fn model(arguments: &ProtocolArguments) -> Result<Model, Failure> {
     })
 }
 
-/// Two values for one constant are a mistake.
+/// Refuses two values for one constant.
 fn check_constants(constants: &[(String, i64)]) -> Result<(), Failure> {
     for (number, (name, value)) in constants.iter().enumerate() {
         let before = constants[..number].iter().find(|(other, _)| other == name);

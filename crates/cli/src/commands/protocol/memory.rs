@@ -1,10 +1,10 @@
-//! How much memory a search may take if nobody says.
+//! The default of `--max-memory` for a search.
 
-/// Of what is available, so many percent.
+/// The percentage of the available memory that a search may take.
 const SHARE: u64 = 80;
 
-/// A share of what the machine has available, or what is left to the container if that is less. Nothing if it is
-/// not known: then there is no bound.
+/// A share of the memory that the machine or the container has available. Nothing if that is unknown: then
+/// there is no bound.
 pub fn default_bound() -> Option<u64> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok();
     let machine = machine.as_deref().and_then(available);
@@ -32,7 +32,7 @@ mod tests {
     use super::available;
 
     #[test]
-    fn what_is_available_is_read() {
+    fn the_available_memory_is_read() {
         let text = "MemTotal:       16331716 kB\nMemAvailable:    1024 kB\nBuffers: 3 kB\n";
         assert_eq!(available(text), Some(1 << 20));
         assert_eq!(available("MemTotal: 3 kB\n"), None);

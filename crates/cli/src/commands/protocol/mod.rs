@@ -1,7 +1,7 @@
 //! `fencepost protocol`: all states of a Murphi model.
 //!
-//! `input` reads the model, `memory` says how much there is, `checkpoint` keeps searches in files, and `show`
-//! writes what came of the search.
+//! `input` reads the model, `memory` bounds the memory, `checkpoint` saves searches, and `show` writes
+//! the result.
 
 pub(super) mod checkpoint;
 mod input;
@@ -15,27 +15,20 @@ use fencepost_diagnostics::{Diagnostic, Severity};
 use fencepost_protocol::Model;
 use fencepost_protocol::outcome::Verdict;
 use fencepost_protocol::search::{SearchError, SearchErrorKind, resume, search};
-use fencepost_report::json;
+use fencepost_report::json::protocol::PROTOCOL_SCHEMA;
 use fencepost_report::protocol::Checked;
 
+use super::write_json_failure;
 use crate::args::ProtocolArguments;
 use crate::exit::{self, Failure};
+use crate::files;
 use crate::progress::SearchProgress;
 
-/// Searches the model. With `--json`, also a failure is an object.
+/// Searches the model. With `--json`, a failure is a JSON object too.
 pub fn run(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
     let result = check(arguments, is_quiet);
-    if let (true, Err(failure)) = (arguments.json, &result)
-        && !matches!(failure, Failure::ClosedOutput(_))
-    {
-        let object = json::ErrorObject {
-            schema: json::protocol::PROTOCOL_SCHEMA,
-            kind: "error",
-            exit_code: failure.exit_code(),
-            message: failure.to_string(),
-        };
-        // If nobody reads it, the failure itself still counts.
-        let _ = writeln!(std::io::stdout(), "{}", json::line(&object));
+    if let (true, Err(failure)) = (arguments.result.json, &result) {
+        write_json_failure(PROTOCOL_SCHEMA, failure, &mut std::io::stdout());
     }
     result
 }
@@ -43,12 +36,12 @@ pub fn run(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure>
 fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
     show::check_arguments(arguments)?;
     if let Some(path) = &arguments.checkpoint {
-        checkpoint::check(path)?;
+        files::check_writable(path)?;
     }
     let file = arguments.file.display().to_string();
     let model = input::model(arguments)?;
     for warning in &model.warnings {
-        // Where standard error is closed, the exit code has to do.
+        // If standard error is closed, the exit code still tells.
         let _ = writeln!(anstream::stderr(), "{}\n", warning.render_warning(&file));
     }
     let options = arguments.options(memory::default_bound());
@@ -84,13 +77,13 @@ fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// Says how to resume the search, if it can be resumed.
+/// Prints the command that resumes the search, if it can be resumed.
 fn report_checkpoint(arguments: &ProtocolArguments, saved: &checkpoint::LastWrite, code: u8) {
     let Some(path) = &arguments.checkpoint else {
         return;
     };
     let path = path.display();
-    // Where standard error is closed, the exit code has to do.
+    // If standard error is closed, the exit code still tells.
     if let Some(error) = &saved.error {
         let _ = writeln!(
             anstream::stderr(),

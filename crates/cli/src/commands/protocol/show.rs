@@ -1,4 +1,4 @@
-//! What came of a search, on standard output and in files.
+//! The result of a search, on standard output and in files.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,33 +8,32 @@ use fencepost_report::protocol::{self, Checked, chart};
 
 use crate::args::{ProtocolArguments, TraceFormat};
 use crate::exit::Failure;
+use crate::files;
 
-/// How wide reports are.
+/// The width of reports.
 const WIDTH: usize = 100;
 
-/// Refuses what does not go together.
+/// Refuses options that contradict each other.
 pub fn check_arguments(arguments: &ProtocolArguments) -> Result<(), Failure> {
     let is_svg = arguments.trace_format() == TraceFormat::Svg;
-    if arguments.json && is_svg && arguments.output.is_none() {
-        let message =
-            "error: a chart does not go between lines of JSON; name a file for it with --output";
+    if arguments.result.json && is_svg && arguments.result.file.output.is_none() {
+        let message = "error: --json and --trace svg both go to standard output\nhelp: write the chart to a file with --output";
         return Err(Failure::BadInput(message.into()));
     }
-    match &arguments.output {
-        // Before a search that may take hours.
-        Some(path) => super::checkpoint::check(path),
+    match &arguments.result.file.output {
+        Some(path) => files::check_writable(path),
         None => Ok(()),
     }
 }
 
-/// Shows what came of it.
+/// Shows the result, and writes the counterexample if there is a file for it.
 pub fn show(checked: &Checked<'_>, arguments: &ProtocolArguments) -> Result<(), Failure> {
     let format = arguments.trace_format();
-    let written = match &arguments.output {
+    let written = match &arguments.result.file.output {
         Some(path) => write_trace(checked, format, path),
         None => Ok(()),
     };
-    // What was found is worth more than a file that cannot be written.
+    // The result is shown even if the file cannot be written.
     show_result(checked, arguments, format)?;
     written
 }
@@ -45,8 +44,8 @@ fn show_result(
     format: TraceFormat,
 ) -> Result<(), Failure> {
     let mut output = anstream::AutoStream::auto(std::io::stdout());
-    if arguments.json {
-        if arguments.output.is_none()
+    if arguments.result.json {
+        if arguments.result.file.output.is_none()
             && let Some(trace) = json::trace(checked)
         {
             writeln!(output, "{trace}")?;
@@ -60,18 +59,18 @@ fn show_result(
         output.flush()?;
         return Ok(());
     }
-    let is_text = format == TraceFormat::Text && arguments.output.is_none();
+    let is_text = format == TraceFormat::Text && arguments.result.file.output.is_none();
     let mut report = protocol::report(checked, is_text, WIDTH);
     if arguments.coverage {
         report += &format!("\n{}", protocol::coverage(checked, WIDTH));
     }
-    let trace = match (&arguments.output, format) {
+    let trace = match (&arguments.result.file.output, format) {
         (None, TraceFormat::Json) => json::trace(checked).map(|line| line + "\n"),
         (None, TraceFormat::Svg) => chart::svg(checked),
         _ => None,
     };
     match trace {
-        // The trace alone is the result then, so that it can be piped on.
+        // Standard output has nothing but the trace, so that it can be piped on.
         Some(trace) => {
             let _ = write!(anstream::stderr(), "{report}");
             std::io::stdout().write_all(trace.as_bytes())?;
@@ -82,9 +81,8 @@ fn show_result(
     Ok(())
 }
 
-/// Writes the way to the error, or says that there is none.
+/// Writes the counterexample, or a note that there is none.
 fn write_trace(checked: &Checked<'_>, format: TraceFormat, path: &Path) -> Result<(), Failure> {
-    let shown = path.display();
     let trace = match format {
         TraceFormat::Text => {
             let trace = checked.report.trace.as_ref();
@@ -96,15 +94,15 @@ fn write_trace(checked: &Checked<'_>, format: TraceFormat, path: &Path) -> Resul
     let Some(trace) = trace else {
         let _ = writeln!(
             anstream::stderr(),
-            "note: there is no way to an error, so {shown} was not written"
+            "note: no counterexample, so {} was not written",
+            path.display()
         );
         return Ok(());
     };
-    std::fs::write(path, trace)
-        .map_err(|error| Failure::BadInput(format!("error: cannot write {shown}: {error}")))
+    files::write(path, &trace)
 }
 
-/// Without colours: a file is no terminal.
+/// The text without colours, for a file.
 fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }

@@ -63,15 +63,15 @@ impl ResultCache {
             .map_err(|error| format!("cannot store the result in {}: {error}", path.display()))
     }
 
-    /// What a result depends on: the model and its constants, what is expected, and the build, of which the models are
-    /// a part.
+    /// Everything that a result depends on: the model and its constants, the expected result, and the build,
+    /// which contains the models.
     fn key(&self, row: &Row) -> String {
         let (command, expected) = (row.command(), expectation(row.expected));
         format!("{command}: {expected}: {:016x}", self.build)
     }
 }
 
-/// Reads what [`super::json`] wrote.
+/// Parses the output of [`super::json`].
 fn read(row: &Value) -> Option<RowResult> {
     Some(RowResult {
         sizes: row["sizes"].as_str()?.to_owned(),

@@ -1,8 +1,8 @@
-//! TSO-CC against TSO-LB (Banks and others, 2017): our own models, searched again, beside what the paper says.
+//! TSO-CC against TSO-LB (Banks and others, 2017): our own models, beside the paper's results.
 //!
-//! The models are not the paper's, so a result is compared with what is known of ours: the number of states where
-//! nothing fails, and what fails after how many steps where something does. `rows` lists the searches and what is
-//! expected of them, `cache` keeps results between runs, and this file searches and prints.
+//! The models are not the paper's, so a search is compared with the known result of ours: the number of
+//! states where nothing fails, or the error and the length of its trace. `rows` lists the searches with
+//! their expected results, `cache` stores results between runs, and this file searches and prints.
 
 mod cache;
 mod rows;
@@ -41,15 +41,15 @@ const NOTE: &str = "Sizes are caches × addresses × values. SC, as written: seq
     pairs of caches where there is one. The models are ours; the last column is what the paper says, or what its \
     authors' model says with such a bug.";
 
-/// What to search.
+/// The options of the reproduction.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whether to search also what takes minutes to hours.
+    /// Whether to run the searches that take minutes to hours, too.
     pub is_full: bool,
     /// Searches only rows with this text in their names.
     pub only: Option<String>,
-    /// For each search that is too large to finish.
-    pub max_time: Duration,
+    /// The most time for each search that is too large to finish.
+    pub max_time: Option<Duration>,
     /// Keeps results and unfinished searches in this folder, and uses those that it finds there.
     pub cache: Option<PathBuf>,
     /// Identifies the build: results and searches of another one are not used.
@@ -157,7 +157,7 @@ fn result_of(
 
 fn search(
     row: &Row,
-    max_time: Duration,
+    max_time: Option<Duration>,
     searcher: &dyn Searcher,
     cache: Option<&ResultCache>,
 ) -> Result<RowResult, ReproduceError> {
@@ -168,13 +168,13 @@ fn search(
     let checkpoint = cache
         .filter(|_| is_bounded)
         .map(|cache| cache.checkpoint_of(row));
-    let max_time = is_bounded.then_some(max_time);
+    let max_time = max_time.filter(|_| is_bounded);
     let started = Instant::now();
     let report = searcher.search(&model, max_time, checkpoint.as_deref())?;
     Ok(RowResult::new(row, &model, &report, started.elapsed()))
 }
 
-/// How a search compares with what is expected.
+/// How a search compares with its expected result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Agreement {
     Same,
@@ -288,7 +288,7 @@ fn constant(model: &Model, name: &str) -> String {
     constant.map_or("?".to_owned(), |constant| constant.value.to_string())
 }
 
-/// Shortens the description of a verdict for the table: most are about a read.
+/// Shortens the description of a verdict for the table.
 fn short(described: &str) -> String {
     if described.contains(READ) {
         return "a wrong read".to_owned();

@@ -1,4 +1,4 @@
-//! The searches, what is expected of each, and what the paper says.
+//! The searches, with their expected results and the paper's.
 
 use Expected::{Fails, Holds, HoldsBut, HoldsGivenLemmas, Unfinished};
 
@@ -54,7 +54,7 @@ impl Expected {
     }
 }
 
-/// A search, what is expected of it, and what the paper says of it.
+/// A search, with its expected result and the paper's.
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) source: Source,
@@ -92,12 +92,12 @@ impl Row {
     }
 }
 
-/// A bug that the model can be given.
+/// A mutant: a bug that a constant of the model switches on.
 struct Mutant {
     number: i64,
-    /// How many addresses it takes to show.
+    /// The number of addresses that it takes to find.
     addresses: i64,
-    /// What fails, and after how many steps.
+    /// The error, and the length of its trace.
     failure: &'static str,
     steps: usize,
     is_slow: bool,
@@ -264,7 +264,7 @@ fn mutant_row(mutant: &Mutant) -> Row {
     )
 }
 
-/// What takes minutes to hours.
+/// The searches that take minutes to hours.
 fn slow_rows() -> Vec<Row> {
     let two = [("ADDRESSES", 2)];
     vec![

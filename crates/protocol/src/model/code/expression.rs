@@ -33,15 +33,15 @@ impl Expr {
     }
 }
 
-/// What an expression is. Operands are evaluated from left to right.
+/// A kind of expression. Operands are evaluated from left to right.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
-    /// A value that is known.
+    /// A constant.
     Constant(i64),
-    /// What a place holds. If it is simple and undefined, that is an error, unless
+    /// The value of a place. If it is simple and undefined, that is an error, unless
     /// [`Type::reads_undefined`](crate::model::types::Type::reads_undefined).
     Read(Place),
-    /// What a slot of kind [`SlotKind::Value`](super::SlotKind::Value) holds.
+    /// The value of a slot of kind [`SlotKind::Value`](super::SlotKind::Value).
     Slot(SlotId),
     /// `!`.
     Not(Box<Expr>),
@@ -103,7 +103,7 @@ pub enum ExprKind {
     },
     /// `? :`.
     Conditional {
-        /// What decides.
+        /// The condition.
         test: Box<Expr>,
         /// The value if it is true.
         then: Box<Expr>,
@@ -155,12 +155,12 @@ pub enum ExprKind {
     Convert {
         /// The value.
         operand: Box<Expr>,
-        /// What becomes of each value.
+        /// The converted values.
         table: Arc<[i64]>,
     },
 }
 
-/// Values to go through, in increasing order unless the step is negative.
+/// The values of a loop or quantifier, in increasing order unless the step is negative.
 #[derive(Clone, Debug)]
 pub enum Domain {
     /// All values of a simple type.
@@ -187,7 +187,7 @@ pub enum Domain {
 }
 
 impl Domain {
-    /// Whether it is known that there is a value.
+    /// Whether the domain is known not to be empty.
     pub fn is_never_empty(&self) -> bool {
         match self {
             Domain::Type(_) => true,
@@ -203,13 +203,13 @@ impl Domain {
 /// A call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What is called.
+    /// The function.
     pub function: FunctionId,
     /// One for each parameter.
     pub arguments: Vec<Argument>,
 }
 
-/// What is passed for a parameter.
+/// An argument of a call.
 #[derive(Clone, Debug)]
 pub enum Argument {
     /// The place itself. The types are the same.

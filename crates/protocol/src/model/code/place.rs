@@ -12,20 +12,20 @@ pub struct SlotId(pub u32);
 /// The slots of a routine.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Frame {
-    /// What each slot holds.
+    /// The slots.
     pub slots: Vec<Slot>,
 }
 
-/// What a slot is for.
+/// A slot: its name and kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Slot {
     /// Its name in the model.
     pub name: String,
-    /// What it holds.
+    /// The kind of its contents.
     pub kind: SlotKind,
 }
 
-/// What a slot holds.
+/// The kind of the contents of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlotKind {
     /// A local variable, undefined when the routine begins.
@@ -53,9 +53,9 @@ pub enum ValueType {
 /// A variable, or a part of one.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// What it is a part of.
+    /// The variable that it is a part of.
     pub root: Root,
-    /// Which part, from the outside to the inside.
+    /// The selections, outermost first.
     pub steps: Vec<Step>,
     /// Its type.
     pub type_id: TypeId,
@@ -63,12 +63,12 @@ pub struct Place {
     pub span: Span,
 }
 
-/// What a place is a part of.
+/// The variable that a place is a part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Root {
     /// A variable of the state.
     Global(GlobalId),
-    /// What a slot holds or refers to.
+    /// The value or the reference in a slot.
     Slot(SlotId),
 }
 

@@ -7,16 +7,16 @@ use super::place::{Place, SlotId};
 use crate::model::points::PointId;
 use crate::source::Span;
 
-/// What is assigned or returned.
+/// The source of an assignment or a `return`.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A value. Reading an undefined one is an error as in [`ExprKind::Read`](super::ExprKind::Read).
     Value(Expr),
-    /// What a place holds, also if it is undefined.
+    /// The value of a place, which may be undefined.
     Copy {
         /// The place.
         place: Place,
-        /// What becomes of each value, as in [`ExprKind::Convert`](super::ExprKind::Convert).
+        /// The converted values, as in [`ExprKind::Convert`](super::ExprKind::Convert).
         table: Option<Arc<[i64]>>,
     },
     /// `undefined`.
@@ -28,13 +28,13 @@ pub enum Source {
 pub struct Alias {
     /// Where it is.
     pub slot: SlotId,
-    /// What it stands for. It is evaluated once, where the alias begins.
-    pub meaning: Meaning,
+    /// The place or value. It is evaluated once, where the alias begins.
+    pub meaning: AliasTarget,
 }
 
-/// What an alias stands for.
+/// The place or value that an alias names.
 #[derive(Clone, Debug)]
-pub enum Meaning {
+pub enum AliasTarget {
     /// A place.
     Place(Place),
     /// A value.
@@ -50,15 +50,15 @@ pub struct Statement {
     pub span: Span,
 }
 
-/// What a statement is.
+/// A kind of statement.
 #[derive(Clone, Debug)]
 pub enum StatementKind {
     /// `:=`. A simple value must be within the bounds of the target's type. The target is
     /// evaluated before the value.
     Assign {
-        /// What is changed.
+        /// The assigned place.
         target: Place,
-        /// What it becomes.
+        /// The new value.
         source: Source,
     },
     /// `if`, `elsif` and `else`: the first branch whose test is true.
@@ -81,14 +81,14 @@ pub enum StatementKind {
         slot: SlotId,
         /// The values.
         domain: Domain,
-        /// What is done for each.
+        /// The body.
         body: Vec<Statement>,
     },
-    /// `while`. Too many rounds are an error of the model.
+    /// `while`. Too many iterations are a runtime error.
     While {
-        /// What decides.
+        /// The condition.
         test: Expr,
-        /// What is done as long as it is true.
+        /// The body.
         body: Vec<Statement>,
     },
     /// A call of a procedure, or of a function whose result is not used.
@@ -128,23 +128,23 @@ pub enum StatementKind {
     Alias {
         /// The names. Each may use those before it.
         aliases: Vec<Alias>,
-        /// Where they mean that.
+        /// The statements in which they are visible.
         body: Vec<Statement>,
     },
     /// `return`, from the function, procedure, rule or start state.
     Return(Option<Source>),
-    /// `MultiSetAdd`. No room is an error of the model.
+    /// `MultiSetAdd`. A full multiset is a runtime error.
     MultisetAdd {
         /// The element, which is copied.
         element: Source,
-        /// Where it is put.
+        /// The multiset.
         multiset: Place,
     },
-    /// `MultiSetRemove`. An element that is not there any more is an error of the model.
+    /// `MultiSetRemove`. An element that was removed before is a runtime error.
     MultisetRemove {
         /// Where the index of the element is.
         slot: SlotId,
-        /// What it is taken from.
+        /// The multiset.
         multiset: Place,
     },
     /// `MultiSetRemovePred`: all elements for which the condition is true are removed, each as
@@ -152,7 +152,7 @@ pub enum StatementKind {
     MultisetRemoveWhere {
         /// Where the index of the element is.
         slot: SlotId,
-        /// What they are taken from.
+        /// The multiset.
         multiset: Place,
         /// The condition.
         condition: Expr,
@@ -164,7 +164,7 @@ pub enum StatementKind {
 pub struct Branch {
     /// Nothing for `else`.
     pub test: Option<Expr>,
-    /// What is done.
+    /// The body.
     pub body: Vec<Statement>,
     /// Counts how often it was taken.
     pub point: PointId,
@@ -175,7 +175,7 @@ pub struct Branch {
 pub struct Arm {
     /// The values, converted to the type of the subject. They need not be constants.
     pub values: Vec<Expr>,
-    /// What is done.
+    /// The body.
     pub body: Vec<Statement>,
     /// Counts how often it was taken.
     pub point: PointId,

@@ -1,4 +1,4 @@
-//! What is said about each value of a scalarset, as a hash.
+//! Colours: a hash of the occurrences of each scalarset value.
 
 use super::shape::{Array, Node, Part, is_zero};
 
@@ -9,8 +9,8 @@ pub(super) fn mix(left: u64, right: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// Adds up what is said about each value.
-pub(super) struct Signs<'a> {
+/// Accumulates the hash of each value.
+pub(super) struct Signatures<'a> {
     pub bytes: &'a [u8],
     pub colours: &'a [u64],
     /// For each kind and each value that can be stored: its colour, or a hash of it.
@@ -24,7 +24,7 @@ pub(super) struct Signs<'a> {
 /// Not the number of a value.
 pub(super) const NO_VALUE: u32 = u32::MAX;
 
-impl Signs<'_> {
+impl Signatures<'_> {
     fn held(&mut self, number: usize, context: u64) {
         self.signs[number] = self.signs[number].wrapping_add(mix(context, 0xa1));
         self.is_held[number] = true;

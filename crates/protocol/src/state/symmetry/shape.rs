@@ -1,4 +1,4 @@
-//! Where values of scalarsets are in a state.
+//! The positions of scalarset values in a state.
 
 use std::ops::Range;
 
@@ -178,7 +178,7 @@ pub(super) fn is_zero(bytes: &[u8]) -> bool {
     words.iter().all(|word| *word == [0; 8]) && rest.iter().all(|byte| *byte == 0)
 }
 
-/// Where values of scalarsets are in a state.
+/// The positions of scalarset values in a state.
 #[derive(Clone, Debug)]
 pub(super) struct Shapes {
     pub sets: Vec<Set>,

@@ -1,4 +1,4 @@
-//! Which files are meant: files, whole directories, and lists of files (`@all`), as herd7 takes them.
+//! The tests to run: files, directories, and lists of files (`@all`), as for herd7.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::Failure;
 
-/// How many lists may name each other.
+/// The deepest nesting of lists.
 const DEEPEST: usize = 64;
 
-/// The tests that are meant, and what could not be looked into.
+/// The tests to run, and errors about directories and lists.
 #[derive(Default)]
 pub struct Files {
     /// In order, those of a directory by name.
     pub paths: Vec<PathBuf>,
     /// A message for each directory or list that could not be read.
     pub errors: Vec<String>,
-    /// Directories that were entered, so that links do not lead in a circle.
+    /// Directories that were entered, so that symbolic links cause no cycle.
     entered: HashSet<PathBuf>,
 }
 
-/// The tests meant by the arguments.
+/// Collects the tests that the arguments name.
 pub fn collect(arguments: &[PathBuf]) -> Result<Files, Failure> {
     let mut files = Files::default();
     for path in arguments {
@@ -78,7 +78,7 @@ impl Files {
 
     fn add_list(&mut self, path: &Path, depth: usize) -> std::io::Result<()> {
         if depth > DEEPEST {
-            return Err(std::io::Error::other("lists name each other too deeply"));
+            return Err(std::io::Error::other("lists are nested too deeply"));
         }
         let text = std::fs::read_to_string(path)?;
         let directory = path.parent().unwrap_or(Path::new(""));

@@ -1,4 +1,4 @@
-//! Values that are given for constants, and limits.
+//! Overridden constants, and limits.
 
 use fencepost_protocol::{Limits, Model, ModelError};
 
@@ -48,9 +48,9 @@ fn an_unknown_constant_is_refused() {
  --> model.m:1:1
   |
 1 | const N: 3; Fast: true; M: N + 1;
-  | ^ expected perhaps `N`
+  | ^ did you mean `N`?
   |
-  = help: constants are declared in a `const` section; names are case-sensitive"
+  = help: constants are declared in a `const` section"
     );
 }
 
@@ -65,7 +65,7 @@ fn a_boolean_constant_is_0_or_1() {
 1 | const N: 3; Fast: true; M: N + 1;
   |             ^^^^ expected 0 for false or 1 for true
   |
-  = help: integers can be given for any integer constant"
+  = help: --const sets integer and boolean constants"
     );
     assert!(read(&model(), &[("Fast", 0)]).is_ok());
 }
@@ -81,7 +81,7 @@ fn bytes_that_are_no_text_are_refused() {
 2 |   \u{fffd}0..3;
   |   ^ expected UTF-8 text
   |
-  = help: is this a Murphi model? Convert it to UTF-8 if it is in an older encoding"
+  = help: convert the file to UTF-8, if it is a Murphi model"
     );
 }
 
@@ -101,7 +101,7 @@ fn limits_are_errors_of_their_own() {
     assert!(!error.is_limit());
 }
 
-/// Each of these would overflow the stack of whoever walks it by recursion.
+/// Each of these would overflow the stack of a recursive walk.
 #[test]
 fn deep_nesting_is_refused() {
     let deep = 100_000;
