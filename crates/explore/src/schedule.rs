@@ -463,10 +463,7 @@ mod tests {
                 "0.1]x2",
                 "`1]x2` closes a group that is not open: `[` is missing (at character 3)",
             ),
-            (
-                "[]x3",
-                "the group `[]x3` is empty (at character 1)",
-            ),
+            ("[]x3", "the group `[]x3` is empty (at character 1)"),
             (
                 "[1.[2]x2]x3",
                 "`[2]x2]x3` opens a group inside a group: write the steps out (at character 4)",
