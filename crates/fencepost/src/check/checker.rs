@@ -448,7 +448,7 @@ impl Checker {
         let parsed: Result<ReplaySchedule, _> = schedule.parse();
         let schedule = match parsed {
             Ok(schedule) => schedule,
-            Err(error) => panic!("cannot replay `{schedule}`: {error}"),
+            Err(error) => panic!("cannot replay the schedule `{schedule}`: {error}"),
         };
         let mut checker = environment::apply(self.clone());
         checker.replayed = Some(schedule);

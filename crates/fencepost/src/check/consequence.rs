@@ -88,8 +88,8 @@ impl Search {
         self.none_found(self.executions, false, obstacle)
     }
 
-    /// All executions, as far as the budget goes, and then as many at random. A search ends with an execution that is too
-    /// long, so there are several of these.
+    /// An exhaustive search within the budget, then random samples. There are several samples because a search ends at
+    /// an execution with too many steps.
     fn strategies(&self) -> Vec<Exploring> {
         let samples = (0..SAMPLES).map(|sample| Exploring::Random {
             seed: self.session.checker.seed.wrapping_add(sample),
@@ -98,7 +98,7 @@ impl Search {
         [Exploring::Exhaustive].into_iter().chain(samples).collect()
     }
 
-    /// Nothing bad was found, in all executions that the library runs or in some of them.
+    /// The consequence if no execution fails, of all of them or of some.
     fn none_found(
         &self,
         executions: u64,
@@ -121,7 +121,7 @@ impl Search {
             executions,
             unexplored: rest,
             assumptions,
-            // Where all were run, it does not matter how.
+            // If all executions were run, it does not matter how.
             obstacle: obstacle.filter(|_| rest != Unexplored::Nothing),
         }
     }
@@ -151,7 +151,7 @@ impl Search {
         self.has_waited |= !report.waits.is_empty();
     }
 
-    /// Runs the program on from the witness. As [`start_over`](Self::start_over).
+    /// Continues the program from the witness. Returns the same as [`start_over`](Self::start_over).
     fn continue_from_witness(
         &mut self,
         found: &Counterexample,
@@ -173,7 +173,7 @@ impl Search {
         failing_schedule(&report)
     }
 
-    /// Runs an execution that is wrong again. None if it is not wrong then.
+    /// Replays an execution that fails. Returns `None` if the replay does not fail.
     fn harmful(&self, schedule: Schedule, is_after_witness: bool) -> Option<Consequence> {
         let mut session = self.session.clone();
         session.settings = self.settings(Exploring::Replay(schedule));
@@ -201,7 +201,7 @@ impl Search {
     }
 }
 
-/// The schedule of an execution that is wrong, and whether all were run.
+/// The schedule of an execution that fails, and whether all were run.
 fn failing_schedule(report: &Report) -> Result<(Option<Schedule>, bool), Obstacle> {
     if let Some(found) = report.findings.iter().find(|found| is_failure(found)) {
         return Ok((Some(found.schedule.clone()), false));
@@ -218,7 +218,7 @@ fn failing_schedule(report: &Report) -> Result<(Option<Schedule>, bool), Obstacl
     }
 }
 
-/// Whether an execution is wrong, and not only too long or run in a wrong way.
+/// Whether the program fails, and the execution was not only too long or a misuse of the library.
 fn is_failure(found: &Counterexample) -> bool {
     match &found.failure {
         Failure::Fault(Fault::Program(error)) => !matches!(
@@ -230,14 +230,14 @@ fn is_failure(found: &Counterexample) -> bool {
     }
 }
 
-/// An access of an execution: whose, and which of the thread's it is, from 0.
+/// An access of an execution: its thread, and its index among the accesses of the thread.
 type AccessOf = (ThreadId, usize);
 
-/// Why a witness is not followed to its end.
+/// Why a program does not follow a witness to its end.
 enum Stop {
-    /// The program went wrong on the way.
+    /// The program failed on the way.
     Failed,
-    /// It cannot be followed.
+    /// The program cannot follow the witness.
     Stuck,
 }
 
@@ -248,12 +248,12 @@ struct Follower<'a> {
     performed: Performed,
     interleaving: &'a [Access],
     accesses: Vec<AccessOf>,
-    /// How operations turned out, thread by thread.
+    /// The outcomes of operations, thread by thread.
     outcomes: FxHashMap<ThreadId, Vec<u32>>,
     steps: FxHashMap<ThreadId, usize>,
-    /// How many accesses each thread has made.
+    /// The number of accesses that each thread has performed.
     made: FxHashMap<ThreadId, usize>,
-    /// The commits of the stores that were buffered.
+    /// The commits of buffered stores.
     commits: FxHashMap<AccessOf, ThreadId>,
     turns: Vec<Turn>,
 }
@@ -315,11 +315,11 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Lets a thread go on until it has made an access.
+    /// Runs a thread until it has performed an access.
     fn issue(&mut self, position: usize) -> Result<(), Stop> {
         let &(thread, nth) = self.accesses.get(position).ok_or(Stop::Stuck)?;
         while self.made.get(&thread).copied().unwrap_or(0) <= nth {
-            // Its end is made known by who joins it.
+            // The end of a thread is an access of the thread that joins it.
             if self.runtime.status(thread) == ThreadStatus::Finished {
                 return Ok(());
             }
@@ -346,7 +346,7 @@ impl<'a> Follower<'a> {
         let known = self.outcomes.get(&thread).and_then(|all| all.get(*nth));
         let outcome = known.copied().unwrap_or(0);
         *nth += 1;
-        // An execution of the program has no more steps than accesses but for hints; those do not go on for ever.
+        // Apart from hints, an execution has no more steps than accesses; hints must not repeat forever.
         let most = 100 * (self.interleaving.len() + 100);
         if !can_go || outcome >= outcomes || self.turns.len() > most {
             return Err(Stop::Stuck);
@@ -357,7 +357,7 @@ impl<'a> Follower<'a> {
         self.join_and_count(Some(thread))
     }
 
-    /// Takes a note of what was done since the last time.
+    /// Performs joins that are possible, and records the accesses and commits since the last call.
     fn join_and_count(&mut self, by: Option<ThreadId>) -> Result<(), Stop> {
         join_finished(&mut self.runtime, &mut self.performed).map_err(|_| Stop::Failed)?;
         let mut store = None;

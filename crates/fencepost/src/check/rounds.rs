@@ -30,12 +30,13 @@ pub(super) struct Searched {
     rounds: Rounds,
 }
 
+/// The result of unrolling the waiting loops.
 enum Rounds {
-    /// It was not tried for all loops: there are none, or something is wrong anyway, or there was no time.
+    /// Some loops were not unrolled: there are none, the program fails anyway, or the time was used up.
     Untried,
-    /// Nothing, though each of them went round so often.
+    /// No execution failed, although each loop repeated at least so often in one of them.
     Fine(u32),
-    /// Something is wrong, and the report says so.
+    /// An execution failed. The report is the one of the unrolled executions.
     Failed,
 }
 
@@ -52,7 +53,7 @@ impl Searched {
         outcome
     }
 
-    /// Whether something is wrong only because a loop that was taken to wait does more.
+    /// Whether the failure was found only because a loop that was assumed to wait does more.
     pub(super) fn has_failed_in_rounds(&self) -> bool {
         matches!(self.rounds, Rounds::Failed)
     }
@@ -99,12 +100,12 @@ impl Searched {
             seed: session.checker.seed,
             executions: EXECUTIONS,
         };
-        // They are few, so that they are not counted; but they may be long.
+        // The executions are few, so the budget does not apply; but they may be long, so the time limit does.
         session.settings.max_executions = None;
         let is_left = |most: Duration| most.saturating_sub(started.elapsed());
         session.settings.max_time = session.settings.max_time.map(is_left);
         let mut report = session.explore_in_own_thread();
-        // That an execution has too many steps, for one, may come of the rounds.
+        // Some failures, such as too many steps, may be caused by the unrolling itself.
         let is_failure: Vec<bool> = report.findings.iter().map(is_failure).collect();
         if !is_failure.contains(&true) {
             let rounds = match self.least_rounds(&report, &session.registry) {
@@ -128,7 +129,7 @@ impl Searched {
         }
     }
 
-    /// How often each of the loops went round at least, in the execution in which it did most often.
+    /// The minimum over all waiting loops of the maximum number of rounds in an execution.
     fn least_rounds(&self, report: &Report, registry: &Registry) -> u32 {
         let rounds = report.rounds.iter();
         let rounds: FxHashMap<_, _> = rounds

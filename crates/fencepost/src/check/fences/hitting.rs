@@ -1,4 +1,4 @@
-//! A cheapest set that has something of every clause.
+//! A cheapest set of fences that hits every clause.
 
 use rustc_hash::FxHashSet;
 
@@ -11,13 +11,13 @@ pub(super) struct Item {
     pub(super) strength: FenceStrength,
 }
 
-/// What a set costs: its places, and then its full fences.
+/// The cost of a set: its number of fences, then its number of full fences.
 type Cost = (usize, usize);
 
-/// For each place, the fence there.
+/// The fence at each place, if there is one.
 pub(super) type Choice = Vec<Option<FenceStrength>>;
 
-/// A cheapest choice in which each clause has an item, or a stronger one at its place.
+/// A cheapest choice that has, for each clause, one of its items or a stronger fence at the same place.
 pub(super) fn cheapest(clauses: &[Vec<Item>], places: usize) -> Choice {
     let mut search = Search {
         clauses,
@@ -42,7 +42,7 @@ impl Search<'_> {
         self.chosen[item.place].is_some_and(|strength| strength >= item.strength)
     }
 
-    /// Clauses that have no place in common, nor one that is chosen, need a place each.
+    /// A lower bound: clauses with disjoint places, none of them chosen, need a place each.
     fn least_places(&self, open: &[&Vec<Item>]) -> usize {
         let mut taken: FxHashSet<usize> = FxHashSet::default();
         let mut least = 0;
