@@ -59,7 +59,7 @@ impl Current {
         has_current_execution().then_some(Current::ENTERED)
     }
 
-    /// For the runtime, while its execution is [entered](super::execution::Entered).
+    /// For the runtime, while its execution is [entered](super::current::Entered).
     pub(crate) const ENTERED: Current = Current {
         not_send: PhantomData,
     };
