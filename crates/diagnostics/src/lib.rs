@@ -2,8 +2,8 @@
 //!
 //! The parsers of traces, litmus tests and Murphi models share this crate, so that their messages
 //! look alike. A parser implements [`DescribeError`] for its kinds of errors; [`SourceError`] and
-//! [`SourceErrors`] add [`Position`] and [`Excerpt`] and render them. [`nearest`] finds the name that
-//! a misspelled one probably stands for. This crate knows no file format.
+//! [`SourceErrors`] add [`Position`] and [`Excerpt`] and render them. [`nearest`] finds the name
+//! that a misspelled one probably stands for. This crate knows no file format.
 
 mod excerpt;
 mod position;

@@ -298,8 +298,8 @@ struct Random(u64);
 
 impl Random {
     fn new(seed: u64, walk: u64) -> Random {
-        // Both are mixed before they are combined: otherwise the numbers of a walk would be those of
-        // the walk before it, shifted by one.
+        // Both are mixed before they are combined: otherwise the numbers of a walk would be those
+        // of the walk before it, shifted by one.
         let mut of_seed = Random(seed);
         let mut of_walk = Random(walk ^ 0x5851_f42d_4c95_7f2d);
         Random(of_seed.next() ^ of_walk.next().rotate_left(17))
