@@ -72,7 +72,7 @@ impl ResultCache {
     }
 }
 
-/// Parses the output of [`super::json`].
+/// Parses the output of [`super::json()`].
 fn read(row: &Value) -> Option<RowResult> {
     Some(RowResult {
         sizes: row["sizes"].as_str()?.to_owned(),
