@@ -42,8 +42,8 @@ pub enum Failure {
     /// Ctrl-C, in a command that has no partial result.
     #[error("interrupted")]
     Interrupted,
-    /// Standard output was closed by its reader, which is no error. The exit code is that of the findings
-    /// so far.
+    /// Standard output was closed by its reader, which is no error. The exit code is that of the
+    /// findings so far.
     #[error("the output was closed")]
     ClosedOutput(u8),
 }

@@ -89,7 +89,8 @@ impl<'a> PartialFile<'a> {
         self.path
     }
 
-    /// Creates the file under its temporary name. Returns nothing for a path that is written directly.
+    /// Creates the file under its temporary name. Returns nothing for a path that is written
+    /// directly.
     pub fn create(&self) -> Result<Option<File>, Failure> {
         let created = self.partial.as_ref().map(File::create).transpose();
         created.map_err(|error| cannot_create(self.path, &error))

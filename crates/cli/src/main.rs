@@ -1,8 +1,9 @@
 //! The `fencepost` command.
 //!
 //! `args` defines the command line and resolves it; each file in `commands` is one command;
-//! `demo_programs` is what `demo` checks. `exit` has the exit codes, `files` reads inputs and writes
-//! results, `progress` shows progress, `interrupt` handles Ctrl-C. Everything else is in the libraries.
+//! `demo_programs` is what `demo` checks. `exit` has the exit codes, `files` reads inputs and
+//! writes results, `progress` shows progress, `interrupt` handles Ctrl-C. Everything else is in the
+//! libraries.
 
 mod args;
 mod commands;

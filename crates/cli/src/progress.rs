@@ -1,4 +1,5 @@
-//! Progress on standard error, for all commands: a bar on a terminal, a line now and then elsewhere.
+//! Progress on standard error, for all commands: a bar on a terminal, a line now and then
+//! elsewhere.
 //!
 //! [`Display`] decides when to print. The others say what: [`TraceProgress`] of a trace,
 //! [`TestProgress`] of litmus tests, [`SearchProgress`] of a Murphi search, [`RowProgress`] of a

@@ -1,7 +1,8 @@
-//! Every `console` block of `docs/litmus` is run and compared, and the pictures there are what the command draws.
+//! Every `console` block of `docs/litmus` is run and compared, and the pictures there are what the
+//! command draws.
 //!
-//! As `docs.rs`, but with a comparison of our own: trycmd takes the `/\` of a condition for a path of Windows, and would
-//! have it printed as `//`.
+//! As `docs.rs`, but with a comparison of our own: trycmd takes the `/\` of a condition for a path
+//! of Windows, and would have it printed as `//`.
 
 use crate::support;
 

@@ -1,4 +1,5 @@
-//! Every `console` block of `docs/protocols` is run and compared, and the pictures there are what the command draws.
+//! Every `console` block of `docs/protocols` is run and compared, and the pictures there are what
+//! the command draws.
 
 use crate::support;
 

@@ -1,14 +1,14 @@
 //! The figures that the papers publish.
 //!
-//! - SOBER: Burckhardt and Musuvathi, *Effective program verification for relaxed memory models* (CAV 2008, and
-//!   MSR-TR-2008-12), Fig. 4.
-//! - BSS: Burnim, Sen and Stergiou, *Sound and complete monitoring of sequential consistency in relaxed memory
-//!   models* (UCB/EECS-2010-31), Table 1.
+//! - SOBER: Burckhardt and Musuvathi, *Effective program verification for relaxed memory models*
+//!   (CAV 2008, and MSR-TR-2008-12), Fig. 4.
+//! - BSS: Burnim, Sen and Stergiou, *Sound and complete monitoring of sequential consistency in
+//!   relaxed memory models* (UCB/EECS-2010-31), Table 1.
 //!
 //! Their programs and harnesses are not ours, so their numbers are not either.
 
-/// A line of SOBER's Fig. 4: the original version, explored up to a preemption bound. Times are in seconds, as
-/// printed, on a Core Duo with 2.2 GHz.
+/// A line of SOBER's Fig. 4: the original version, explored up to a preemption bound. Times are in
+/// seconds, as printed, on a Core Duo with 2.2 GHz.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SoberLine {
     /// The preemption bound; none if all interleavings were run.

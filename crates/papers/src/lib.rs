@@ -1,4 +1,5 @@
-//! The papers that Fencepost implements: their programs, their published figures, and reproductions.
+//! The papers that Fencepost implements: their programs, their published figures, and
+//! reproductions.
 //!
 //! - [`programs`]: the papers' programs, each with its store-buffer bug and with the bug fixed
 //!   (`fencepost example`). Read this first.

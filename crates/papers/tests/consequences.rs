@@ -1,4 +1,5 @@
-//! Consequences of the violations: with store buffers, the original versions fail and the fixed ones do not.
+//! Consequences of the violations: with store buffers, the original versions fail and the fixed
+//! ones do not.
 
 use fencepost::{Checker, Consequence, Outcome, Target};
 use fencepost_papers::{EXAMPLES, Example, Verdict, Version};
@@ -47,8 +48,9 @@ fn every_violation_of_an_original_version_is_harmful() {
     }
 }
 
-/// What is found has nothing to do with the harness: without the store buffers nothing is wrong, and with the fixes
-/// nothing is wrong in spite of them. The larger programs are run up to a budget.
+/// What is found has nothing to do with the harness: without the store buffers nothing is wrong,
+/// and with the fixes nothing is wrong in spite of them. The larger programs are run up to a
+/// budget.
 #[test]
 fn the_fixed_versions_are_right_with_store_buffers() {
     for example in &EXAMPLES {

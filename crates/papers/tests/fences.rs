@@ -74,7 +74,8 @@ fn row(example: &Example, target: Target, proposed: Cost, by_hand: Cost) -> Stri
     )
 }
 
-/// With the set the program is verified, and without any one of its fences it is not safe. Nor is it if one is weaker.
+/// With the set the program is verified, and without any one of its fences it is not safe. Nor is
+/// it if one is weaker.
 fn assert_that_each_is_needed(example: &Example, target: Target, set: &FenceSet) {
     let all = || set.fences().iter().map(|place| (place, place.strength()));
     let outcome = check_with(example, target, all());

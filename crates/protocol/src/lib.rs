@@ -1,10 +1,10 @@
 //! Murphi models: the language, and the search through all states.
 //!
-//! Read in this order: `syntax` (text to syntax tree), [`model`] (the typed model), `resolve` (syntax tree
-//! to model), [`outcome`] (verdicts and traces), [`mod@reference`] (the semantics: an interpreter and a slow
-//! search), `compile` (rules as native code), `state` (how states are stored), [`search`] (the fast
-//! search), [`vacuity`] (claims that a search did not exercise). `model_error_kind`, `model_error` and
-//! `help` are the errors of a model that cannot be read.
+//! Read in this order: `syntax` (text to syntax tree), [`model`] (the typed model), `resolve`
+//! (syntax tree to model), [`outcome`] (verdicts and traces), [`mod@reference`] (the semantics: an
+//! interpreter and a slow search), `compile` (rules as native code), `state` (how states are
+//! stored), [`search`] (the fast search), [`vacuity`] (claims that a search did not exercise).
+//! `model_error_kind`, `model_error` and `help` are the errors of a model that cannot be read.
 //!
 //! The language is that of CMurphi 5 without its floating-point and probabilistic parts, with
 //! Rumur's additions. This crate does no I/O. It knows nothing of memory models, which are ordinary

@@ -8,10 +8,10 @@
 use crate::model::Model;
 use crate::model::points::{PointId, PointKind};
 
-/// The points that make a claim vacuous and were never reached, in the order of the file: rules that
-/// never fired, antecedents that never held, quantifiers that never had a value, assertions that
-/// were never evaluated, invariants and covers that were never true. An invariant is never true if
-/// it is within a ruleset without values, or if it fails in every state.
+/// The points that make a claim vacuous and were never reached, in the order of the file: rules
+/// that never fired, antecedents that never held, quantifiers that never had a value, assertions
+/// that were never evaluated, invariants and covers that were never true. An invariant is never
+/// true if it is within a ruleset without values, or if it fails in every state.
 ///
 /// After an incomplete search, these are the points that were not reached so far.
 pub fn vacuous(model: &Model, hits: &[u64]) -> Vec<PointId> {

@@ -2,9 +2,10 @@
 //!
 //! `FENCEPOST_MURPHI_CORPUS` is a directory with models and `expected.jsonl`: one object per line
 //! with `file`, `tool`, `symmetry`, `verdict`, `states` and `rules_fired`. Without it, nothing is
-//! tested. The compiled search has to find what they find on every model; the reference has to agree with
-//! it wherever it ends within `FENCEPOST_MURPHI_STATES` states and `FENCEPOST_MURPHI_SECONDS` seconds.
-//! `FENCEPOST_MURPHI_ONLY` is a part of the names of the models to test.
+//! tested. The compiled search has to find what they find on every model; the reference has to
+//! agree with it wherever it ends within `FENCEPOST_MURPHI_STATES` states and
+//! `FENCEPOST_MURPHI_SECONDS` seconds. `FENCEPOST_MURPHI_ONLY` is a part of the names of the models
+//! to test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

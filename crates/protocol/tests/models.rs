@@ -1,5 +1,5 @@
-//! The models in `models/`: their verdicts, their numbers of states, and the lengths of the shortest
-//! counterexamples of their seeded bugs.
+//! The models in `models/`: their verdicts, their numbers of states, and the lengths of the
+//! shortest counterexamples of their seeded bugs.
 //!
 //! Right models must not be vacuous either: every rule fires, and every assertion, invariant and
 //! antecedent is true somewhere. What takes minutes is ignored unless asked for.
@@ -74,8 +74,8 @@ fn is_right_and_large(file: &str, given: Constants, states: u64) {
     is_substantial(&model, &report.hits, &what);
 }
 
-/// The error, and the length of its shortest counterexample. Faults begin with a line and a column, so
-/// only their text is compared.
+/// The error, and the length of its shortest counterexample. Faults begin with a line and a column,
+/// so only their text is compared.
 fn is_wrong(file: &str, given: Constants, fault: &str, steps: usize) {
     let model = read(file, given);
     let report = run(&model, Symmetry::Full);
@@ -268,8 +268,9 @@ fn tso_cc_without_self_invalidation_and_with_half_of_it() {
 const STORE_BUFFERING: &str =
     "invariant failed: store buffering: not both processors read the old value";
 
-/// Processors with store buffers are not sequentially consistent on TSO-CC. Those without are, but for caches that keep
-/// shared lines for too long: with one word per line, mutant 2 is still right for TSO.
+/// Processors with store buffers are not sequentially consistent on TSO-CC. Those without are, but
+/// for caches that keep shared lines for too long: with one word per line, mutant 2 is still right
+/// for TSO.
 #[test]
 fn tso_cc_with_store_buffers_or_without_self_invalidation_is_not_sequentially_consistent() {
     let file = "tso-cc/tso-cc.m";
@@ -286,7 +287,8 @@ fn tso_cc_with_store_buffers_or_without_self_invalidation_is_not_sequentially_co
     }
 }
 
-/// No error by a check of TSO-CC that the specification has no part in, so that its assertion is never reached.
+/// No error by a check of TSO-CC that the specification has no part in, so that its assertion is
+/// never reached.
 fn tso_cc_is_right_without_specification(given: Constants, states: u64) {
     let model = read("tso-cc/tso-cc.m", given);
     let report = run(&model, Symmetry::Full);

@@ -446,8 +446,8 @@ fn searched_without_symmetry_only(model: &Model, text: &str) -> SearchOutcome {
     run(model, &without)
 }
 
-/// A guard that uses an undefined value in some permutations of a state only, since it stops at the first value that
-/// decides.
+/// A guard that uses an undefined value in some permutations of a state only, since it stops at the
+/// first value that decides.
 #[test]
 fn guards_that_fail_for_some_permutations_are_refused() {
     let stops = "type S: scalarset(3);

@@ -27,7 +27,8 @@ A test whose verdict is No is an answer, not an error: the exit code is 0 unless
     mut_arg("max_memory", |argument| argument.default_value("1G"))
 )]
 pub struct LitmusArguments {
-    /// Litmus tests: files, directories (every *.litmus below), lists (@all), or `-` for standard input
+    /// Litmus tests: files, directories (every *.litmus below), lists (@all), or `-` for standard
+    /// input
     #[arg(required = true, value_name = "FILE|DIR")]
     pub paths: Vec<PathBuf>,
 

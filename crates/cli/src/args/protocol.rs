@@ -99,7 +99,8 @@ pub struct ProtocolArguments {
     #[command(flatten)]
     pub workers: WorkerArguments,
 
-    /// Store fingerprints instead of states (hash compaction); the report estimates the omission probability
+    /// Store fingerprints instead of states (hash compaction); the report estimates the omission
+    /// probability
     #[arg(long, conflicts_with = "simulate", help_heading = "Search")]
     pub compact: bool,
 

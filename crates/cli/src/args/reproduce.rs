@@ -27,7 +27,8 @@ pub enum ReproduceCommand {
     )]
     X86Tso(X86TsoArguments),
 
-    /// TSO-CC against TSO-LB (Banks and others, 2017): the protocol, its mutants, any number of caches
+    /// TSO-CC against TSO-LB (Banks and others, 2017): the protocol, its mutants, any number of
+    /// caches
     #[command(
         name = "tso-cc",
         after_help = "Examples:\n  fencepost reproduce tso-cc\n  fencepost reproduce tso-cc --only \"mutant 4\"\n  fencepost reproduce tso-cc --full --checkpoint tso-cc-results\n\nExit codes:\n  0   all rows have the expected result\n  1   a row has another result\n  3   a search that was expected to finish did not"
@@ -59,7 +60,8 @@ pub struct TsoCcArguments {
     #[arg(long)]
     pub full: bool,
 
-    /// Run only rows with TEXT in their names, such as "mutant 4" (which does not match "mutant 40")
+    /// Run only rows with TEXT in their names, such as "mutant 4" (which does not match "mutant
+    /// 40")
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
 

@@ -1,5 +1,5 @@
-//! `fencepost demo`: what Fencepost does, on a Rust program that is bundled with the command, and on a
-//! recorded run.
+//! `fencepost demo`: what Fencepost does, on a Rust program that is bundled with the command, and
+//! on a recorded run.
 
 use std::io::Write;
 

@@ -1,4 +1,5 @@
-//! `fencepost example`: one of the programs in `crates/papers`, checked and reported as a test would.
+//! `fencepost example`: one of the programs in `crates/papers`, checked and reported as a test
+//! would.
 
 use std::io::Write;
 

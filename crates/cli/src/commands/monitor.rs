@@ -127,6 +127,10 @@ impl Stopped {
         Self::new("names", format!("{reached}{hint}"))
     }
 
+    fn by_events() -> Self {
+        Self::new("max-events", "--max-events was reached".into())
+    }
+
     fn by_time() -> Self {
         Self::new("max-time", "--max-time was reached".into())
     }
@@ -199,8 +203,8 @@ impl<M: Monitor> Pass<'_, M> {
                 Ok(false) if reader.is_blank() => {
                     let name = self.arguments.file.display();
                     return Err(Failure::BadInput(format!(
-                        "error: the input is empty\n --> {name}\n  = help: did the tracer write \
-                         anything? A trace without events has at least the line `fencepost-trace 1`"
+                        "error: the input is empty\n --> {name}\n  = help: check the tracer; a trace without \
+                         events has at least the line `fencepost-trace 1`"
                     )));
                 }
                 Ok(false) => return Ok(None),
@@ -219,13 +223,7 @@ impl<M: Monitor> Pass<'_, M> {
                 }
             }
             if allowed < batch.len() {
-                return Ok(Some(Stopped::new(
-                    "max-events",
-                    format!(
-                        "only the first {} were asked for (--max-events)",
-                        counted(most, "event")
-                    ),
-                )));
+                return Ok(Some(Stopped::by_events()));
             }
             self.progress.update(
                 reader.bytes_consumed(),

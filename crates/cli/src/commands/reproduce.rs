@@ -148,7 +148,8 @@ impl Searcher for CommandSearcher<'_> {
                 path.display()
             );
             report = match error.kind {
-                // There may be enough memory for it another time, so the checkpoint is not overwritten.
+                // There may be enough memory for it another time, so the checkpoint is not
+                // overwritten.
                 SearchErrorKind::Resources => search(model, &options, &progress),
                 _ => search(model, &options, &saving),
             };

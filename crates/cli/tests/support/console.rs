@@ -1,7 +1,7 @@
 //! Console blocks of the guide, run and compared.
 //!
-//! In a block, `[..]` stands for anything in a line, `...` alone for any lines, and `? 1` is the exit code.
-//! `TRYCMD=overwrite` writes what the commands print now into the files.
+//! In a block, `[..]` stands for anything in a line, `...` alone for any lines, and `? 1` is the
+//! exit code. `TRYCMD=overwrite` writes what the commands print now into the files.
 
 use super::{fencepost, root};
 
@@ -117,7 +117,8 @@ fn matches(expected: &[String], actual: &[String]) -> bool {
     }
 }
 
-/// Runs every block of the pages in a directory of the guide, and compares. There must be `at_least` blocks.
+/// Runs every block of the pages in a directory of the guide, and compares. There must be
+/// `at_least` blocks.
 pub fn check_pages(directory: &str, at_least: usize) {
     let is_overwriting = is_overwriting();
     let directory = root().join(directory);
@@ -155,7 +156,8 @@ pub fn check_pages(directory: &str, at_least: usize) {
     assert!(is_overwriting || wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// Compares a picture of the guide with what a command draws, in which `{}` stands for the file to write.
+/// Compares a picture of the guide with what a command draws, in which `{}` stands for the file to
+/// write.
 pub fn check_picture(kept: &str, command: &str) {
     let kept = root().join(kept);
     let name = kept

@@ -1,12 +1,13 @@
 //! The programs of the papers, each with its store-buffer bug and without.
 //!
-//! One file each: a description of the program and its bug, the data structure, and a test with threads that
-//! use it and check the results. The code was written for this crate; the algorithms, verdicts and
-//! [`figures`] are their authors'.
+//! One file each: a description of the program and its bug, the data structure, and a test with
+//! threads that use it and check the results. The code was written for this crate; the algorithms,
+//! verdicts and [`figures`] are their authors'.
 //!
-//! - [`store_buffering`], [`dekker`], [`bakery`], [`take_queue`] and [`idle_consumer`] are unsafe under TSO and
-//!   under PSO,
-//! - [`msn`], [`ms2`], [`harris`], [`lazylist`] and [`snark`] are safe under TSO and unsafe under PSO.
+//! - [`store_buffering`], [`dekker`], [`bakery`], [`take_queue`] and [`idle_consumer`] are unsafe
+//!   under TSO and under PSO,
+//! - [`msn`], [`ms2`], [`harris`], [`lazylist`] and [`snark`] are safe under TSO and unsafe under
+//!   PSO.
 //!
 //! [`EXAMPLES`] lists them.
 
@@ -44,7 +45,8 @@ impl Version {
         }
     }
 
-    /// The ordering of a store by which others may see what was stored before: `Release` in the fixed version.
+    /// The ordering of a store by which others may see what was stored before: `Release` in the
+    /// fixed version.
     pub fn release(self) -> Ordering {
         match self {
             Version::Original => Relaxed,

@@ -1,10 +1,11 @@
 //! Reproduces the papers' tables, and prints the papers' figures beside ours.
 //!
-//! Our programs and harnesses are not the papers', so the numbers differ. The verdicts must agree: each
-//! reproduction returns a [`Comparison`] with the rows that do not.
+//! Our programs and harnesses are not the papers', so the numbers differ. The verdicts must agree:
+//! each reproduction returns a [`Comparison`] with the rows that do not.
 //!
-//! [`sober`] and [`bss`] check the programs of [`crate::programs`], [`x86_tso`] answers litmus tests,
-//! [`tso_cc`] searches Murphi models. This module writes only to the streams that its caller provides.
+//! [`sober`] and [`bss`] check the programs of [`crate::programs`], [`x86_tso`] answers litmus
+//! tests, [`tso_cc`] searches Murphi models. This module writes only to the streams that its caller
+//! provides.
 
 pub mod bss;
 pub mod sober;
@@ -41,7 +42,8 @@ pub struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Writes a JSON row at once; rows of a table are written together, when the widths of the columns are known.
+    /// Writes a JSON row at once; rows of a table are written together, when the widths of the
+    /// columns are known.
     fn row(&mut self, object: impl FnOnce() -> serde_json::Value) -> io::Result<()> {
         match self.is_json {
             true => writeln!(self.results, "{}", object()),
@@ -80,12 +82,14 @@ impl Table {
     }
 }
 
-/// The rows of a reproduction that disagree with the paper, or with the known results of our models.
+/// The rows of a reproduction that disagree with the paper, or with the known results of our
+/// models.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Comparison {
     /// Rows with another result than expected.
     pub contradictions: Vec<String>,
-    /// Rows that are inconclusive: a random sample may have missed a violation, or a search was incomplete.
+    /// Rows that are inconclusive: a random sample may have missed a violation, or a search was
+    /// incomplete.
     pub inconclusive: Vec<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Fig. 4 of SOBER: the original versions within preemption bounds, and the cost of monitoring the fixed versions.
+//! Fig. 4 of SOBER: the original versions within preemption bounds, and the cost of monitoring the
+//! fixed versions.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Section A.9 of x86-TSO: the verdicts of 24 litmus tests.
 //!
-//! The column of x86-CC is quoted, not computed: the paper names that model's results, and refers to another paper
-//! for its definition (views of memory per processor, and an interpretation of causality), of which it gives too
-//! little to run.
+//! The column of x86-CC is quoted, not computed: the paper names that model's results, and refers
+//! to another paper for its definition (views of memory per processor, and an interpretation of
+//! causality), of which it gives too little to run.
 
 use fencepost_litmus::answer::{Observation, Options, answer};
 use fencepost_litmus::{Limits, machine, parse};
@@ -79,7 +79,8 @@ const HEADER: [&str; 7] = [
 const NOTE: &str = "Our verdicts under SC, x86-TSO and PSO come from the machine and from the axioms; the other columns are \
     quoted from the paper, which does not define x86-CC.";
 
-/// Computes the table. The machine and the axioms both answer every test, and every witness is checked.
+/// Computes the table. The machine and the axioms both answer every test, and every witness is
+/// checked.
 pub fn reproduce(output: &mut Output<'_>) -> Result<Comparison, ReproduceError> {
     let mut table = Table::new(false, &HEADER);
     let mut comparison = Comparison::default();

@@ -32,7 +32,7 @@ pub(crate) mod status {
     pub const TRUE: i64 = 1;
     /// `assume` was false.
     pub const ASSUMPTION: i64 = 2;
-    /// An error of the model; [`Context::site`](super::Context::site) says which.
+    /// A runtime error of the model; the context has its code.
     pub const FAULT: i64 = 3;
     /// The search was stopped.
     pub const STOPPED: i64 = 4;

@@ -1,8 +1,9 @@
 //! Compilation of models to native code, with Cranelift.
 //!
-//! Read in this order: `layout` (states as bytes), `context` (the memory of compiled code besides the
-//! state), `unit` and `routine` (the compiler's state), `places`, `expressions`, `loops`, `statements`,
-//! `entries` (code generation), `analysis` (static analysis before it), then [`Program`].
+//! Read in this order: `layout` (states as bytes), `context` (the memory of compiled code besides
+//! the state), `unit` and `routine` (the compiler's state), `places`, `expressions`, `loops`,
+//! `statements`, `entries` (code generation), `analysis` (static analysis before it), then
+//! [`Program`].
 //!
 //! Compiled code has the semantics of [`crate::reference`], step by step: the same order of
 //! evaluation, the same faults at the same places, the same points counted. A fault is only a

@@ -10,7 +10,8 @@ use crate::model::types::{TypeId, TypeKind};
 use crate::source::Span;
 
 impl Routine<'_, '_, '_> {
-    /// Computes the address of a place. Like the reference, checks at each step that an element still exists.
+    /// Computes the address of a place. Like the reference, checks at each step that an element
+    /// still exists.
     pub fn address(&mut self, place: &Place) -> Address {
         let mut at = match place.root {
             Root::Global(id) => Address {

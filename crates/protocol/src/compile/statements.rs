@@ -15,7 +15,8 @@ use crate::model::points::PointId;
 use crate::model::types::TypeId;
 use crate::source::Span;
 
-/// An operand that is assigned, returned or added: a simple value, or the address of a composite one.
+/// An operand that is assigned, returned or added: a simple value, or the address of a composite
+/// one.
 enum Operand {
     Simple(Value, ValueRange),
     Composite(Value),
@@ -358,8 +359,8 @@ impl Routine<'_, '_, '_> {
         self.leave(status::DONE, value);
     }
 
-    /// Replaces a number that equals the code for undefined by another one that is out of range too:
-    /// the caller reports that.
+    /// Replaces a number that equals the code for undefined by another one that is out of range
+    /// too: the caller reports that.
     fn distinct_from_undefined(&mut self, value: Value, known: ValueRange, id: TypeId) -> Value {
         if known.may_be_undefined || known.low > UNDEFINED.into() {
             return value;

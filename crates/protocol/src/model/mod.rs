@@ -1,8 +1,8 @@
 //! Typed models: every name is resolved, every expression typed, every constant computed.
 //!
 //! Read in this order: [`types`] (the table of types), [`code`] (places, expressions, statements),
-//! [`points`] (coverage points), then [`Model`] itself; [`walk`] has visitors. `resolve` turns a syntax
-//! tree into a model; [`crate::reference`] defines the semantics.
+//! [`points`] (coverage points), then [`Model`] itself; [`walk`] has visitors. `resolve` turns a
+//! syntax tree into a model; [`crate::reference`] defines the semantics.
 //!
 //! **Values.** A simple value is an integer, whatever its type: `false` and `true` are 0 and 1,
 //! members of enums and values of scalarsets count from 0, a range has its own numbers, and the
@@ -120,8 +120,8 @@ pub struct Parameter {
     pub is_var: bool,
 }
 
-/// A `ruleset`, `choose` or `alias` around a rule, start state or property, outermost first. Each may
-/// use the slots of those before it.
+/// A `ruleset`, `choose` or `alias` around a rule, start state or property, outermost first. Each
+/// may use the slots of those before it.
 #[derive(Clone, Debug)]
 pub enum Binding {
     /// `ruleset`: one instance for each value. The domain is a type or has constant ends.

@@ -107,8 +107,8 @@ impl Type {
             .map(|(low, high)| (i128::from(high) - i128::from(low) + 1) as u128)
     }
 
-    /// Whether an undefined value of it can be read without an error, as in CMurphi: it is equal to undefined
-    /// values and different from all others.
+    /// Whether an undefined value of it can be read without an error, as in CMurphi: it is equal to
+    /// undefined values and different from all others.
     pub fn reads_undefined(&self) -> bool {
         matches!(self.kind, TypeKind::Scalarset(_) | TypeKind::Union(_))
     }

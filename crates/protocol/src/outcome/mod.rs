@@ -1,7 +1,8 @@
-//! The vocabulary of results, which both searches share: verdicts, faults, traces and the states in them.
+//! The vocabulary of results, which both searches share: verdicts, faults, traces and the states in
+//! them.
 //!
-//! Nothing here searches or evaluates. The reference and the compiled search share this, the model, and
-//! no other code, so that each can be compared with the other.
+//! Nothing here searches or evaluates. The reference and the compiled search share this, the model,
+//! and no other code, so that each can be compared with the other.
 
 mod deadlock;
 mod fault;

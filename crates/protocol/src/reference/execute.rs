@@ -10,8 +10,8 @@ use crate::model::types::TypeKind;
 use crate::outcome::{FaultKind, Value};
 use crate::source::Span;
 
-/// The value that a `return` returned (undefined if it has none). Nothing if execution reached the end
-/// of the statements.
+/// The value that a `return` returned (undefined if it has none). Nothing if execution reached the
+/// end of the statements.
 type Returned = Option<Value>;
 
 impl Machine<'_> {

@@ -42,8 +42,8 @@ pub fn search(model: &Model, options: &Options) -> ReferenceOutcome {
     search_on_large_stack(model, options, &mut |_| {})
 }
 
-/// Searches all states of a model, and calls `visit` with each state in the order in which they were
-/// found: with symmetry reduction, one per equivalence class.
+/// Searches all states of a model, and calls `visit` with each state in the order in which they
+/// were found: with symmetry reduction, one per equivalence class.
 ///
 /// ```
 /// use fencepost_protocol::outcome::Value;
@@ -169,7 +169,8 @@ impl EarlyEnd {
                 at,
                 failed,
             }),
-            // A false assumption ends a rule; models with assumptions in guards or properties are refused.
+            // A false assumption ends a rule; models with assumptions in guards or properties are
+            // refused.
             Interruption::Assumption | Interruption::Exhausted => EarlyEnd::bound(Bound::Time),
         }
     }

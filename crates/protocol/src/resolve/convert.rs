@@ -48,8 +48,8 @@ impl Resolver<'_, '_> {
     }
 
     /// The conversion from one type to another, if they are compatible. Integers of all ranges are
-    /// compatible, a union is compatible with its members and with unions that share some, and any other
-    /// type only with itself.
+    /// compatible, a union is compatible with its members and with unions that share some, and any
+    /// other type only with itself.
     pub(super) fn conversion(&mut self, from: ValueType, to: ValueType) -> Option<Conversion> {
         if self.is_integer(from) && self.is_integer(to) {
             return Some(Conversion::None);

@@ -4,8 +4,8 @@
 //! `convert` (type compatibility), `places`, `operators` and `expressions`, `calls`,
 //! `statements`, `routines` (functions, rules, properties), `flow` (returns and recursion).
 //!
-//! A part that cannot be resolved is reported and left out; the rest is still checked, so that one run
-//! reports several errors.
+//! A part that cannot be resolved is reported and left out; the rest is still checked, so that one
+//! run reports several errors.
 
 mod calls;
 mod convert;

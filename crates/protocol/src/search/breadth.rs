@@ -192,8 +192,8 @@ impl Breadth<'_, '_> {
         chunks
     }
 
-    /// Expands the states of a level. Returns the reason to stop, if there is one, and the states that
-    /// were not expanded.
+    /// Expands the states of a level. Returns the reason to stop, if there is one, and the states
+    /// that were not expanded.
     fn level(
         &self,
         workers: &mut [Worker<'_, '_>],
@@ -237,8 +237,8 @@ impl Breadth<'_, '_> {
         let mut rest = Vec::new();
         for (found, chunks) in results {
             rest.extend(chunks);
-            // Errors of the model take precedence over limits. A broken symmetry takes precedence over both,
-            // because it makes other results doubtful.
+            // Errors of the model take precedence over limits. A broken symmetry takes precedence
+            // over both, because it makes other results doubtful.
             let weight = |reason: &Option<StopReason>| match reason {
                 None => 0,
                 Some(StopReason::At(_)) => 2,

@@ -16,8 +16,8 @@ pub trait SearchCallbacks: Sync {
         false
     }
 
-    /// Called every [`Options::checkpoint_interval`](super::Options::checkpoint_interval), and when a
-    /// search that can be resumed stops early. The search waits until this returns.
+    /// Called every [`Options::checkpoint_interval`](super::Options::checkpoint_interval), and when
+    /// a search that can be resumed stops early. The search waits until this returns.
     fn checkpoint(&self, checkpoint: &SearchCheckpoint<'_>) {
         let _ = checkpoint;
     }
@@ -43,8 +43,8 @@ pub struct SearchProgress {
     pub memory: u64,
     /// The time since the search began.
     pub elapsed: Duration,
-    /// The estimated time to the end. The number of states of a model is not known in advance, so there is an
-    /// estimate only for random walks, and for a breadth-first search whose last levels have become smaller and
-    /// smaller. Later levels may be larger again.
+    /// The estimated time to the end. The number of states of a model is not known in advance, so
+    /// there is an estimate only for random walks, and for a breadth-first search whose last levels
+    /// have become smaller and smaller. Later levels may be larger again.
     pub remaining: Option<Duration>,
 }

@@ -103,8 +103,8 @@ impl<'w> Control<'w> {
         Arc::clone(&self.stop)
     }
 
-    /// Whether workers stop before the next state, to end the search or to save a checkpoint. A running
-    /// rule is interrupted only to end the search.
+    /// Whether workers stop before the next state, to end the search or to save a checkpoint. A
+    /// running rule is interrupted only to end the search.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.is_paused.load(Ordering::Relaxed)
     }

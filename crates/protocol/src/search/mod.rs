@@ -1,13 +1,13 @@
 //! The search through all states of a model.
 //!
 //! Read in this order: [`Options`], [`SearchCallbacks`], [`SearchOutcome`], then `worker` (expands
-//! states), `symmetric` (tests that the model is symmetric), `breadth` (breadth-first search), `depth` and
-//! `walks` (depth-first search and random walks), `control` (limits and progress), `checkpoint` (saved
-//! searches), `retrace` (counterexamples), and [`search`](search()).
+//! states), `symmetric` (tests that the model is symmetric), `breadth` (breadth-first search),
+//! `depth` and `walks` (depth-first search and random walks), `control` (limits and progress),
+//! `checkpoint` (saved searches), `retrace` (counterexamples), and [`search`](search()).
 //!
 //! Every reported error is found twice: by compiled code, and by the reference interpreter, which
-//! replays the counterexample. Only "no error" relies on compiled code alone; tests compare that with
-//! the reference.
+//! replays the counterexample. Only "no error" relies on compiled code alone; tests compare that
+//! with the reference.
 
 mod breadth;
 mod callbacks;

@@ -25,16 +25,18 @@ pub struct Options {
     pub max_memory: Option<u64>,
     /// The most iterations of a `while` loop; CMurphi allows 1000.
     pub max_loop_iterations: u64,
-    /// Whether only fingerprints of states are stored. Then states may be omitted, with a probability
-    /// of at most [`SearchOutcome::omission`](super::SearchOutcome::omission).
+    /// Whether only fingerprints of states are stored. Then states may be omitted, with a
+    /// probability of at most [`SearchOutcome::omission`](super::SearchOutcome::omission).
     pub hash_compaction: bool,
-    /// The time between two checkpoints of a breadth-first search: see [`SearchCallbacks::checkpoint`](super::SearchCallbacks::checkpoint).
+    /// The time between two checkpoints of a breadth-first search: see
+    /// [`SearchCallbacks::checkpoint`](super::SearchCallbacks::checkpoint).
     pub checkpoint_interval: Option<Duration>,
-    /// Whether all coverage points are counted. Otherwise [`SearchOutcome::hits`](super::SearchOutcome::hits)
-    /// is 0 for branches and arms, exact for rules, and zero or not for all others.
+    /// Whether all coverage points are counted. Otherwise
+    /// [`SearchOutcome::hits`](super::SearchOutcome::hits) is 0 for branches and arms, exact for
+    /// rules, and zero or not for all others.
     pub coverage: bool,
-    /// Identifies the build of the searching program. A checkpoint of another build is not resumed: its
-    /// states may be affected by a bug that has been fixed since.
+    /// Identifies the build of the searching program. A checkpoint of another build is not resumed:
+    /// its states may be affected by a bug that has been fixed since.
     pub build_id: u64,
 }
 

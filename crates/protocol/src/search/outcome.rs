@@ -17,12 +17,12 @@ pub struct SearchOutcome {
     pub rules_fired: u64,
     /// The distance of the farthest state from the start states, in rules.
     pub depth: u64,
-    /// For a breadth-first search: the depth up to which the search is complete. Every error in a state that this
-    /// many rules reach, or in the last of these rules, was found. Deadlocks among the
-    /// farthest of these states may be missing.
+    /// For a breadth-first search: the depth up to which the search is complete. Every error in a
+    /// state that this many rules reach, or in the last of these rules, was found. Deadlocks among
+    /// the farthest of these states may be missing.
     pub covered: Option<u64>,
-    /// The symmetry reduction that was used; `None` if the model has no scalarset. Whether the model treats the values of a
-    /// scalarset alike is tested in some states, not proved.
+    /// The symmetry reduction that was used; `None` if the model has no scalarset. Whether the
+    /// model treats the values of a scalarset alike is tested in some states, not proved.
     pub symmetry: Option<Symmetry>,
     /// The number of worker threads.
     pub workers: usize,
@@ -58,7 +58,8 @@ pub enum SearchErrorKind {
     Model,
     /// The checkpoint cannot be resumed, now or later.
     Checkpoint,
-    /// The checkpoint cannot be resumed now: it needs more memory than is allowed, or cannot be read.
+    /// The checkpoint cannot be resumed now: it needs more memory than is allowed, or cannot be
+    /// read.
     Resources,
     /// Two parts of Fencepost contradict each other.
     Internal,

@@ -1,12 +1,12 @@
 //! Tests that a model is symmetric in its scalarsets.
 //!
-//! Symmetry reduction is sound only if the values of a scalarset are interchangeable. A loop over the
-//! values in order can break that: `for i: S do last := i; end` always ends with the same value. Then
-//! a state does not represent its permutations, and errors could be missed. So the search permutes
-//! some states (in every way, if there are not too many): the successors must be the same up to the
-//! permutation, and so must the properties. Each rule is tested in the first states in which it is
-//! enabled, and less and less often after that. This is a test and not a proof: it finds
-//! asymmetry only in the states that it permutes.
+//! Symmetry reduction is sound only if the values of a scalarset are interchangeable. A loop over
+//! the values in order can break that: `for i: S do last := i; end` always ends with the same
+//! value. Then a state does not represent its permutations, and errors could be missed. So the
+//! search permutes some states (in every way, if there are not too many): the successors must be
+//! the same up to the permutation, and so must the properties. Each rule is tested in the first
+//! states in which it is enabled, and less and less often after that. This is a test and not a
+//! proof: it finds asymmetry only in the states that it permutes.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -101,8 +101,8 @@ impl SymmetryTester {
         }
     }
 
-    /// Counts a state in which a rule is enabled. Returns the number of permutations to test that state
-    /// with: all for the first such states, and whenever their number has doubled.
+    /// Counts a state in which a rule is enabled. Returns the number of permutations to test that
+    /// state with: all for the first such states, and whenever their number has doubled.
     pub fn due_for(&mut self, rule: usize) -> u64 {
         let enabled = &mut self.enabled[rule];
         *enabled = enabled.saturating_add(1);
@@ -190,8 +190,8 @@ impl SymmetryTester {
         Successors::States(all)
     }
 
-    /// The first rule whose guard fails. Guards before it may change the state, so the rules are scanned
-    /// again one by one.
+    /// The first rule whose guard fails. Guards before it may change the state, so the rules are
+    /// scanned again one by one.
     fn failing_scan(&mut self, plan: &Plan<'_>, state: &[u64]) -> Successors {
         let mut state = state.to_vec();
         self.context.forget();

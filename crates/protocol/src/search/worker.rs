@@ -440,8 +440,8 @@ impl<'p, 'm> Worker<'p, 'm> {
                 return Err(StopReason::StoreFull(full));
             }
         };
-        // The entries were prefetched when the successors were computed. Now the states that they may
-        // refer to are, so that their cache misses overlap.
+        // The entries were prefetched when the successors were computed. Now the states that they
+        // may refer to are, so that their cache misses overlap.
         self.whereabouts = seen.whereabouts();
         for waiting in &self.waiting {
             seen.ask_for_state(waiting.hash);
@@ -468,8 +468,8 @@ impl<'p, 'm> Worker<'p, 'm> {
         result
     }
 
-    /// Marks the predecessors of the pending successors, from this one on, to be expanded again; their
-    /// rules are counted then.
+    /// Marks the predecessors of the pending successors, from this one on, to be expanded again;
+    /// their rules are counted then.
     fn leave_for_later(&mut self, first: usize) {
         for &(number, fired) in &self.recent {
             let is_waiting = |waiting: &PendingState| waiting.parent == number;

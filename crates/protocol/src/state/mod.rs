@@ -1,7 +1,8 @@
 //! The storage of states: canonical form, packing, and the hash table.
 //!
-//! Read in this order: `multisets` (sorts elements), `symmetry` (permutes scalarsets), `pack` (drops unused
-//! bits), `store` (all states that were found), `zeros` (its memory), `early` (prefetching).
+//! Read in this order: `multisets` (sorts elements), `symmetry` (permutes scalarsets), `pack`
+//! (drops unused bits), `store` (all states that were found), `zeros` (its memory), `early`
+//! (prefetching).
 //!
 //! Nothing here runs a model: it depends only on the [`Layout`](crate::compile::Layout).
 

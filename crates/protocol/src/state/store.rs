@@ -1,9 +1,10 @@
 //! The concurrent set of all states that were found.
 //!
-//! States are stored in blocks, each of which belongs to one thread, and never move. A flat hash table
-//! finds them: each entry is the number of a state with 32 bits of its hash. A thread writes a state to
-//! its own block first, and then tries to put its number into the table; if another thread was faster, the
-//! next state overwrites it. The table grows when it is nearly full, while no thread uses it.
+//! States are stored in blocks, each of which belongs to one thread, and never move. A flat hash
+//! table finds them: each entry is the number of a state with 32 bits of its hash. A thread writes
+//! a state to its own block first, and then tries to put its number into the table; if another
+//! thread was faster, the next state overwrites it. The table grows when it is nearly full, while
+//! no thread uses it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -321,7 +322,8 @@ impl Store {
         (self.count() as usize + more) * 10 >= entries * FULL_TENTHS
     }
 
-    /// Grows the table if `more` states could make it too full. `allowed` bounds the bytes of the store.
+    /// Grows the table if `more` states could make it too full. `allowed` bounds the bytes of the
+    /// store.
     pub fn make_room(&self, more: usize, allowed: u64, threads: usize) -> Result<(), StoreFull> {
         let mut table = match self.table.write() {
             Ok(table) => table,

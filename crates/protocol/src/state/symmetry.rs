@@ -1,12 +1,12 @@
 //! Symmetry reduction: one state represents all its permutations.
 //!
-//! Ip and Dill, "Better Verification Through Symmetry", prove that this is sound. The representative is
-//! found as in graph canonicalisation (McKay, "Practical Graph Isomorphism"):
+//! Ip and Dill, "Better Verification Through Symmetry", prove that this is sound. The
+//! representative is found as in graph canonicalisation (McKay, "Practical Graph Isomorphism"):
 //! each value of a scalarset gets a *colour*, a hash of all that is said about it, made of the
 //! colours of the other values, again and again until no more values are told apart. Sorted by
-//! colour, the values have new numbers. Where values still have the same colour, either any
-//! order will do because exchanging them changes nothing, or each is tried first in turn, and the
-//! least state of all is taken.
+//! colour, the values have new numbers. Where values still have the same colour, either any order
+//! will do because exchanging them changes nothing, or each is tried first in turn, and the least
+//! state of all is taken.
 //!
 //! Colours depend only on what is the same in all permutations of a state. So what is found
 //! is the same for all of them. If different values happen to get the same colour, more is
@@ -100,8 +100,8 @@ impl Canonical {
         })
     }
 
-    /// Replaces a state by its representative. Its multisets are sorted before and after. Returns whether
-    /// the representative is certainly the same for all permutations.
+    /// Replaces a state by its representative. Its multisets are sorted before and after. Returns
+    /// whether the representative is certainly the same for all permutations.
     pub fn canonicalise(&mut self, state: &mut [u64]) -> bool {
         for (number, set) in self.shapes.sets.iter().enumerate() {
             let first = colours::mix(number as u64 + 1, 0x51);

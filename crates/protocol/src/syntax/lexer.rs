@@ -1,6 +1,7 @@
 //! The lexer.
 //!
-//! It produces all tokens at once, because the parser looks far ahead to see whether a rule has a guard.
+//! It produces all tokens at once, because the parser looks far ahead to see whether a rule has a
+//! guard.
 
 use crate::limits::Limits;
 use crate::model_error::{ModelError, SpannedError};

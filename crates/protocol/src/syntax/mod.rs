@@ -4,8 +4,8 @@
 //! recovery), then `types`, `expressions`, `statements` and `rules`, one
 //! part of the language each.
 //!
-//! The parser accepts what CMurphi 5.5 or Rumur accepts. It looks up no names: whether `a..b` is a valid
-//! range is checked in `resolve`.
+//! The parser accepts what CMurphi 5.5 or Rumur accepts. It looks up no names: whether `a..b` is a
+//! valid range is checked in `resolve`.
 
 pub(crate) mod cursor;
 mod expressions;

@@ -30,8 +30,8 @@ pub fn compiled(
     }
 }
 
-/// The result of both. One worker finds states in the same order, so the errors are the same; but it may
-/// have fired more rules before it finds one.
+/// The result of both. One worker finds states in the same order, so the errors are the same; but
+/// it may have fired more rules before it finds one.
 #[track_caller]
 pub fn search(model: &Model, options: &reference::Options) -> reference::ReferenceOutcome {
     let expected = reference::search(model, options);

@@ -253,8 +253,8 @@ fn an_address_among_two_does_what_one_alone_does() {
     assert_eq!(one.1, two.1);
 }
 
-/// The text behind the specification, which is about all addresses, line by line without comments; each with the
-/// function or procedure that it is in.
+/// The text behind the specification, which is about all addresses, line by line without comments;
+/// each with the function or procedure that it is in.
 fn lines_of_protocol(text: &str) -> Vec<(String, &str)> {
     let (_, text) = text
         .split_once("-- End of the specification.")
@@ -294,9 +294,9 @@ fn uses_of(text: &str, word: &str) -> Vec<String> {
     uses
 }
 
-/// What is wrong with the argument for two addresses in the text of any-number.m. An address comes from a parameter, a
-/// message, a ruleset, or from going through all of them. The argument allows that a processor waits, that shared
-/// lines are dropped, and no more.
+/// What is wrong with the argument for two addresses in the text of any-number.m. An address comes
+/// from a parameter, a message, a ruleset, or from going through all of them. The argument allows
+/// that a processor waits, that shared lines are dropped, and no more.
 fn meetings(text: &str) -> Vec<String> {
     let allowed: [(&str, &[&str]); 7] = [
         // Whoever goes through all addresses, or through all copies of memory.

@@ -112,7 +112,8 @@ impl Comparison {
     }
 }
 
-/// The next entry of a test. The last one stays, for a test that runs more often than the log has it.
+/// The next entry of a test. The last one stays, for a test that runs more often than the log has
+/// it.
 fn next_of(entries: &mut VecDeque<LogEntry>) -> Option<LogEntry> {
     match entries.len() {
         0 | 1 => entries.front().cloned(),

@@ -1,7 +1,7 @@
 //! `fencepost litmus`: the final states that a memory model allows.
 //!
-//! `inputs` finds the tests, `one` answers one of them and `show` draws it, `pool` runs many at once,
-//! `compare` compares with an earlier log.
+//! `inputs` finds the tests, `one` answers one of them and `show` draws it, `pool` runs many at
+//! once, `compare` compares with an earlier log.
 
 mod compare;
 mod inputs;

@@ -8,8 +8,8 @@ use std::sync::mpsc;
 /// The capacity of the channel from the workers to this thread.
 const MOST_WAITING: usize = 4096;
 
-/// Applies `work` to each index below `count` with several workers, and `take` to each result, in order, on
-/// this thread. `take` may stop it.
+/// Applies `work` to each index below `count` with several workers, and `take` to each result, in
+/// order, on this thread. `take` may stop it.
 pub fn in_order<T: Send, E>(
     count: usize,
     workers: usize,

@@ -3,8 +3,8 @@
 /// The percentage of the available memory that a search may take.
 const SHARE: u64 = 80;
 
-/// A share of the memory that the machine or the container has available. Nothing if that is unknown: then
-/// there is no bound.
+/// A share of the memory that the machine or the container has available. Nothing if that is
+/// unknown: then there is no bound.
 pub fn default_bound() -> Option<u64> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok();
     let machine = machine.as_deref().and_then(available);

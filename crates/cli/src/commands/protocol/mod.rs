@@ -1,7 +1,7 @@
 //! `fencepost protocol`: all states of a Murphi model.
 //!
-//! `input` reads the model, `memory` bounds the memory, `checkpoint` saves searches, and `show` writes
-//! the result.
+//! `input` reads the model, `memory` bounds the memory, `checkpoint` saves searches, and `show`
+//! writes the result.
 
 pub(super) mod checkpoint;
 mod input;

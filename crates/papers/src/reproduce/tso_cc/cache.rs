@@ -1,4 +1,5 @@
-//! Results of earlier runs, in a folder: a file for each row that finished, and a checkpoint for each that did not.
+//! Results of earlier runs, in a folder: a file for each row that finished, and a checkpoint for
+//! each that did not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,15 +64,15 @@ impl ResultCache {
             .map_err(|error| format!("cannot store the result in {}: {error}", path.display()))
     }
 
-    /// Everything that a result depends on: the model and its constants, the expected result, and the build,
-    /// which contains the models.
+    /// Everything that a result depends on: the model and its constants, the expected result, and
+    /// the build, which contains the models.
     fn key(&self, row: &Row) -> String {
         let (command, expected) = (row.command(), expectation(row.expected));
         format!("{command}: {expected}: {:016x}", self.build)
     }
 }
 
-/// Parses the output of [`super::json`].
+/// Parses the output of [`super::json()`].
 fn read(row: &Value) -> Option<RowResult> {
     Some(RowResult {
         sizes: row["sizes"].as_str()?.to_owned(),

@@ -1,8 +1,9 @@
 //! TSO-CC against TSO-LB (Banks and others, 2017): our own models, beside the paper's results.
 //!
-//! The models are not the paper's, so a search is compared with the known result of ours: the number of
-//! states where nothing fails, or the error and the length of its trace. `rows` lists the searches with
-//! their expected results, `cache` stores results between runs, and this file searches and prints.
+//! The models are not the paper's, so a search is compared with the known result of ours: the
+//! number of states where nothing fails, or the error and the length of its trace. `rows` lists the
+//! searches with their expected results, `cache` stores results between runs, and this file
+//! searches and prints.
 
 mod cache;
 mod rows;
@@ -58,8 +59,8 @@ pub struct Options {
 
 /// Runs the searches.
 pub trait Searcher {
-    /// Searches all states of the model, for at most `max_time`. If there is a `checkpoint`, resumes from it if it
-    /// exists, and saves to it when the search ends early.
+    /// Searches all states of the model, for at most `max_time`. If there is a `checkpoint`,
+    /// resumes from it if it exists, and saves to it when the search ends early.
     fn search(
         &self,
         model: &Model,

@@ -26,7 +26,8 @@ pub(super) const STORE_BUFFERING: &str = "store buffering: not both processors r
 /// The vacuous claims where something else than the specification is checked: its one assertion.
 const SPECIFICATION: usize = 1;
 
-/// The vacuous claims with one concrete cache: two lemmas about pairs, with an antecedent and a count each.
+/// The vacuous claims with one concrete cache: two lemmas about pairs, with an antecedent and a
+/// count each.
 const PAIRS: usize = 4;
 
 /// The expected result of a search.

@@ -10,7 +10,8 @@ use crate::source::Span;
 /// The source of an assignment or a `return`.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A value. Reading an undefined one is an error as in [`ExprKind::Read`](super::ExprKind::Read).
+    /// A value. Reading an undefined one is an error as in
+    /// [`ExprKind::Read`](super::ExprKind::Read).
     Value(Expr),
     /// The value of a place, which may be undefined.
     Copy {
