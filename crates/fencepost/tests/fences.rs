@@ -117,7 +117,7 @@ fn with_a_bound_the_proof_is_for_what_was_run() {
     assert!(outcome.json().contains("\"verified\":false"), "{text}");
 }
 
-/// Fences do not mend an error, which is found first or later.
+/// Fences do not fix an error of the program, whether it is found first or later.
 #[test]
 fn an_error_comes_before_fences() {
     fn wrong() {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use fencepost::sync::{Condvar, Mutex};
 use fencepost::{Checker, Outcome, Target, thread};
 
-type Place = Arc<(Mutex<u32>, Condvar)>;
+type Turnstile = Arc<(Mutex<u32>, Condvar)>;
 
-fn place() -> Place {
+fn place() -> Turnstile {
     Arc::new((Mutex::new(0), Condvar::new()))
 }
 
 /// Two threads wait once, and one of them is notified. They may go on for no reason too.
 fn two_waiters() {
     let place = place();
-    let waiting = |place: &Place| {
+    let waiting = |place: &Turnstile| {
         let place = Arc::clone(place);
         thread::spawn(move || {
             let guard = place.0.lock().unwrap();
@@ -30,7 +30,7 @@ fn two_waiters() {
 /// Two threads take what a third one puts there, one piece each.
 fn two_takers() {
     let place = place();
-    let taking = |place: &Place| {
+    let taking = |place: &Turnstile| {
         let place = Arc::clone(place);
         thread::spawn(move || {
             let mut left = place.0.lock().unwrap();

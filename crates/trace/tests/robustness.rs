@@ -35,7 +35,7 @@ fn a_binary_trace_with_any_bit_changed_is_refused() {
     }
 }
 
-/// With the checksum mended, what is inside has to be checked too: whatever is
+/// With the checksum fixed, what is inside has to be checked too: whatever is
 /// accepted must survive being written and read again.
 #[test]
 fn a_binary_trace_changed_under_its_checksum_is_refused_or_sound() {
@@ -53,7 +53,7 @@ fn a_binary_trace_changed_under_its_checksum_is_refused_or_sound() {
                 _ => bytes[index].wrapping_add(1),
             };
         }
-        mend_checksums(&mut bytes);
+        fix_checksums(&mut bytes);
         match read(&bytes) {
             Err(_) => refused += 1,
             Ok((names, accesses)) => {
@@ -73,7 +73,7 @@ fn a_binary_trace_changed_under_its_checksum_is_refused_or_sound() {
 }
 
 /// Gives each block the checksum of its contents, as far as blocks can be told.
-fn mend_checksums(bytes: &mut [u8]) {
+fn fix_checksums(bytes: &mut [u8]) {
     let mut at = 10;
     while let Some(header) = bytes.get(at..at + 9) {
         let length = u32::from_le_bytes([header[1], header[2], header[3], header[4]]) as usize;

@@ -15,7 +15,7 @@ use crate::program::Program;
 pub enum Limit {
     /// Executions with more preemptions than this were not run.
     Preemptions(u32),
-    /// Executions in which a thread goes round a spin loop more often than this were not run.
+    /// Executions in which a thread repeats a spin loop more often than this were not run.
     Spins(u32),
     /// The exploration stopped after this many executions.
     Executions(u64),

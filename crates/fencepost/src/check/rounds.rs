@@ -86,7 +86,7 @@ impl Session {
 }
 
 impl Searched {
-    /// Runs some executions in which the loops that were assumed to wait go round.
+    /// Runs some executions in which the loops that were assumed to wait are repeated.
     #[track_caller]
     fn unroll(self, started: Instant) -> Self {
         let mut checker = self.session.checker.clone();

@@ -148,7 +148,7 @@ impl<'a> Growth<'a> {
                 graph.threads[thread].status = Status::Chosen(node);
                 continue;
             }
-            if !self.can_all_go_on(graph) {
+            if !self.can_all_continue(graph) {
                 return Err(Halt::Contradiction);
             }
             let can_go = |&&thread: &&usize| {
@@ -196,7 +196,7 @@ impl<'a> Growth<'a> {
 
     /// Whether every thread that waits may still get what it waits for, from a thread that may
     /// itself go on.
-    fn can_all_go_on(&self, graph: &Graph) -> bool {
+    fn can_all_continue(&self, graph: &Graph) -> bool {
         let waits_for = |thread: usize| match graph.threads[thread].status {
             Status::Waiting(cell) => Some(cell),
             _ => None,

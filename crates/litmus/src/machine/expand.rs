@@ -58,7 +58,7 @@ pub(super) trait Sink {
     /// to stop the expansion.
     fn ended(&mut self, state: &State, trail: &[u8]) -> bool;
     /// Asked now and then whether to go on.
-    fn go_on(&mut self) -> bool;
+    fn should_continue(&mut self) -> bool;
 }
 
 /// Why an expansion ended before its end.
@@ -221,7 +221,7 @@ impl<'a, R: Record> Expander<'a, R> {
     fn work(&mut self, sink: &mut impl Sink) -> Result<(), Halt> {
         while let Some(mut task) = self.later.pop() {
             self.tasks = self.tasks.wrapping_add(1);
-            if self.tasks % 1024 == 0 && !sink.go_on() {
+            if self.tasks % 1024 == 0 && !sink.should_continue() {
                 return Err(Halt::Stopped);
             }
             self.record.truncate(task.mark);

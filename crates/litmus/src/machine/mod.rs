@@ -251,7 +251,7 @@ impl Sink for EndOfTrail {
         false
     }
 
-    fn go_on(&mut self) -> bool {
+    fn should_continue(&mut self) -> bool {
         true
     }
 }
@@ -326,7 +326,7 @@ impl Sink for Collector<'_, '_> {
         true
     }
 
-    fn go_on(&mut self) -> bool {
+    fn should_continue(&mut self) -> bool {
         let stop = (self.limits.stop)();
         if stop {
             self.cut = Some(Cut::Stopped);

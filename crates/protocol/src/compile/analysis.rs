@@ -1,7 +1,7 @@
 //! Static analysis of a model before it is compiled.
 
 use crate::model::code::{
-    Alias, AliasTarget, Argument, Call, Domain, Expr, ExprKind, Place, Root, SlotId, SlotKind,
+    Alias, AliasTarget, Argument, Call, Designator, Domain, Expr, ExprKind, Root, SlotId, SlotKind,
     Statement, StatementKind, Step,
 };
 use crate::model::walk::{self, Visitor};
@@ -128,7 +128,7 @@ impl Analysis {
                     self.0.push(slot);
                 }
             }
-            fn place(&mut self, place: &Place) {
+            fn place(&mut self, place: &Designator) {
                 if let Root::Slot(slot) = place.root {
                     self.0.push(slot);
                 }
@@ -198,7 +198,7 @@ struct Writes<'a> {
 }
 
 impl Visitor for Writes<'_> {
-    fn written(&mut self, place: &Place) {
+    fn written(&mut self, place: &Designator) {
         self.found |= match place.root {
             Root::Global(_) => true,
             Root::Slot(slot) => !(self.is_local)(slot),
@@ -227,7 +227,7 @@ impl ElementArguments<'_> {
 }
 
 /// Whether a place may be in an element of a multiset.
-pub(super) fn is_in_element(place: &Place, of_slots: &[bool]) -> bool {
+pub(super) fn is_in_element(place: &Designator, of_slots: &[bool]) -> bool {
     let of_root = match place.root {
         Root::Global(_) => false,
         Root::Slot(slot) => of_slots[slot.0 as usize],
@@ -241,7 +241,7 @@ pub(super) fn is_in_element(place: &Place, of_slots: &[bool]) -> bool {
 
 impl Visitor for ElementArguments<'_> {
     fn alias(&mut self, alias: &Alias) {
-        if let AliasTarget::Place(place) = &alias.meaning {
+        if let AliasTarget::Designator(place) = &alias.meaning {
             let is_in_element = is_in_element(place, &self.here);
             self.here[alias.slot.0 as usize] |= is_in_element;
         }

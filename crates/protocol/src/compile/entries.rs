@@ -9,7 +9,7 @@ use super::analysis::Analysis;
 use super::context::{field, status};
 use super::routine::{Address, FaultCode, Returned, Routine, SlotHome, ValueRange, flags};
 use super::unit::Unit;
-use crate::model::code::{AliasTarget, Domain, Expr, ExprKind, Place, Root, SlotId, Step};
+use crate::model::code::{AliasTarget, Designator, Domain, Expr, ExprKind, Root, SlotId, Step};
 use crate::model::{Binding, Function, Property, Rule, Startstate};
 use crate::search::SearchError;
 
@@ -405,14 +405,14 @@ fn is_harmless(routine: &Routine<'_, '_, '_>, rule: &Rule, at: usize) -> bool {
         }
         Binding::Chosen { .. } => false,
         Binding::Alias(alias) => match &alias.meaning {
-            AliasTarget::Place(place) => is_always_found(routine, rule, place),
+            AliasTarget::Designator(place) => is_always_found(routine, rule, place),
             AliasTarget::Value(_) => false,
         },
     }
 }
 
 /// Whether a place is found whatever the state is: its indices are parameters of the rule.
-fn is_always_found(routine: &Routine<'_, '_, '_>, rule: &Rule, place: &Place) -> bool {
+fn is_always_found(routine: &Routine<'_, '_, '_>, rule: &Rule, place: &Designator) -> bool {
     let is_global = matches!(place.root, Root::Global(_));
     is_global
         && place.steps.iter().all(|step| match step {

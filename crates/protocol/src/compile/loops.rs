@@ -6,7 +6,7 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value};
 
 use super::analysis::{Analysis, MUCH};
 use super::routine::{Address, FaultCode, Routine, ValueRange};
-use crate::model::code::{Domain, Expr, ExprKind, Place, SlotId};
+use crate::model::code::{Designator, Domain, Expr, ExprKind, SlotId};
 use crate::model::points::PointId;
 
 /// What is done in each round. It ends by going to the block that it gets, or elsewhere.
@@ -129,7 +129,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
     /// Goes through the elements that a multiset has when the loop begins.
     pub fn each_element(
         &mut self,
-        multiset: &Place,
+        multiset: &Designator,
         slot: SlotId,
         is_fixed: bool,
         round: LoopBody<'_, 'u, 'm, 'f>,

@@ -13,11 +13,11 @@
 
 mod analysis;
 pub(crate) mod context;
+mod designators;
 mod entries;
 mod expressions;
 pub(crate) mod layout;
 mod loops;
-mod places;
 mod program;
 mod routine;
 mod statements;

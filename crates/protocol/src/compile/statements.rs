@@ -8,7 +8,7 @@ use super::analysis::Analysis;
 use super::context::status;
 use super::routine::{Address, FaultCode, Returned, Routine, UNDEFINED, ValueRange};
 use crate::model::code::{
-    Alias, AliasTarget, Argument, Arm, Branch, Call, Domain, Expr, Place, SlotId, Source,
+    Alias, AliasTarget, Argument, Arm, Branch, Call, Designator, Domain, Expr, SlotId, Source,
     Statement, StatementKind,
 };
 use crate::model::points::PointId;
@@ -326,7 +326,7 @@ impl Routine<'_, '_, '_> {
 
     pub fn bind(&mut self, alias: &Alias) {
         match &alias.meaning {
-            AliasTarget::Place(place) => {
+            AliasTarget::Designator(place) => {
                 let at = self.address(place);
                 self.refer(alias.slot, at);
             }
@@ -437,7 +437,7 @@ impl Routine<'_, '_, '_> {
         self.pointer(at)
     }
 
-    fn multiset_add(&mut self, element: &Source, multiset: &Place, span: Span) {
+    fn multiset_add(&mut self, element: &Source, multiset: &Designator, span: Span) {
         let at = self.address(multiset);
         let crate::model::types::TypeKind::Multiset { element: id, .. } =
             self.unit.model.types[multiset.type_id].kind
@@ -481,7 +481,7 @@ impl Routine<'_, '_, '_> {
     fn multiset_remove_where(
         &mut self,
         slot: SlotId,
-        multiset: &Place,
+        multiset: &Designator,
         condition: &Expr,
         span: Span,
     ) {
@@ -496,7 +496,7 @@ impl Routine<'_, '_, '_> {
         });
     }
 
-    fn multiset_remove(&mut self, multiset: &Place, number: Value, span: Span) {
+    fn multiset_remove(&mut self, multiset: &Designator, number: Value, span: Span) {
         let at = self.address(multiset);
         let shape = self.unit.layout.shape(multiset.type_id);
         let (stride, length) = (shape.stride, shape.length);

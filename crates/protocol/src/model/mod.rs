@@ -26,7 +26,7 @@ use crate::source::Span;
 use fencepost_diagnostics::Excerpt;
 use fencepost_diagnostics::Position;
 
-use code::{Alias, Argument, Domain, Expr, Frame, Place, SlotId, Statement};
+use code::{Alias, Argument, Designator, Domain, Expr, Frame, SlotId, Statement};
 use points::{Point, PointId};
 use types::{TypeId, Types};
 
@@ -136,7 +136,7 @@ pub enum Binding {
         /// Where the index of the element is.
         slot: SlotId,
         /// The multiset.
-        multiset: Place,
+        multiset: Designator,
     },
     /// `alias`: evaluated before the guard, and again before the body.
     Alias(Alias),

@@ -2,7 +2,7 @@
 
 use super::Binding;
 use super::code::{
-    Alias, AliasTarget, Argument, Call, Domain, Expr, ExprKind, Place, Source, Statement,
+    Alias, AliasTarget, Argument, Call, Designator, Domain, Expr, ExprKind, Source, Statement,
     StatementKind, Step,
 };
 
@@ -11,7 +11,7 @@ pub trait Visitor {
     /// An expression.
     fn expr(&mut self, _expr: &Expr) {}
     /// A place, whatever is done with it.
-    fn place(&mut self, _place: &Place) {}
+    fn place(&mut self, _place: &Designator) {}
     /// A statement.
     fn statement(&mut self, _statement: &Statement) {}
     /// Whether the children of a statement are skipped.
@@ -21,13 +21,13 @@ pub trait Visitor {
     /// A call, in an expression or as a statement.
     fn call(&mut self, _call: &Call) {}
     /// A place that is changed.
-    fn written(&mut self, _place: &Place) {}
+    fn written(&mut self, _place: &Designator) {}
     /// An alias, of a statement or around a rule.
     fn alias(&mut self, _alias: &Alias) {}
 }
 
 /// A place with its indices.
-pub fn place(place: &Place, visitor: &mut dyn Visitor) {
+pub fn place(place: &Designator, visitor: &mut dyn Visitor) {
     visitor.place(place);
     for step in &place.steps {
         if let Step::Index { index, .. } = step {
@@ -49,7 +49,7 @@ pub fn domain(domain: &Domain, visitor: &mut dyn Visitor) {
 pub fn alias(alias: &Alias, visitor: &mut dyn Visitor) {
     visitor.alias(alias);
     match &alias.meaning {
-        AliasTarget::Place(of) => place(of, visitor),
+        AliasTarget::Designator(of) => place(of, visitor),
         AliasTarget::Value(of) => expr(of, visitor),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::interruption::EvalResult;
 use super::machine::{Machine, SlotContents};
-use crate::model::code::{Argument, Call, Domain, Expr, ExprKind, Place, SlotId, Source};
+use crate::model::code::{Argument, Call, Designator, Domain, Expr, ExprKind, SlotId, Source};
 use crate::model::points::PointId;
 use crate::outcome::{FaultKind, Value};
 use crate::source::Span;
@@ -150,7 +150,7 @@ impl Machine<'_> {
     fn count_elements(
         &mut self,
         slot: SlotId,
-        multiset: &Place,
+        multiset: &Designator,
         condition: &Expr,
         point: Option<PointId>,
     ) -> EvalResult<i64> {
@@ -200,7 +200,7 @@ impl Machine<'_> {
     }
 
     /// The value of a place. Fails if it is undefined and its type does not allow reading that.
-    fn read(&mut self, place: &Place) -> EvalResult<Value> {
+    fn read(&mut self, place: &Designator) -> EvalResult<Value> {
         let address = self.address(place)?;
         let value = self.load(&address).clone();
         let lenient = self.model.types[place.type_id].reads_undefined();
@@ -211,7 +211,7 @@ impl Machine<'_> {
     }
 
     /// The indices of the elements that a multiset has.
-    pub fn elements(&mut self, multiset: &Place) -> EvalResult<Vec<usize>> {
+    pub fn elements(&mut self, multiset: &Designator) -> EvalResult<Vec<usize>> {
         let address = self.address(multiset)?;
         Ok(match self.load(&address) {
             Value::Elements(elements) => {

@@ -3,7 +3,8 @@
 use super::interruption::{EvalResult, Interruption};
 use super::machine::{Machine, SlotContents};
 use crate::model::code::{
-    Alias, AliasTarget, Arm, Branch, Domain, Expr, Place, SlotId, Source, Statement, StatementKind,
+    Alias, AliasTarget, Arm, Branch, Designator, Domain, Expr, SlotId, Source, Statement,
+    StatementKind,
 };
 use crate::model::points::PointId;
 use crate::model::types::TypeKind;
@@ -116,7 +117,7 @@ impl Machine<'_> {
         Ok(None)
     }
 
-    fn assign(&mut self, target: &Place, source: &Source, span: Span) -> EvalResult<()> {
+    fn assign(&mut self, target: &Designator, source: &Source, span: Span) -> EvalResult<()> {
         let address = self.address(target)?;
         let value = match self.source(source)? {
             Some(value) => value,
@@ -198,14 +199,19 @@ impl Machine<'_> {
 
     pub fn bind_alias(&mut self, alias: &Alias) -> EvalResult<()> {
         let held = match &alias.meaning {
-            AliasTarget::Place(place) => SlotContents::Reference(self.address(place)?),
+            AliasTarget::Designator(place) => SlotContents::Reference(self.address(place)?),
             AliasTarget::Value(expr) => SlotContents::Value(self.evaluate(expr)?),
         };
         self.hold(alias.slot, held);
         Ok(())
     }
 
-    fn multiset_add(&mut self, element: &Source, multiset: &Place, span: Span) -> EvalResult<()> {
+    fn multiset_add(
+        &mut self,
+        element: &Source,
+        multiset: &Designator,
+        span: Span,
+    ) -> EvalResult<()> {
         let address = self.address(multiset)?;
         let TypeKind::Multiset {
             capacity,
@@ -232,7 +238,12 @@ impl Machine<'_> {
         }
     }
 
-    fn multiset_remove(&mut self, multiset: &Place, index: usize, span: Span) -> EvalResult<()> {
+    fn multiset_remove(
+        &mut self,
+        multiset: &Designator,
+        index: usize,
+        span: Span,
+    ) -> EvalResult<()> {
         let address = self.address(multiset)?;
         let element = match self.load_mut(&address) {
             Some(Value::Elements(elements)) => elements.get_mut(index),

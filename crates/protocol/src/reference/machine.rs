@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::interruption::{EvalResult, Interruption};
 use crate::model::Model;
-use crate::model::code::{Frame, Place, Root, SlotId, SlotKind, Step};
+use crate::model::code::{Designator, Frame, Root, SlotId, SlotKind, Step};
 use crate::model::points::PointId;
 use crate::model::types::TypeId;
 use crate::outcome::{FaultKind, Value};
@@ -128,7 +128,7 @@ impl<'m> Machine<'m> {
     }
 
     /// The address of a place.
-    pub fn address(&mut self, place: &Place) -> EvalResult<Address> {
+    pub fn address(&mut self, place: &Designator) -> EvalResult<Address> {
         let mut address = match place.root {
             Root::Global(id) => Address {
                 base: Base::Global(id.0 as usize),

@@ -1,6 +1,6 @@
 //! Calls of functions and procedures.
 
-use super::places::Operand;
+use super::designators::Operand;
 use super::scopes::Symbol;
 use super::{Reported, Resolved, Resolver};
 use crate::model::FunctionId;
@@ -99,10 +99,10 @@ impl<'s> Resolver<'s, '_> {
             return Ok(Argument::Undefined);
         }
         match self.operand(tree)? {
-            Operand::Place(place) if self.is_passed_by_reference(place.type_id, wanted) => {
+            Operand::Designator(place) if self.is_passed_by_reference(place.type_id, wanted) => {
                 Ok(Argument::Reference(place))
             }
-            Operand::Place(place) => {
+            Operand::Designator(place) => {
                 let expr = super::expressions::read(place);
                 Ok(Argument::Value(self.coerce(expr, ValueType::Of(wanted))?))
             }

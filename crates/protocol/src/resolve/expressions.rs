@@ -1,9 +1,9 @@
 //! Expressions other than operators.
 
-use super::places::Operand;
+use super::designators::Operand;
 use super::scopes::Symbol;
 use super::{Reported, Resolved, Resolver};
-use crate::model::code::{Domain, Expr, ExprKind, Place, SlotId, SlotKind, ValueType};
+use crate::model::code::{Designator, Domain, Expr, ExprKind, SlotId, SlotKind, ValueType};
 use crate::model::points::{PointId, PointKind};
 use crate::model::types::{TypeKind, Types};
 use crate::model_error_kind::ModelErrorKind;
@@ -18,7 +18,7 @@ impl<'s> Resolver<'s, '_> {
     pub(super) fn expr(&mut self, tree: &tree::Expr<'s>) -> Resolved<Expr> {
         match self.operand(tree)? {
             Operand::Value(expr) => Ok(expr),
-            Operand::Place(place) => Ok(read(place)),
+            Operand::Designator(place) => Ok(read(place)),
         }
     }
 
@@ -219,7 +219,7 @@ impl<'s> Resolver<'s, '_> {
 
     fn is_undefined(&mut self, tree: &tree::Expr<'s>) -> Resolved<(ExprKind, ValueType)> {
         let place = match self.operand(tree)? {
-            Operand::Place(place) => place,
+            Operand::Designator(place) => place,
             // Constants and loop variables are always defined.
             Operand::Value(_) => return Ok((ExprKind::Constant(0), BOOLEAN)),
         };
@@ -267,7 +267,7 @@ impl<'s> Resolver<'s, '_> {
         binder: Name<'s>,
         multiset: &tree::Expr<'s>,
         condition: &tree::Expr<'s>,
-    ) -> Resolved<(SlotId, Place, Expr)> {
+    ) -> Resolved<(SlotId, Designator, Expr)> {
         let multiset = self.multiset(multiset);
         self.scoped(|r| {
             let slot = match &multiset {
@@ -283,7 +283,7 @@ impl<'s> Resolver<'s, '_> {
     }
 
     /// Declares a name for an element of a multiset.
-    pub(super) fn element_slot(&mut self, binder: Name<'s>, multiset: &Place) -> SlotId {
+    pub(super) fn element_slot(&mut self, binder: Name<'s>, multiset: &Designator) -> SlotId {
         let kind = SlotKind::Value(ValueType::Element(multiset.type_id));
         let slot = self.slot(binder.text, kind, false);
         self.declare(binder, Symbol::Slot(slot));
@@ -291,7 +291,7 @@ impl<'s> Resolver<'s, '_> {
     }
 
     /// A multiset.
-    pub(super) fn multiset(&mut self, tree: &tree::Expr<'s>) -> Resolved<Place> {
+    pub(super) fn multiset(&mut self, tree: &tree::Expr<'s>) -> Resolved<Designator> {
         let place = self.place(tree, "take elements from")?;
         match self.types[place.type_id].kind {
             TypeKind::Multiset { .. } => Ok(place),
@@ -304,7 +304,7 @@ impl<'s> Resolver<'s, '_> {
 }
 
 /// Reads a place.
-pub(super) fn read(place: Place) -> Expr {
+pub(super) fn read(place: Designator) -> Expr {
     Expr {
         value_type: ValueType::Of(place.type_id),
         span: place.span,

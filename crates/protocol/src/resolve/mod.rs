@@ -10,10 +10,10 @@
 mod calls;
 mod convert;
 mod declarations;
+mod designators;
 mod expressions;
 mod flow;
 mod operators;
-mod places;
 mod routines;
 mod scopes;
 mod statements;

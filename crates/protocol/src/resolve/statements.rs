@@ -1,10 +1,10 @@
 //! Statements.
 
-use super::places::Operand;
+use super::designators::Operand;
 use super::scopes::Symbol;
 use super::{Reported, Resolved, Resolver, Returns};
 use crate::model::code::{
-    Alias, AliasTarget, Arm, Branch, Expr, ExprKind, Place, SlotKind, Source, Statement,
+    Alias, AliasTarget, Arm, Branch, Designator, Expr, ExprKind, SlotKind, Source, Statement,
     StatementKind, ValueType,
 };
 use crate::model::points::PointKind;
@@ -79,7 +79,7 @@ impl<'s> Resolver<'s, '_> {
                 let value = match value {
                     // Places are printed, not read: undefined is no error.
                     Some(value) => match self.operand(value)? {
-                        Operand::Place(_) => None,
+                        Operand::Designator(_) => None,
                         Operand::Value(expr) => Some(expr),
                     },
                     None => None,
@@ -143,7 +143,7 @@ impl<'s> Resolver<'s, '_> {
             return Err(Reported);
         };
         match operand {
-            Operand::Place(place) => {
+            Operand::Designator(place) => {
                 let found = ValueType::Of(place.type_id);
                 match self.conversion(found, ValueType::Of(wanted)) {
                     Some(Conversion::None) => Ok(Source::Copy { place, table: None }),
@@ -335,12 +335,12 @@ impl<'s> Resolver<'s, '_> {
 
     fn alias(&mut self, tree: &AliasTree<'s>, operand: Operand) -> Alias {
         let (kind, writable, meaning) = match operand {
-            Operand::Place(place) => {
+            Operand::Designator(place) => {
                 let writable = self.is_writable(&place);
                 (
                     SlotKind::Reference(place.type_id),
                     writable,
-                    AliasTarget::Place(place),
+                    AliasTarget::Designator(place),
                 )
             }
             Operand::Value(expr) => (
@@ -392,7 +392,7 @@ impl<'s> Resolver<'s, '_> {
         })
     }
 
-    fn multiset_target(&mut self, tree: &tree::Expr<'s>) -> Resolved<Place> {
+    fn multiset_target(&mut self, tree: &tree::Expr<'s>) -> Resolved<Designator> {
         self.multiset(tree)?;
         self.target(tree, "change")
     }

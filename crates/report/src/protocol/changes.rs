@@ -8,23 +8,23 @@ use super::values::{bag, compact, is_blank, keys};
 
 /// A variable of the state, or a part of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct StatePart {
     /// The variable.
     pub global: usize,
     /// The path to the part, from the outside to the inside.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Selection>,
 }
 
 /// One selection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum Selection {
     /// A field of a record of this type, by its number.
     Field(TypeId, usize),
     /// An element of an array, by the value of the index, which has this type.
     Index(TypeId, i64),
 }
 
-impl Place {
+impl StatePart {
     /// The place in the syntax of the model.
     pub fn name(&self, model: &Model) -> String {
         self.name_without(model, usize::MAX)
@@ -38,26 +38,28 @@ impl Place {
                 continue;
             }
             match *part {
-                Part::Field(id, field) => {
+                Selection::Field(id, field) => {
                     if let TypeKind::Record(fields) = &model.types[id].kind {
                         name += &format!(".{}", fields[field].name);
                     }
                 }
-                Part::Index(id, value) => name += &format!("[{}]", model.types.show(id, value)),
+                Selection::Index(id, value) => {
+                    name += &format!("[{}]", model.types.show(id, value))
+                }
             }
         }
         name
     }
 }
 
-impl Place {
+impl StatePart {
     /// Its value in a state.
     pub fn find<'v>(&self, model: &Model, state: &'v [Value]) -> Option<&'v Value> {
         let mut value = state.get(self.global)?;
         for part in &self.parts {
             let number = match *part {
-                Part::Field(_, number) => number,
-                Part::Index(id, key) => {
+                Selection::Field(_, number) => number,
+                Selection::Index(id, key) => {
                     let (low, _) = model.types[id].bounds()?;
                     usize::try_from(key.checked_sub(low)?).ok()?
                 }
@@ -77,7 +79,7 @@ pub enum Change<'v> {
     /// A simple value changed, or a record became defined or undefined as a whole.
     Value {
         /// The place that changed.
-        place: Place,
+        place: StatePart,
         /// Its type.
         type_id: TypeId,
         /// The value before.
@@ -88,7 +90,7 @@ pub enum Change<'v> {
     /// A multiset has other elements. Which of its places they are in does not matter.
     Bag {
         /// The multiset.
-        place: Place,
+        place: StatePart,
         /// The type of its elements.
         element: TypeId,
         /// The removed elements.
@@ -100,7 +102,7 @@ pub enum Change<'v> {
 
 impl Change<'_> {
     /// The place that changed.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &StatePart {
         match self {
             Change::Value { place, .. } | Change::Bag { place, .. } => place,
         }
@@ -143,7 +145,7 @@ pub fn changes<'v>(model: &Model, before: &'v [Value], after: &'v [Value]) -> Ve
     let mut finder = Finder {
         model,
         found: Vec::new(),
-        place: Place {
+        place: StatePart {
             global: 0,
             parts: Vec::new(),
         },
@@ -159,7 +161,7 @@ pub fn changes<'v>(model: &Model, before: &'v [Value], after: &'v [Value]) -> Ve
 struct Finder<'m, 'v> {
     model: &'m Model,
     found: Vec<Change<'v>>,
-    place: Place,
+    place: StatePart,
 }
 
 impl<'v> Finder<'_, 'v> {
@@ -174,7 +176,7 @@ impl<'v> Finder<'_, 'v> {
                     return self.note_value(id, before, after);
                 }
                 for (number, field) in fields.iter().enumerate() {
-                    self.place.parts.push(Part::Field(id, number));
+                    self.place.parts.push(Selection::Field(id, number));
                     self.compare(field.type_id, &old[number], &new[number]);
                     self.place.parts.pop();
                 }
@@ -182,7 +184,7 @@ impl<'v> Finder<'_, 'v> {
             (TypeKind::Array { index, element }, Value::Parts(old), Value::Parts(new)) => {
                 let (index, element) = (*index, *element);
                 for (key, (old, new)) in keys(&self.model.types, index).zip(old.iter().zip(new)) {
-                    self.place.parts.push(Part::Index(index, key));
+                    self.place.parts.push(Selection::Index(index, key));
                     self.compare(element, old, new);
                     self.place.parts.pop();
                 }

@@ -503,9 +503,9 @@ impl<T> Channel<T> {
         let intent = self.intent(Effect::WriteMultiple, None);
         current.operation(intent, Outcomes::One, location, |step| {
             let mut contents = self.contents();
-            let is_in_vain = contents.queue.is_empty() && contents.senders > 0;
+            let is_empty = contents.queue.is_empty() && contents.senders > 0;
             contents.is_awaited = false;
-            if is_in_vain {
+            if is_empty {
                 self.record_change(step, &contents);
                 return Err(TryRecvError::Empty);
             }

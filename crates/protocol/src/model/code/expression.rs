@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::designator::{Designator, SlotId, ValueType};
 use super::operator::{Arithmetic, Comparison};
-use super::place::{Place, SlotId, ValueType};
 use crate::model::FunctionId;
 use crate::model::points::PointId;
 use crate::model::types::{TypeId, Types};
@@ -40,7 +40,7 @@ pub enum ExprKind {
     Constant(i64),
     /// The value of a place. If it is simple and undefined, that is an error, unless
     /// [`Type::reads_undefined`](crate::model::types::Type::reads_undefined).
-    Read(Place),
+    Read(Designator),
     /// The value of a slot of kind [`SlotKind::Value`](super::SlotKind::Value).
     Slot(SlotId),
     /// `!`.
@@ -128,7 +128,7 @@ pub enum ExprKind {
     /// A call of a function.
     Call(Call),
     /// `isundefined`, of a simple place.
-    IsUndefined(Box<Place>),
+    IsUndefined(Box<Designator>),
     /// `ismember`: whether the value of a union is one of a member. An undefined one is not.
     IsMember {
         /// The value.
@@ -143,7 +143,7 @@ pub enum ExprKind {
         /// Where the index of the element is.
         slot: SlotId,
         /// The multiset.
-        multiset: Box<Place>,
+        multiset: Box<Designator>,
         /// The condition.
         condition: Box<Expr>,
         /// Counts how often there was an element, once for all of them; only within properties
@@ -213,7 +213,7 @@ pub struct Call {
 #[derive(Clone, Debug)]
 pub enum Argument {
     /// The place itself. The types are the same.
-    Reference(Place),
+    Reference(Designator),
     /// A value, which must be within the bounds of the parameter's type.
     Value(Expr),
     /// `undefined`.

@@ -3,12 +3,12 @@
 //! Read in this order: `place` (slots, and variables with their parts), `expression` and
 //! `operator`, `statement`.
 
+mod designator;
 mod expression;
 mod operator;
-mod place;
 mod statement;
 
+pub use designator::{Designator, Frame, Root, Slot, SlotId, SlotKind, Step, ValueType};
 pub use expression::{Argument, Call, Domain, Expr, ExprKind};
 pub use operator::{Arithmetic, Comparison};
-pub use place::{Frame, Place, Root, Slot, SlotId, SlotKind, Step, ValueType};
 pub use statement::{Alias, AliasTarget, Arm, Branch, Source, Statement, StatementKind};

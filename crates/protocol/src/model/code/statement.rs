@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::designator::{Designator, SlotId};
 use super::expression::{Call, Domain, Expr};
-use super::place::{Place, SlotId};
 use crate::model::points::PointId;
 use crate::source::Span;
 
@@ -16,7 +16,7 @@ pub enum Source {
     /// The value of a place, which may be undefined.
     Copy {
         /// The place.
-        place: Place,
+        place: Designator,
         /// The converted values, as in [`ExprKind::Convert`](super::ExprKind::Convert).
         table: Option<Arc<[i64]>>,
     },
@@ -37,7 +37,7 @@ pub struct Alias {
 #[derive(Clone, Debug)]
 pub enum AliasTarget {
     /// A place.
-    Place(Place),
+    Designator(Designator),
     /// A value.
     Value(Expr),
 }
@@ -58,7 +58,7 @@ pub enum StatementKind {
     /// evaluated before the value.
     Assign {
         /// The assigned place.
-        target: Place,
+        target: Designator,
         /// The new value.
         source: Source,
     },
@@ -95,9 +95,9 @@ pub enum StatementKind {
     /// A call of a procedure, or of a function whose result is not used.
     Call(Call),
     /// `clear`: the least value to every simple part; multisets become empty.
-    Clear(Place),
+    Clear(Designator),
     /// `undefine`: every simple part becomes undefined; multisets become empty.
-    Undefine(Place),
+    Undefine(Designator),
     /// `error`.
     Error(String),
     /// `assert`.
@@ -139,14 +139,14 @@ pub enum StatementKind {
         /// The element, which is copied.
         element: Source,
         /// The multiset.
-        multiset: Place,
+        multiset: Designator,
     },
     /// `MultiSetRemove`. An element that was removed before is a runtime error.
     MultisetRemove {
         /// Where the index of the element is.
         slot: SlotId,
         /// The multiset.
-        multiset: Place,
+        multiset: Designator,
     },
     /// `MultiSetRemovePred`: all elements for which the condition is true are removed, each as
     /// soon as it is seen.
@@ -154,7 +154,7 @@ pub enum StatementKind {
         /// Where the index of the element is.
         slot: SlotId,
         /// The multiset.
-        multiset: Place,
+        multiset: Designator,
         /// The condition.
         condition: Expr,
     },

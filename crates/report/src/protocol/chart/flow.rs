@@ -5,7 +5,7 @@ use fencepost_protocol::model::types::TypeKind;
 use fencepost_protocol::outcome::Trace;
 use fencepost_protocol::outcome::Value;
 
-use super::super::changes::{Change, Place, changes};
+use super::super::changes::{Change, StatePart, changes};
 use super::super::instances::{in_parentheses, rule_parameters, startstate_parameters};
 use super::super::values::{compact, is_blank};
 use super::MAX_STEPS;
@@ -125,7 +125,7 @@ struct Follower<'m, 'v> {
 impl<'v> Follower<'_, 'v> {
     /// The first row shows the initial values that change later, and the initial messages.
     fn start(&mut self, trace: &Trace, first: &'v [Value], left_out: usize) {
-        let mut changing: Vec<Place> = Vec::new();
+        let mut changing: Vec<StatePart> = Vec::new();
         let mut before = first;
         let mut lines = Vec::new();
         for step in trace.steps.iter().skip(left_out) {

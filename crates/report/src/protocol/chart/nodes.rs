@@ -3,7 +3,7 @@
 use fencepost_protocol::Model;
 use fencepost_protocol::model::types::{TypeId, TypeKind};
 
-use super::super::changes::{Part, Place};
+use super::super::changes::{Selection, StatePart};
 use super::sites::{Site, is_node_type};
 
 /// The name of the home node, if the model has none.
@@ -122,9 +122,9 @@ impl Nodes {
     /// The node that a place belongs to, and the place's name without it. What is within a record
     /// belongs to whom the record belongs to: an array of nodes in the record of a directory is the
     /// directory's.
-    pub(super) fn owner(&self, model: &Model, place: &Place) -> (Option<String>, String) {
+    pub(super) fn owner(&self, model: &Model, place: &StatePart) -> (Option<String>, String) {
         for (number, part) in place.parts.iter().enumerate() {
-            let Part::Index(id, value) = part else {
+            let Selection::Index(id, value) = part else {
                 break;
             };
             if self.types.contains(id) {
@@ -140,7 +140,7 @@ impl Nodes {
         }
     }
 
-    fn short_name(&self, model: &Model, place: &Place, name: String) -> String {
+    fn short_name(&self, model: &Model, place: &StatePart, name: String) -> String {
         let variable = &model.globals[place.global].name;
         let rest = name.strip_prefix(variable.as_str());
         match rest.and_then(|rest| rest.strip_prefix('.')) {

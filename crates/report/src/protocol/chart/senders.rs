@@ -6,7 +6,7 @@
 
 use fencepost_protocol::Model;
 use fencepost_protocol::model::FunctionId;
-use fencepost_protocol::model::code::{Call, Place, Root, Statement, StatementKind};
+use fencepost_protocol::model::code::{Call, Designator, Root, Statement, StatementKind};
 use fencepost_protocol::model::types::TypeKind;
 use fencepost_protocol::model::walk::{self, Visitor};
 
@@ -37,7 +37,7 @@ struct Search<'m> {
 }
 
 impl Visitor for Search<'_> {
-    fn place(&mut self, place: &Place) {
+    fn place(&mut self, place: &Designator) {
         if let Root::Global(id) = place.root {
             let global = &self.model.globals[id.0 as usize];
             let kind = &self.model.types[global.type_id].kind;

@@ -11,7 +11,7 @@ use fencepost_protocol::Model;
 use fencepost_protocol::model::types::{Field, TypeId, TypeKind};
 use fencepost_protocol::outcome::Value;
 
-use super::super::changes::{Part, Place};
+use super::super::changes::{Selection, StatePart};
 use super::super::values::{is_blank, keys};
 
 const SOURCES: [&str; 5] = ["src", "source", "from", "sender", "origin"];
@@ -321,13 +321,13 @@ impl<'v> Collector<'_, 'v> {
 }
 
 /// Whether a place is in a message, or is where messages are.
-pub(super) fn is_in_message(model: &Model, sites: &[Site], place: &Place) -> bool {
+pub(super) fn is_in_message(model: &Model, sites: &[Site], place: &StatePart) -> bool {
     let mut at = model.globals[place.global].type_id;
     let mut types = vec![at];
     for part in &place.parts {
         at = match (part, &model.types[at].kind) {
-            (Part::Field(_, number), TypeKind::Record(fields)) => fields[*number].type_id,
-            (Part::Index(..), TypeKind::Array { element, .. }) => *element,
+            (Selection::Field(_, number), TypeKind::Record(fields)) => fields[*number].type_id,
+            (Selection::Index(..), TypeKind::Array { element, .. }) => *element,
             _ => break,
         };
         types.push(at);
@@ -339,8 +339,8 @@ pub(super) fn is_in_message(model: &Model, sites: &[Site], place: &Place) -> boo
 
 /// The types of what is beside a number in its record: a number beside messages counts them, or
 /// says where they begin.
-fn counts_messages(model: &Model, place: &Place) -> Vec<TypeId> {
-    let Some(Part::Field(record, number)) = place.parts.last() else {
+fn counts_messages(model: &Model, place: &StatePart) -> Vec<TypeId> {
+    let Some(Selection::Field(record, number)) = place.parts.last() else {
         return Vec::new();
     };
     let TypeKind::Record(fields) = &model.types[*record].kind else {

@@ -2,7 +2,7 @@
 
 use super::scopes::Symbol;
 use super::{Reported, Resolved, Resolver};
-use crate::model::code::{Expr, ExprKind, Place, Root, SlotId, SlotKind, Step, ValueType};
+use crate::model::code::{Designator, Expr, ExprKind, Root, SlotId, SlotKind, Step, ValueType};
 use crate::model::types::{TypeId, TypeKind};
 use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
@@ -12,7 +12,7 @@ use fencepost_diagnostics::quoted;
 
 /// A resolved name with its selections.
 pub(super) enum Operand {
-    Place(Place),
+    Designator(Designator),
     Value(Expr),
 }
 
@@ -23,20 +23,20 @@ impl<'s> Resolver<'s, '_> {
             tree::ExprKind::Name(name) => self.name(name, tree.span),
             tree::ExprKind::Field(whole, field) => {
                 let place = self.part_of(whole, tree.span)?;
-                Ok(Operand::Place(self.field(place, *field)?))
+                Ok(Operand::Designator(self.field(place, *field)?))
             }
             tree::ExprKind::Index(whole, index) => {
                 let place = self.part_of(whole, tree.span)?;
-                Ok(Operand::Place(self.element(place, index)?))
+                Ok(Operand::Designator(self.element(place, index)?))
             }
             _ => Ok(Operand::Value(self.value(tree)?)),
         }
     }
 
     /// Resolves the operand of a selection, with the span of the selection.
-    fn part_of(&mut self, whole: &tree::Expr<'s>, span: Span) -> Resolved<Place> {
+    fn part_of(&mut self, whole: &tree::Expr<'s>, span: Span) -> Resolved<Designator> {
         match self.operand(whole)? {
-            Operand::Place(place) => Ok(Place { span, ..place }),
+            Operand::Designator(place) => Ok(Designator { span, ..place }),
             Operand::Value(value) => {
                 let found = self.describe(value.value_type);
                 let error = match self.is_composite(value.value_type) {
@@ -60,7 +60,7 @@ impl<'s> Resolver<'s, '_> {
             return Err(self.report(ModelErrorKind::UndefinedValue, span));
         }
         let place = |root, type_id| {
-            Operand::Place(Place {
+            Operand::Designator(Designator {
                 root,
                 steps: Vec::new(),
                 type_id,
@@ -91,7 +91,7 @@ impl<'s> Resolver<'s, '_> {
         }
     }
 
-    fn field(&mut self, mut place: Place, field: tree::Name<'s>) -> Resolved<Place> {
+    fn field(&mut self, mut place: Designator, field: tree::Name<'s>) -> Resolved<Designator> {
         let TypeKind::Record(fields) = &self.types[place.type_id].kind else {
             let found = self.types.describe(place.type_id);
             return Err(self.report(ModelErrorKind::NotARecord { found }, field.span));
@@ -113,7 +113,7 @@ impl<'s> Resolver<'s, '_> {
         }
     }
 
-    fn element(&mut self, mut place: Place, tree: &tree::Expr<'s>) -> Resolved<Place> {
+    fn element(&mut self, mut place: Designator, tree: &tree::Expr<'s>) -> Resolved<Designator> {
         match self.types[place.type_id].kind {
             TypeKind::Array { index, element } => {
                 let expr = self.expr(tree)?;
@@ -180,9 +180,9 @@ impl<'s> Resolver<'s, '_> {
         &mut self,
         tree: &tree::Expr<'s>,
         used_for: &'static str,
-    ) -> Resolved<Place> {
+    ) -> Resolved<Designator> {
         match self.operand(tree)? {
-            Operand::Place(place) => Ok(place),
+            Operand::Designator(place) => Ok(place),
             Operand::Value(_) => {
                 Err(self.report(ModelErrorKind::NotAVariable { used_for }, tree.span))
             }
@@ -190,7 +190,7 @@ impl<'s> Resolver<'s, '_> {
     }
 
     /// Whether a place can be assigned.
-    pub(super) fn is_writable(&self, place: &Place) -> bool {
+    pub(super) fn is_writable(&self, place: &Designator) -> bool {
         match place.root {
             Root::Global(_) => true,
             Root::Slot(slot) => self.writable[slot.0 as usize],
@@ -202,9 +202,9 @@ impl<'s> Resolver<'s, '_> {
         &mut self,
         tree: &tree::Expr<'s>,
         used_for: &'static str,
-    ) -> Resolved<Place> {
+    ) -> Resolved<Designator> {
         let place = match self.operand(tree)? {
-            Operand::Place(place) => place,
+            Operand::Designator(place) => place,
             Operand::Value(value) => return Err(self.fixed_value(tree, &value, used_for)),
         };
         match place.root {

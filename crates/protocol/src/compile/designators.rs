@@ -5,14 +5,14 @@ use cranelift_codegen::ir::{InstBuilder, Value};
 
 use super::analysis::Analysis;
 use super::routine::{Address, FaultCode, Routine, SlotHome, UNDEFINED, ValueRange};
-use crate::model::code::{Expr, ExprKind, Place, Root, SlotId, Step};
+use crate::model::code::{Designator, Expr, ExprKind, Root, SlotId, Step};
 use crate::model::types::{TypeId, TypeKind};
 use crate::source::Span;
 
 impl Routine<'_, '_, '_> {
     /// Computes the address of a place. Like the reference, checks at each step that an element
     /// still exists.
-    pub fn address(&mut self, place: &Place) -> Address {
+    pub fn address(&mut self, place: &Designator) -> Address {
         let mut at = match place.root {
             Root::Global(id) => Address {
                 base: self.state,
@@ -53,7 +53,7 @@ impl Routine<'_, '_, '_> {
     }
 
     /// The type of what a place is a part of.
-    fn root_type(&self, place: &Place) -> TypeId {
+    fn root_type(&self, place: &Designator) -> TypeId {
         match place.root {
             Root::Global(id) => self.unit.model.globals[id.0 as usize].type_id,
             Root::Slot(slot) => self.slot_types[slot.0 as usize].unwrap_or(place.type_id),
@@ -147,7 +147,7 @@ impl Routine<'_, '_, '_> {
     }
 
     /// Reads a simple place; a fault if it is undefined and its type does not allow that.
-    pub fn read(&mut self, place: &Place) -> (Value, ValueRange) {
+    pub fn read(&mut self, place: &Designator) -> (Value, ValueRange) {
         let at = self.address(place);
         let shape = self.unit.layout.shape(place.type_id);
         let (bytes, low, high) = (shape.bytes, shape.low, shape.high);

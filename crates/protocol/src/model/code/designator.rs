@@ -52,7 +52,7 @@ pub enum ValueType {
 
 /// A variable, or a part of one.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Designator {
     /// The variable that it is a part of.
     pub root: Root,
     /// The selections, outermost first.
