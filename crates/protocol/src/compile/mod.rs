@@ -1,7 +1,7 @@
 //! Compilation of models to native code, with Cranelift.
 //!
 //! Read in this order: `layout` (states as bytes), `context` (the memory of compiled code besides
-//! the state), `unit` and `routine` (the compiler's state), `places`, `expressions`, `loops`,
+//! the state), `unit` and `routine` (the compiler's state), `designators`, `expressions`, `loops`,
 //! `statements`, `entries` (code generation), `analysis` (static analysis before it), then
 //! [`Program`].
 //!

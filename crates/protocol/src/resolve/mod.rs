@@ -1,7 +1,7 @@
 //! Name resolution and type checking: from a syntax tree to a typed model.
 //!
 //! Read in this order: `scopes` (names), `declarations` (constants, types, variables),
-//! `convert` (type compatibility), `places`, `operators` and `expressions`, `calls`,
+//! `convert` (type compatibility), `designators`, `operators` and `expressions`, `calls`,
 //! `statements`, `routines` (functions, rules, properties), `flow` (returns and recursion).
 //!
 //! A part that cannot be resolved is reported and left out; the rest is still checked, so that one
