@@ -334,6 +334,7 @@ fn a_prefix_that_the_program_cannot_take_is_a_fault() {
     let model = families::store_buffering(2, false);
     let settings = Settings {
         prefix: "0.7".parse().unwrap(),
+        monitored_model: MonitoredModel::None,
         ..Settings::default()
     };
     let (report, _) = recorded(&model, &settings);
@@ -342,4 +343,15 @@ fn a_prefix_that_the_program_cannot_take_is_a_fault() {
         faults(&report),
         [Fault::InfeasibleSchedule { step, thread }]
     );
+}
+
+#[test]
+#[should_panic(expected = "an exploration with a prefix has no monitor")]
+fn a_prefix_is_refused_with_a_monitor() {
+    let settings = Settings {
+        prefix: "1".parse().unwrap(),
+        monitored_model: MonitoredModel::Tso,
+        ..Settings::default()
+    };
+    recorded(&families::store_buffering(2, false), &settings);
 }

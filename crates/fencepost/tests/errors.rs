@@ -334,7 +334,7 @@ fn a_check_inside_a_check_is_bad_use() {
         let (message, _) = message(Driver::new(|| ()).run_first().error);
         inner.add(message);
     });
-    assert_eq!(seen.sorted(), ["a check is run inside of a check"]);
+    assert_eq!(seen.sorted(), ["cannot run a check inside a check"]);
 }
 
 #[test]

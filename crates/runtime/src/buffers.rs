@@ -439,7 +439,7 @@ impl Current {
     /// Whether stores are buffered.
     #[inline]
     pub fn has_store_buffers(self) -> bool {
-        self.read(|execution| execution.buffers.are_enabled())
+        self.are_buffers_enabled()
     }
 
     /// Whether the next store of the calling thread is buffered. What the only thread does is in

@@ -89,7 +89,7 @@ impl CheckedCell {
         location: &'static Location<'static>,
     ) {
         if let Some(current) = Current::get() {
-            if current.read(|execution| execution.recording.steps) != begun.step {
+            if current.step_count() != begun.step {
                 self.begin_in(current, how, location);
             }
         }
@@ -103,7 +103,7 @@ impl CheckedCell {
     ) -> CellAccessStart {
         if current.phase() == Phase::StaticInit
             && !current.is_alone()
-            && !current.read(|execution| execution.statics.initializer.has_cell(self.index))
+            && !current.with(|execution| execution.statics.initializer.has_cell(self.index))
         {
             current.note_shared_use();
         }

@@ -214,7 +214,7 @@ impl Current {
 
     #[inline]
     fn is_ending_in_panic(self) -> bool {
-        std::thread::panicking() && self.read(|execution| !execution.teardown.began_panicking)
+        std::thread::panicking() && self.with(|execution| !execution.teardown.began_panicking)
     }
 }
 

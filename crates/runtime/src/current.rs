@@ -49,7 +49,7 @@ pub(crate) fn interrupted_execution() -> Option<NonNull<Execution>> {
 }
 
 /// Lends the current execution to `f`. None if there is no execution, or if it is lent already.
-#[inline]
+#[inline(always)] // Each operation borrows the execution several times.
 pub(crate) fn lend<R>(f: impl FnOnce(&mut Execution) -> R) -> Option<R> {
     let execution = CURRENT.get();
     if execution.addr() & LENT != 0 {
@@ -64,11 +64,13 @@ pub(crate) fn lend<R>(f: impl FnOnce(&mut Execution) -> R) -> Option<R> {
 
 /// Copies something out of the current execution. None if there is no execution, or if it is lent.
 ///
-/// This is [`lend`] for the hot path: it does not mark the execution as lent. So `f` must only read
-/// fields, which neither panics nor borrows the execution again. Builds with debug assertions check
-/// that: they lend it.
+/// This is [`lend`] for the hot path: it does not mark the execution as lent. Builds with debug
+/// assertions check the promise of the caller: they lend it.
+///
+/// # Safety
+/// `f` must neither panic, which would run the panic hook, nor borrow the execution again.
 #[inline]
-pub(crate) fn read<R: Copy>(f: impl FnOnce(&Execution) -> R) -> Option<R> {
+pub(crate) unsafe fn read<R: Copy>(f: impl FnOnce(&Execution) -> R) -> Option<R> {
     if cfg!(debug_assertions) {
         return lend(|execution| f(execution));
     }
@@ -76,8 +78,8 @@ pub(crate) fn read<R: Copy>(f: impl FnOnce(&Execution) -> R) -> Option<R> {
     if execution.addr() & LENT != 0 {
         return None;
     }
-    // SAFETY: the pointer is valid, and nobody has a reference to the execution: see `lend`. `f` is
-    // a function of this crate that only reads fields, so nobody gets one while it runs.
+    // SAFETY: the pointer is valid, and nobody has a reference to the execution: see `lend`. The
+    // caller promises that nobody gets one while `f` runs.
     Some(f(unsafe { &*execution }))
 }
 

@@ -37,7 +37,7 @@ impl Current {
     /// that `Arc` have to be ordered.
     #[inline]
     pub fn note_thread_dependence(self) {
-        let final_drop = self.read(|execution| execution.slot().final_drop);
+        let final_drop = self.with(|execution| execution.slot().final_drop);
         if let Some(drop) = final_drop {
             if !self.is_direct() {
                 self.request_ordered_drops(drop);

@@ -62,7 +62,7 @@ impl Current {
     /// Drops the values of the calling thread, the latest first, as `std` does.
     #[inline]
     pub(crate) fn drop_locals(self) {
-        let has_some = self.read(|execution| !execution.slot().locals.is_empty());
+        let has_some = self.with(|execution| !execution.slot().locals.is_empty());
         // Mostly there is none.
         if has_some {
             self.drop_all_locals();

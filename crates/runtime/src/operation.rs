@@ -31,6 +31,7 @@ use super::error::Stop;
 use super::execution::{Execution, Phase};
 use super::mapping::{Drains, Target};
 use super::names::Tokens;
+use super::setup::Setup;
 use super::step::Step;
 use super::threads::{Outcomes, PendingOperation};
 
@@ -76,16 +77,41 @@ impl Current {
         }
     }
 
-    /// Copies something out of the execution. `f` only reads fields: see [`read`].
+    /// Copies something out of the execution.
+    ///
+    /// # Safety
+    /// As of [`read`]: `f` must neither panic nor borrow the execution again.
     ///
     /// # Panics
     /// If the execution is over, or is lent.
     #[inline]
-    pub(crate) fn read<R: Copy>(self, f: impl FnOnce(&Execution) -> R) -> R {
-        match read(f) {
+    unsafe fn read<R: Copy>(self, f: impl FnOnce(&Execution) -> R) -> R {
+        // SAFETY: the promise of the caller.
+        match unsafe { read(f) } {
             Some(result) => result,
             None => not_available(),
         }
+    }
+
+    /// How the program is run.
+    #[inline]
+    pub(crate) fn setup(self) -> Setup {
+        // SAFETY: this copies a field.
+        unsafe { self.read(|execution| execution.setup) }
+    }
+
+    /// How many steps the execution has taken.
+    #[inline]
+    pub(crate) fn step_count(self) -> u64 {
+        // SAFETY: this copies a field.
+        unsafe { self.read(|execution| execution.recording.steps) }
+    }
+
+    /// Whether stores wait in buffers.
+    #[inline]
+    pub(crate) fn are_buffers_enabled(self) -> bool {
+        // SAFETY: this reads a field.
+        unsafe { self.read(|execution| execution.buffers.are_enabled()) }
     }
 
     /// As [`with`](Self::with), but none if the execution is not available.
@@ -97,43 +123,52 @@ impl Current {
     /// Whether this is the execution with that serial number.
     #[inline]
     pub(crate) fn is_of(self, execution: u64) -> bool {
-        self.read(|current| current.serial == execution)
+        // SAFETY: this reads a field.
+        unsafe { self.read(|current| current.serial == execution) }
     }
 
     #[inline]
     pub(crate) fn phase(self) -> Phase {
-        self.read(|execution| execution.phase)
+        // SAFETY: this copies a field.
+        unsafe { self.read(|execution| execution.phase) }
     }
 
     /// The calling thread.
     #[inline]
     pub fn thread(self) -> ThreadId {
-        self.read(|execution| execution.running.thread)
+        // SAFETY: this copies a field.
+        unsafe { self.read(|execution| execution.running.thread) }
     }
 
     /// The machine that the program is compiled for.
+    #[inline]
     pub fn target(self) -> Target {
-        self.read(|execution| execution.setup.target)
+        self.setup().target
     }
 
     /// Whether the execution is over, so that operations are performed at once and not recorded.
+    #[inline]
     pub fn is_tearing_down(self) -> bool {
         self.phase() == Phase::Teardown
     }
 
     /// The objects that belong to a thread.
+    #[inline]
     pub fn tokens(self, thread: ThreadId) -> Tokens {
         self.with(|execution| execution.threads.slots[thread.index()].identity.tokens)
     }
 
     /// Whether the end of a thread is a step of its own.
+    #[inline]
     pub fn are_ends_visible(self) -> bool {
-        self.read(|execution| execution.setup.are_ends_visible)
+        self.setup().are_ends_visible
     }
 
     /// The state of an object, read without a step: to compute the intent of an operation.
+    #[inline]
     pub fn peek(self, object: Address) -> u64 {
-        self.read(|execution| execution.state(object))
+        // SAFETY: this reads a table, and an object that is not in it has a default state.
+        unsafe { self.read(|execution| execution.state(object)) }
     }
 
     /// Changes the state of an object without a step. Only for objects that no other thread can
@@ -264,7 +299,8 @@ impl Current {
     /// everything that another thread will do.
     #[inline]
     pub fn is_alone(self) -> bool {
-        self.read(|execution| execution.threads.is_alone())
+        // SAFETY: this compares lengths.
+        unsafe { self.read(|execution| execution.threads.is_alone()) }
     }
 
     /// Joins a finished thread without a step of its own, if the explorer allows that. Returns
@@ -292,7 +328,7 @@ impl Current {
 
     /// Whether waiting on a condition variable may end without a notification.
     pub fn has_spurious_wakeups(self) -> bool {
-        self.read(|execution| execution.setup.spurious_wakeups)
+        self.setup().spurious_wakeups
     }
 
     /// Keeps a value for a raw pointer that a front end has made from one of its types.
@@ -372,9 +408,9 @@ impl Current {
         if is_over_limit {
             self.abandon();
         }
-        let paused = self.with(|execution| execution.recording.pause());
+        let was_paused = self.with(|execution| execution.recording.pause());
         let result = self.perform(location, perform);
-        self.with(|execution| execution.recording.unpause(paused));
+        self.with(|execution| execution.recording.unpause(was_paused));
         result
     }
 

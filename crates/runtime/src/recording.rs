@@ -17,11 +17,13 @@ pub(crate) struct PendingJoin {
 
 /// What the steps of an execution record, and where.
 pub(crate) struct Recording {
-    /// The explorer's record, while [`Attached`] lives and recording is not paused.
+    /// The explorer's record, while [`Attached`] lives.
     performed: Option<NonNull<Performed>>,
+    /// Whether what is recorded is discarded all the same.
+    is_paused: bool,
     /// Receives what is recorded otherwise. Nobody reads it.
     discarded: Box<Performed>,
-    /// Whether the monitor is told of fences that the program does not have.
+    /// Whether the monitor receives fences that the program does not have.
     pub(crate) has_insertions: bool,
     pub(crate) pending_joins: Vec<PendingJoin>,
     /// How many steps the execution has taken.
@@ -30,13 +32,11 @@ pub(crate) struct Recording {
     pub(crate) are_touches_noted: bool,
 }
 
-/// Where a recording that is paused continues.
-pub(crate) struct Paused(Option<NonNull<Performed>>);
-
 impl Recording {
     pub(crate) fn new(has_insertions: bool) -> Self {
         Recording {
             performed: None,
+            is_paused: false,
             discarded: Box::default(),
             has_insertions,
             pending_joins: Vec::new(),
@@ -58,15 +58,16 @@ impl Recording {
         match self.performed {
             // SAFETY: `Attached::new` was given an exclusive reference, and takes the pointer back
             // before that ends. Only this function dereferences it, and the result borrows `self`.
-            Some(mut performed) => unsafe { performed.as_mut() },
-            None => &mut self.discarded,
+            Some(mut performed) if !self.is_paused => unsafe { performed.as_mut() },
+            _ => &mut self.discarded,
         }
     }
 
-    /// Discards what is recorded until [`unpause`](Self::unpause).
-    pub(crate) fn pause(&mut self) -> Paused {
+    /// Discards what is recorded until [`unpause`](Self::unpause). Returns whether it was paused
+    /// already.
+    pub(crate) fn pause(&mut self) -> bool {
         self.discarded.clear();
-        Paused(self.performed.take())
+        std::mem::replace(&mut self.is_paused, true)
     }
 
     /// Discards what is recorded from now on.
@@ -75,9 +76,9 @@ impl Recording {
         self.performed = None;
     }
 
-    /// Records what comes next where it was recorded before the pause.
-    pub(crate) fn unpause(&mut self, paused: Paused) {
-        self.performed = paused.0;
+    /// Ends a pause, unless it was within another one.
+    pub(crate) fn unpause(&mut self, was_paused: bool) {
+        self.is_paused = was_paused;
     }
 }
 
@@ -97,7 +98,9 @@ impl<'record> Attached<'record> {
         performed: &'record mut Performed,
     ) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { recording.as_mut() }.performed = Some(NonNull::from(performed));
+        let attached = unsafe { recording.as_mut() };
+        attached.performed = Some(NonNull::from(performed));
+        attached.is_paused = false;
         Attached {
             recording,
             record: std::marker::PhantomData,

@@ -75,15 +75,21 @@ impl Runtime {
         self.with(keep);
     }
 
-    /// Borrows the execution for `f`, which calls no method of the runtime.
+    /// Borrows the execution for `f`.
     #[inline]
-    fn with<R>(&self, f: impl FnOnce(&mut Execution) -> R) -> R {
-        // SAFETY: the execution is alive as long as the runtime. Others have a reference to it only
-        // inside of `enter`, which borrows the runtime mutably, so this function is not called
-        // meanwhile. None of the closures of this module calls a method of the runtime, and no code
-        // of the program runs in them in which others could: those that drop values of the program
-        // have the runtime borrowed mutably.
-        f(unsafe { &mut *self.execution.as_ptr() })
+    fn with<R>(&mut self, f: impl FnOnce(&mut Execution) -> R) -> R {
+        // SAFETY: the execution is alive as long as the runtime. References to it exist only in this
+        // function and in `shared`, which borrow the runtime, and in the code that `enter` runs,
+        // which borrows it mutably. So there is none while the runtime is borrowed mutably here, and
+        // `f` cannot use the runtime.
+        f(unsafe { self.execution.as_mut() })
+    }
+
+    /// The execution, to read it.
+    #[inline]
+    fn shared(&self) -> &Execution {
+        // SAFETY: as in `with`; mutable references exist only while the runtime is borrowed mutably.
+        unsafe { self.execution.as_ref() }
     }
 
     /// Runs code of the program, for which the execution is the current one.
@@ -137,11 +143,12 @@ impl Runtime {
     /// The next spawned thread that has not run yet. It counts as started now.
     #[inline]
     fn start_next(&mut self) -> Option<ThreadId> {
+        let main = self.main.thread;
         self.with(|execution| {
             // Mostly there is none.
             let thread = *execution.threads.spawned.get(execution.threads.started)?;
             execution.threads.started += 1;
-            if thread != self.main.thread {
+            if thread != main {
                 execution.performed_mut().spawned.push(thread);
             }
             Some(thread)
@@ -290,13 +297,12 @@ impl Runtime {
     }
 
     fn leaked(&self) -> Option<ProgramError> {
-        self.with(|execution| {
-            let mut tracked = execution.tracked_drops.iter();
-            let tracked = tracked.find(|value| value.is_alive && execution.setup.leak_check)?;
-            Some(ProgramError::Leak {
-                what: tracked.what,
-                location: tracked.location.into(),
-            })
+        let execution = self.shared();
+        let mut tracked = execution.tracked_drops.iter();
+        let tracked = tracked.find(|value| value.is_alive && execution.setup.leak_check)?;
+        Some(ProgramError::Leak {
+            what: tracked.what,
+            location: tracked.location.into(),
         })
     }
 }
@@ -316,7 +322,7 @@ impl Program for Runtime {
     fn start(&mut self, performed: &mut Performed) -> Result<(), Stop> {
         if has_current_execution() {
             return Err(Stop::Error(ProgramError::Misuse {
-                message: "a check is run inside of a check".to_owned(),
+                message: "cannot run a check inside a check".to_owned(),
                 location: None,
             }));
         }
@@ -325,11 +331,12 @@ impl Program for Runtime {
         self.is_begun = true;
         let checked = self.checked.clone();
         let _recording = self.record_in(performed);
+        let (serial, main) = (self.serial, self.main);
         let begun = self.with(|execution| {
-            execution.reset(self.serial);
-            add_thread(execution, &self.main, &SpawnOptions::default())?;
+            execution.reset(serial);
+            add_thread(execution, &main, &SpawnOptions::default())?;
             // SAFETY: the body borrows nothing.
-            unsafe { give_body(execution, self.main.thread, move || checked()) };
+            unsafe { give_body(execution, main.thread, move || checked()) };
             Ok(())
         });
         begun.map_err(|error: std::io::Error| ProgramError::Misuse {
@@ -343,17 +350,15 @@ impl Program for Runtime {
         matches!(error, ProgramError::Misuse { .. })
     }
 
+    #[inline]
     fn thread_bound(&self) -> usize {
-        let bound = |execution: &mut Execution| {
-            execution.threads.slots.len().max(execution.buffers.bound())
-        };
-        self.with(bound)
+        let execution = self.shared();
+        execution.threads.slots.len().max(execution.buffers.bound())
     }
 
+    #[inline]
     fn status(&self, thread: ThreadId) -> ThreadStatus {
-        // SAFETY: as in `with`. The reference is not used any more when a function of the front end
-        // is called.
-        let execution = unsafe { self.execution.as_ref() };
+        let execution = self.shared();
         if execution.buffers.is_commit(thread) {
             return execution.buffers.status(thread);
         }
@@ -374,26 +379,35 @@ impl Program for Runtime {
         }
     }
 
+    #[inline]
     fn state(&self, object: Address) -> u64 {
-        self.with(|execution| execution.state(object))
+        self.shared().state(object)
     }
 
+    #[inline]
     fn location(&self, thread: ThreadId) -> Option<LocationId> {
-        self.with(|execution| {
-            if execution.buffers.is_commit(thread) {
-                let location = execution.buffers.location(thread)?;
-                return Some(execution.names.location(location));
+        let execution = self.shared();
+        let location = match execution.buffers.is_commit(thread) {
+            true => execution.buffers.location(thread)?,
+            false => {
+                let slot = execution.threads.slots.get(thread.index())?;
+                let is_live = slot.status == SlotStatus::Live;
+                is_live.then_some(slot.pending.location)?
             }
-            let slot = execution.threads.slots.get(thread.index())?;
-            let location = slot.pending.location;
-            (slot.status == SlotStatus::Live).then(|| execution.names.location(location))
-        })
+        };
+        // SAFETY: as in `with`: the runtime is borrowed, so no code of the program runs. The
+        // references of `shared` end in the functions of this file that call it, and here above.
+        // The runtime is not `Sync`, so no other thread is in one of them.
+        let names = unsafe { &mut (*self.execution.as_ptr()).names };
+        Some(names.location(location))
     }
 
+    #[inline]
     fn may_be_joined(&self, thread: ThreadId) -> bool {
         thread != self.main.thread
     }
 
+    #[inline]
     fn step(
         &mut self,
         thread: ThreadId,

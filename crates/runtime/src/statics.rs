@@ -138,8 +138,7 @@ impl Current {
         location: &'static Location<'static>,
         initialize: impl FnOnce() -> T,
     ) -> &'static T {
-        let (phase, is_visible) =
-            self.read(|execution| (execution.phase, execution.setup.are_statics_visible));
+        let (phase, is_visible) = (self.phase(), self.setup().are_statics_visible);
         let value = match self.find_static(declared.identity) {
             // The thread that was initializing it may have been unwound.
             Some(None) | None if phase == Phase::Teardown => {
@@ -189,7 +188,7 @@ impl Current {
         initialize: impl FnOnce() -> T,
     ) -> *const dyn Any {
         // The thread that comes first would order what it did before with what others do after.
-        if self.read(|execution| execution.races.are_tracked() && !execution.threads.is_alone()) {
+        if self.with(|execution| execution.races.are_tracked() && !execution.threads.is_alone()) {
             self.request_visible_statics();
         }
         let (phase, creator, own) = self.with(|execution| {

@@ -29,7 +29,7 @@ impl LockUse {
 impl Current {
     /// Whether waiting writers block readers.
     pub fn are_writers_announced(self) -> bool {
-        self.read(|execution| execution.setup.are_writers_announced)
+        self.setup().are_writers_announced
     }
 
     /// Records that a thread takes the lock for writing, and waits if necessary.

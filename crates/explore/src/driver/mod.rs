@@ -44,6 +44,7 @@ use crate::execution::findings::{Counterexample, Failure, Findings};
 use crate::execution::run::Run;
 use crate::program::Program;
 use crate::sampling::{Pct, RandomWalk, StickyRandom};
+use fencepost_monitor::MonitoredModel;
 
 /// Where an exploration resumes, and how it is saved.
 #[derive(Default)]
@@ -65,6 +66,9 @@ pub struct CheckpointWriter<'a> {
 
 /// Explores a program. Each worker has its own instance, which `program` creates; ids must be the
 /// same in all of them.
+///
+/// # Panics
+/// If the settings have both a prefix and a monitor.
 pub fn explore<P, F>(
     program: F,
     settings: &Settings,
@@ -90,6 +94,9 @@ where
 ///
 /// # Errors
 /// If the checkpoint does not fit the program, or the strategy has no checkpoints.
+///
+/// # Panics
+/// If the settings have both a prefix and a monitor.
 pub fn explore_with_checkpoints<P, F>(
     program: F,
     settings: &Settings,
@@ -102,6 +109,12 @@ where
     P::Restart: Send,
     F: Fn() -> P + Sync,
 {
+    // The accesses of the prefix are recorded as one step, in which the monitor could not tell the
+    // optimistic loads from others.
+    assert!(
+        settings.prefix.0.is_empty() || settings.monitored_model == MonitoredModel::None,
+        "an exploration with a prefix has no monitor"
+    );
     let CheckpointOptions {
         resume_from,
         writer,

@@ -66,10 +66,11 @@ pub struct Settings {
     pub strategy: Strategy,
     /// The memory model whose store-buffer violations the monitor detects.
     pub monitored_model: MonitoredModel,
-    /// Every execution starts with these turns. They are not explored: no race with them is reversed, and steps and
-    /// bounds are counted from their end on. Joins are not turns, so a prefix has none. The schedules of
-    /// counterexamples start with the prefix; the schedule of [`Strategy::Replay`] follows it. An exploration with a
-    /// prefix has no checkpoints.
+    /// Every execution starts with these turns. They are not explored: no race with them is
+    /// reversed, and steps and bounds are counted from their end on. Joins are not turns, so a
+    /// prefix has none. The schedules of counterexamples start with the prefix; the schedule of
+    /// [`Strategy::Replay`] follows it. An exploration with a prefix has no checkpoints and no
+    /// monitor.
     pub prefix: Schedule,
     /// Whether to continue after the first finding.
     pub continue_after_failure: bool,

@@ -255,7 +255,7 @@ impl<P: Program> Run<P> {
     }
 
     /// Whether a thread with this intent is enabled.
-    #[inline]
+    #[inline(always)] // Asked for every thread before every step.
     pub(crate) fn is_ready(&mut self, thread: ThreadId, intent: &Intent) -> bool {
         match *intent {
             Intent::Local => true,
