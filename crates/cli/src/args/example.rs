@@ -22,8 +22,8 @@ pub enum ExampleTarget {
 
 #[derive(Args, Debug)]
 #[command(
-    mut_arg("workers", |argument| argument.requires("name")),
-    mut_arg("max_time", |argument| argument.requires("name"))
+    mut_arg("workers", |argument| argument.requires("name").help("Use N worker threads [default: 1]")),
+    mut_arg("max_time", |argument| argument.requires("name")),
 )]
 pub struct ExampleArguments {
     /// Name of the program
