@@ -78,12 +78,6 @@ pub enum Obstacle {
     Error(String),
 }
 
-impl From<String> for Obstacle {
-    fn from(error: String) -> Self {
-        Obstacle::Error(error)
-    }
-}
-
 /// The executions with store buffers that were not explored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unexplored {
