@@ -202,6 +202,20 @@ pub enum Problem {
     },
 }
 
+/// A failure that a replay of its schedule did not reproduce. As text, it is the message of a
+/// [`BadUse`](Problem::BadUse).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unreproduced {
+    /// A store-buffer violation.
+    Violation,
+    /// A deadlock.
+    Deadlock,
+    /// An error of the program, as a clause.
+    Error(String),
+    /// Another failure.
+    Other,
+}
+
 /// An operation that a thread is about to perform.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlannedOperation {
