@@ -85,6 +85,9 @@ pub enum OpenError {
         /// The format version in the checkpoint.
         found: u32,
     },
+    /// The header of a stream is announced to be larger than any that is written.
+    #[error("the checkpoint is damaged or of another kind (its header is too large)")]
+    HeaderTooLarge,
     /// The bytes end before the checkpoint does.
     #[error("the checkpoint is truncated")]
     Truncated,

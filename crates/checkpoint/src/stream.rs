@@ -3,8 +3,8 @@
 //! The envelope of [`seal`] comes first. Then, for each block, the number of its words (32 bits, at
 //! most [`BLOCK_WORDS`]), a CRC-32 and the words; a block of no words ends the stream. Each
 //! checksum covers the stream from its beginning, so blocks that were dropped, repeated or
-//! reordered are noticed, too. A reader never holds more than one block, and never returns a word
-//! whose checksum it has not checked.
+//! reordered are noticed, too. A reader never holds more than the header or one block, and never
+//! returns a word whose checksum it has not checked.
 
 use std::io::{self, Read, Write};
 
@@ -15,6 +15,10 @@ use thiserror::Error;
 use crate::envelope::{HEADER_BYTES, Kind, OpenError, le_u32, open, payload_length, seal};
 
 const BLOCK_WORDS: usize = 8192;
+
+/// The largest header. What is larger belongs into words.
+const MAX_HEADER_BYTES: u64 = 64 << 20;
+
 const WORD: usize = size_of::<u64>();
 
 /// Why a stream cannot be read.
@@ -37,7 +41,7 @@ pub struct StreamWriter<'w> {
 }
 
 impl<'w> StreamWriter<'w> {
-    /// Writes the header.
+    /// Writes the header. It must be small: an error if its payload has more than 64 MiB.
     pub fn new<T: Serialize + ?Sized>(
         to: &'w mut dyn Write,
         kind: Kind,
@@ -45,6 +49,10 @@ impl<'w> StreamWriter<'w> {
         header: &T,
     ) -> io::Result<Self> {
         let header = seal(kind, version, header);
+        if (header.len() - HEADER_BYTES) as u64 > MAX_HEADER_BYTES {
+            let message = "the header of the checkpoint is too large";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         to.write_all(&header)?;
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&header);
@@ -95,6 +103,7 @@ pub struct StreamReader<'r> {
     /// The bytes of the block that have been returned.
     used: usize,
     has_ended: bool,
+    has_failed: bool,
     hasher: crc32fast::Hasher,
 }
 
@@ -108,6 +117,9 @@ impl<'r> StreamReader<'r> {
         let mut header = Vec::new();
         read_up_to(from, HEADER_BYTES as u64, &mut header)?;
         let length = payload_length(&header)?;
+        if length > MAX_HEADER_BYTES {
+            return Err(OpenError::HeaderTooLarge.into());
+        }
         read_up_to(from, length, &mut header)?;
         let value = open(kind, version, &header)?;
         let mut hasher = crc32fast::Hasher::new();
@@ -117,6 +129,7 @@ impl<'r> StreamReader<'r> {
             block: Vec::new(),
             used: 0,
             has_ended: false,
+            has_failed: false,
             hasher,
         };
         Ok((reader, value))
@@ -165,10 +178,23 @@ impl<'r> StreamReader<'r> {
         }
     }
 
-    /// Whether there is another block.
+    /// Whether there is another block. After an error, nothing more can be read.
     fn next_block(&mut self) -> Result<bool, StreamError> {
         self.block.clear();
         self.used = 0;
+        if self.has_failed {
+            return Err(OpenError::Damaged.into());
+        }
+        let result = self.checked_block();
+        if result.is_err() {
+            self.has_failed = true;
+            // Its checksum is wrong, or was not checked.
+            self.block.clear();
+        }
+        result
+    }
+
+    fn checked_block(&mut self) -> Result<bool, StreamError> {
         let mut header = Vec::with_capacity(8);
         if read_up_to(self.from, 8, &mut header)? < 8 {
             return Err(OpenError::Truncated.into());

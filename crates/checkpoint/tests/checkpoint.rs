@@ -231,6 +231,39 @@ fn every_changed_byte_of_a_stream_is_refused() {
 }
 
 #[test]
+fn a_block_that_was_refused_is_not_returned_later() {
+    let mut bytes = stream(20);
+    let last_word = bytes.len() - 8 - 8;
+    bytes[last_word] ^= 1;
+    for length in [bytes.len(), last_word] {
+        let mut from = &bytes[..length];
+        let (mut reader, _) = StreamReader::new::<Sample>(&mut from, Kind::ProtocolSearch, VERSION)
+            .expect("a header");
+        reader.read_one().expect_err("a block that was changed");
+        reader.read_one().expect_err("the same block");
+        reader.finish().expect_err("the same block");
+    }
+}
+
+#[test]
+fn the_header_of_a_stream_is_bounded() {
+    const MOST: usize = 64 << 20;
+    // Endless input behind a header that announces too much: only the fixed part is read.
+    let mut announcing = stream(0);
+    announcing[16..24].copy_from_slice(&(MOST as u64 + 1).to_le_bytes());
+    let mut from = announcing.chain(std::io::repeat(0));
+    let result = StreamReader::new::<Sample>(&mut from, Kind::ProtocolSearch, VERSION);
+    let error = refusal(result.map(|_| Vec::new()));
+    assert_eq!(error, OpenError::HeaderTooLarge);
+    // What could not be read is not written.
+    let mut bytes = Vec::new();
+    let header = "x".repeat(MOST);
+    let result = StreamWriter::new(&mut bytes, Kind::ProtocolSearch, VERSION, &header);
+    assert!(result.is_err());
+    assert!(bytes.is_empty());
+}
+
+#[test]
 fn blocks_in_another_order_are_refused() {
     let bytes = stream(3 * 8192);
     let block = 8 + 8192 * 8;

@@ -46,7 +46,20 @@ fn distance(left: &[u8], right: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{distance, nearest};
+
+    #[test]
+    fn distances_count_letters() {
+        for (left, right, expected) in [
+            ("", "abc", 3),
+            ("abc", "", 3),
+            ("seed", "SEDE", 1),
+            ("max_time", "MAXTIME", 1),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!(distance(left.as_bytes(), right), expected, "{left} {right}");
+        }
+    }
 
     #[test]
     fn near_words_are_found() {

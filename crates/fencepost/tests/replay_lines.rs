@@ -15,7 +15,28 @@ use scratch::{cargo, folder, make, read, repository, write};
 /// A place of the program, as the user would write it.
 const LOAD: &str = "replayed.rs:11";
 
-fn checkers() -> Vec<(&'static str, Checker)> {
+/// A check that fails.
+struct Case {
+    name: &'static str,
+    checker: Checker,
+    /// A function of `replayed`, and its name.
+    program: (fn(), &'static str),
+    /// The beginning of the schedule.
+    header: &'static str,
+}
+
+fn cases() -> Vec<Case> {
+    let settings = settings().into_iter().map(|(name, checker)| Case {
+        name,
+        checker,
+        program: (replayed::program, "program"),
+        header: "",
+    });
+    settings.chain(headers()).collect()
+}
+
+/// Schedules without a header, with all settings that are part of a replay line.
+fn settings() -> Vec<(&'static str, Checker)> {
     let new = Checker::new;
     let all = new()
         .target(Target::Pso)
@@ -50,28 +71,50 @@ fn checkers() -> Vec<(&'static str, Checker)> {
     ]
 }
 
+/// Schedules with a header.
+fn headers() -> [Case; 3] {
+    let case = |name, checker, program, header| Case {
+        name,
+        checker,
+        program: (program, name),
+        header,
+    };
+    let buffered = Checker::new().store_buffers(true);
+    [
+        case("ends", Checker::new(), replayed::ends, "ends/"),
+        case("drops", Checker::new(), replayed::drops, "drops="),
+        case("wide", buffered, replayed::wide, "wide32/"),
+    ]
+}
+
 #[test]
 fn printed_replay_lines_compile_and_replay() {
-    let mut tests = "mod replayed;\nuse replayed::program;\n".to_owned();
+    let mut tests = "mod replayed;\n".to_owned();
     let mut names = Vec::new();
-    for (name, checker) in checkers() {
-        let outcome = checker.run(replayed::program);
+    for case in cases() {
+        let name = case.name;
+        let (program, function) = case.program;
+        let outcome = case.checker.run(program);
         assert!(outcome.has_failed(), "{name}: {outcome}");
         let text = outcome.to_string();
         let line = text.lines().find_map(|line| line.strip_prefix("replay: "));
         let line = line.unwrap_or_else(|| panic!("{name}: no replay line in\n{text}"));
+        let header = format!("replay(\"{}", case.header);
+        assert!(line.contains(&header), "{name}: {line}");
+        // The place of an `Arc` is in the file of the user's crate.
+        let line = &line.replace(replayed::FILE, "tests/replayed.rs");
         let headline = outcome.findings()[0].headline().to_owned();
         // `fencepost::replay` panics with the report, `Checker::replay` returns the outcome.
         let _ = match line.strip_prefix("fencepost::replay(") {
             Some(_) => write!(
                 tests,
-                "\n#[test]\nfn {name}() {{\n    let panic = std::panic::catch_unwind(|| {line}).unwrap_err();\n    \
+                "\n#[test]\nfn {name}_replays() {{\n    use replayed::{function} as program;\n    let panic = std::panic::catch_unwind(|| {line}).unwrap_err();\n    \
                  let report = panic.downcast::<String>().unwrap();\n    \
                  assert!(report.contains({headline:?}), \"{{report}}\");\n}}\n"
             ),
             None => write!(
                 tests,
-                "\n#[test]\nfn {name}() {{\n    let outcome = {line};\n    \
+                "\n#[test]\nfn {name}_replays() {{\n    use replayed::{function} as program;\n    let outcome = {line};\n    \
                  let findings = outcome.findings();\n    \
                  assert!(!findings.is_empty(), \"{{outcome}}\");\n    \
                  assert_eq!(findings[0].headline(), {headline:?});\n}}\n"
@@ -93,7 +136,7 @@ fn printed_replay_lines_compile_and_replay() {
     let errors = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success(), "{tests}\n{output}\n{errors}");
     for name in names {
-        let passed = format!("test {name} ... ok");
+        let passed = format!("test {name}_replays ... ok");
         assert!(output.contains(&passed), "{name}: {output}");
     }
 }

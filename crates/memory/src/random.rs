@@ -3,7 +3,7 @@
 //! A seed identifies generated traces, random programs and random walks, so the
 //! sequence is part of the product: it must not depend on the version of a crate.
 //! [`Random`] is xoshiro256++ (Blackman and Vigna), seeded with [`SplitMix64`]
-//! (Steele, Lea and Flood). No other crate has a generator of its own.
+//! (Steele, Lea and Flood). Other crates have generators of their own only in tests.
 
 /// A seeded generator.
 #[derive(Clone, Debug)]

@@ -1,10 +1,12 @@
 //! Options that several commands have, each defined once: one name, one syntax and one help text.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::UnknownArgumentValueParser;
-use clap::{Arg, ArgAction, Args};
+use clap::builder::{TypedValueParser, UnknownArgumentValueParser};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, Args, Command, Error};
 
 use super::values::{size, time};
 
@@ -74,11 +76,40 @@ pub struct MaxStates {
     pub max_states: Option<u64>,
 }
 
-/// An option that has another name now: the error suggests the new one.
+/// An option that has another name now: the error suggests the new one, with or without a value.
 pub fn renamed(old: &'static str, new: &'static str) -> Arg {
     Arg::new(old)
         .long(old)
         .hide(true)
-        .action(ArgAction::SetTrue)
-        .value_parser(UnknownArgumentValueParser::suggest_arg(new))
+        .num_args(0..=1)
+        .default_missing_value("")
+        .value_parser(RenamedOption { old, new })
+}
+
+/// Fails for every value.
+#[derive(Clone)]
+struct RenamedOption {
+    old: &'static str,
+    new: &'static str,
+}
+
+impl TypedValueParser for RenamedOption {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        option: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, Error> {
+        let parser = UnknownArgumentValueParser::suggest_arg(self.new);
+        parser
+            .parse_ref(command, option, value)
+            .map_err(|mut error| {
+                // Otherwise it is shown as `--old [<old>]`.
+                let name = ContextValue::String(format!("--{}", self.old));
+                error.insert(ContextKind::InvalidArg, name);
+                error
+            })
+    }
 }

@@ -117,7 +117,7 @@ impl Session {
     /// Why some executions were not run.
     fn gaps(&self, report: &Report, memory_limit: Option<u64>) -> Vec<Gap> {
         let checker = &self.checker;
-        // Where the search was when something else ended it, which is told too.
+        // Where the search was when something else ended it, which is a gap of its own.
         let is_smaller_bound = |limit: &Limit| matches!(limit, Limit::Preemptions(bound) if *bound < checker.preemption_bound);
         let limits = report.limits.iter();
         let limits = limits.filter(|limit| !is_smaller_bound(limit));

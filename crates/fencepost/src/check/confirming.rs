@@ -1,6 +1,7 @@
 //! Confirming findings: each one is replayed from its schedule before it is reported.
 
 use fencepost_explore::{AfterSchedule, Failure, Fault, Replayer};
+use fencepost_report::check::Unreproduced;
 use fencepost_runtime::{ProgramError, Runtime};
 
 use super::sameness::is_same_kind;
@@ -70,11 +71,7 @@ fn confirm_by(found: &mut Counterexample, replayed: Vec<Counterexample>) -> bool
         (None, None) if is_refused(found) => true,
         (None, None) => {
             found.failure = Failure::Fault(Fault::Program(ProgramError::Misuse {
-                message: format!(
-                    "the program is not deterministic: a replay of the schedule did not \
-                     reproduce the failure ({})",
-                    described(&found.failure)
-                ),
+                message: unreproduced(&found.failure).to_string(),
                 location: None,
             }));
             false
@@ -99,11 +96,11 @@ fn recount(report: &mut Report, unconfirmed_violations: usize) {
     }
 }
 
-fn described(failure: &Failure<ProgramError>) -> String {
+fn unreproduced(failure: &Failure<ProgramError>) -> Unreproduced {
     match failure {
-        Failure::StoreBuffer(_) => "a store-buffer violation".to_owned(),
-        Failure::Fault(Fault::Program(error)) => error.to_string(),
-        Failure::Fault(Fault::Deadlock(_)) => "a deadlock".to_owned(),
-        Failure::Fault(_) => "an error".to_owned(),
+        Failure::StoreBuffer(_) => Unreproduced::Violation,
+        Failure::Fault(Fault::Program(error)) => Unreproduced::Error(error.to_string()),
+        Failure::Fault(Fault::Deadlock(_)) => Unreproduced::Deadlock,
+        Failure::Fault(_) => Unreproduced::Other,
     }
 }

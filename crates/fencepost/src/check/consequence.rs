@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
 use super::problems::Translator;
+use super::restarting::TooManyThreads;
 use super::sameness::is_same_failure;
 use super::session::{Counterexample, Report, Session, machine};
 use super::showing::Showing;
@@ -141,7 +142,7 @@ impl Search {
     /// Runs the program from its beginning. The schedule of an execution that fails, and whether all were run.
     fn start_over(&mut self, strategy: Exploring) -> Result<(Option<Schedule>, bool), Obstacle> {
         self.session.settings = self.settings(strategy);
-        let report = self.session.explore()?;
+        let report = self.session.explore().map_err(Obstacle::Error)?;
         self.note(&report);
         failing_schedule(&report)
     }
@@ -160,7 +161,7 @@ impl Search {
         let explained = found.explain().ok_or(Obstacle::CannotFollowWitness)?;
         let explained = explained.map_err(|error| Obstacle::Error(error.to_string()))?;
         let settings = self.settings(strategy);
-        let report = self.session.explore_until_settled(|session| {
+        let report = self.session.explore_until_settled::<Obstacle>(|session| {
             let follower = Follower::new(session.runtime(), session.setup, found);
             let settings = Settings {
                 prefix: Schedule(follower.follow(&explained)?),
@@ -233,6 +234,12 @@ fn is_failure(found: &Counterexample) -> bool {
 /// An access of an execution: its thread, and its index among the accesses of the thread.
 type AccessOf = (ThreadId, usize);
 
+impl From<TooManyThreads> for Obstacle {
+    fn from(error: TooManyThreads) -> Self {
+        Obstacle::Error(error.into())
+    }
+}
+
 /// Why a program does not follow a witness to its end.
 enum Stop {
     /// The program failed on the way.
@@ -286,10 +293,10 @@ impl<'a> Follower<'a> {
 
     /// The steps of the program that are those of the witness, up to where an event has overtaken the pending
     /// write.
-    fn follow(mut self, explained: &Explained) -> Result<Vec<Turn>, String> {
+    fn follow(mut self, explained: &Explained) -> Result<Vec<Turn>, Obstacle> {
         match self.follow_to_end(explained) {
             Ok(()) | Err(Stop::Failed) => Ok(self.turns),
-            Err(Stop::Stuck) => Err("the program could not follow the witness".to_owned()),
+            Err(Stop::Stuck) => Err(Obstacle::CannotFollowWitness),
         }
     }
 

@@ -12,7 +12,8 @@
 //! | `drops=FILE:LINE:COLUMN` | drops of the `Arc`s created there |
 //! | `wideN` | commits of store buffers, numbered from `N` on |
 //!
-//! `ends,wide32/1x3.2x2` is an example. Most schedules have no header.
+//! `ends,wide32/1x3.2x2` is an example. Most schedules have no header. Commas, spaces and `%` of a file name are
+//! percent-encoded, since commas separate words.
 //!
 //! Threads are numbered in the order in which the execution spawns them. The numbers of a check may be others, since
 //! an earlier execution may have spawned its threads in another order, and a replay knows nothing of that one.
@@ -112,9 +113,10 @@ impl Header {
             std::mem::replace(switch, true)
         } else if let Some(place) = word.strip_prefix(DROPS) {
             let place = fences::parse_position(place).filter(|place| place.column > 0);
-            let place = place.ok_or_else(|| {
+            let mut place = place.ok_or_else(|| {
                 format!("`{word}` names no place: expected `{DROPS}FILE:LINE:COLUMN`")
             })?;
+            place.file = percent_decoded(&place.file);
             let is_repeated = self.drops.contains(&place);
             self.drops.push(place);
             is_repeated
@@ -159,11 +161,9 @@ impl fmt::Display for Header {
         let switches = switches.into_iter().filter(|(is_on, _)| *is_on);
         let mut words: Vec<String> = switches.map(|(_, word)| word.to_owned()).collect();
         let drops = self.drops.iter();
-        words.extend(
-            drops.map(|OwnedLocation { file, line, column }| {
-                format!("{DROPS}{file}:{line}:{column}")
-            }),
-        );
+        words.extend(drops.map(|OwnedLocation { file, line, column }| {
+            format!("{DROPS}{}:{line}:{column}", percent_encoded(file))
+        }));
         words.extend(
             self.stride
                 .map(|stride| format!("{WIDE}{}", stride.width())),
@@ -173,6 +173,44 @@ impl fmt::Display for Header {
             false => write!(f, "{}/", words.join(",")),
         }
     }
+}
+
+/// A file name without the characters that end a word or are trimmed.
+fn percent_encoded(file: &str) -> String {
+    let mut encoded = String::with_capacity(file.len());
+    for character in file.chars() {
+        if matches!(character, '%' | ',') || character.is_whitespace() {
+            let mut bytes = [0; 4];
+            for byte in character.encode_utf8(&mut bytes).bytes() {
+                encoded.push_str(&format!("%{byte:02X}"));
+            }
+        } else {
+            encoded.push(character);
+        }
+    }
+    encoded
+}
+
+/// The file name that was encoded. A `%` without two hexadecimal digits after it is left as it is.
+fn percent_decoded(encoded: &str) -> String {
+    let mut bytes = Vec::with_capacity(encoded.len());
+    let mut rest = encoded.as_bytes();
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    while let Some((&first, after)) = rest.split_first() {
+        rest = after;
+        let escaped = match after {
+            [high, low, ..] if first == b'%' => digit(*high).zip(digit(*low)),
+            _ => None,
+        };
+        match escaped {
+            Some((high, low)) => {
+                bytes.push((high * 16 + low) as u8);
+                rest = &after[2..];
+            }
+            None => bytes.push(first),
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| encoded.to_owned())
 }
 
 impl fmt::Display for ReplaySchedule {
@@ -333,6 +371,46 @@ mod tests {
             let read: ReplaySchedule = text.parse().unwrap();
             assert_eq!(read.to_string(), text);
         }
+    }
+
+    #[test]
+    fn any_file_name_can_be_replayed() {
+        let files = [
+            "src/a,b.rs",
+            "a,ends/b.rs",
+            "/home/me/50%/my list.rs",
+            " x , y .rs",
+            "C:\\src\\a:b:7.rs",
+            "a:1:2,drops=b/1x2.rs",
+            "%2C%20%/é\u{a0}\u{2003}\n,\"'.rs",
+            "%FF.rs",
+            ",",
+        ];
+        let place = |file: &str| OwnedLocation {
+            file: file.to_owned(),
+            line: 3,
+            column: 14,
+        };
+        let read_again = |files: &[&str]| {
+            let written = ReplaySchedule {
+                header: Header {
+                    ends: true,
+                    drops: files.iter().map(|file| place(file)).collect(),
+                    stride: Some(ThreadIdSpace::ALL[1]),
+                    ..Header::default()
+                },
+                schedule: "1x3.2x2".parse().unwrap(),
+            };
+            let text = written.to_string();
+            assert_eq!(text.parse(), Ok(written), "{text}");
+        };
+        read_again(&files);
+        for file in files {
+            read_again(&[file]);
+        }
+        // Not encoded, as a user might write it.
+        let read: ReplaySchedule = "drops=my list 50%.rs:3:14/1".parse().unwrap();
+        assert_eq!(read.header.drops, [place("my list 50%.rs")]);
     }
 
     #[test]

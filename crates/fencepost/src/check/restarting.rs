@@ -31,7 +31,7 @@ impl Session {
         }
         let mut progress = ProgressLine::new(self.checker.progress);
         let mut replayer = None;
-        let mut report = self.explore_until_settled(|session| {
+        let mut report = self.explore_until_settled::<String>(|session| {
             let mut update = |state: &_| {
                 progress.update(state);
                 ControlFlow::Continue(())
@@ -69,10 +69,10 @@ impl Session {
     }
 
     /// Calls `explore` until the program asks for no restart any more.
-    pub(super) fn explore_until_settled(
+    pub(super) fn explore_until_settled<E: From<TooManyThreads>>(
         &mut self,
-        mut explore: impl FnMut(&Session) -> Result<Report, String>,
-    ) -> Result<Report, String> {
+        mut explore: impl FnMut(&Session) -> Result<Report, E>,
+    ) -> Result<Report, E> {
         for _ in 0..MOST_RESTARTS {
             let report = explore(self)?;
             match &report.restart {
@@ -84,8 +84,17 @@ impl Session {
     }
 }
 
+/// There are no more ids for the threads of a program with store buffers.
+pub(super) struct TooManyThreads;
+
+impl From<TooManyThreads> for String {
+    fn from(_: TooManyThreads) -> Self {
+        "the program has too many threads for a check with store buffers".to_owned()
+    }
+}
+
 /// Changes the setup as a restart asks for.
-fn apply(restart: &Restart, setup: &mut Setup) -> Result<(), String> {
+fn apply(restart: &Restart, setup: &mut Setup) -> Result<(), TooManyThreads> {
     match restart {
         // The registry has recorded it.
         Restart::OrderedDrops => {}
@@ -94,8 +103,7 @@ fn apply(restart: &Restart, setup: &mut Setup) -> Result<(), String> {
         Restart::AnnouncedWriters => setup.are_writers_announced = true,
         Restart::WiderThreadIdSpace => {
             let wider = setup.store_buffers.and_then(ThreadIdSpace::next);
-            let too_many = "the program has too many threads for a check with store buffers";
-            setup.store_buffers = Some(wider.ok_or(too_many)?);
+            setup.store_buffers = Some(wider.ok_or(TooManyThreads)?);
         }
         restart => panic!("internal error: the check cannot restart with {restart:?}"),
     }

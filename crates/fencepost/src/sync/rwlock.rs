@@ -491,13 +491,13 @@ fn release<R>(
         if state != FREE && before == WRITTEN {
             step.begin_reading(object);
         }
-        let told = match state {
+        let value = match state {
             FREE => FREE,
             // A downgrade does not release the lock.
             readers if before == WRITTEN => readers,
             readers => readers | RELEASED,
         };
-        step.emit(step.target().unlock(object), told);
+        step.emit(step.target().unlock(object), value);
         result
     })
 }

@@ -195,7 +195,7 @@ impl<'a> Growth<'a> {
     }
 
     /// Whether every thread that waits may still get what it waits for, from a thread that may
-    /// itself go on.
+    /// itself continue.
     fn can_all_continue(&self, graph: &Graph) -> bool {
         let waits_for = |thread: usize| match graph.threads[thread].status {
             Status::Waiting(cell) => Some(cell),
@@ -205,22 +205,22 @@ impl<'a> Growth<'a> {
         if (0..count).all(|thread| waits_for(thread).is_none()) {
             return true;
         }
-        let mut goes_on: Vec<bool> = (0..count).map(|t| waits_for(t).is_none()).collect();
+        let mut can_continue: Vec<bool> = (0..count).map(|t| waits_for(t).is_none()).collect();
         loop {
             let mut has_changed = false;
             for thread in 0..count {
-                let Some(cell) = waits_for(thread).filter(|_| !goes_on[thread]) else {
+                let Some(cell) = waits_for(thread).filter(|_| !can_continue[thread]) else {
                     continue;
                 };
-                let may_come =
-                    (0..count).any(|other| goes_on[other] && self.may_write(graph, other, cell));
+                let may_come = (0..count)
+                    .any(|other| can_continue[other] && self.may_write(graph, other, cell));
                 if may_come {
-                    goes_on[thread] = true;
+                    can_continue[thread] = true;
                     has_changed = true;
                 }
             }
             if !has_changed {
-                return goes_on.into_iter().all(|goes_on| goes_on);
+                return can_continue.into_iter().all(|can_continue| can_continue);
             }
         }
     }

@@ -5,6 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use fencepost_memory::random::SplitMix64;
+
 use super::{FaultCode, Program, status};
 use crate::model::types::{TypeId, TypeKind, Types};
 use crate::model::{Model, PropertyKind};
@@ -17,16 +19,9 @@ use crate::{Limits, Model as Read};
 #[path = "../../tests/generate/mod.rs"]
 mod generate;
 
-struct Random(u64);
+struct RandomValues(SplitMix64);
 
-impl Random {
-    fn below(&mut self, many: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % many
-    }
-
+impl RandomValues {
     fn value(&mut self, types: &Types, id: TypeId) -> Value {
         match &types[id].kind {
             TypeKind::Record(fields) => {
@@ -39,17 +34,17 @@ impl Random {
             }
             TypeKind::Multiset { capacity, element } => Value::Elements(
                 (0..*capacity)
-                    .map(|_| match self.below(2) {
+                    .map(|_| match self.0.below(2) {
                         0 => None,
                         _ => Some(self.value(types, *element)),
                     })
                     .collect(),
             ),
-            _ => match self.below(6) {
+            _ => match self.0.below(6) {
                 0 => Value::Undefined,
                 _ => {
                     let (low, high) = types[id].bounds().unwrap_or((0, 0));
-                    Value::Simple(low + self.below((high - low + 1) as u64) as i64)
+                    Value::Simple(low + self.0.below((high - low + 1) as u64) as i64)
                 }
             },
         }
@@ -67,7 +62,7 @@ fn words(program: &Program, model: &Model, state: &[Value]) -> Vec<u64> {
 }
 
 /// Returns how many steps and faults were compared.
-fn compare(text: &str, random: &mut Random, states: u64) -> (u64, u64) {
+fn compare(text: &str, random: &mut RandomValues, states: u64) -> (u64, u64) {
     let model = Read::read(text.as_bytes(), &[], &Limits::default())
         .unwrap_or_else(|error| panic!("{}", error.render("model.m")));
     let options = Options {
@@ -158,7 +153,7 @@ fn compare(text: &str, random: &mut Random, states: u64) -> (u64, u64) {
 
 #[test]
 fn single_steps_agree_on_random_models() {
-    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut random = RandomValues(SplitMix64::new(0x1234_5678_9abc_def1));
     let (mut steps, mut faults) = (0, 0);
     for seed in 0..60 {
         let text = generate::Generator::new(seed, false).model();
@@ -175,7 +170,7 @@ fn single_steps_agree_on_random_models() {
 /// What random models have not, or seldom.
 #[test]
 fn single_steps_agree_on_chosen_models() {
-    let mut random = Random(99);
+    let mut random = RandomValues(SplitMix64::new(99));
     let (mut steps, mut faults) = (0, 0);
     for text in [
         // Wide ranges, arithmetic that overflows, shifts, division.

@@ -12,6 +12,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use fencepost_memory::random::SplitMix64;
+
 use super::worker::Plan;
 use crate::compile::{Context, status};
 use crate::state::Canonical;
@@ -73,7 +75,7 @@ pub(super) enum AsymmetricItem {
 pub(super) struct SymmetryTester {
     canonical: Canonical,
     context: Box<Context>,
-    random: u64,
+    random: SplitMix64,
     /// The number of states in which each rule was enabled.
     enabled: Vec<u32>,
 }
@@ -87,7 +89,7 @@ impl SymmetryTester {
         Some(SymmetryTester {
             canonical: Canonical::new(plan.model, &plan.program.layout, Effort::Full)?,
             context: plan.program.context(stop),
-            random: 0x2545_f491_4f6c_dd1d,
+            random: SplitMix64::new(0x2545_f491_4f6c_dd1d),
             enabled: vec![0; plan.model.rules.len()],
         })
     }
@@ -130,8 +132,7 @@ impl SymmetryTester {
             if permutations <= due {
                 self.canonical.permute_by_number(&mut permuted, number);
             } else {
-                self.random = self.random.wrapping_mul(0xd134_2543_de82_ef95) | 1;
-                self.canonical.shuffle(&mut permuted, self.random);
+                self.canonical.shuffle(&mut permuted, &mut self.random);
             }
             let others = self.properties(plan, &permuted).into_iter();
             let mut both = properties.iter().zip(others);

@@ -15,6 +15,8 @@
 mod colours;
 mod shape;
 
+use fencepost_memory::random::SplitMix64;
+
 use super::multisets::sort;
 use super::{bytes_of, bytes_of_mut};
 use crate::compile::Layout;
@@ -145,11 +147,8 @@ impl Canonical {
     }
 
     /// Replaces a state by some permutation of it.
-    pub fn shuffle(&mut self, state: &mut [u64], mut random: u64) {
-        self.permute_by(state, |many| {
-            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-            (random >> 33) % many
-        });
+    pub fn shuffle(&mut self, state: &mut [u64], random: &mut SplitMix64) {
+        self.permute_by(state, |many| random.below(many));
     }
 
     /// Replaces a state by a permutation of it. Each choice is one of so many.

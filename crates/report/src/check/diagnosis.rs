@@ -1,5 +1,7 @@
 //! The diagnosis of a failure: headline, locations, advice.
 
+use std::fmt;
+
 use fencepost_memory::{Access, ThreadId};
 use fencepost_monitor::Repair;
 
@@ -7,7 +9,8 @@ use super::snippets::Mark;
 use super::violation;
 use super::words::{Words, awaited, leaked, planned, raced_cell, short_list, tidy};
 use super::{
-    Awaited, PlannedOperation, Problem, RaceAccess, RacedCell, ScheduleMismatch, Target, Wait,
+    Awaited, PlannedOperation, Problem, RaceAccess, RacedCell, ScheduleMismatch, Target,
+    Unreproduced, Wait,
 };
 use crate::names::Naming;
 use crate::source::SourcePosition;
@@ -241,6 +244,22 @@ fn bad_use(message: &str, location: &Option<SourcePosition>) -> Diagnosis {
         marks: one_mark(location, String::new()),
         notes,
         ..Diagnosis::new(first)
+    }
+}
+
+impl fmt::Display for Unreproduced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let failure = match self {
+            Unreproduced::Violation => "a store-buffer violation",
+            Unreproduced::Deadlock => "a deadlock",
+            Unreproduced::Error(error) => error,
+            Unreproduced::Other => "an error",
+        };
+        write!(
+            f,
+            "the program is not deterministic: a replay of the schedule did not reproduce the \
+             failure ({failure})"
+        )
     }
 }
 

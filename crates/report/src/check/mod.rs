@@ -70,7 +70,7 @@ use fencepost_memory::{Buffering, MemoryModel};
 pub use actions::{Action, BarrierOrigin};
 pub use problem::{
     Awaited, Buffers, CheckFinding, Consequence, Obstacle, PlannedOperation, Problem, RaceAccess,
-    RacedCell, ScheduleMismatch, Unexplored, Wait,
+    RacedCell, ScheduleMismatch, Unexplored, Unreproduced, Wait,
 };
 pub use summary::{Assumption, CheckSummary, FenceOrdering, Gap, Note, Outcome};
 

@@ -78,12 +78,6 @@ pub enum Obstacle {
     Error(String),
 }
 
-impl From<String> for Obstacle {
-    fn from(error: String) -> Self {
-        Obstacle::Error(error)
-    }
-}
-
 /// The executions with store buffers that were not explored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unexplored {
@@ -206,6 +200,20 @@ pub enum Problem {
         /// The location of the unsupported use.
         location: Option<SourcePosition>,
     },
+}
+
+/// A failure that a replay of its schedule did not reproduce. As text, it is the message of a
+/// [`BadUse`](Problem::BadUse).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unreproduced {
+    /// A store-buffer violation.
+    Violation,
+    /// A deadlock.
+    Deadlock,
+    /// An error of the program, as a clause.
+    Error(String),
+    /// Another failure.
+    Other,
 }
 
 /// An operation that a thread is about to perform.

@@ -112,5 +112,6 @@ mod tests {
         assert_eq!(rounded(7.0), "7");
         assert_eq!(rounded(1e40), "1e40");
         assert_eq!(time(7200.0), "2 h");
+        assert_eq!(time(1e40), "more than 30 years");
     }
 }

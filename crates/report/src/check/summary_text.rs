@@ -323,6 +323,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn one_is_singular() {
+        let line = |count| {
+            let summary = CheckSummary {
+                executions: count,
+                steps: count,
+                abandoned: count,
+                ..CheckSummary::default()
+            };
+            explored(&summary, "")
+        };
+        assert_eq!(line(0), "0 executions, 0 steps");
+        assert_eq!(line(1), "1 execution, 1 step; 1 more abandoned early");
+        assert_eq!(line(2), "2 executions, 2 steps; 2 more abandoned early");
+    }
+
+    #[test]
     fn durations_are_exact() {
         for (milliseconds, shown) in [
             (0, "0 s"),

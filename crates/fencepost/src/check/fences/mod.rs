@@ -241,9 +241,9 @@ impl Search {
         let mut accesses = Vec::with_capacity(execution.len() * 2);
         let mut optimistic_loads = Vec::new();
         for (access, location, optimistic_load) in execution {
-            let tell = &mut |access| accesses.push(access);
-            with.apply(self.target, *access, *location, tell);
-            // The access itself is told last.
+            let emit = &mut |access| accesses.push(access);
+            with.apply(self.target, *access, *location, emit);
+            // The access itself comes after its fences.
             optimistic_loads.extend(
                 optimistic_load.map(|optimistic_load| (accesses.len() - 1, optimistic_load)),
             );
