@@ -8,9 +8,9 @@ use thiserror::Error;
 pub const NO_VIOLATION: u8 = 0;
 /// A violation was found.
 pub const VIOLATION: u8 = 1;
-/// The command line or an input was wrong.
+/// The command line or an input is wrong.
 pub const BAD_INPUT: u8 = 2;
-/// A limit was reached before the end.
+/// A limit or Ctrl-C stopped the command before the end.
 pub const LIMIT: u8 = 3;
 /// A check of Fencepost's own result failed: a bug.
 pub const INTERNAL: u8 = 70;
@@ -22,8 +22,8 @@ pub const HELP: &str = "\
 Exit codes:
   0   no violation was found
   1   a violation was found
-  2   the command line or an input was wrong
-  3   a limit was reached before the end, and no violation was found until then
+  2   the command line or an input is wrong
+  3   a limit or Ctrl-C stopped it before the end, and no violation was found until then
   70  a check of Fencepost's own result failed: a bug, please report it
   130 interrupted, without a result";
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use fencepost_papers::reproduce::Console;
 use fencepost_protocol::search::{SearchCallbacks, SearchProgress as SearchState};
 use fencepost_report::protocol::bytes;
-use fencepost_report::text::grouped;
+use fencepost_report::text::{counted, grouped};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::interrupt;
@@ -221,13 +221,13 @@ impl Console for RowProgress {
 fn search_message(progress: &SearchState) -> String {
     let seconds = progress.elapsed.as_secs_f64().max(0.001);
     let rate = grouped((progress.new_states as f64 / seconds) as u64);
-    let states = grouped(progress.states);
+    let states = counted(progress.states, "state");
     let queue = grouped(progress.queue);
     let (depth, memory) = (grouped(progress.depth), bytes(progress.memory));
     let left = progress.remaining.map_or(String::new(), |remaining| {
         format!(", about {} left", HumanDuration(remaining))
     });
-    format!("{states} states, {rate}/s, {queue} in the queue, depth {depth}, {memory}{left}")
+    format!("{states}, {rate}/s, {queue} in the queue, depth {depth}, {memory}{left}")
 }
 
 fn style(template: &str) -> ProgressStyle {

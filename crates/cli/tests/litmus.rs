@@ -175,7 +175,9 @@ fn one_bad_file_does_not_stop_the_others() {
     scratch.file("good.litmus", SB);
     let output = fencepost(&["--json", &scratch.directory()]);
     assert_eq!(code(&output), 2);
-    assert_eq!(objects(&output).len(), 1);
+    let objects = objects(&output);
+    let errors = objects.iter().filter(|object| object["type"] == "error");
+    assert_eq!((objects.len(), errors.count()), (4, 3));
     let said = text(&output.stderr);
     for part in [
         "bad.litmus:4:2",
@@ -269,4 +271,32 @@ fn contradictory_options_are_refused() {
     ] {
         assert_eq!(code(&fencepost(arguments)), 2, "{arguments:?}");
     }
+}
+
+#[test]
+fn a_location_that_nothing_uses_is_a_warning() {
+    let test = SB.replace("0:EAX=0 /\\", "zz=1 /\\");
+    let output = run_with_input(&["litmus", "-"], test.as_bytes());
+    assert_eq!(code(&output), 0);
+    let warning = "warning: `zz` occurs in no instruction and not in the initial state\n";
+    assert!(text(&output.stderr).starts_with(warning), "{output:?}");
+    let initialized = test.replace("{ }", "{ zz=0; }");
+    let output = run_with_input(&["litmus", "-"], initialized.as_bytes());
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn a_broken_file_is_an_object_with_json() {
+    let broken = SB.replace("exists (", "exist (");
+    let output = run_with_input(&["litmus", "--json", "-"], broken.as_bytes());
+    assert_eq!(code(&output), 2);
+    let [object] = &objects(&output)[..] else {
+        panic!("one object: {output:?}");
+    };
+    assert_eq!(object["schema"], "fencepost-litmus/1");
+    assert_eq!(object["type"], "error");
+    assert_eq!(object["exit_code"], 2);
+    let message = object["message"].as_str().expect("a message");
+    assert!(message.contains("did you mean `exists`?"), "{message}");
+    assert_eq!(text(&output.stderr).trim_end(), message);
 }

@@ -81,7 +81,17 @@ fn constants_are_given_by_name() {
         (
             "unknown",
             &["--const", "NN=7"][..],
-            "the model has no constant `NN`",
+            "error: --const NN: the model has no such constant\n  = help: did you mean `N`? its constants are N, Fast",
+        ),
+        (
+            "unlike",
+            &["--const", "NODES=7"],
+            "error: --const NODES: the model has no such constant\n  = help: its constants are N, Fast",
+        ),
+        (
+            "integer",
+            &["--const", "N=true"],
+            "error: `N` is an integer, and `true` is given for it",
         ),
         ("range", &["--const", "N=-7"], "error: "),
         ("number", &["--const", "N=x"], "found `x`"),
@@ -392,7 +402,7 @@ fn a_search_is_saved_and_goes_on() {
     let cut = run(&[&["protocol", file, "--checkpoint", saved][..], &bound].concat());
     assert_eq!(code(&cut), 3);
     let command = format!("fencepost protocol {file} --workers 1 --resume {saved}");
-    let told = format!("saved 5000 states; resume with: {command}");
+    let told = format!("saved 5,000 states; resume with: {command}");
     assert!(stderr(&cut).contains(&told), "{}", stderr(&cut));
     let rest = run(&["protocol", file, "--json", "--resume", saved]);
     let object = last_object(&rest);

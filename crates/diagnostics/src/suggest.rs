@@ -4,8 +4,10 @@
 const LONGEST: usize = 24;
 
 /// The candidate with the least edit distance to `word` (letters inserted, deleted, replaced or
-/// swapped), if it is at most 2, or 1 for short words. Ignores case. The first of several wins.
+/// swapped), if it is at most 2, or 1 for short words. Ignores case, except to choose among several
+/// that are equally near. The first of those that are left wins.
 pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
+    let exact = word.as_bytes();
     let word: Vec<u8> = word.bytes().map(|byte| byte.to_ascii_lowercase()).collect();
     if word.len() > LONGEST {
         return None;
@@ -14,18 +16,17 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     candidates
         .into_iter()
         .filter(|candidate| candidate.len() <= LONGEST)
-        .map(|candidate| (distance(&word, candidate), candidate))
+        .map(|candidate| {
+            let lower = candidate.to_ascii_lowercase();
+            (distance(&word, lower.as_bytes()), candidate)
+        })
         .filter(|(distance, _)| *distance <= near)
-        .min_by_key(|(distance, _)| *distance)
+        .min_by_key(|(near, candidate)| (*near, distance(exact, candidate.as_bytes())))
         .map(|(_, candidate)| candidate.to_owned())
 }
 
 /// The optimal string alignment distance: Levenshtein's, with a swap of neighbours as one edit.
-fn distance(left: &[u8], right: &str) -> usize {
-    let right: Vec<u8> = right
-        .bytes()
-        .map(|byte| byte.to_ascii_lowercase())
-        .collect();
+fn distance(left: &[u8], right: &[u8]) -> usize {
     let mut before_last = vec![0; right.len() + 1];
     let mut last: Vec<usize> = (0..=right.len()).collect();
     for i in 1..=left.len() {
@@ -69,6 +70,9 @@ mod tests {
         assert_eq!(nearest("mvo", known).as_deref(), Some("MOV"));
         assert_eq!(nearest("XCGH", known).as_deref(), Some("XCHG"));
         assert_eq!(nearest("CPUID", known), None);
+        let alike = ["Cache", "cache"];
+        assert_eq!(nearest("cach", alike).as_deref(), Some("cache"));
+        assert_eq!(nearest("Cach", alike).as_deref(), Some("Cache"));
         assert_eq!(nearest(&"M".repeat(1000), known), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::parse_error_kind::{ParseErrorKind, Section, Unterminated, counted};
 use crate::test::{Architecture, Position};
+use fencepost_diagnostics::nearest;
 
 /// The hints that do not depend on the file.
 mod hints {
@@ -113,6 +114,12 @@ impl ParseErrorKind {
             },
             ParseErrorKind::MissingInitialState => "`{`".into(),
             ParseErrorKind::BadCharacter { .. } => "a name, a number or a mark".into(),
+            ParseErrorKind::Unexpected { found, wanted, .. } if wanted.contains("`exists`") => {
+                match nearest(found, ["exists", "forall"]) {
+                    Some(meant) => format!("{wanted}; did you mean `{meant}`?"),
+                    None => (*wanted).into(),
+                }
+            }
             ParseErrorKind::Unexpected { wanted, .. }
             | ParseErrorKind::UnexpectedEnd { wanted, .. } => (*wanted).into(),
             ParseErrorKind::BadNumber { .. } => {

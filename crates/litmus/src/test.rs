@@ -173,6 +173,9 @@ pub struct Test {
     pub condition: Proposition,
     /// The condition as it is printed: `exists (0:EAX=0 /\ 1:EAX=0)`.
     pub condition_text: String,
+    /// Observed locations that occur in no instruction and not in the initial state: probably
+    /// misspelled.
+    pub unused_locations: Vec<String>,
 }
 
 impl Test {

@@ -1,6 +1,6 @@
 //! Errors in a model: kind, position, what was expected, and how to fix it.
 
-use fencepost_diagnostics::{DescribeError, Position};
+use fencepost_diagnostics::{DescribeError, Position, nearest};
 
 use crate::model_error_kind::ModelErrorKind;
 use crate::source::Span;
@@ -47,6 +47,12 @@ impl DescribeError for ModelErrorKind {
             (ModelErrorKind::TypeMismatch { found, wanted }, None) => {
                 format!("expected {wanted}, found {found}")
             }
+            (ModelErrorKind::Unexpected { found, wanted }, None) => {
+                match misspelled_keyword(found, wanted) {
+                    Some(keyword) => format!("did you mean `{keyword}`?"),
+                    None => format!("expected {wanted}"),
+                }
+            }
             (_, None) => format!("expected {}", self.expected()),
         }
     }
@@ -57,6 +63,28 @@ impl DescribeError for ModelErrorKind {
 
     fn is_limit(&self) -> bool {
         ModelErrorKind::is_limit(self)
+    }
+}
+
+/// The keyword that was probably meant where a rule or declaration begins.
+fn misspelled_keyword(found: &str, wanted: &str) -> Option<String> {
+    const BEGINNINGS: [&str; 12] = [
+        "alias",
+        "assume",
+        "const",
+        "cover",
+        "function",
+        "invariant",
+        "procedure",
+        "rule",
+        "ruleset",
+        "startstate",
+        "type",
+        "var",
+    ];
+    match wanted.contains("rule") {
+        true => nearest(found, BEGINNINGS),
+        false => None,
     }
 }
 

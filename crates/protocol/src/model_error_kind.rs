@@ -335,6 +335,8 @@ pub enum ModelErrorKind {
         name: String,
         /// A declared name that is spelled alike.
         suggestion: Option<String>,
+        /// The constants that the model declares.
+        declared: Vec<String>,
     },
     /// A value given for a constant that is of another type.
     #[error("the constant is {found}, and {value} is given for it")]

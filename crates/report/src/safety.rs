@@ -11,10 +11,10 @@ pub fn safety(test: &Test, model: &MemoryModel, safety: &Safety) -> String {
     match safety {
         Safety::Safe => format!("{name} {model}: store-buffer safe\n"),
         Safety::Unsafe { pending, event, .. } => {
-            let overtaken = place(test, pending);
-            let overtaking = place(test, event);
+            let overtaken = place(test, pending, "store ");
+            let overtaking = place(test, event, "");
             format!(
-                "{name} {model}: NOT store-buffer safe\n  {overtaking}\n  can take effect before this reaches memory, although it happens after it:\n  {overtaken}\n"
+                "{name} {model}: NOT store-buffer safe\n  {overtaking} can take effect before {overtaken} reaches memory,\n  although the store happens before it\n"
             )
         }
         Safety::Contradiction(_) => format!("{name} {model}: internal error\n"),
@@ -31,14 +31,18 @@ pub fn safety(test: &Test, model: &MemoryModel, safety: &Safety) -> String {
     }
 }
 
-fn place(test: &Test, place: &Option<InstructionId>) -> String {
+/// An instruction: `P0's store `MOV [x],$1` (line 5)`. `kind` comes before its text.
+fn place(test: &Test, place: &Option<InstructionId>, kind: &str) -> String {
     let Some(place) = place else {
-        return "an event".to_owned();
+        return match kind {
+            "" => "an event".to_owned(),
+            kind => format!("a {}", kind.trim_end()),
+        };
     };
     let instruction = place.of(test);
     let thread = test.threads[place.thread].number;
     format!(
-        "P{thread} `{}` (line {})",
+        "P{thread}'s {kind}`{}` (line {})",
         instruction.text, instruction.position.line
     )
 }

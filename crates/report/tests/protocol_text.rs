@@ -32,7 +32,7 @@ fn whole_reports() {
         plain(&report(&searched.checked(), true, 100)),
         "no error: all states were explored
 
-vacuity: nothing is vacuous: every rule fired, every antecedent held, every assertion was reached
+vacuity: none (every rule fired, every antecedent held, every assertion was reached)
 
 summary
   states       2
@@ -291,4 +291,16 @@ fn names_cannot_change_a_terminal() {
     assert!(!all.contains(['\u{1b}', '\u{7}']), "{all:?}");
     assert!(all.contains("1. a\u{fffd}[31m"), "{all}");
     assert!(all.contains("rule `n\u{fffd}` never fired"), "{all}");
+}
+
+#[test]
+fn a_start_state_that_fails_leaves_no_vacuity() {
+    let model = "var x: 0..3; startstate x := 5; end;
+rule x = 1 ==> x := 2; end;
+invariant \"i\" x < 3;";
+    let searched = Searched::text("model.m", model);
+    assert_eq!(vacuous_points(&searched.checked()), []);
+    let text = plain(&report(&searched.checked(), true, 100));
+    assert!(!text.contains("vacuity"), "{text}");
+    assert!(!text.contains("\n\n\n"), "{text}");
 }

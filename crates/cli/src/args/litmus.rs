@@ -7,6 +7,7 @@ use fencepost_memory::MemoryModel;
 
 use super::common::{MaxMemory, MaxStates, MaxTime, ResultArguments, WorkerArguments, renamed};
 use super::models::PsoLocked;
+use super::values::count;
 
 pub(super) const HELP: &str = "\
 Examples:
@@ -23,7 +24,9 @@ A test whose verdict is No is an answer, not an error: the exit code is 0 unless
 #[command(
     arg = renamed("jobs", "--workers"),
     arg = renamed("timeout", "--max-time"),
-    mut_arg("max_states", |argument| argument.default_value("4000000")),
+    mut_arg("max_states", |argument| {
+        argument.default_value("4000000").value_parser(count)
+    }),
     mut_arg("max_memory", |argument| argument.default_value("1G"))
 )]
 pub struct LitmusArguments {
@@ -32,7 +35,7 @@ pub struct LitmusArguments {
     #[arg(required = true, value_name = "FILE|DIR")]
     pub paths: Vec<PathBuf>,
 
-    /// Use these memory models
+    /// Use these memory models, separated by commas
     #[arg(
         long,
         value_enum,
@@ -42,7 +45,7 @@ pub struct LitmusArguments {
     )]
     pub model: Vec<LitmusModel>,
 
-    /// Drain this at a locked instruction under PSO
+    /// Choose what a locked instruction drains under PSO
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = PsoLocked::Everything)]
     pub pso_locked: PsoLocked,
 

@@ -17,7 +17,7 @@ pub use example::{ExampleArguments, ExampleTarget};
 pub use litmus::{LitmusArguments, Witnesses};
 pub use models::PsoLocked;
 pub use monitor::{DEFAULT_MAX_FINDINGS, MonitorArguments, MonitorChoice};
-pub use protocol::{ProtocolArguments, TraceFormat};
+pub use protocol::{ConstantArgument, ProtocolArguments, TraceFormat};
 pub use reproduce::{ReproduceCommand, TsoCcArguments};
 pub use trace::{GenerateArguments, TraceCommand};
 

@@ -39,7 +39,7 @@ pub struct MonitorArguments {
     #[arg(long, value_enum, value_name = "MODEL")]
     pub model: Option<ModelName>,
 
-    /// Drain this at a locked operation under PSO [default: everything; own-address for bss-pso]
+    /// Choose what a locked operation drains under PSO [default: everything; own-address for bss-pso]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub pso_locked: Option<PsoLocked>,
 

@@ -9,14 +9,14 @@ use fencepost_protocol::outcome::DeadlockRule;
 use fencepost_protocol::search::{Options, SearchOrder, Symmetry};
 
 use super::common::{MaxMemory, MaxStates, MaxTime, ResultArguments, WorkerArguments};
-use super::values::time;
+use super::values::{count, time};
 use crate::executable;
 use crate::files::shell_word;
 
 pub(super) const HELP: &str = "\
 Examples:
   fencepost protocol german.m                          all states; a counterexample is shortest
-  fencepost protocol german.m --const NODE_NUM=3       the same model at another size
+  fencepost protocol german.m --const NODES=3          the same model at another size
   fencepost protocol german.m -o bug.svg               the counterexample as a sequence chart
   fencepost protocol big.m --simulate --walks 100000   random walks, for models that are too large
   fencepost protocol big.m --compact --max-memory 8G   keeps fingerprints of states only
@@ -35,6 +35,7 @@ true, assertions that were never reached. A proof that rests on those is empty."
     mut_arg("output", |argument| {
         argument.help("Write the counterexample to FILE instead of standard output")
     }),
+    mut_arg("max_states", |argument| argument.value_parser(count)),
     mut_arg("max_memory", |argument| {
         argument.help("Stop before more than SIZE of memory is used, such as 500M or 4G [default: 80% of what is available]")
     })
@@ -118,7 +119,7 @@ pub struct ProtocolArguments {
 
     /// Set a constant of the model; may be given several times
     #[arg(long = "const", value_name = "NAME=VALUE", value_parser = constant)]
-    pub constants: Vec<(String, i64)>,
+    pub constants: Vec<ConstantArgument>,
 
     /// Show the counterexample in this format [default: text, or the extension of --output]
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -253,8 +254,8 @@ impl ProtocolArguments {
     pub fn replay(&self) -> String {
         let mut words = vec!["fencepost protocol".to_owned()];
         words.push(shell_word(&self.file));
-        for (name, value) in &self.constants {
-            words.push(format!("--const {name}={value}"));
+        for ConstantArgument { name, text, .. } in &self.constants {
+            words.push(format!("--const {name}={text}"));
         }
         if self.dfs {
             words.push("--dfs".into());
@@ -287,8 +288,19 @@ impl ProtocolArguments {
     }
 }
 
+/// A value of `--const`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConstantArgument {
+    pub name: String,
+    pub value: i64,
+    /// The value as it was given.
+    pub text: String,
+    /// It was given as `true` or `false`.
+    pub is_boolean: bool,
+}
+
 /// Parses `NAME=VALUE`.
-fn constant(text: &str) -> Result<(String, i64), String> {
+fn constant(text: &str) -> Result<ConstantArgument, String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err("expected a name and a value, such as N=3".into());
     };
@@ -296,14 +308,25 @@ fn constant(text: &str) -> Result<(String, i64), String> {
     if name.is_empty() {
         return Err("expected the name of a constant before `=`".into());
     }
-    let value = match value.to_ascii_lowercase().as_str() {
-        "true" => 1,
-        "false" => 0,
-        _ => value
-            .parse()
-            .map_err(|_| format!("expected a 64-bit integer, true or false, found `{value}`"))?,
+    let text = value;
+    let (value, is_boolean) = match text.to_ascii_lowercase().as_str() {
+        "true" => (1, true),
+        "false" => (0, true),
+        _ => match text.parse() {
+            Ok(value) => (value, false),
+            Err(_) => {
+                return Err(format!(
+                    "expected a 64-bit integer, true or false, found `{text}`"
+                ));
+            }
+        },
     };
-    Ok((name.to_owned(), value))
+    Ok(ConstantArgument {
+        name: name.to_owned(),
+        value,
+        text: text.to_owned(),
+        is_boolean,
+    })
 }
 
 #[cfg(test)]
@@ -312,9 +335,18 @@ mod tests {
 
     #[test]
     fn constants_have_a_name_and_a_value() {
-        assert_eq!(constant("N=3"), Ok(("N".into(), 3)));
-        assert_eq!(constant("N = -3"), Ok(("N".into(), -3)));
-        assert_eq!(constant("Fast=True"), Ok(("Fast".into(), 1)));
+        let parsed = |name: &str, value, text: &str, is_boolean| {
+            let (name, text) = (name.to_owned(), text.to_owned());
+            Ok(ConstantArgument {
+                name,
+                value,
+                text,
+                is_boolean,
+            })
+        };
+        assert_eq!(constant("N=3"), parsed("N", 3, "3", false));
+        assert_eq!(constant("N = -3"), parsed("N", -3, "-3", false));
+        assert_eq!(constant("Fast=True"), parsed("Fast", 1, "True", true));
         assert!(constant("N").unwrap_err().contains("N=3"));
         assert!(constant("=3").unwrap_err().contains("before `=`"));
         assert!(constant("N=x").unwrap_err().contains("found `x`"));

@@ -1,6 +1,19 @@
-//! Values of options that have a unit: sizes and times.
+//! Values of options: counts, sizes and times.
 
+use std::num::IntErrorKind;
 use std::time::Duration;
+
+/// Parses a number of things, at least 1.
+pub fn count(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("expected at least 1".to_string()),
+        Ok(number) => Ok(number),
+        Err(error) => match error.kind() {
+            IntErrorKind::PosOverflow => Err(format!("expected at most {}", u64::MAX)),
+            _ => Err("expected a whole number".to_string()),
+        },
+    }
+}
 
 /// Parses a number of bytes with an optional unit.
 pub fn size(text: &str) -> Result<usize, String> {
@@ -21,6 +34,8 @@ pub fn size(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "more than this machine can address".to_string())
 }
 
+const EXPECTED_TIME: &str = "expected a number with a unit (ms, s, m, h or d)";
+
 /// Parses a time with a unit.
 pub fn time(text: &str) -> Result<Duration, String> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -30,11 +45,10 @@ pub fn time(text: &str) -> Result<Duration, String> {
         "m" | "min" => 60.0,
         "h" => 3600.0,
         "d" => 86400.0,
-        unit => return Err(format!("unknown unit `{unit}`, expected s, m, h or d")),
+        _ if number.is_empty() => return Err(EXPECTED_TIME.to_string()),
+        unit => return Err(format!("unknown unit `{unit}`, expected ms, s, m, h or d")),
     };
-    let number: f64 = number
-        .parse()
-        .map_err(|_| "expected a time such as 30s, 10m or 2h".to_string())?;
+    let number: f64 = number.parse().map_err(|_| EXPECTED_TIME.to_string())?;
     Duration::try_from_secs_f64(number * unit)
         .map_err(|_| "expected a time that is not negative and not too long".to_string())
 }
@@ -42,6 +56,16 @@ pub fn time(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_whole_numbers() {
+        assert_eq!(count("12"), Ok(12));
+        for text in ["1e6", "1.5", "-1", "", "x"] {
+            assert_eq!(count(text), Err("expected a whole number".into()));
+        }
+        assert_eq!(count("0"), Err("expected at least 1".into()));
+        assert!(count("99999999999999999999").is_err());
+    }
 
     #[test]
     fn sizes_have_units() {
@@ -59,7 +83,10 @@ mod tests {
         assert_eq!(time("1.5m"), Ok(Duration::from_secs(90)));
         assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
         assert!(time("3y").unwrap_err().contains("unknown unit `y`"));
-        assert!(time("s").is_err());
+        for text in ["s", "abc", "", "1e", "x3s"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+        assert_eq!(time("abc"), Err(EXPECTED_TIME.into()));
         assert!(time("-1s").is_err());
         assert!(time("1e300h").is_err());
     }

@@ -178,7 +178,8 @@ fn report_saved(path: Option<&Path>, saved: &checkpoint::LastWrite) {
         ),
         (None, Some(states)) => writeln!(
             anstream::stderr(),
-            "saved {states} states to {path}; run the same command to resume"
+            "saved {} to {path}; run the same command to resume",
+            fencepost_report::text::counted(states, "state")
         ),
         (None, None) => Ok(()),
     };

@@ -63,6 +63,8 @@ impl Location<'_> {
 pub(crate) struct MemoryMap<'s> {
     architecture: Architecture,
     locations: BTreeMap<&'s str, Location<'s>>,
+    /// The locations that occur in no instruction and not in the initial state.
+    pub unused: Vec<String>,
     /// The width of accesses through registers, if all have the same.
     indirect: Option<Width>,
     /// The width of all locations, if all have the same.
@@ -80,6 +82,7 @@ impl<'s> MemoryMap<'s> {
         let mut map = MemoryMap {
             architecture: file.architecture,
             locations: BTreeMap::new(),
+            unused: Vec::new(),
             indirect: None,
             common: None,
             addresses: rustc_hash::FxHashSet::default(),
@@ -92,12 +95,15 @@ impl<'s> MemoryMap<'s> {
             }
         }
         map.mention_program(file, &mut constants, errors);
+        let used: rustc_hash::FxHashSet<&str> = map.locations.keys().copied().collect();
         for target in &file.locations {
             map.mention_target(target);
         }
         for claim in file.filter.iter().chain([&file.condition]) {
             map.mention_claim(claim, &mut constants);
         }
+        let unused = map.locations.keys().filter(|name| !used.contains(**name));
+        map.unused = unused.map(|name| (*name).to_owned()).collect();
         map.settle_widths();
         map.reference(constants, limits)?;
         Ok(map)

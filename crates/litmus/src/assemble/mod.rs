@@ -56,6 +56,7 @@ pub(crate) fn assemble(
         quantifier: file.quantifier,
         condition: observed.condition,
         condition_text: observed.condition_text,
+        unused_locations: memory.unused.clone(),
     };
     let names = threads.names();
     for (index, (column, lowered)) in file.columns.into_iter().zip(lowered).enumerate() {

@@ -5,6 +5,8 @@ use crate::parse_error::SpannedError;
 use crate::parse_error_kind::ParseErrorKind;
 use crate::test::Architecture;
 use crate::x86::instruction::read_cell;
+use crate::x86::mnemonics::find;
+use fencepost_diagnostics::nearest;
 
 use super::lexer::{Lexer, Span, Token};
 use super::target::thread_number;
@@ -45,6 +47,11 @@ fn at_end_of_program(lexer: &Lexer<'_>) -> Result<bool, SpannedError> {
         Token::Name(
             "exists" | "forall" | "final" | "observed" | "Observed" | "locations" | "filter",
         ) => !matches!(ahead.next(), Ok((Token::Mark(":"), _))),
+        // A misspelled `exists`, which is an error of the condition.
+        Token::Name(name) if find(&name.to_ascii_uppercase()).is_none() => {
+            nearest(name, ["exists", "forall"]).is_some()
+                && matches!(ahead.next(), Ok((Token::Mark("("), _)))
+        }
         _ => false,
     })
 }

@@ -64,6 +64,8 @@ pub struct Constant {
     pub value: i64,
     /// Whether the value was overridden.
     pub is_given: bool,
+    /// Whether it is a boolean: 0 is false, and 1 is true.
+    pub is_boolean: bool,
 }
 
 /// A variable of the state.

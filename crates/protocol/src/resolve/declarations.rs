@@ -124,6 +124,7 @@ impl<'s> Resolver<'s, '_> {
                             name: name.text.into(),
                             value,
                             is_given: given.is_some(),
+                            is_boolean: self.is_boolean_type(value_type),
                         });
                     }
                     Symbol::Constant(value, value_type)
@@ -131,6 +132,13 @@ impl<'s> Resolver<'s, '_> {
                 Err(Reported) => Symbol::Broken,
             };
             self.declare(*name, symbol);
+        }
+    }
+
+    fn is_boolean_type(&self, value_type: ValueType) -> bool {
+        match value_type {
+            ValueType::Of(id) => matches!(self.types[id].kind, TypeKind::Boolean),
+            _ => false,
         }
     }
 
@@ -166,7 +174,8 @@ impl<'s> Resolver<'s, '_> {
                 let names = self.constants.iter().map(|c| c.name.as_str());
                 let error = ModelErrorKind::UnknownOverride {
                     name: quoted(name),
-                    suggestion: nearest(name, names),
+                    suggestion: nearest(name, names.clone()),
+                    declared: names.map(str::to_owned).collect(),
                 };
                 self.report(error, Span::default());
             }

@@ -95,12 +95,22 @@ impl<'s> Scopes<'s> {
         })
     }
 
-    /// The visible name with the least edit distance, for "did you mean".
-    pub fn nearest(&self, name: &str) -> Option<String> {
-        let names = self.open.iter().rev().flat_map(|scope| scope.keys());
-        let mut names: Vec<&str> = names.copied().collect();
-        names.sort_unstable();
-        nearest(name, names)
+    /// The visible name with the least edit distance, for "did you mean". Names that can be used as
+    /// `what` (a function, a type or another name) come first.
+    pub fn nearest(&self, name: &str, what: &str) -> Option<String> {
+        let fits = |symbol: Symbol| match what {
+            "function" => matches!(symbol, Symbol::Function(_)),
+            "type" => matches!(symbol, Symbol::Type(_)),
+            _ => !matches!(symbol, Symbol::Function(_) | Symbol::Type(_)),
+        };
+        let visible = self.open.iter().rev().flat_map(|scope| scope.iter());
+        let mut visible: Vec<(&str, bool)> = visible
+            .map(|(name, (symbol, _))| (*name, fits(*symbol)))
+            .collect();
+        visible.sort_unstable();
+        let fitting = visible.iter().filter(|(_, fits)| *fits);
+        nearest(name, fitting.map(|(name, _)| *name))
+            .or_else(|| nearest(name, visible.iter().map(|(name, _)| *name)))
     }
 
     fn declare(&mut self, name: Name<'s>, symbol: Symbol) -> Result<(), Option<Span>> {
@@ -149,7 +159,7 @@ impl<'s> Resolver<'s, '_> {
                 let error = ModelErrorKind::UnknownName {
                     found: quoted(name),
                     what,
-                    suggestion: self.scopes.nearest(name),
+                    suggestion: self.scopes.nearest(name, what),
                 };
                 Err(self.report(error, span))
             }

@@ -176,3 +176,19 @@ fn at_most_twenty_mistakes_are_shown() {
     let lines: Vec<u32> = error.errors.iter().map(|m| m.position.line).collect();
     assert_eq!(lines, (3..23).collect::<Vec<u32>>());
 }
+
+#[test]
+fn suggestions_fit_the_place() {
+    let text = "type Proc: scalarset(2); Cache: record v: 0..1; end;
+var cache: array [Proc] of Cache;
+startstate for p: Proc do cache[p].v := 0; end; end;
+ruleset p: Proc do rule cach[p].v := 1; end; end;
+";
+    let error = read(text, &[]).expect_err("`cach` is not declared");
+    let rendered = error.render("model.m");
+    assert!(rendered.contains("did you mean `cache`?"), "{rendered}");
+    let text = text.replace("ruleset", "rulset").replace("cach[", "cache[");
+    let error = read(&text, &[]).expect_err("`rulset` is no keyword");
+    let rendered = error.render("model.m");
+    assert!(rendered.contains("did you mean `ruleset`?"), "{rendered}");
+}

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::names::Naming;
 use crate::source::SourcePosition;
-use crate::text::grouped;
+use crate::text::counted;
 
 /// The widest message in a headline.
 const WIDEST_MESSAGE: usize = 160;
@@ -25,8 +25,8 @@ const MAX_MESSAGE_LINES: usize = 12;
 /// The largest number of threads that a headline or a label names.
 const MAX_THREADS: usize = 4;
 
-const RACE_HELP: &str = "order the two accesses: the first thread has to publish its access with a `Release` store \
-    or by releasing a lock, and the second has to read that store with an `Acquire` load, or acquire that lock, first";
+const RACE_HELP: &str = "make the first thread publish with a `Release` store (or unlock), and the second read that store \
+    with `Acquire` (or lock) before its access";
 
 const LEAK_HELP: &str = "drop every reference in every execution: look for `mem::forget`, for `into_raw` without \
     `from_raw`, and for a cycle, which a `Weak` breaks; if the leak is intended, use `leak_check(false)`";
@@ -208,8 +208,8 @@ fn step_limit(
         help: Some(STEP_LIMIT_HELP.into()),
         rows: last_accesses(interleaving, &[thread], ""),
         ..Diagnosis::new(format!(
-            "an execution did not end within {} steps",
-            grouped(steps)
+            "an execution did not end within {}",
+            counted(steps, "step")
         ))
     }
 }

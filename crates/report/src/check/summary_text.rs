@@ -119,22 +119,20 @@ pub(crate) fn shown_sentence(summary: &CheckSummary, target: &Target) -> Option<
     if summary.executions == 0 {
         return None;
     }
-    let kind = match summary.store_buffers {
-        true => "execution",
-        false => "sequentially consistent execution",
-    };
     let executions = match summary.covered_preemptions {
         Some(bound) => format!(
-            "no {kind} with at most {}",
+            "no execution with at most {}",
             counted(bound.into(), "preemption")
         ),
-        None => format!("no explored {kind}"),
+        None => "no explored execution".to_owned(),
     };
     let fails = match has_store_buffers(target) && !summary.store_buffers {
-        true => "fails or can leave sequential consistency through store buffers",
+        true => "fails, and store buffers add no behaviour to them",
         false => "fails",
     };
-    Some(format!("{executions} {fails}; others are not covered"))
+    Some(format!(
+        "{executions} {fails}; nothing is shown about the others"
+    ))
 }
 
 /// Whether a gap is the reason for which the search stopped: its sentence needs no label.

@@ -60,8 +60,10 @@ pub fn report(checked: &SearchedModel<'_>, with_trace: bool, width: usize) -> St
         text.push('\n');
         text += &trace(checked.model, way, width);
     }
-    text.push('\n');
-    text += &vacuity_text(checked, width);
+    let vacuity = vacuity_text(checked, width);
+    if !vacuity.is_empty() {
+        text += &format!("\n{vacuity}");
+    }
     text.push('\n');
     text += &summary(checked);
     if checked.report.trace.is_some() {

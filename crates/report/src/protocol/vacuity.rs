@@ -51,9 +51,12 @@ impl VacuousPoint {
     }
 }
 
-/// All points that were never exercised, in source order.
+/// All points that were never exercised, in source order; none if the search has no state.
 pub fn vacuous_points(checked: &SearchedModel<'_>) -> Vec<VacuousPoint> {
     let model = checked.model;
+    if checked.report.states == 0 {
+        return Vec::new();
+    }
     // A failed property was exercised, and so was a rule that failed in its body.
     let trace = checked.report.trace.as_ref();
     let failed = match &checked.report.verdict {
@@ -114,8 +117,12 @@ pub(super) fn on_one_line(text: &str) -> String {
     words.join(" ")
 }
 
-/// The vacuity section of the report. It is always there: that nothing is vacuous is a result too.
+/// The vacuity section of the report. It is there even if nothing is vacuous, which is a result too,
+/// but not if a start state fails and no state was explored.
 pub fn vacuity_text(checked: &SearchedModel<'_>, width: usize) -> String {
+    if checked.report.states == 0 {
+        return String::new();
+    }
     let found = vacuous_points(checked);
     let until = match checked.is_complete() {
         true => "",
@@ -123,9 +130,9 @@ pub fn vacuity_text(checked: &SearchedModel<'_>, width: usize) -> String {
     };
     let heading = Styled(HEADING, "vacuity");
     if found.is_empty() {
-        let nothing = Styled(SUCCESS, "nothing is vacuous");
+        let none = Styled(SUCCESS, "none");
         return format!(
-            "{heading}: {nothing}: every rule fired, every antecedent held, every assertion was reached\n"
+            "{heading}: {none} (every rule fired, every antecedent held, every assertion was reached)\n"
         );
     }
     let count = counted(found.len() as u64, "point");

@@ -15,8 +15,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use fencepost_report::columns::aligned;
-use fencepost_report::text::grouped;
+use fencepost_report::json::litmus::LITMUS_SCHEMA;
+use fencepost_report::text::{counted, grouped};
 
+use super::write_json_failure;
 use crate::args::LitmusArguments;
 use crate::exit::{self, Failure};
 use crate::files::ResultStream;
@@ -27,8 +29,16 @@ use compare::Comparison;
 use inputs::Files;
 use one::{FileResult, Inputs};
 
-/// Runs the tests.
+/// Runs the tests. With `--json`, a failure is a JSON object too.
 pub fn run(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
+    let result = run_all(arguments, is_quiet);
+    if let (true, Err(failure)) = (arguments.result.json, &result) {
+        write_json_failure(LITMUS_SCHEMA, failure, &mut std::io::stdout());
+    }
+    result
+}
+
+fn run_all(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
     let Files {
         paths: files,
         errors,
@@ -218,17 +228,24 @@ impl Totals {
         if !self.rows.is_empty() {
             text = aligned(&table, "").join("\n") + "\n";
         }
-        text += &format!("{} files, {seconds:.1} s", grouped(self.files as u64));
+        text += &format!("{}, {seconds:.1} s", counted(self.files as u64, "file"));
         if self.bad_files > 0 {
             text += &format!("; {} could not be read", grouped(self.bad_files as u64));
         }
         if self.unsafe_tests > 0 {
             let count = grouped(self.unsafe_tests as u64);
-            text += &format!("; {count} are not store-buffer safe");
+            let verb = match self.unsafe_tests {
+                1 => "is",
+                _ => "are",
+            };
+            text += &format!("; {count} {verb} not store-buffer safe");
         }
         if self.was_interrupted {
-            let left = grouped((total - self.files) as u64);
-            text += &format!("; interrupted, {left} files were not run");
+            let left = match total - self.files {
+                1 => "1 file was".to_owned(),
+                left => format!("{} files were", grouped(left as u64)),
+            };
+            text += &format!("; interrupted, {left} not run");
         }
         let _ = writeln!(anstream::stderr(), "{text}");
     }

@@ -11,10 +11,12 @@ use fencepost_litmus::test::Test;
 use fencepost_litmus::{Limits, axioms, machine, parse};
 use fencepost_memory::MemoryModel;
 use fencepost_report::json::litmus as json;
+use fencepost_report::json::{ErrorObject, line};
 use fencepost_report::protocol::bytes;
 use fencepost_report::safety::safety as safety_text;
 
 use crate::args::LitmusArguments;
+use crate::exit;
 use crate::files;
 use crate::interrupt;
 
@@ -79,8 +81,28 @@ impl FileResult {
     }
 }
 
-/// Reads and answers a file.
+/// Reads and answers a file. With `--json`, the output is an error object if there is no answer.
 pub fn run(path: &Path, inputs: &Inputs<'_>) -> FileResult {
+    let mut result = answer_file(path, inputs);
+    let exit_code = match (result.is_internal, result.is_bad, result.is_limited) {
+        (true, _, _) => exit::INTERNAL,
+        (_, true, _) => exit::BAD_INPUT,
+        (_, _, true) => exit::LIMIT,
+        _ => return result,
+    };
+    if inputs.arguments.result.json && result.output.is_empty() {
+        let object = ErrorObject {
+            schema: json::LITMUS_SCHEMA,
+            kind: "error",
+            exit_code,
+            message: result.error.trim_end().to_owned(),
+        };
+        result.output = line(&object) + "\n";
+    }
+    result
+}
+
+fn answer_file(path: &Path, inputs: &Inputs<'_>) -> FileResult {
     let limits = Limits::default();
     let bytes = match files::read_up_to(path, limits.bytes as u64) {
         Ok(bytes) => bytes,
@@ -100,6 +122,13 @@ pub fn run(path: &Path, inputs: &Inputs<'_>) -> FileResult {
         }
     };
     let mut result = FileResult::default();
+    for name in &test.unused_locations {
+        let _ = writeln!(
+            result.error,
+            "warning: `{name}` occurs in no instruction and not in the initial state\n --> {}",
+            path.display()
+        );
+    }
     let source = String::from_utf8_lossy(&bytes);
     let subject = Subject {
         path,

@@ -17,6 +17,7 @@ use fencepost_protocol::outcome::Verdict;
 use fencepost_protocol::search::{SearchError, SearchErrorKind, resume, search};
 use fencepost_report::json::protocol::PROTOCOL_SCHEMA;
 use fencepost_report::protocol::SearchedModel;
+use fencepost_report::text::counted;
 
 use super::write_json_failure;
 use crate::args::ProtocolArguments;
@@ -93,7 +94,8 @@ fn report_checkpoint(arguments: &ProtocolArguments, saved: &checkpoint::LastWrit
         let command = arguments.replay();
         let _ = writeln!(
             anstream::stderr(),
-            "saved {states} states; resume with: {command} --resume {path}"
+            "saved {}; resume with: {command} --resume {path}",
+            counted(states, "state")
         );
     }
 }
