@@ -54,11 +54,15 @@ mod tests {
         for (left, right, expected) in [
             ("", "abc", 3),
             ("abc", "", 3),
-            ("seed", "SEDE", 1),
-            ("max_time", "MAXTIME", 1),
+            ("seed", "sede", 1),
+            ("max_time", "maxtime", 1),
             ("kitten", "sitting", 3),
         ] {
-            assert_eq!(distance(left.as_bytes(), right), expected, "{left} {right}");
+            assert_eq!(
+                distance(left.as_bytes(), right.as_bytes()),
+                expected,
+                "{left} {right}"
+            );
         }
     }
 
