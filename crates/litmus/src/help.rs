@@ -115,7 +115,8 @@ impl ParseErrorKind {
             ParseErrorKind::MissingInitialState => "`{`".into(),
             ParseErrorKind::BadCharacter { .. } => "a name, a number or a mark".into(),
             ParseErrorKind::Unexpected { found, wanted, .. } if wanted.contains("`exists`") => {
-                match nearest(found, ["exists", "forall"]) {
+                let words = ["exists", "forall"].into_iter();
+                match nearest(found, words.filter(|word| wanted.contains(word))) {
                     Some(meant) => format!("{wanted}; did you mean `{meant}`?"),
                     None => (*wanted).into(),
                 }
