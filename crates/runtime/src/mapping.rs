@@ -33,16 +33,36 @@
 
 use std::sync::atomic::Ordering;
 
-use fencepost_memory::{Address, Operation};
+use fencepost_explore::MonitoredModel;
+use fencepost_memory::{Address, LockedDrains, Operation};
 
 /// The machine that a program is compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum Target {
     /// x86: total store order.
     #[default]
     X86,
     /// Partial store order, as in BSS.
     Pso,
+}
+
+impl Target {
+    /// The name of the target in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Target::X86 => "x86",
+            Target::Pso => "pso",
+        }
+    }
+
+    /// The memory model of the target, for a monitor.
+    pub fn monitored_model(self) -> MonitoredModel {
+        match self {
+            Target::X86 => MonitoredModel::Tso,
+            Target::Pso => MonitoredModel::Pso(LockedDrains::OwnAddress),
+        }
+    }
 }
 
 /// The events of one operation, in order.

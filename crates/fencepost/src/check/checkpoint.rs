@@ -17,7 +17,7 @@ use fencepost_checkpoint::{Kind, open, seal, write_atomically};
 use fencepost_explore::{Checkpoint, CheckpointError, Settings, UnvalidatedCheckpoint};
 use fencepost_report::text::grouped;
 use fencepost_runtime::names::{RegistryError, SavedRegistry};
-use fencepost_runtime::{Registry, Setup, Target, ThreadIdSpace};
+use fencepost_runtime::{Registry, Setup, ThreadIdSpace};
 use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Strategy};
@@ -246,12 +246,8 @@ impl CheckpointFile {
             max_steps: _,
         } = setup;
         let switch = |is_on| if is_on { "on" } else { "off" }.to_owned();
-        let target_name = match target {
-            Target::X86 => "x86",
-            Target::Pso => "pso",
-        };
         [
-            ("target", target_name.to_owned()),
+            ("target", target.name().to_owned()),
             ("stack_size", stack_size.to_string()),
             ("spurious_wakeups", switch(spurious_wakeups)),
             ("leak_check", switch(leak_check)),

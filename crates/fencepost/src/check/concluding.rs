@@ -13,7 +13,7 @@ use super::fences;
 use super::naming::source_position;
 use super::outcome::{Finding, Outcome};
 use super::problems::gap;
-use super::session::{Counterexample, Report, Session, explorer_settings, machine};
+use super::session::{Counterexample, Report, Session, explorer_settings};
 use super::showing::Showing;
 
 impl Session {
@@ -82,7 +82,7 @@ impl Session {
     fn model(&self) -> MemoryModel {
         match self.checker.setup.store_buffers {
             None => explorer_settings(&self.checker).monitored_model.model(),
-            Some(_) => machine(self.checker.setup.target).model(),
+            Some(_) => self.checker.setup.target.monitored_model().model(),
         }
     }
 

@@ -22,7 +22,7 @@ use super::checker::Checker;
 use super::problems::Translator;
 use super::restarting::TooManyThreads;
 use super::sameness::is_same_failure;
-use super::session::{Counterexample, Report, Session, machine};
+use super::session::{Counterexample, Report, Session};
 use super::showing::Showing;
 
 /// The number of random samples.
@@ -180,7 +180,7 @@ impl Search {
         session.settings = self.settings(Exploring::Replay(schedule));
         let report = session.explore().ok()?;
         let found = report.findings.iter().find(|found| is_failure(found))?;
-        let model = machine(session.checker.setup.target).model();
+        let model = session.checker.setup.target.monitored_model().model();
         let showing = Showing::new(&session, model, session.registry.thread_id_space());
         let finding = Translator { showing: &showing }.finding(found);
         Some(Consequence::Failure {

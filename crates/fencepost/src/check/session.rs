@@ -7,9 +7,8 @@
 use std::sync::Arc;
 
 use fencepost_explore::{MonitoredModel, Settings, Strategy as Exploring};
-use fencepost_memory::LockedDrains;
 use fencepost_runtime::{
-    Checked, Current, Insertions, ProgramError, Registry, Restart, Runtime, Setup, Target,
+    Checked, Current, Insertions, ProgramError, Registry, Restart, Runtime, Setup,
 };
 
 use super::checker::{Checker, Strategy};
@@ -210,20 +209,12 @@ pub(super) fn explorer_settings(checker: &Checker) -> Settings {
         },
     };
     let monitored_model = match checker.monitor && checker.setup.store_buffers.is_none() {
-        true => machine(checker.setup.target),
+        true => checker.setup.target.monitored_model(),
         false => MonitoredModel::None,
     };
     Settings {
         strategy,
         monitored_model,
         ..checker.settings.clone()
-    }
-}
-
-/// The memory model of a target.
-pub(super) fn machine(target: Target) -> MonitoredModel {
-    match target {
-        Target::X86 => MonitoredModel::Tso,
-        Target::Pso => MonitoredModel::Pso(LockedDrains::OwnAddress),
     }
 }
