@@ -12,8 +12,8 @@
 //! | `drops=FILE:LINE:COLUMN` | drops of the `Arc`s created there |
 //! | `wideN` | commits of store buffers, numbered from `N` on |
 //!
-//! `ends,wide32/1x3.2x2` is an example. Most schedules have no header. Commas, spaces and `%` of a file name are
-//! percent-encoded, since commas separate words.
+//! `ends,wide32/1x3.2x2` is an example. Most schedules have no header. Commas, spaces, `%`, quotes and
+//! backslashes of a file name are percent-encoded: commas separate words, and schedules are printed in quotes.
 //!
 //! Threads are numbered in the order in which the execution spawns them. The numbers of a check may be others, since
 //! an earlier execution may have spawned its threads in another order, and a replay knows nothing of that one.
@@ -175,11 +175,11 @@ impl fmt::Display for Header {
     }
 }
 
-/// A file name without the characters that end a word or are trimmed.
+/// A file name without the characters that end a word, are trimmed, or are escaped in a string literal.
 fn percent_encoded(file: &str) -> String {
     let mut encoded = String::with_capacity(file.len());
     for character in file.chars() {
-        if matches!(character, '%' | ',') || character.is_whitespace() {
+        if matches!(character, '%' | ',' | '"' | '\\') || character.is_whitespace() {
             let mut bytes = [0; 4];
             for byte in character.encode_utf8(&mut bytes).bytes() {
                 encoded.push_str(&format!("%{byte:02X}"));
@@ -346,7 +346,10 @@ fn checker_code(checker: &Checker) -> String {
         let place = SourcePosition::new(&place.file, place.line, place.column);
         set(
             true,
-            format!(".insert_fence(\"{place}\", fencepost::FenceStrength::{strength})"),
+            format!(
+                ".insert_fence({:?}, fencepost::FenceStrength::{strength})",
+                place.to_string()
+            ),
         );
     }
     match code.is_empty() {
@@ -403,6 +406,7 @@ mod tests {
             };
             let text = written.to_string();
             assert_eq!(text.parse(), Ok(written), "{text}");
+            assert_eq!(format!("{text:?}"), format!("\"{text}\""));
         };
         read_again(&files);
         for file in files {
