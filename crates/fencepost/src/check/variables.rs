@@ -239,7 +239,7 @@ pub(super) const VARIABLES: [Variable; 26] = [
         method: "store_buffers",
         values: Values::Switch,
         default: "`off`",
-        description: "[run the program with store buffers](consequences.md#programs-that-do-not-mind)",
+        description: "[run the program with store buffers](consequences.md#programs-that-tolerate-store-buffers)",
         set: |checker, text| {
             let mut is_on = false;
             switch(text, &mut is_on)?;
