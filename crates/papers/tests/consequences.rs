@@ -15,6 +15,7 @@ fn is_unsafe(example: &Example, target: Target) -> bool {
     let verdict = match target {
         Target::X86 => example.tso,
         Target::Pso => example.pso,
+        other => panic!("no expectation for {other:?}"),
     };
     verdict == Verdict::Unsafe
 }

@@ -48,6 +48,7 @@ fn cost_by_hand(fix: Fix, target: Target) -> Cost {
     match target {
         Target::X86 => (fix.full, fix.full),
         Target::Pso => (fix.full + fix.stores, fix.full),
+        other => panic!("no expectation for {other:?}"),
     }
 }
 
@@ -59,6 +60,7 @@ fn row(example: &Example, target: Target, proposed: Cost, by_hand: Cost) -> Stri
     let model = match target {
         Target::X86 => "TSO",
         Target::Pso => "PSO",
+        other => panic!("no expectation for {other:?}"),
     };
     let shown = |(all, full): Cost| {
         let counts = [(full, "`SeqCst`"), (all - full, "`Release`")];

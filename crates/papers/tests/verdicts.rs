@@ -15,6 +15,7 @@ fn verdict(example: &Example, target: Target) -> Verdict {
     match target {
         Target::X86 => example.tso,
         Target::Pso => example.pso,
+        other => panic!("no expectation for {other:?}"),
     }
 }
 
