@@ -23,10 +23,11 @@ fn threads_without_end_reach_the_step_limit() {
         });
         assert!(matches!(outcome, Outcome::ProgramError(_)), "{outcome}");
         let steps = match max_steps {
-            1000 => "1,000".to_owned(),
-            few => few.to_string(),
+            1000 => "1,000 steps",
+            1 => "1 step",
+            _ => "0 steps",
         };
-        let said = format!("error: an execution did not end within {steps} steps");
+        let said = format!("error: an execution did not end within {steps}\n");
         let text = outcome.to_string();
         assert!(text.starts_with(&said), "{text}");
         assert!(text.contains("main's next operation"), "{text}");

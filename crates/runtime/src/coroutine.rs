@@ -6,6 +6,7 @@
 #![allow(unsafe_code)] // Scoped threads borrow from their parents' stacks.
 
 use std::any::Any;
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -160,6 +161,7 @@ impl Current {
         options: &SpawnOptions,
         location: &'static Location<'static>,
     ) -> Option<ThreadId> {
+        reserve_stack();
         if self.is_tearing_down() || self.is_ending_in_panic() {
             return None;
         }
@@ -375,10 +377,21 @@ pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: T
         // SAFETY: the caller's promise.
         unsafe { put_on_stack(execution, thread, body) }
     } else {
+        reserve_stack();
         let body = Box::new(body);
         // SAFETY: the caller's promise.
         unsafe { put_on_stack(execution, thread, body) }
     }
+}
+
+/// Overflows the stack here if there is little left of it. An overflow ends the thread at once: if
+/// that happened inside of the allocator, its locks would never be released, and other threads
+/// would wait forever.
+#[inline(never)]
+pub(crate) fn reserve_stack() {
+    let mut reserve = MaybeUninit::<[u8; 4096]>::uninit();
+    // SAFETY: the first byte is part of the array.
+    unsafe { reserve.as_mut_ptr().cast::<u8>().write_volatile(0) };
 }
 
 /// A larger body is boxed: it might not fit on the stack, and an overflow is noticed only while a
