@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 use fencepost_explore::Intent;
 use fencepost_memory::{Address, ThreadId};
 
-use super::coroutine::Yield;
+use super::coroutine::{Yield, reserve_stack};
 use super::current::{has_current_execution, lend, read};
 use super::error::Stop;
 use super::execution::{Execution, Phase};
@@ -246,6 +246,8 @@ impl Current {
             }
             return self.directly(location, perform);
         }
+        // What the step records may have to be allocated.
+        reserve_stack();
         let (yielder, final_drop, is_reading) = self.with(|execution| {
             let slot = execution.slot_mut();
             slot.pending = PendingOperation {
