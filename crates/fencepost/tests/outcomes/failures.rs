@@ -94,10 +94,7 @@ fn spawns_large<const BYTES: usize>() -> Outcome {
 #[test]
 fn a_spawn_at_the_end_of_a_stack_is_a_stack_overflow() {
     // Sizes between these can overflow inside of the allocator, whose lock is then never released.
-    let outcomes = [
-        spawns_large::<1_000>(),
-        spawns_large::<50_000>(),
-    ];
+    let outcomes = [spawns_large::<1_000>(), spawns_large::<50_000>()];
     assert!(
         matches!(outcomes[0], Outcome::Verified(_)),
         "{}",
