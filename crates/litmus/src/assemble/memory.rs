@@ -63,7 +63,7 @@ impl Location<'_> {
 pub(crate) struct MemoryMap<'s> {
     architecture: Architecture,
     locations: BTreeMap<&'s str, Location<'s>>,
-    /// The locations that occur in no instruction and not in the initial state.
+    /// The first locations that occur in no instruction and not in the initial state.
     pub unused: Vec<String>,
     /// The width of accesses through registers, if all have the same.
     indirect: Option<Width>,
@@ -103,7 +103,7 @@ impl<'s> MemoryMap<'s> {
             map.mention_claim(claim, &mut constants);
         }
         let unused = map.locations.keys().filter(|name| !used.contains(**name));
-        map.unused = unused.map(|name| (*name).to_owned()).collect();
+        map.unused = unused.take(16).map(|name| (*name).to_owned()).collect();
         map.settle_widths();
         map.reference(constants, limits)?;
         Ok(map)
