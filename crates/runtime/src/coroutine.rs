@@ -6,7 +6,6 @@
 #![allow(unsafe_code)] // Scoped threads borrow from their parents' stacks.
 
 use std::any::Any;
-use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -162,24 +161,9 @@ impl Current {
         location: &'static Location<'static>,
     ) -> Option<ThreadId> {
         reserve_stack();
-        if self.is_tearing_down() || self.is_ending_in_panic() {
+        if !self.with(Execution::spawns_at_once) && !self.may_spawn(location) {
             return None;
         }
-        self.note_thread_dependence();
-        self.note_shared_use();
-        let is_one_too_many = |execution: &mut Execution| {
-            let most = execution.setup.max_steps;
-            let is_reached = execution.is_at_thread_limit();
-            is_reached.then_some((most, execution.running.thread))
-        };
-        if let Some((steps, thread)) = self.with(is_one_too_many) {
-            self.fail(ProgramError::StepLimit {
-                steps,
-                thread,
-                location: location.into(),
-            });
-        }
-        self.drain(Drains::Everything, location);
         let spawned = self.with(|execution| {
             let spawned = execution.create_thread(location);
             if let Some(name) = &options.name {
@@ -202,6 +186,30 @@ impl Current {
         }
     }
 
+    /// What has to be done before a thread is spawned, if anything. False if the execution is over.
+    #[cold]
+    fn may_spawn(self, location: &'static Location<'static>) -> bool {
+        if self.is_tearing_down() || self.is_ending_in_panic() {
+            return false;
+        }
+        self.note_thread_dependence();
+        self.note_shared_use();
+        let is_one_too_many = |execution: &mut Execution| {
+            let most = execution.setup.max_steps;
+            let is_reached = execution.is_at_thread_limit();
+            is_reached.then_some((most, execution.running.thread))
+        };
+        if let Some((steps, thread)) = self.with(is_one_too_many) {
+            self.fail(ProgramError::StepLimit {
+                steps,
+                thread,
+                location: location.into(),
+            });
+        }
+        self.drain(Drains::Everything, location);
+        true
+    }
+
     /// Gives a new thread its body. It will run when the calling thread is suspended.
     ///
     /// # Safety
@@ -214,7 +222,6 @@ impl Current {
         self.with(|execution| unsafe { give_body(execution, thread, body) });
     }
 
-    #[inline]
     fn is_ending_in_panic(self) -> bool {
         std::thread::panicking() && self.with(|execution| !execution.teardown.began_panicking)
     }
@@ -387,9 +394,21 @@ pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: T
 /// Overflows the stack here if there is little left of it. An overflow ends the thread at once: if
 /// that happened inside of the allocator, its locks would never be released, and other threads
 /// would wait forever.
-#[inline(never)]
+#[inline]
 pub(crate) fn reserve_stack() {
-    let mut reserve = MaybeUninit::<[u8; 4096]>::uninit();
+    // SAFETY: this reads one byte, which is part of the stack or of the guard page below it.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::asm!("test byte ptr [rsp - 4096], 0", options(nostack, readonly));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    touch_below();
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(never)]
+fn touch_below() {
+    let mut reserve = std::mem::MaybeUninit::<[u8; 4096]>::uninit();
     // SAFETY: the first byte is part of the array.
     unsafe { reserve.as_mut_ptr().cast::<u8>().write_volatile(0) };
 }

@@ -211,6 +211,20 @@ impl Execution {
         self.names.learn_visible_drops();
     }
 
+    /// Whether operations of the program are steps. A panic ends the execution; the panic hook has
+    /// recorded that already, unless the program has replaced it.
+    #[inline]
+    pub(crate) fn takes_steps(&mut self) -> bool {
+        if self.phase != Phase::Running {
+            return false;
+        }
+        if std::thread::panicking() && !self.teardown.began_panicking {
+            self.phase = Phase::Teardown;
+            return false;
+        }
+        true
+    }
+
     /// The slot of the running thread.
     #[inline]
     pub(crate) fn slot(&self) -> &ThreadSlot {
@@ -272,6 +286,15 @@ impl Execution {
         self.names.thread(creator, nth, location)
     }
 
+    /// Whether the running thread can spawn another one with nothing to be checked or done before.
+    #[inline]
+    pub(crate) fn spawns_at_once(&mut self) -> bool {
+        self.takes_steps()
+            && self.slot().final_drop.is_none()
+            && !self.is_at_thread_limit()
+            && !self.buffers.are_enabled()
+    }
+
     /// Whether the program has spawned as many threads as an execution may have steps.
     pub(crate) fn is_at_thread_limit(&self) -> bool {
         // The program did not spawn the first one.
@@ -286,6 +309,7 @@ impl Execution {
         let slot = self.slot();
         let is_undisturbed = slot.final_drop.is_none() && slot.reading.is_empty();
         is_undisturbed
+            && self.takes_steps()
             && self.threads.slots[ended.index()].status == SlotStatus::Finished
             && self.running.stepping == Some(self.running.thread)
             && !self.threads.has_unstarted()

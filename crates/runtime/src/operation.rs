@@ -240,15 +240,10 @@ impl Current {
         location: &'static Location<'static>,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        if self.is_direct() {
-            if self.phase() == Phase::StaticInit {
-                self.check_unrecorded(intent, outcomes);
+        let declared = self.with(|execution| {
+            if !execution.takes_steps() {
+                return None;
             }
-            return self.directly(location, perform);
-        }
-        // What the step records may have to be allocated.
-        reserve_stack();
-        let (yielder, final_drop, is_reading) = self.with(|execution| {
             let slot = execution.slot_mut();
             slot.pending = PendingOperation {
                 intent,
@@ -256,16 +251,38 @@ impl Current {
                 location,
             };
             let (final_drop, is_reading) = (slot.final_drop, !slot.reading.is_empty());
-            (execution.yielder(), final_drop, is_reading)
+            Some((execution.yielder(), final_drop, is_reading))
         });
+        let Some((yielder, final_drop, is_reading)) = declared else {
+            if self.phase() == Phase::StaticInit {
+                self.check_unrecorded(intent, outcomes);
+            }
+            return self.directly(location, perform);
+        };
+        // What the step records may have to be allocated.
+        reserve_stack();
         if is_reading && may_wait(intent) {
             self.note_wait_of_reader();
         }
         if let Some(drop) = final_drop {
             self.request_ordered_drops(drop);
         }
-        self.wait_for_turn(yielder);
-        self.perform(location, perform)
+        let Some(yielder) = yielder else {
+            not_available();
+        };
+        // SAFETY: it came from `Execution::yielder`, and the coroutine was not suspended since.
+        unsafe { suspend(yielder) };
+        let result = self.with(|execution| {
+            if execution.phase != Phase::Running {
+                return None;
+            }
+            let thread = execution.running.thread;
+            Some(perform(&mut Step::in_place(execution, thread, location)))
+        });
+        match result {
+            Some(result) => result,
+            None => unwind_thread(),
+        }
     }
 
     /// Suspends the thread until the explorer chooses it, without an operation of the program.
@@ -279,18 +296,10 @@ impl Current {
             };
             execution.yielder()
         });
-        self.wait_for_turn(yielder);
-    }
-
-    /// Suspends the calling coroutine until the explorer chooses its thread. If the execution is
-    /// over by then, unwinds the thread.
-    #[inline]
-    fn wait_for_turn(self, yielder: Option<NonNull<Yield>>) {
         let Some(yielder) = yielder else {
             not_available();
         };
-        // SAFETY: the callers got it from `Execution::yielder`, and the coroutine was not suspended
-        // since.
+        // SAFETY: it came from `Execution::yielder`, and the coroutine was not suspended since.
         unsafe { suspend(yielder) };
         if self.phase() != Phase::Running {
             unwind_thread();
@@ -314,9 +323,6 @@ impl Current {
         location: &'static Location<'static>,
         perform: impl FnOnce(&mut Step<'_>),
     ) -> bool {
-        if self.is_direct() {
-            return false;
-        }
         self.with(|execution| {
             let joins = execution.can_join_inline(ended);
             if joins {
@@ -380,21 +386,10 @@ impl Current {
         })
     }
 
+    /// Whether operations are performed at once, and not recorded.
     #[inline]
     pub(crate) fn is_direct(self) -> bool {
-        self.phase() != Phase::Running || (std::thread::panicking() && self.is_panicking())
-    }
-
-    /// A panic ends the execution. The panic hook has recorded that already, unless the program has
-    /// replaced it.
-    #[cold]
-    fn is_panicking(self) -> bool {
-        self.with(|execution| {
-            if !execution.teardown.began_panicking {
-                execution.phase = Phase::Teardown;
-            }
-            execution.phase != Phase::Running
-        })
+        self.with(|execution| !execution.takes_steps())
     }
 
     #[cold]

@@ -246,7 +246,7 @@ impl<P: Program> Run<P> {
     }
 
     /// The number of outcomes of a thread's next operation if the thread is enabled.
-    #[inline]
+    #[inline(always)] // Asked for every thread before every step.
     pub(crate) fn ready(&mut self, thread: ThreadId) -> Option<u32> {
         let ThreadStatus::Pending { intent, outcomes } = self.program.status(thread) else {
             return None;
