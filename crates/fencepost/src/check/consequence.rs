@@ -20,7 +20,6 @@ use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
 use super::problems::Translator;
-use super::restarting::TooManyThreads;
 use super::sameness::is_same_failure;
 use super::session::{Counterexample, Report, Session};
 use super::showing::Showing;
@@ -142,7 +141,7 @@ impl Search {
     /// Runs the program from its beginning. The schedule of an execution that fails, and whether all were run.
     fn start_over(&mut self, strategy: Exploring) -> Result<(Option<Schedule>, bool), Obstacle> {
         self.session.settings = self.settings(strategy);
-        let report = self.session.explore().map_err(Obstacle::Error)?;
+        let report = self.session.explore()?;
         self.note(&report);
         failing_schedule(&report)
     }
@@ -233,12 +232,6 @@ fn is_failure(found: &Counterexample) -> bool {
 
 /// An access of an execution: its thread, and its index among the accesses of the thread.
 type AccessOf = (ThreadId, usize);
-
-impl From<TooManyThreads> for Obstacle {
-    fn from(error: TooManyThreads) -> Self {
-        Obstacle::Error(error.into())
-    }
-}
 
 /// Why a program does not follow a witness to its end.
 enum Stop {

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use fencepost_explore::{MonitoredModel, Settings, Strategy as Exploring};
+use fencepost_report::check::Refusal;
 use fencepost_runtime::{
     Checked, Current, Insertions, ProgramError, Registry, Restart, Runtime, Setup,
 };
@@ -120,13 +121,12 @@ impl Session {
     /// If the program cannot be explored with these settings, or a check is running on this thread.
     #[track_caller]
     pub(super) fn explore_in_own_thread(&mut self) -> Report {
-        assert!(
-            Current::get().is_none(),
-            "cannot run a check inside a check\nhelp: the checked program must not call `fencepost::check`"
-        );
+        if Current::get().is_some() {
+            panic!("{}", Refusal::InsideCheck);
+        }
         match in_own_thread(|| self.explore()) {
             Ok(report) => report,
-            Err(complaint) => panic!("{complaint}"),
+            Err(refusal) => panic!("{refusal}"),
         }
     }
 
@@ -156,7 +156,7 @@ fn in_own_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
         let thread = std::thread::Builder::new().name("fencepost".to_owned());
         match thread.spawn_scoped(scope, work) {
             Ok(thread) => thread.join(),
-            Err(error) => panic!("cannot spawn the thread of the check: {error}"),
+            Err(error) => panic!("{}", Refusal::NoThread(error)),
         }
     });
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -10,6 +10,9 @@
 //! `summary_text` ends the report. `progress` has the lines that a check prints while it runs.
 //! `actions` names operations, and `words` shortens names.
 //!
+//! A check that is not run has no report: [`Refusal`] says why, and [`checkpoint`] what is wrong
+//! with its file.
+//!
 //! This module does not know the explorer or the runtime; the caller provides the source text.
 //!
 //! ```
@@ -50,6 +53,7 @@
 //! ```
 
 mod actions;
+pub mod checkpoint;
 mod consequence;
 mod diagnosis;
 pub mod fences;
@@ -57,6 +61,7 @@ mod finding;
 mod interleaving;
 pub mod problem;
 pub mod progress;
+mod refusal;
 mod repair;
 mod snippets;
 pub mod summary;
@@ -72,6 +77,7 @@ pub use problem::{
     Awaited, Buffers, CheckFinding, Consequence, Obstacle, PlannedOperation, Problem, RaceAccess,
     RacedCell, ScheduleMismatch, Unexplored, Unreproduced, Wait,
 };
+pub use refusal::Refusal;
 pub use summary::{Assumption, CheckSummary, FenceOrdering, Gap, Note, Outcome};
 
 pub(crate) use consequence::consequence_sentence;

@@ -1,0 +1,55 @@
+//! Why a check is not run.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+use super::Obstacle;
+use super::checkpoint::CheckpointRefusal;
+
+/// Why a check is not run, or not with these settings.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Something is wrong with the checkpoint file.
+    Checkpoint(CheckpointRefusal),
+    /// The explorer refuses, and there is no checkpoint file.
+    Explorer(Box<dyn Error + Send + Sync>),
+    /// The check is inside another check.
+    InsideCheck,
+    /// The operating system has no thread for the check.
+    NoThread(io::Error),
+    /// There are no more ids for the threads of a program with store buffers.
+    TooManyThreads,
+}
+
+impl Error for Refusal {}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Checkpoint(refusal) => refusal.fmt(f),
+            Refusal::Explorer(error) => error.fmt(f),
+            Refusal::InsideCheck => f.write_str(
+                "cannot run a check inside a check\n\
+                 help: the checked program must not call `fencepost::check`",
+            ),
+            Refusal::NoThread(error) => write!(f, "cannot spawn the thread of the check: {error}"),
+            Refusal::TooManyThreads => {
+                f.write_str("the program has too many threads for a check with store buffers")
+            }
+        }
+    }
+}
+
+impl From<CheckpointRefusal> for Refusal {
+    fn from(refusal: CheckpointRefusal) -> Self {
+        Refusal::Checkpoint(refusal)
+    }
+}
+
+impl From<Refusal> for Obstacle {
+    fn from(refusal: Refusal) -> Self {
+        Obstacle::Error(refusal.to_string())
+    }
+}
