@@ -10,8 +10,9 @@
 //! `summary_text` ends the report. `progress` has the lines that a check prints while it runs.
 //! `actions` names operations, and `words` shortens names.
 //!
-//! A check that is not run has no report: [`Refusal`] says why, and [`checkpoint`] what is wrong
-//! with its file.
+//! A check that is not run has no report: [`Refusal`] says why, [`checkpoint`] what is wrong
+//! with its file, [`BadSchedule`] what is wrong with a schedule to replay, and [`variables`] what
+//! is wrong with the environment.
 //!
 //! This module does not know the explorer or the runtime; the caller provides the source text.
 //!
@@ -63,10 +64,12 @@ pub mod problem;
 pub mod progress;
 mod refusal;
 mod repair;
+mod schedule;
 mod snippets;
 pub mod summary;
 mod summary_text;
 mod underline;
+pub mod variables;
 mod violation;
 mod words;
 
@@ -78,6 +81,7 @@ pub use problem::{
     RacedCell, ScheduleMismatch, Unexplored, Unreproduced, Wait,
 };
 pub use refusal::Refusal;
+pub use schedule::BadSchedule;
 pub use summary::{Assumption, CheckSummary, FenceOrdering, Gap, Note, Outcome};
 
 pub(crate) use consequence::consequence_sentence;

@@ -4,8 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
-use super::Obstacle;
 use super::checkpoint::CheckpointRefusal;
+use super::{BadSchedule, Obstacle};
 
 /// Why a check is not run, or not with these settings.
 #[derive(Debug)]
@@ -15,6 +15,18 @@ pub enum Refusal {
     Checkpoint(CheckpointRefusal),
     /// The explorer refuses, and there is no checkpoint file.
     Explorer(Box<dyn Error + Send + Sync>),
+    /// The schedule to replay is not one.
+    NoSchedule {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        error: BadSchedule,
+    },
+    /// The schedule was recorded with store buffers, and the check has none.
+    BufferedSchedule {
+        /// The word of the schedule that says so.
+        word: String,
+    },
     /// The check is inside another check.
     InsideCheck,
     /// The operating system has no thread for the check.
@@ -30,6 +42,14 @@ impl fmt::Display for Refusal {
         match self {
             Refusal::Checkpoint(refusal) => refusal.fmt(f),
             Refusal::Explorer(error) => error.fmt(f),
+            Refusal::NoSchedule { text, error } => {
+                write!(f, "cannot replay the schedule `{text}`: {error}")
+            }
+            Refusal::BufferedSchedule { word } => write!(
+                f,
+                "the schedule was recorded with store buffers (`{word}`); replay it with \
+                 `store_buffers(true)` or FENCEPOST_STORE_BUFFERS=on"
+            ),
             Refusal::InsideCheck => f.write_str(
                 "cannot run a check inside a check\n\
                  help: the checked program must not call `fencepost::check`",
