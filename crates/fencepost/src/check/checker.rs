@@ -306,9 +306,7 @@ impl Checker {
         let text = before.to_string();
         match fences::parse_position(&text) {
             Some(place) => self.inserted_fences.push((place, strength.into())),
-            None => panic!(
-                "expected the position of an operation such as `src/lock.rs:31:9` or `src/lock.rs:31`, found `{text}`"
-            ),
+            None => panic!("{}", Refusal::NoPosition(text)),
         }
         self
     }

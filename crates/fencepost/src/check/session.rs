@@ -166,25 +166,22 @@ fn in_own_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 #[track_caller]
 fn refuse_contradictions(checker: &Checker) {
     let replayed = checker.replayed.as_ref();
-    if let Some(why) = replayed.and_then(|replayed| replayed.header.contradiction(&checker.setup)) {
-        panic!("{why}");
+    if let Some(refusal) =
+        replayed.and_then(|replayed| replayed.header.contradiction(&checker.setup))
+    {
+        panic!("{refusal}");
     }
-    let has_buffers = checker.setup.store_buffers.is_some();
     let setting = match (checker.confirm, checker.infer_fences) {
         (true, _) => "confirm",
         (false, true) => "infer_fences",
         (false, false) => return,
     };
-    assert!(
-        !has_buffers,
-        "`{setting}` needs store-buffer violations, and a check with `store_buffers` reports none\n\
-         help: unset one of the two"
-    );
-    assert!(
-        checker.monitor,
-        "`{setting}` needs the monitor, which finds the store-buffer violations\n\
-         help: remove `monitor(false)`, or unset FENCEPOST_MONITOR"
-    );
+    if checker.setup.store_buffers.is_some() {
+        panic!("{}", Refusal::NoViolations { setting });
+    }
+    if !checker.monitor {
+        panic!("{}", Refusal::NoMonitor { setting });
+    }
 }
 
 /// The explorer's settings of a check.

@@ -27,6 +27,22 @@ pub enum Refusal {
         /// The word of the schedule that says so.
         word: String,
     },
+    /// A setting needs store-buffer violations, and a check with store buffers reports none.
+    NoViolations {
+        /// The setting.
+        setting: &'static str,
+    },
+    /// A setting needs the monitor.
+    NoMonitor {
+        /// The setting.
+        setting: &'static str,
+    },
+    /// Fence inference needs store-buffer violations, and a check with store buffers reports none.
+    InferenceWithBuffers,
+    /// Fence inference needs more than a sample of the executions.
+    InferenceFromSample,
+    /// A fence is to be inserted at something that is not a position.
+    NoPosition(String),
     /// The check is inside another check.
     InsideCheck,
     /// The operating system has no thread for the check.
@@ -49,6 +65,31 @@ impl fmt::Display for Refusal {
                 f,
                 "the schedule was recorded with store buffers (`{word}`); replay it with \
                  `store_buffers(true)` or FENCEPOST_STORE_BUFFERS=on"
+            ),
+            Refusal::NoViolations { setting } => write!(
+                f,
+                "`{setting}` needs store-buffer violations, and a check with `store_buffers` \
+                 reports none\n\
+                 help: unset one of the two"
+            ),
+            Refusal::NoMonitor { setting } => write!(
+                f,
+                "`{setting}` needs the monitor, which finds the store-buffer violations\n\
+                 help: remove `monitor(false)`, or unset FENCEPOST_MONITOR"
+            ),
+            Refusal::InferenceWithBuffers => f.write_str(
+                "fence inference needs store-buffer violations, and a check with `store_buffers` \
+                 reports none\n\
+                 help: unset `store_buffers`",
+            ),
+            Refusal::InferenceFromSample => f.write_str(
+                "fence inference needs all executions, or all within a preemption bound\n\
+                 help: choose the strategy Exhaustive or Bounded",
+            ),
+            Refusal::NoPosition(text) => write!(
+                f,
+                "expected the position of an operation such as `src/lock.rs:31:9` or \
+                 `src/lock.rs:31`, found `{text}`"
             ),
             Refusal::InsideCheck => f.write_str(
                 "cannot run a check inside a check\n\
