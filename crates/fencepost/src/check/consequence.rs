@@ -218,12 +218,14 @@ fn failing_schedule(report: &Report) -> Result<(Option<Schedule>, bool), Obstacl
     }
 }
 
-/// Whether the program fails, and the execution was not only too long or a misuse of the library.
+/// Whether the program fails, and the execution was not only too long, a misuse of the library or not reproduced.
 fn is_failure(found: &Counterexample) -> bool {
     match &found.failure {
         Failure::Fault(Fault::Program(error)) => !matches!(
             error,
-            ProgramError::Misuse { .. } | ProgramError::StepLimit { .. }
+            ProgramError::Misuse { .. }
+                | ProgramError::StepLimit { .. }
+                | ProgramError::Unreproduced { .. }
         ),
         Failure::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => true,
         _ => false,
