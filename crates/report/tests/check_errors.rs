@@ -4,7 +4,9 @@ use crate::support;
 
 use fencepost_memory::MemoryModel;
 use fencepost_report::SourcePosition;
-use fencepost_report::check::{Awaited, PlannedOperation, Problem, RaceAccess, RacedCell, Wait};
+use fencepost_report::check::{
+    Awaited, PlannedOperation, Problem, RaceAccess, RacedCell, Unreproduced, Wait,
+};
 use support::{Program, expect, plain};
 
 const TRANSFER: &str = "\
@@ -150,13 +152,24 @@ fn livelock_with_somebody_who_waits() {
 fn what_does_not_come_again_has_no_replay() {
     let mut program = bank();
     program.accesses.clear();
-    let mut finding = program.with_problem(Problem::BadUse {
-        message: "the schedule does not fit the program".into(),
-        location: None,
-    });
-    (finding.schedule, finding.replay) = (String::new(), String::new());
-    let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
-    assert_eq!(text, "error: the schedule does not fit the program\n");
+    let unreproduced = "the program is not deterministic: a replay of the schedule did not \
+                        reproduce the failure (a deadlock)";
+    for (problem, message) in [
+        (
+            Problem::BadUse {
+                message: "the schedule does not fit the program".into(),
+                location: None,
+            },
+            "the schedule does not fit the program",
+        ),
+        (Problem::Unreproduced(Unreproduced::Deadlock), unreproduced),
+    ] {
+        assert_eq!(problem.kind(), "bad-use");
+        let mut finding = program.with_problem(problem);
+        (finding.schedule, finding.replay) = (String::new(), String::new());
+        let text = plain(&program.reporter(MemoryModel::TSO).finding(&finding));
+        assert_eq!(text, format!("error: {message}\n"));
+    }
 }
 
 #[test]

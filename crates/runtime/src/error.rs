@@ -3,6 +3,7 @@
 use std::fmt;
 use std::panic::Location;
 
+use fencepost_explore::Fault;
 use fencepost_memory::ThreadId;
 
 /// A source location with an owned file name.
@@ -102,6 +103,12 @@ pub enum ProgramError {
         /// Where the program does it, if that is one location.
         location: Option<OwnedLocation>,
     },
+    /// A replay of the execution did not reproduce its failure: the program is not deterministic.
+    /// Whoever replays it reports this, not the runtime.
+    Unreproduced {
+        /// The failure, unless it was a store-buffer violation.
+        fault: Option<Box<Fault<ProgramError>>>,
+    },
 }
 
 /// What a check has to change before it starts over. This is not an error of the program: an
@@ -180,6 +187,9 @@ impl fmt::Display for ProgramError {
                     None => Ok(()),
                 }
             }
+            ProgramError::Unreproduced { .. } => {
+                f.write_str("a replay did not reproduce the failure")
+            }
         }
     }
 }
@@ -251,6 +261,10 @@ mod tests {
                     location: Some(location(5)),
                 },
                 "a check is inside a check (at src/queue.rs:5:5)",
+            ),
+            (
+                ProgramError::Unreproduced { fault: None },
+                "a replay did not reproduce the failure",
             ),
         ];
         for (error, message) in messages {

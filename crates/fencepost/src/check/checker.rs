@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencepost_explore as explore;
+use fencepost_report::check::Refusal;
 
 use super::checkpoint::Identity;
 use super::environment;
@@ -305,9 +306,7 @@ impl Checker {
         let text = before.to_string();
         match fences::parse_position(&text) {
             Some(place) => self.inserted_fences.push((place, strength.into())),
-            None => panic!(
-                "expected the position of an operation such as `src/lock.rs:31:9` or `src/lock.rs:31`, found `{text}`"
-            ),
+            None => panic!("{}", Refusal::NoPosition(text)),
         }
         self
     }
@@ -448,7 +447,10 @@ impl Checker {
         let parsed: Result<ReplaySchedule, _> = schedule.parse();
         let schedule = match parsed {
             Ok(schedule) => schedule,
-            Err(error) => panic!("cannot replay the schedule `{schedule}`: {error}"),
+            Err(error) => {
+                let text = schedule.to_owned();
+                panic!("{}", Refusal::NoSchedule { text, error })
+            }
         };
         let mut checker = environment::apply(self.clone());
         checker.replayed = Some(schedule);

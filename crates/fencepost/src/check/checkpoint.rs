@@ -15,7 +15,9 @@ use std::time::Duration;
 
 use fencepost_checkpoint::{Kind, open, seal, write_atomically};
 use fencepost_explore::{Checkpoint, CheckpointError, Settings, UnvalidatedCheckpoint};
-use fencepost_report::text::grouped;
+use fencepost_report::check::checkpoint::{
+    CheckpointLine, CheckpointRefusal, Damage, NoCheckpoints, NotResumable,
+};
 use fencepost_runtime::names::{RegistryError, SavedRegistry};
 use fencepost_runtime::{Registry, Setup, ThreadIdSpace};
 use serde::{Deserialize, Serialize};
@@ -86,36 +88,19 @@ pub(super) struct Loaded {
 
 impl CheckpointFile {
     /// The file of this check, if it has one.
-    pub(super) fn of(checker: &Checker, check: Identity) -> Result<Option<Self>, String> {
+    pub(super) fn of(
+        checker: &Checker,
+        check: Identity,
+    ) -> Result<Option<Self>, CheckpointRefusal> {
         let Some(path) = &checker.checkpoint else {
             return Ok(None);
         };
         if checker.replayed.is_some() {
             return Ok(None);
         }
-        let refusal = |why: &str, help: &str| {
-            let path = path.display();
-            Err(format!(
-                "cannot save checkpoints to {path}: {why}\nhelp: {help}"
-            ))
-        };
-        if checker.strategy == Strategy::Bounded {
-            return refusal(
-                "a search with a preemption bound has no checkpoints",
-                "choose another strategy, or set no checkpoint file",
-            );
-        }
-        if !checker.inserted_fences.is_empty() {
-            return refusal(
-                "a check with inserted fences (`insert_fence`) has no checkpoints",
-                "insert no fences, or set no checkpoint file",
-            );
-        }
-        if check.captures && checker.name.is_none() {
-            return refusal(
-                "the program captures values, and a checkpoint made with other values would be wrong",
-                "name the values with `Checker::name`, or set no checkpoint file",
-            );
+        if let Some(why) = no_checkpoints(checker, check) {
+            let path = path.clone();
+            return Err(CheckpointRefusal::Unsupported { path, why });
         }
         let name = checker.name.clone();
         let path = match path.is_dir() {
@@ -130,11 +115,13 @@ impl CheckpointFile {
             is_quiet: checker.progress == Some(false),
         };
         // An error now is better than one after an hour.
-        file.probe().map_err(|error| {
-            let path = file.path.display();
-            format!("cannot write the checkpoint file {path}: {error}")
-        })?;
-        Ok(Some(file))
+        match file.probe() {
+            Ok(()) => Ok(Some(file)),
+            Err(error) => Err(CheckpointRefusal::NotWritable {
+                path: file.path,
+                error,
+            }),
+        }
     }
 
     /// Checks that a file can be created next to this one.
@@ -146,40 +133,42 @@ impl CheckpointFile {
         std::fs::remove_file(&probe)
     }
 
-    fn say(&self, what: std::fmt::Arguments<'_>) {
+    fn say(&self, line: &CheckpointLine) {
         if !self.is_quiet {
-            eprintln!("fencepost: {what}");
+            eprintln!("{line}");
         }
     }
 
-    fn refusal(&self, why: impl std::fmt::Display) -> String {
-        format!(
-            "cannot resume from {}: {why}\nhelp: delete the file to check from the beginning",
-            self.path.display()
-        )
+    fn refusal(&self, why: NotResumable) -> CheckpointRefusal {
+        let path = self.path.clone();
+        CheckpointRefusal::NotResumable { path, why }
     }
 
-    /// The message for a checkpoint that turned out not to fit.
-    pub(super) fn refuse(&self, error: &CheckpointError) -> String {
-        self.refusal(error)
+    /// Why the check cannot resume from a checkpoint that turned out not to fit.
+    pub(super) fn refuse(&self, error: CheckpointError) -> CheckpointRefusal {
+        self.refusal(NotResumable::Error(error.into()))
     }
 
     /// Reads the file, if it exists.
-    pub(super) fn load(&self, settings: &Settings, setup: Setup) -> Result<Option<Loaded>, String> {
+    pub(super) fn load(
+        &self,
+        settings: &Settings,
+        setup: Setup,
+    ) -> Result<Option<Loaded>, CheckpointRefusal> {
         let bytes = match std::fs::read(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.refusal(error)),
+            Err(error) => return Err(self.refusal(NotResumable::Error(error.into()))),
         };
         let contents: Contents<UnvalidatedCheckpoint> =
-            open(Kind::Check, FORMAT_VERSION, &bytes).map_err(|error| self.refusal(error))?;
+            open(Kind::Check, FORMAT_VERSION, &bytes)
+                .map_err(|error| self.refusal(NotResumable::Error(error.into())))?;
         let loaded = self.validate(contents, settings, setup);
         let loaded = loaded.map_err(|why| self.refusal(why))?;
-        self.say(format_args!(
-            "resuming from {} after {} executions",
-            self.path.display(),
-            grouped(loaded.checkpoint.executions()),
-        ));
+        self.say(&CheckpointLine::Resuming {
+            path: self.path.clone(),
+            executions: loaded.checkpoint.executions(),
+        });
         Ok(Some(loaded))
     }
 
@@ -203,26 +192,20 @@ impl CheckpointFile {
         let bytes = seal(Kind::Check, FORMAT_VERSION, &contents);
         if let Err(error) = write_atomically(&self.path, |file| file.write_all(&bytes)) {
             // The check itself can continue.
-            self.say(format_args!(
-                "cannot write the checkpoint file {}: {error}",
-                self.path.display()
-            ));
+            let path = self.path.clone();
+            self.say(&CheckpointLine::NotWritten { path, error });
         }
     }
 
     /// Ends the check: the file stays if it can be resumed.
     pub(super) fn end(&self, is_resumable: bool) {
-        let path = self.path.display();
+        let path = self.path.clone();
         if is_resumable {
-            return self.say(format_args!(
-                "run the same check again to resume from {path}"
-            ));
+            return self.say(&CheckpointLine::Resumable { path });
         }
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                self.say(format_args!(
-                    "cannot remove the checkpoint file {path}: {error}"
-                ));
+                self.say(&CheckpointLine::NotRemoved { path, error });
             }
             _ => {}
         }
@@ -266,9 +249,9 @@ impl CheckpointFile {
         contents: Contents<UnvalidatedCheckpoint>,
         settings: &Settings,
         mut setup: Setup,
-    ) -> Result<Loaded, String> {
+    ) -> Result<Loaded, NotResumable> {
         let checkpoint = contents.exploration.validate(settings);
-        let checkpoint = checkpoint.map_err(|error| error.to_string())?;
+        let checkpoint = checkpoint.map_err(|error| NotResumable::Error(error.into()))?;
         let other_check = self.compare_facts(&contents.facts, setup)?;
         let Visibility {
             ends,
@@ -280,23 +263,19 @@ impl CheckpointFile {
         setup.are_writers_announced = writers;
         let thread_id_space = ThreadIdSpace::with_width(contents.thread_id_space);
         if thread_id_space.is_some() != setup.store_buffers.is_some() {
-            return Err("the checkpoint is damaged (wrong thread id space)".to_owned());
+            return Err(NotResumable::Damaged(Damage::ThreadIdSpace));
         }
         setup.store_buffers = thread_id_space;
         let registry = Registry::restore(self.check.location, contents.registry);
         let registry = registry.map_err(|error| match error {
-            RegistryError::OtherCheck { made, own } => {
-                format!("the checkpoint is of another check, at {made} (this one is at {own})")
-            }
-            RegistryError::Damaged { table } => {
-                format!("the checkpoint is damaged (wrong table of {table})")
-            }
+            RegistryError::OtherCheck { made, own } => NotResumable::OtherLocation { made, own },
+            RegistryError::Damaged { table } => NotResumable::Damaged(Damage::Table(table)),
         })?;
         if contents.has_excess_drain {
             registry.note_excess_drain();
         }
         match other_check {
-            Some(which) => Err(format!("the checkpoint is of another check {which}")),
+            Some(which) => Err(which),
             None => Ok(Loaded {
                 checkpoint,
                 registry,
@@ -311,33 +290,39 @@ impl CheckpointFile {
         &self,
         made: &[(String, String)],
         setup: Setup,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<NotResumable>, NotResumable> {
         let own = self.facts(setup);
         let names = made.iter().map(|(name, _)| name.as_str());
         if !names.eq(own.iter().map(|(name, _)| *name)) {
-            return Err("the checkpoint is damaged (a setting is missing)".to_owned());
+            return Err(NotResumable::Damaged(Damage::MissingSetting));
         }
         let mut other_check = None;
         for ((name, now), (_, made)) in own.iter().zip(made) {
-            let made_shortened = made.chars().take(60).collect::<String>();
+            let made = made.clone();
             match *name {
-                _ if made == now => {}
-                "program" => other_check = Some("at the same location".to_owned()),
-                "name" => other_check = Some(format!("with the name {made_shortened}")),
-                "executable" => {
-                    return Err(
-                        "the checkpoint was made by another build of the program".to_owned()
-                    );
-                }
-                _ => {
-                    return Err(format!(
-                        "the checkpoint was made with another setting ({name} was {made_shortened}, now it is {now})"
-                    ));
+                _ if made == *now => {}
+                "program" => other_check = Some(NotResumable::OtherProgram),
+                "name" => other_check = Some(NotResumable::OtherName { made }),
+                "executable" => return Err(NotResumable::OtherBuild),
+                name => {
+                    let now = now.clone();
+                    return Err(NotResumable::OtherSetting { name, made, now });
                 }
             }
         }
         Ok(other_check)
     }
+}
+
+/// Why a check with these settings has no checkpoints, if it has none.
+fn no_checkpoints(checker: &Checker, check: Identity) -> Option<NoCheckpoints> {
+    if checker.strategy == Strategy::Bounded {
+        return Some(NoCheckpoints::PreemptionBound);
+    }
+    if !checker.inserted_fences.is_empty() {
+        return Some(NoCheckpoints::InsertedFences);
+    }
+    (check.captures && checker.name.is_none()).then_some(NoCheckpoints::CapturedValues)
 }
 
 /// The name of the file of a check in a folder.

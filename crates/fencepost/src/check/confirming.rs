@@ -1,7 +1,6 @@
 //! Confirming findings: each one is replayed from its schedule before it is reported.
 
 use fencepost_explore::{AfterSchedule, Failure, Fault, Replayer};
-use fencepost_report::check::Unreproduced;
 use fencepost_runtime::{ProgramError, Runtime};
 
 use super::sameness::is_same_kind;
@@ -70,10 +69,12 @@ fn confirm_by(found: &mut Counterexample, replayed: Vec<Counterexample>) -> bool
         // A misuse is an error, whether it happens again or not.
         (None, None) if is_refused(found) => true,
         (None, None) => {
-            found.failure = Failure::Fault(Fault::Program(ProgramError::Misuse {
-                message: unreproduced(&found.failure).to_string(),
-                location: None,
-            }));
+            let fault = match &found.failure {
+                Failure::StoreBuffer(_) => None,
+                Failure::Fault(fault) => Some(Box::new(fault.clone())),
+            };
+            let unreproduced = ProgramError::Unreproduced { fault };
+            found.failure = Failure::Fault(Fault::Program(unreproduced));
             false
         }
     }
@@ -93,14 +94,5 @@ fn recount(report: &mut Report, unconfirmed_violations: usize) {
     report.distinct_violations -= unconfirmed_violations;
     if report.distinct_violations == 0 {
         (report.violations, report.borderline) = (0, 0);
-    }
-}
-
-fn unreproduced(failure: &Failure<ProgramError>) -> Unreproduced {
-    match failure {
-        Failure::StoreBuffer(_) => Unreproduced::Violation,
-        Failure::Fault(Fault::Program(error)) => Unreproduced::Error(error.to_string()),
-        Failure::Fault(Fault::Deadlock(_)) => Unreproduced::Deadlock,
-        Failure::Fault(_) => Unreproduced::Other,
     }
 }

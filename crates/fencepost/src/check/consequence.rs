@@ -20,7 +20,6 @@ use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
 use super::problems::Translator;
-use super::restarting::TooManyThreads;
 use super::sameness::is_same_failure;
 use super::session::{Counterexample, Report, Session};
 use super::showing::Showing;
@@ -142,7 +141,7 @@ impl Search {
     /// Runs the program from its beginning. The schedule of an execution that fails, and whether all were run.
     fn start_over(&mut self, strategy: Exploring) -> Result<(Option<Schedule>, bool), Obstacle> {
         self.session.settings = self.settings(strategy);
-        let report = self.session.explore().map_err(Obstacle::Error)?;
+        let report = self.session.explore()?;
         self.note(&report);
         failing_schedule(&report)
     }
@@ -219,12 +218,14 @@ fn failing_schedule(report: &Report) -> Result<(Option<Schedule>, bool), Obstacl
     }
 }
 
-/// Whether the program fails, and the execution was not only too long or a misuse of the library.
+/// Whether the program fails, and the execution was not only too long, a misuse of the library or not reproduced.
 fn is_failure(found: &Counterexample) -> bool {
     match &found.failure {
         Failure::Fault(Fault::Program(error)) => !matches!(
             error,
-            ProgramError::Misuse { .. } | ProgramError::StepLimit { .. }
+            ProgramError::Misuse { .. }
+                | ProgramError::StepLimit { .. }
+                | ProgramError::Unreproduced { .. }
         ),
         Failure::Fault(Fault::Deadlock(_) | Fault::Livelock(_)) => true,
         _ => false,
@@ -233,12 +234,6 @@ fn is_failure(found: &Counterexample) -> bool {
 
 /// An access of an execution: its thread, and its index among the accesses of the thread.
 type AccessOf = (ThreadId, usize);
-
-impl From<TooManyThreads> for Obstacle {
-    fn from(error: TooManyThreads) -> Self {
-        Obstacle::Error(error.into())
-    }
-}
 
 /// Why a program does not follow a witness to its end.
 enum Stop {

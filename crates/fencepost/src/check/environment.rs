@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 
+use fencepost_report::check::variables::VariableRefusal;
+
 use super::checker::Checker;
 use super::variables::{PREFIX, VARIABLES};
 
@@ -14,9 +16,10 @@ pub(super) fn apply(checker: Checker) -> Checker {
     let get = |variable: &str| match std::env::var(variable) {
         Ok(value) => Some(value),
         Err(std::env::VarError::NotPresent) => None,
-        Err(std::env::VarError::NotUnicode(value)) => refuse(format!(
-            "environment variable {variable}: expected UTF-8, found {value:?}"
-        )),
+        Err(std::env::VarError::NotUnicode(value)) => refuse(&VariableRefusal::NotUnicode {
+            variable: variable.to_owned(),
+            found: value,
+        }),
     };
     let is_ours = |variable: &OsString| variable.as_encoded_bytes().starts_with(PREFIX.as_bytes());
     let set = std::env::vars_os().map(|(variable, _)| variable);
@@ -24,28 +27,28 @@ pub(super) fn apply(checker: Checker) -> Checker {
     let set = set.map(|variable| variable.to_string_lossy().into_owned());
     match apply_from(checker, &get, set) {
         Ok(checker) => checker,
-        Err(complaint) => refuse(complaint),
+        Err(refusal) => refuse(&refusal),
     }
 }
 
 /// Fails the test with a message and nothing else: a backtrace would say nothing about a variable.
-fn refuse(complaint: String) -> ! {
-    eprintln!("error: {complaint}");
-    std::panic::resume_unwind(Box::new(complaint))
+fn refuse(refusal: &VariableRefusal) -> ! {
+    eprintln!("error: {refusal}");
+    std::panic::resume_unwind(Box::new(refusal.to_string()))
 }
 
 fn apply_from(
     mut checker: Checker,
     get: &dyn Fn(&str) -> Option<String>,
     set: impl Iterator<Item = String>,
-) -> Result<Checker, String> {
+) -> Result<Checker, VariableRefusal> {
     for variable in &VARIABLES {
         if let Some(value) = get(&variable.name()) {
             variable.apply(&mut checker, &value)?;
         }
     }
     match unknown(set) {
-        Some(complaint) => Err(complaint),
+        Some(refusal) => Err(refusal),
         None => Ok(checker),
     }
 }
@@ -54,8 +57,8 @@ fn apply_from(
 const OWN: [&str; 3] = ["FENCEPOST_BLESS", "FENCEPOST_EVENTS", "FENCEPOST_PROGRAMS"];
 const OWN_PREFIX: &str = "FENCEPOST_TEST_";
 
-/// A complaint about the first variable that starts with [`PREFIX`] and does not exist.
-fn unknown(set: impl Iterator<Item = String>) -> Option<String> {
+/// Refuses the first variable that starts with [`PREFIX`] and does not exist.
+fn unknown(set: impl Iterator<Item = String>) -> Option<VariableRefusal> {
     let known = VARIABLES.map(|variable| variable.name());
     let is_known = |variable: &String| {
         known.contains(variable)
@@ -67,15 +70,10 @@ fn unknown(set: impl Iterator<Item = String>) -> Option<String> {
     let suffixes = VARIABLES.map(|variable| variable.suffix());
     let suffixes = suffixes.iter().map(String::as_str);
     let nearest = fencepost_diagnostics::nearest(&variable[PREFIX.len()..], suffixes);
-    Some(match nearest {
-        Some(nearest) => format!(
-            "unknown environment variable {variable}; did you mean {PREFIX}{nearest}?\n\
-             help: rename it or unset it"
-        ),
-        None => format!(
-            "unknown environment variable {variable}\nhelp: unset it, or use one of {}",
-            known.join(", ")
-        ),
+    Some(VariableRefusal::Unknown {
+        meant: nearest.map(|suffix| format!("{PREFIX}{suffix}")),
+        known: known.into(),
+        variable,
     })
 }
 
@@ -91,7 +89,8 @@ mod tests {
 
     fn with(variable: &str, value: &str) -> Result<Checker, String> {
         let get = |asked: &str| (asked == variable).then(|| value.to_owned());
-        apply_from(Checker::new(), &get, std::iter::once(variable.to_owned()))
+        let set = std::iter::once(variable.to_owned());
+        apply_from(Checker::new(), &get, set).map_err(|refusal| refusal.to_string())
     }
 
     #[test]

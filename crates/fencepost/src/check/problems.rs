@@ -8,7 +8,7 @@ use fencepost_monitor::explain_interleaving;
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{
     Awaited, Buffers, CheckFinding, Gap, PlannedOperation, Problem, RaceAccess, RacedCell,
-    ScheduleMismatch, Wait,
+    ScheduleMismatch, Unreproduced, Wait,
 };
 
 use super::checker::Checker;
@@ -49,6 +49,7 @@ impl Translator<'_> {
             Problem::NonDeterminism { .. }
                 | Problem::InfeasibleSchedule { .. }
                 | Problem::BadUse { .. }
+                | Problem::Unreproduced(_)
         );
         let schedule = if is_replayable {
             self.showing.replaying().schedule(found)
@@ -198,6 +199,12 @@ impl Translator<'_> {
                 message: message.clone(),
                 location: location.as_ref().map(position),
             },
+            ProgramError::Unreproduced { fault } => Problem::Unreproduced(match fault.as_deref() {
+                None => Unreproduced::Violation,
+                Some(Fault::Program(error)) => Unreproduced::Error(error.to_string()),
+                Some(Fault::Deadlock(_)) => Unreproduced::Deadlock,
+                Some(_) => Unreproduced::Other,
+            }),
             other => Problem::BadUse {
                 message: other.to_string(),
                 location: None,

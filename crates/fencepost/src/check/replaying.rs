@@ -24,6 +24,7 @@ use std::str::FromStr;
 use fencepost_explore::{Schedule, SpinRule, Turn};
 use fencepost_memory::{Access, ThreadId};
 use fencepost_report::SourcePosition;
+use fencepost_report::check::{BadSchedule, Refusal};
 use fencepost_runtime::{Insertion, OwnedLocation, Registry, Setup, Target, ThreadIdSpace};
 use rustc_hash::FxHashMap;
 
@@ -55,6 +56,9 @@ const STATICS: &str = "statics";
 const WRITERS: &str = "writers";
 const DROPS: &str = "drops=";
 const WIDE: &str = "wide";
+
+/// The words without a value.
+const SWITCHES: [&str; 3] = [ENDS, STATICS, WRITERS];
 
 impl Header {
     /// What the schedules of a session need.
@@ -93,16 +97,12 @@ impl Header {
     }
 
     /// What contradicts the settings of a check, if something does.
-    pub(super) fn contradiction(&self, setup: &Setup) -> Option<String> {
+    pub(super) fn contradiction(&self, setup: &Setup) -> Option<Refusal> {
         let stride = self.stride.filter(|_| setup.store_buffers.is_none())?;
-        Some(format!(
-            "the schedule was recorded with store buffers (`{WIDE}{}`); replay it with `store_buffers(true)` or \
-             FENCEPOST_STORE_BUFFERS=on",
-            stride.width()
-        ))
+        Some(Refusal::BufferedSchedule { word: wide(stride) })
     }
 
-    fn add(&mut self, word: &str) -> Result<(), String> {
+    fn add(&mut self, word: &str) -> Result<(), BadSchedule> {
         let switch = match word {
             ENDS => Some(&mut self.ends),
             STATICS => Some(&mut self.statics),
@@ -113,8 +113,9 @@ impl Header {
             std::mem::replace(switch, true)
         } else if let Some(place) = word.strip_prefix(DROPS) {
             let place = fences::parse_position(place).filter(|place| place.column > 0);
-            let mut place = place.ok_or_else(|| {
-                format!("`{word}` names no place: expected `{DROPS}FILE:LINE:COLUMN`")
+            let mut place = place.ok_or_else(|| BadSchedule::NoPlace {
+                found: word.to_owned(),
+                prefix: DROPS,
             })?;
             place.file = percent_decoded(&place.file);
             let is_repeated = self.drops.contains(&place);
@@ -123,29 +124,21 @@ impl Header {
         } else if let Some(width) = word.strip_prefix(WIDE) {
             let stride = width.parse().ok().and_then(ThreadIdSpace::with_width);
             let stride = stride.filter(|&stride| stride != ThreadIdSpace::FIRST);
-            let stride = stride.ok_or_else(|| {
-                let mut widths = ThreadIdSpace::ALL[1..].iter();
-                let widths = widths.by_ref().map(|s| format!("`{WIDE}{}`", s.width()));
-                let widths: Vec<String> = widths.collect();
-                format!("expected {}, found `{word}`", widths.join(", "))
+            let stride = stride.ok_or_else(|| BadSchedule::UnknownNumber {
+                found: word.to_owned(),
+                words: ThreadIdSpace::ALL[1..].iter().copied().map(wide).collect(),
             })?;
             self.stride.replace(stride).is_some()
         } else {
-            let known = [ENDS, STATICS, WRITERS];
-            let meant = match fencepost_diagnostics::nearest(word, known) {
-                Some(meant) => format!("; did you mean `{meant}`?"),
-                None => String::new(),
-            };
-            return Err(format!(
-                "expected `{ENDS}`, `{STATICS}`, `{WRITERS}`, `{DROPS}…` or `{WIDE}…` before the `/`, \
-                 found `{}`{meant}",
-                word.chars().take(40).collect::<String>()
-            ));
+            return Err(BadSchedule::UnknownWord {
+                found: word.to_owned(),
+                words: &SWITCHES,
+                prefixes: &[DROPS, WIDE],
+                meant: fencepost_diagnostics::nearest(word, SWITCHES),
+            });
         };
         match is_repeated {
-            true => Err(format!(
-                "`{word}` is repeated or contradicts an earlier word"
-            )),
+            true => Err(BadSchedule::Repeated(word.to_owned())),
             false => Ok(()),
         }
     }
@@ -164,15 +157,17 @@ impl fmt::Display for Header {
         words.extend(drops.map(|OwnedLocation { file, line, column }| {
             format!("{DROPS}{}:{line}:{column}", percent_encoded(file))
         }));
-        words.extend(
-            self.stride
-                .map(|stride| format!("{WIDE}{}", stride.width())),
-        );
+        words.extend(self.stride.map(wide));
         match words.is_empty() {
             true => Ok(()),
             false => write!(f, "{}/", words.join(",")),
         }
     }
+}
+
+/// The word for commits that are numbered like this.
+fn wide(stride: ThreadIdSpace) -> String {
+    format!("{WIDE}{}", stride.width())
 }
 
 /// A file name without the characters that end a word, are trimmed, or are escaped in a string literal.
@@ -220,9 +215,9 @@ impl fmt::Display for ReplaySchedule {
 }
 
 impl FromStr for ReplaySchedule {
-    type Err = String;
+    type Err = BadSchedule;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadSchedule> {
         let text = text.trim();
         // Paths of the header have slashes, the turns have none.
         let (header_text, turns) = match text.rsplit_once('/') {
@@ -235,7 +230,7 @@ impl FromStr for ReplaySchedule {
         }
         let schedule = turns.parse::<Schedule>().map_err(|mut error| {
             error.at += text.chars().count() - turns.chars().count();
-            error.to_string()
+            BadSchedule::Turns(error.to_string())
         })?;
         Ok(ReplaySchedule { header, schedule })
     }
@@ -419,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_wrong_header_is_refused() {
-        let refused = |text: &str| text.parse::<ReplaySchedule>().unwrap_err();
+        let refused = |text: &str| text.parse::<ReplaySchedule>().unwrap_err().to_string();
         let unknown =
             "expected `ends`, `statics`, `writers`, `drops=…` or `wide…` before the `/`, found";
         assert_eq!(
@@ -430,7 +425,7 @@ mod tests {
         assert_eq!(refused("coffee/1.2"), format!("{unknown} `coffee`"));
         assert_eq!(
             refused("wide33/1.2"),
-            "expected `wide32`, `wide512`, `wide8192`, found `wide33`"
+            "expected `wide32`, `wide512` or `wide8192`, found `wide33`"
         );
         assert_eq!(
             refused("drops=list.rs:3/1.2"),
@@ -451,6 +446,6 @@ mod tests {
             store_buffers: Some(ThreadIdSpace::FIRST),
             ..without
         };
-        assert_eq!(read.header.contradiction(&with), None);
+        assert!(read.header.contradiction(&with).is_none());
     }
 }

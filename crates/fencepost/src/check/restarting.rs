@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use fencepost_explore::{CheckpointOptions, CheckpointWriter, explore_with_checkpoints};
+use fencepost_report::check::Refusal;
 use fencepost_runtime::{Restart, Setup, ThreadIdSpace};
 
 use super::checkpoint::CheckpointFile;
@@ -19,7 +20,7 @@ const MOST_RESTARTS: usize = 1000;
 
 impl Session {
     /// Explores the program, from a checkpoint if there is one, and confirms the findings.
-    pub(super) fn explore(&mut self) -> Result<Report, String> {
+    pub(super) fn explore(&mut self) -> Result<Report, Refusal> {
         let mut resume_from = None;
         let file = CheckpointFile::of(&self.checker, self.identity)?;
         if let Some(file) = &file {
@@ -31,7 +32,7 @@ impl Session {
         }
         let mut progress = ProgressLine::new(self.checker.progress);
         let mut replayer = None;
-        let mut report = self.explore_until_settled::<String>(|session| {
+        let mut report = self.explore_until_settled::<Refusal>(|session| {
             let mut update = |state: &_| {
                 progress.update(state);
                 ControlFlow::Continue(())
@@ -52,8 +53,8 @@ impl Session {
             let make = || session.runtime();
             let explored = explore_with_checkpoints(make, &session.settings, &mut update, options);
             let (report, again) = explored.map_err(|error| match &file {
-                Some(file) => file.refuse(&error),
-                None => error.to_string(),
+                Some(file) => Refusal::Checkpoint(file.refuse(error)),
+                None => Refusal::Explorer(error.into()),
             })?;
             replayer = Some(again);
             Ok(report)
@@ -69,7 +70,7 @@ impl Session {
     }
 
     /// Calls `explore` until the program asks for no restart any more.
-    pub(super) fn explore_until_settled<E: From<TooManyThreads>>(
+    pub(super) fn explore_until_settled<E: From<Refusal>>(
         &mut self,
         mut explore: impl FnMut(&Session) -> Result<Report, E>,
     ) -> Result<Report, E> {
@@ -84,17 +85,8 @@ impl Session {
     }
 }
 
-/// There are no more ids for the threads of a program with store buffers.
-pub(super) struct TooManyThreads;
-
-impl From<TooManyThreads> for String {
-    fn from(_: TooManyThreads) -> Self {
-        "the program has too many threads for a check with store buffers".to_owned()
-    }
-}
-
 /// Changes the setup as a restart asks for.
-fn apply(restart: &Restart, setup: &mut Setup) -> Result<(), TooManyThreads> {
+fn apply(restart: &Restart, setup: &mut Setup) -> Result<(), Refusal> {
     match restart {
         // The registry has recorded it.
         Restart::OrderedDrops => {}
@@ -103,7 +95,7 @@ fn apply(restart: &Restart, setup: &mut Setup) -> Result<(), TooManyThreads> {
         Restart::AnnouncedWriters => setup.are_writers_announced = true,
         Restart::WiderThreadIdSpace => {
             let wider = setup.store_buffers.and_then(ThreadIdSpace::next);
-            setup.store_buffers = Some(wider.ok_or(TooManyThreads)?);
+            setup.store_buffers = Some(wider.ok_or(Refusal::TooManyThreads)?);
         }
         restart => panic!("internal error: the check cannot restart with {restart:?}"),
     }

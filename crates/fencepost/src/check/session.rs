@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use fencepost_explore::{MonitoredModel, Settings, Strategy as Exploring};
+use fencepost_report::check::Refusal;
 use fencepost_runtime::{
     Checked, Current, Insertions, ProgramError, Registry, Restart, Runtime, Setup,
 };
@@ -120,13 +121,12 @@ impl Session {
     /// If the program cannot be explored with these settings, or a check is running on this thread.
     #[track_caller]
     pub(super) fn explore_in_own_thread(&mut self) -> Report {
-        assert!(
-            Current::get().is_none(),
-            "cannot run a check inside a check\nhelp: the checked program must not call `fencepost::check`"
-        );
+        if Current::get().is_some() {
+            panic!("{}", Refusal::InsideCheck);
+        }
         match in_own_thread(|| self.explore()) {
             Ok(report) => report,
-            Err(complaint) => panic!("{complaint}"),
+            Err(refusal) => panic!("{refusal}"),
         }
     }
 
@@ -156,7 +156,7 @@ fn in_own_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
         let thread = std::thread::Builder::new().name("fencepost".to_owned());
         match thread.spawn_scoped(scope, work) {
             Ok(thread) => thread.join(),
-            Err(error) => panic!("cannot spawn the thread of the check: {error}"),
+            Err(error) => panic!("{}", Refusal::NoThread(error)),
         }
     });
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -166,25 +166,22 @@ fn in_own_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 #[track_caller]
 fn refuse_contradictions(checker: &Checker) {
     let replayed = checker.replayed.as_ref();
-    if let Some(why) = replayed.and_then(|replayed| replayed.header.contradiction(&checker.setup)) {
-        panic!("{why}");
+    if let Some(refusal) =
+        replayed.and_then(|replayed| replayed.header.contradiction(&checker.setup))
+    {
+        panic!("{refusal}");
     }
-    let has_buffers = checker.setup.store_buffers.is_some();
     let setting = match (checker.confirm, checker.infer_fences) {
         (true, _) => "confirm",
         (false, true) => "infer_fences",
         (false, false) => return,
     };
-    assert!(
-        !has_buffers,
-        "`{setting}` needs store-buffer violations, and a check with `store_buffers` reports none\n\
-         help: unset one of the two"
-    );
-    assert!(
-        checker.monitor,
-        "`{setting}` needs the monitor, which finds the store-buffer violations\n\
-         help: remove `monitor(false)`, or unset FENCEPOST_MONITOR"
-    );
+    if checker.setup.store_buffers.is_some() {
+        panic!("{}", Refusal::NoViolations { setting });
+    }
+    if !checker.monitor {
+        panic!("{}", Refusal::NoMonitor { setting });
+    }
 }
 
 /// The explorer's settings of a check.

@@ -4,10 +4,11 @@
 //! documentation of [`Checker`] are generated from it: after a change, run the tests of this file with
 //! `FENCEPOST_BLESS=1`.
 
-use std::fmt;
 use std::time::Duration;
 
 use fencepost_explore::SpinRule;
+use fencepost_report::check::BadSchedule;
+use fencepost_report::check::variables::{Values, VariableRefusal};
 use fencepost_runtime::{STACK_SIZES, Target, ThreadIdSpace};
 
 use super::checker::{Checker, Strategy, WORKERS};
@@ -33,57 +34,10 @@ pub(super) struct Variable {
     )]
     /// One line for the table in the guide, in Markdown.
     description: &'static str,
-    /// Sets the setting. If the value is refused, the error says more than that, or is empty.
-    set: fn(&mut Checker, &str) -> Result<(), String>,
+    /// Sets the setting.
+    set: fn(&mut Checker, &str) -> Result<(), Refused>,
 }
 
-/// The values that a variable accepts.
-enum Values {
-    /// `on` or `off`.
-    Switch,
-    /// One of these words.
-    Words(&'static [&'static str]),
-    /// A whole number in this range.
-    Number { least: u64, most: u64 },
-    /// A whole number in this range, and what may stand for it or follow.
-    NumberOr {
-        least: u64,
-        most: u64,
-        or: &'static str,
-    },
-    /// Anything else: what error messages call it, and what the guide does.
-    Other {
-        expected: &'static str,
-        #[allow(
-            dead_code,
-            reason = "read by the tests that generate the documentation"
-        )]
-        documented: &'static str,
-    },
-}
-
-/// As error messages have it, after "expected".
-impl fmt::Display for Values {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Values::Switch => f.write_str("`on` or `off`"),
-            Values::Words(words) => match words {
-                [first @ .., last] => write!(f, "`{}` or `{last}`", first.join("`, `")),
-                [] => Ok(()),
-            },
-            Values::Number { least, most } => write!(f, "a whole number from {least} to {most}"),
-            Values::NumberOr { least, most, or } => {
-                write!(f, "a whole number from {least} to {most}{or}")
-            }
-            Values::Other { expected, .. } => f.write_str(expected),
-        }
-    }
-}
-
-const TIME: Values = Values::Other {
-    expected: "a time such as `250ms`, `30s`, `10m` or `2h`",
-    documented: "a time such as `250ms`, `30s`, `10m` or `2h`; seconds without a unit",
-};
 const SMALL: Values = Values::Number {
     least: 0,
     most: u32::MAX as u64,
@@ -183,7 +137,7 @@ pub(super) const VARIABLES: [Variable; 26] = [
     },
     Variable {
         method: "max_time",
-        values: TIME,
+        values: Values::Time,
         default: "none",
         description: "[budgets](#budgets)",
         set: |checker, text| duration(text).map(|most| checker.settings.max_time = Some(most)),
@@ -197,10 +151,9 @@ pub(super) const VARIABLES: [Variable; 26] = [
     },
     Variable {
         method: "workers",
-        values: Values::NumberOr {
+        values: Values::NumberOrAll {
             least: *WORKERS.start() as u64,
             most: *WORKERS.end() as u64,
-            or: ", or `all`",
         },
         default: "1",
         description: "[threads that explore](#workers)",
@@ -291,24 +244,19 @@ pub(super) const VARIABLES: [Variable; 26] = [
     },
     Variable {
         method: "insert_fence",
-        values: Values::Other {
-            expected: "places such as `src/lock.rs:31:9` or `src/lock.rs:31`, with commas between them, each perhaps \
-                       followed by `=release`",
-            documented: "places such as `src/lock.rs:31:9`, with commas between them, each perhaps with `=release`",
-        },
+        values: Values::FencePositions,
         default: "none",
         description: "[a fence that the program does not have](fences.md#fences-of-your-own)",
         set: |checker, text| {
-            checker.inserted_fences = fences::parse_insertions(text).ok_or_else(String::new)?;
+            checker.inserted_fences = fences::parse_insertions(text).ok_or(Refused(None))?;
             Ok(())
         },
     },
     Variable {
         method: "stack_size",
-        values: Values::NumberOr {
+        values: Values::Bytes {
             least: *STACK_SIZES.start() as u64,
             most: *STACK_SIZES.end() as u64,
-            or: " (bytes)",
         },
         default: "256 KiB",
         description: "per thread of the program; from 16 KiB to 1 GiB",
@@ -335,10 +283,7 @@ pub(super) const VARIABLES: [Variable; 26] = [
     },
     Variable {
         method: "checkpoint",
-        values: Values::Other {
-            expected: "a path",
-            documented: "a file or a folder",
-        },
+        values: Values::Path,
         default: "none",
         description: "[interrupt and resume](#checkpoints)",
         set: |checker, text| {
@@ -351,17 +296,14 @@ pub(super) const VARIABLES: [Variable; 26] = [
     },
     Variable {
         method: "checkpoint_every",
-        values: TIME,
+        values: Values::Time,
         default: "60 s",
         description: "[how often](#checkpoints) a checkpoint is written",
         set: |checker, text| duration(text).map(|time| checker.checkpoint_every = time),
     },
     Variable {
         method: "replay",
-        values: Values::Other {
-            expected: "a schedule such as `0x5.1.0`, as a report prints it",
-            documented: "a schedule such as `0x5.1.0`",
-        },
+        values: Values::Schedule,
         default: "none",
         description: "[one execution again](reading-a-report.md#replay)",
         set: |checker, text| {
@@ -384,30 +326,35 @@ impl Variable {
     }
 
     /// Sets the setting.
-    pub(super) fn apply(&self, checker: &mut Checker, value: &str) -> Result<(), String> {
-        (self.set)(checker, value.trim()).map_err(|why| {
-            let why = match why.is_empty() {
-                true => String::new(),
-                false => format!(": {why}"),
-            };
-            format!(
-                "environment variable {}: expected {}, found `{value}`{why}\nhelp: change it or unset it",
-                self.name(),
-                self.values
-            )
+    pub(super) fn apply(&self, checker: &mut Checker, value: &str) -> Result<(), VariableRefusal> {
+        (self.set)(checker, value.trim()).map_err(|Refused(why)| VariableRefusal::BadValue {
+            variable: self.name(),
+            expected: self.values,
+            found: value.to_owned(),
+            why,
         })
     }
 }
 
-fn refused() -> Result<(), String> {
-    Err(String::new())
+/// A value is not accepted. A schedule says why.
+#[derive(PartialEq, Eq, Debug)]
+struct Refused(Option<Box<BadSchedule>>);
+
+impl From<BadSchedule> for Refused {
+    fn from(why: BadSchedule) -> Self {
+        Refused(Some(Box::new(why)))
+    }
 }
 
-fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| String::new())
+fn refused<T>() -> Result<T, Refused> {
+    Err(Refused(None))
 }
 
-fn switch(text: &str, setting: &mut bool) -> Result<(), String> {
+fn number<N: std::str::FromStr>(text: &str) -> Result<N, Refused> {
+    text.parse().or_else(|_| refused())
+}
+
+fn switch(text: &str, setting: &mut bool) -> Result<(), Refused> {
     *setting = match text.to_ascii_lowercase().as_str() {
         "on" | "1" | "true" | "yes" => true,
         "off" | "0" | "false" | "no" => false,
@@ -416,7 +363,7 @@ fn switch(text: &str, setting: &mut bool) -> Result<(), String> {
     Ok(())
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+fn duration(text: &str) -> Result<Duration, Refused> {
     let split = text.find(|c: char| c.is_ascii_alphabetic());
     let (count, unit) = text.split_at(split.unwrap_or(text.len()));
     let count: f64 = number(count.trim())?;
@@ -425,24 +372,27 @@ fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err(String::new()),
+        _ => return refused(),
     };
-    Duration::try_from_secs_f64(count * seconds).map_err(|_| String::new())
+    Duration::try_from_secs_f64(count * seconds).or_else(|_| refused())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    impl Values {
-        /// As documentation has it.
-        fn documented(&self) -> String {
-            match self {
-                Values::Number { least: 0, .. } => "a number".to_owned(),
-                Values::Number { least, .. } => format!("a number from {least} on"),
-                Values::Other { documented, .. } => (*documented).to_owned(),
-                _ => self.to_string(),
+    /// As documentation has it.
+    fn documented(values: Values) -> String {
+        match values {
+            Values::Number { least: 0, .. } => "a number".to_owned(),
+            Values::Number { least, .. } => format!("a number from {least} on"),
+            Values::Time => format!("{values}; seconds without a unit"),
+            Values::Path => "a file or a folder".to_owned(),
+            Values::FencePositions => {
+                "places such as `src/lock.rs:31:9`, with commas between them, each perhaps with `=release`".to_owned()
             }
+            Values::Schedule => "a schedule such as `0x5.1.0`".to_owned(),
+            _ => values.to_string(),
         }
     }
 
@@ -471,7 +421,7 @@ mod tests {
                 description,
                 ..
             } = variable;
-            let (name, values) = (variable.name(), variable.values.documented());
+            let (name, values) = (variable.name(), documented(variable.values));
             format!("| `{method}` | `{name}`: {values} | {default} | {description} |\n")
         });
         let header = "| method | variable | default | |\n| --- | --- | --- | --- |\n";
@@ -482,7 +432,7 @@ mod tests {
     fn the_documentation_of_the_checker_has_the_table() {
         let rows = VARIABLES.map(|variable| {
             let (name, method) = (variable.name(), variable.method);
-            let values = variable.values.documented();
+            let values = documented(variable.values);
             format!("| `{name}` | {values} | [`{method}`](Self::{method}) |\n")
         });
         let header = "| variable | value | method |\n| --- | --- | --- |\n";

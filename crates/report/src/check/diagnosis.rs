@@ -116,6 +116,7 @@ pub(super) fn diagnosis(
             bad_use(&mismatch_sentence(*step, mismatch, words), &None)
         }
         Problem::BadUse { message, location } => bad_use(message, location),
+        Problem::Unreproduced(failure) => bad_use(&failure.to_string(), &None),
     }
 }
 

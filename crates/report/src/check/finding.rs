@@ -95,7 +95,7 @@ fn execution(
         // A wrong use of the library does not depend on the execution.
         if matches!(
             finding.problem,
-            Problem::InfeasibleSchedule { .. } | Problem::BadUse { .. }
+            Problem::InfeasibleSchedule { .. } | Problem::BadUse { .. } | Problem::Unreproduced(_)
         ) {
             return String::new();
         }

@@ -10,6 +10,10 @@
 //! `summary_text` ends the report. `progress` has the lines that a check prints while it runs.
 //! `actions` names operations, and `words` shortens names.
 //!
+//! A check that is not run has no report: [`Refusal`] says why, [`checkpoint`] what is wrong
+//! with its file, [`BadSchedule`] what is wrong with a schedule to replay, and [`variables`] what
+//! is wrong with the environment.
+//!
 //! This module does not know the explorer or the runtime; the caller provides the source text.
 //!
 //! ```
@@ -50,6 +54,7 @@
 //! ```
 
 mod actions;
+pub mod checkpoint;
 mod consequence;
 mod diagnosis;
 pub mod fences;
@@ -57,11 +62,14 @@ mod finding;
 mod interleaving;
 pub mod problem;
 pub mod progress;
+mod refusal;
 mod repair;
+mod schedule;
 mod snippets;
 pub mod summary;
 mod summary_text;
 mod underline;
+pub mod variables;
 mod violation;
 mod words;
 
@@ -72,6 +80,8 @@ pub use problem::{
     Awaited, Buffers, CheckFinding, Consequence, Obstacle, PlannedOperation, Problem, RaceAccess,
     RacedCell, ScheduleMismatch, Unexplored, Unreproduced, Wait,
 };
+pub use refusal::Refusal;
+pub use schedule::BadSchedule;
 pub use summary::{Assumption, CheckSummary, FenceOrdering, Gap, Note, Outcome};
 
 pub(crate) use consequence::consequence_sentence;

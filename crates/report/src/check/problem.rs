@@ -200,10 +200,12 @@ pub enum Problem {
         /// The location of the unsupported use.
         location: Option<SourcePosition>,
     },
+    /// A replay did not reproduce a failure, so the program is not deterministic.
+    Unreproduced(Unreproduced),
 }
 
-/// A failure that a replay of its schedule did not reproduce. As text, it is the message of a
-/// [`BadUse`](Problem::BadUse).
+/// A failure that a replay of its schedule did not reproduce. As text, it is a sentence that says
+/// so.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unreproduced {
     /// A store-buffer violation.
@@ -324,7 +326,9 @@ impl Problem {
             Problem::StackOverflow { .. } => "stack-overflow",
             Problem::StepLimit { .. } => "step-limit",
             Problem::NonDeterminism { .. } => "non-determinism",
-            Problem::InfeasibleSchedule { .. } | Problem::BadUse { .. } => "bad-use",
+            Problem::InfeasibleSchedule { .. }
+            | Problem::BadUse { .. }
+            | Problem::Unreproduced(_) => "bad-use",
         }
     }
 }

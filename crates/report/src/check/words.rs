@@ -172,6 +172,15 @@ pub(super) fn list(items: &[String]) -> String {
     }
 }
 
+/// `` `a` ``, `` `a` or `b` ``, `` `a`, `b` or `c` ``.
+pub(super) fn choice<S: std::borrow::Borrow<str>>(words: &[S]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => format!("`{}`", one.borrow()),
+        [all @ .., last] => format!("`{}` or `{}`", all.join("`, `"), last.borrow()),
+    }
+}
+
 /// As [`list`], with at most `most` items.
 pub(super) fn short_list(items: &[String], most: usize) -> String {
     if items.len() <= most {

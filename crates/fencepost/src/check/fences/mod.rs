@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 
 use fencepost_explore::{Failure, Limit, MonitoredModel, OptimisticLoad, shows_violation};
 use fencepost_memory::{Access, Operation};
-use fencepost_report::check::{FenceAdvice, FurtherChecks, SetBy};
+use fencepost_report::check::{FenceAdvice, FurtherChecks, Refusal, SetBy};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::checker::{Checker, Strategy};
@@ -382,14 +382,10 @@ pub(super) fn further_checks(checker: &Checker) -> FurtherChecks {
 /// Panics if the settings rule out fence inference: with a sample of executions, it would not know when to stop.
 #[track_caller]
 pub(super) fn refuse_samples(checker: &Checker) {
-    assert!(
-        checker.setup.store_buffers.is_none(),
-        "fence inference needs store-buffer violations, and a check with `store_buffers` reports none\n\
-         help: unset `store_buffers`"
-    );
-    assert!(
-        matches!(checker.strategy, Strategy::Exhaustive | Strategy::Bounded),
-        "fence inference needs all executions, or all within a preemption bound\n\
-         help: choose the strategy Exhaustive or Bounded"
-    );
+    if checker.setup.store_buffers.is_some() {
+        panic!("{}", Refusal::InferenceWithBuffers);
+    }
+    if !matches!(checker.strategy, Strategy::Exhaustive | Strategy::Bounded) {
+        panic!("{}", Refusal::InferenceFromSample);
+    }
 }

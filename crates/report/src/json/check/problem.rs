@@ -207,6 +207,10 @@ impl ProblemObject {
                 message: message.clone(),
                 source: PlaceObject::of(location),
             },
+            Problem::Unreproduced(failure) => ProblemObject::BadUse {
+                message: failure.to_string(),
+                source: None,
+            },
         }
     }
 
