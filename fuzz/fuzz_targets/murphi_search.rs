@@ -10,7 +10,7 @@
 #![no_main]
 
 // The tests make two kinds of models with it, this target makes one.
-#[path = "../../crates/protocol/tests/generate/mod.rs"]
+#[path = "../../crates/protocol/src/compile/tests/generate.rs"]
 mod generate;
 mod words;
 

@@ -165,6 +165,9 @@ fn completions_and_the_manual_page_are_printed() {
         let output = run(&["completions", shell]);
         assert_eq!(code(&output), 0);
         assert!(stdout(&output).contains("max-findings"), "{shell}");
+        for old in ["memory-limit", "jobs", "timeout"] {
+            assert!(!stdout(&output).contains(old), "{shell}: {old}");
+        }
     }
     let manual = run(&["man"]);
     assert_eq!(code(&manual), 0);

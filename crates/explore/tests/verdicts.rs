@@ -18,9 +18,9 @@ use model::exploring::{
     faults, keys, kind, recorded, seeds,
 };
 use model::families;
-use model::oracle::{Limits, reachable, truth};
+use model::oracle::{Limits, Truth, reachable, truth};
 use model::random::{Item, Seeded, Shape, random_program};
-use model::running::ModelProgram;
+use model::running::{AssertionFailed, ModelProgram};
 
 /// How far brute force goes.
 const SMALL: Limits = Limits {
@@ -330,13 +330,11 @@ fn every_finding_can_be_replayed() {
     assert!(replayed > 1000, "only {replayed} findings");
 }
 
-/// Under a bound nothing is found that is not there, with a large one everything is, and an error
-/// that takes few preemptions is found first with so many.
-#[test]
-fn bounds_find_what_takes_few_preemptions() {
-    const LARGE: u32 = 1000;
-    let (mut compared, mut later_errors, mut later_violations) = (0, 0, 0);
-    let mut most_preemptions = 0;
+/// More preemptions than an execution takes.
+const LARGE: u32 = 1000;
+
+/// Programs with errors that take some preemptions.
+fn preempted_programs() -> impl Iterator<Item = Seeded> {
     let shapes = [Shape::locks(), Shape::atomics()];
     let more = shapes.map(|shape| shape.with_threads(2, 3).with_assertions());
     let more = more.into_iter().flat_map(|shape| {
@@ -351,95 +349,109 @@ fn bounds_find_what_takes_few_preemptions() {
         families.push(families::interrupted(&[0, 1, 2, 3], last));
     }
     let families = families.into_iter().map(|model| Seeded { seed: 0, model });
-    for program in programs(40).chain(more).chain(families) {
-        let model = &program.model;
-        let Some(truth) = truth(model, &SMALL) else {
+    programs(40).chain(more).chain(families)
+}
+
+/// All findings of the executions with so many preemptions.
+fn bounded(
+    program: &Seeded,
+    preemptions: u32,
+    monitored_model: MonitoredModel,
+) -> Report<AssertionFailed> {
+    let strategy = Strategy::Bounded { preemptions };
+    explored(&program.model, &all_of(strategy, monitored_model))
+}
+
+/// Under a small bound nothing is found that is not there, and with a large one everything is. Says how many
+/// violations there are within a few preemptions.
+fn assert_bounds_agree(program: &Seeded, truth: &Truth, monitored_model: MonitoredModel) -> usize {
+    let exhaustive = all_of(Strategy::Exhaustive, monitored_model);
+    let all = explored(&program.model, &exhaustive);
+    let all_keys = keys(&all);
+    let mut fewer = BTreeSet::new();
+    for preemptions in 0..3 {
+        let some = keys(&bounded(program, preemptions, monitored_model));
+        let is_known = truth.fails() || some.is_subset(&all_keys);
+        assert!(is_known, "{preemptions} {program}");
+        assert!(fewer.is_subset(&some), "{preemptions} {program}");
+        fewer = some;
+    }
+    let context = format!("{monitored_model:?} {program}");
+    let large = bounded(program, LARGE, monitored_model);
+    assert_explained(&large, program);
+    assert!(large.is_complete(), "{:?}\n{program}", large.limits);
+    assert!(fewer.is_subset(&keys(&large)), "{context}");
+    assert_eq!(errors(&large).fails, truth.fails(), "{program}");
+    if truth.fails() {
+        return fewer.len();
+    }
+    assert_eq!(keys(&large), all_keys, "{context}");
+    assert_eq!(errors(&large), errors(&all), "{context}");
+    let counts = |report: &Report<_>| (report.executions, report.borderline);
+    let ((within, borderline), (run, also)) = (counts(&large), counts(&all));
+    if program.model.has_partners() {
+        assert!(run >= within && also >= borderline, "{context}");
+    } else {
+        assert_eq!((run, also), (within, borderline), "{context}");
+    }
+    fewer.len()
+}
+
+/// An error that takes some preemptions is found with so many, and not with fewer.
+fn assert_found_within(program: &Seeded, status: Status, fewest: u32) {
+    let is_found = |preemptions| {
+        let found = errors(&bounded(program, preemptions, MonitoredModel::None));
+        match status {
+            Status::Failed => found.fails,
+            _ => found.deadlocks,
+        }
+    };
+    assert!(is_found(fewest), "{status:?} {fewest} {program}");
+    if fewest > 0 {
+        assert!(!is_found(fewest - 1), "{status:?} {fewest} {program}");
+    }
+}
+
+/// The first error that is found, if any, takes so many preemptions.
+fn assert_found_first(program: &Seeded, fewest: Option<u32>) {
+    let first = explored(
+        &program.model,
+        &Settings {
+            strategy: Strategy::Bounded { preemptions: LARGE },
+            monitored_model: MonitoredModel::None,
+            ..Settings::default()
+        },
+    );
+    let found = first.findings.first();
+    let taken = found.map(|found| cost(&program.model, &found.schedule).preemptions);
+    assert_eq!(taken, fewest, "{program}");
+}
+
+/// Under a bound nothing is found that is not there, with a large one everything is, and an error
+/// that takes few preemptions is found first with so many.
+#[test]
+fn bounds_find_what_takes_few_preemptions() {
+    let (mut compared, mut later_errors, mut later_violations) = (0, 0, 0);
+    let mut most_preemptions = 0;
+    for program in preempted_programs() {
+        let Some(truth) = truth(&program.model, &SMALL) else {
             continue;
         };
         compared += 1;
         for monitored_model in MACHINES {
-            let bounded = |preemptions| {
-                let strategy = Strategy::Bounded { preemptions };
-                explored(model, &all_of(strategy, monitored_model))
-            };
-            let all = explored(model, &all_of(Strategy::Exhaustive, monitored_model));
-            let all_keys = keys(&all);
-            let mut fewer = BTreeSet::new();
-            for preemptions in 0..3 {
-                let some = keys(&bounded(preemptions));
-                let is_known = truth.fails() || some.is_subset(&all_keys);
-                assert!(is_known, "{preemptions} {program}");
-                assert!(fewer.is_subset(&some), "{preemptions} {program}");
-                later_violations += some.len() - fewer.len();
-                fewer = some;
-            }
-            let large = bounded(LARGE);
-            assert_explained(&large, &program);
-            assert!(large.is_complete(), "{:?}\n{program}", large.limits);
-            assert!(
-                fewer.is_subset(&keys(&large)),
-                "{monitored_model:?} {program}"
-            );
-            assert_eq!(errors(&large).fails, truth.fails(), "{program}");
-            if truth.fails() {
-                continue;
-            }
-            assert_eq!(keys(&large), all_keys, "{monitored_model:?} {program}");
-            assert_eq!(
-                errors(&large),
-                errors(&all),
-                "{monitored_model:?} {program}"
-            );
-            let counts = |report: &Report<_>| (report.executions, report.borderline);
-            let ((within, borderline), (run, also)) = (counts(&large), counts(&all));
-            if model.has_partners() {
-                assert!(
-                    run >= within && also >= borderline,
-                    "{monitored_model:?} {program}"
-                );
-            } else {
-                assert_eq!(
-                    (run, also),
-                    (within, borderline),
-                    "{monitored_model:?} {program}"
-                );
-            }
+            later_violations += assert_bounds_agree(&program, &truth, monitored_model);
         }
+        let mut fewest_of_all: Option<u32> = None;
         for status in [Status::Failed, Status::Deadlocked] {
             let Some(fewest) = truth.fewest_preemptions(status) else {
                 continue;
             };
             later_errors += usize::from(fewest > 0);
             most_preemptions = most_preemptions.max(fewest);
-            let is_found = |preemptions| {
-                let strategy = Strategy::Bounded { preemptions };
-                let report = explored(model, &all_of(strategy, MonitoredModel::None));
-                let found = errors(&report);
-                match status {
-                    Status::Failed => found.fails,
-                    _ => found.deadlocks,
-                }
-            };
-            assert!(is_found(fewest), "{status:?} {fewest} {program}");
-            if fewest > 0 {
-                assert!(!is_found(fewest - 1), "{status:?} {fewest} {program}");
-            }
+            assert_found_within(&program, status, fewest);
+            fewest_of_all = Some(fewest_of_all.map_or(fewest, |other| other.min(fewest)));
         }
-        let fewest = [Status::Failed, Status::Deadlocked]
-            .into_iter()
-            .filter_map(|status| truth.fewest_preemptions(status))
-            .min();
-        let first = explored(
-            model,
-            &Settings {
-                strategy: Strategy::Bounded { preemptions: LARGE },
-                monitored_model: MonitoredModel::None,
-                ..Settings::default()
-            },
-        );
-        let found = first.findings.first();
-        let taken = found.map(|found| cost(model, &found.schedule).preemptions);
-        assert_eq!(taken, fewest, "{program}");
+        assert_found_first(&program, fewest_of_all);
     }
     assert!(compared > 100, "only {compared} were small enough");
     assert!(later_errors > 10, "only {later_errors}");

@@ -527,109 +527,138 @@ fn refusal(file: &Path, why: &str) -> String {
     )
 }
 
-#[test]
-fn other_checks_settings_and_damaged_files_are_refused() {
-    let folder = Folder::new();
-    let file = folder.file();
-    let checker = checker().checkpoint(&file);
-    run(&checker.clone().max_executions(3), counter);
-    let bytes = std::fs::read(&file).unwrap();
+/// A check of [`counter`] that was interrupted.
+struct Interrupted {
+    checker: Checker,
+    file: PathBuf,
+    /// What is in the file.
+    bytes: Vec<u8>,
+    _folder: Folder,
+}
 
-    assert_eq!(
-        panic_message(&checker.clone().target(Target::Pso), counter),
-        refusal(
-            &file,
-            "the checkpoint was made with another setting (target was x86, now it is pso)"
-        )
+impl Interrupted {
+    fn new() -> Self {
+        let folder = Folder::new();
+        let file = folder.file();
+        let checker = checker().checkpoint(&file);
+        run(&checker.clone().max_executions(3), counter);
+        let bytes = std::fs::read(&file).unwrap();
+        Interrupted {
+            checker,
+            file,
+            bytes,
+            _folder: folder,
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        std::fs::write(&self.file, bytes).unwrap();
+    }
+
+    #[track_caller]
+    fn assert_refuses(&self, checker: &Checker, program: fn(), why: &str) {
+        assert_eq!(panic_message(checker, program), refusal(&self.file, why));
+    }
+
+    #[track_caller]
+    fn assert_refuses_file(&self, bytes: &[u8], why: &str) {
+        self.write(bytes);
+        self.assert_refuses(&self.checker, counter, why);
+    }
+
+    /// Changes what is behind a text, with a correct checksum.
+    #[track_caller]
+    fn assert_refuses_forged(&self, behind: &str, change: fn(&mut [u8]), why: &str) {
+        let mut bytes = self.bytes.clone();
+        let at = find(&bytes, behind) + behind.len();
+        change(&mut bytes[at..]);
+        reseal(&mut bytes);
+        self.assert_refuses_file(&bytes, why);
+    }
+
+    /// The refused have left the file as it is, and with it the check goes on to its end.
+    #[track_caller]
+    fn assert_finishes(&self) {
+        assert!(run(&self.checker, counter).is_verified());
+        assert!(!self.file.exists());
+    }
+}
+
+#[test]
+fn other_settings_are_refused() {
+    let check = Interrupted::new();
+    let checker = || check.checker.clone();
+    check.assert_refuses(
+        &checker().target(Target::Pso),
+        counter,
+        "the checkpoint was made with another setting (target was x86, now it is pso)",
     );
-    assert_eq!(
-        panic_message(
-            &checker.clone().strategy(Strategy::Random).executions(2000),
-            counter
-        ),
-        refusal(
-            &file,
-            "the checkpoint was made with another setting (strategy was exhaustive, now it is random (seed 0, executions 2000))"
-        )
+    check.assert_refuses(
+        &checker().strategy(Strategy::Random).executions(2000),
+        counter,
+        "the checkpoint was made with another setting (strategy was exhaustive, now it is random (seed 0, executions 2000))",
     );
-    let again = run(&checker.clone().max_executions(4), counter).to_string();
+    let again = run(&checker().max_executions(4), counter).to_string();
     assert!(again.contains("stopped after 4 more executions"), "{again}");
-    std::fs::write(&file, &bytes).unwrap();
-    assert_eq!(
-        panic_message(&checker.clone().stack_size(1 << 20), counter),
-        refusal(
-            &file,
-            "the checkpoint was made with another setting (stack_size was 262144, now it is 1048576)"
-        )
+    check.write(&check.bytes);
+    check.assert_refuses(
+        &checker().stack_size(1 << 20),
+        counter,
+        "the checkpoint was made with another setting (stack_size was 262144, now it is 1048576)",
     );
-    assert_eq!(
-        panic_message(&checker.clone().spurious_wakeups(false), counter),
-        refusal(
-            &file,
-            "the checkpoint was made with another setting (spurious_wakeups was on, now it is off)"
-        )
+    check.assert_refuses(
+        &checker().spurious_wakeups(false),
+        counter,
+        "the checkpoint was made with another setting (spurious_wakeups was on, now it is off)",
     );
-    assert_eq!(
-        panic_message(&checker, lost_updates),
-        refusal(
-            &file,
-            "the program has changed since the checkpoint, or is not deterministic (its first \
-             execution differs from the one when the checkpoint was made)"
-        )
+    check.assert_finishes();
+}
+
+#[test]
+fn other_checks_are_refused() {
+    let check = Interrupted::new();
+    check.assert_refuses(
+        &check.checker,
+        lost_updates,
+        "the program has changed since the checkpoint, or is not deterministic (its first \
+         execution differs from the one when the checkpoint was made)",
     );
-    let elsewhere = catch_unwind(AssertUnwindSafe(|| checker.run(counter)));
+    let elsewhere = catch_unwind(AssertUnwindSafe(|| check.checker.run(counter)));
     let elsewhere = *elsewhere.unwrap_err().downcast::<String>().unwrap();
     assert!(
         elsewhere.contains("the checkpoint is of another check, at "),
         "{elsewhere}"
     );
+    check.assert_finishes();
+}
 
-    std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
-    assert_eq!(
-        panic_message(&checker, counter),
-        refusal(&file, "the checkpoint is truncated")
-    );
-    let mut flipped = bytes.clone();
-    flipped[bytes.len() / 2] ^= 1;
-    std::fs::write(&file, flipped).unwrap();
-    assert_eq!(
-        panic_message(&checker, counter),
-        refusal(&file, "the checkpoint is damaged (checksum mismatch)")
-    );
-    std::fs::write(&file, b"\xff\xfe").unwrap();
-    assert_eq!(
-        panic_message(&checker, counter),
-        refusal(&file, "not a Fencepost checkpoint")
-    );
-    let forged = |from: &str, change: &dyn Fn(&mut [u8])| {
-        let mut bytes = bytes.clone();
-        let at = find(&bytes, from) + from.len();
-        change(&mut bytes[at..]);
-        reseal(&mut bytes);
-        std::fs::write(&file, bytes).unwrap();
-        panic_message(&checker, counter)
-    };
+#[test]
+fn damaged_files_are_refused() {
+    let check = Interrupted::new();
+    let half = check.bytes.len() / 2;
+    check.assert_refuses_file(&check.bytes[..half], "the checkpoint is truncated");
+    let mut flipped = check.bytes.clone();
+    flipped[half] ^= 1;
+    check.assert_refuses_file(&flipped, "the checkpoint is damaged (checksum mismatch)");
+    check.assert_refuses_file(b"\xff\xfe", "not a Fencepost checkpoint");
     // After the name there is the length of the value.
-    assert_eq!(
-        forged("executable", &|rest| rest[1] ^= 1),
-        refusal(
-            &file,
-            "the checkpoint was made by another build of the program"
-        )
+    check.assert_refuses_forged(
+        "executable",
+        |rest| rest[1] ^= 1,
+        "the checkpoint was made by another build of the program",
     );
-    assert_eq!(
-        forged("park token", &|rest| rest[0] ^= 1),
-        refusal(&file, "the checkpoint is damaged (malformed contents)")
+    check.assert_refuses_forged(
+        "park token",
+        |rest| rest[0] ^= 1,
+        "the checkpoint is damaged (malformed contents)",
     );
-    assert_eq!(
-        forged("park toke", &|rest| rest[0] = b'm'),
-        refusal(&file, "the checkpoint is damaged (wrong table of objects)")
+    check.assert_refuses_forged(
+        "park toke",
+        |rest| rest[0] = b'm',
+        "the checkpoint is damaged (wrong table of objects)",
     );
-
-    // Nothing of this has touched the file, and the right one still works.
-    std::fs::write(&file, &bytes).unwrap();
-    assert!(run(&checker, counter).is_verified());
-    assert!(!file.exists());
+    check.write(&check.bytes);
+    check.assert_finishes();
 }
 
 /// Bytes that are cut off, changed or inserted behind a correct checksum are refused or harmless,

@@ -8,7 +8,7 @@ use std::sync::Arc as StdArc;
 use crate::explorer::explore_with;
 use crate::support::pso;
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
-use fencepost::sync::mpsc::{channel, sync_channel};
+use fencepost::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use fencepost::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock, Weak};
 use fencepost::{hint, thread};
 use fencepost_explore::{Failure, MonitoredModel, Settings};
@@ -79,119 +79,129 @@ fn a_relaxed_flag_is_not_enough_on_pso() {
     assert!(on_pso > 0);
 }
 
+/// Locks, and a condition that comes about under one.
+const LOCKS: [(&str, fn()); 3] = [
+    ("mutex", || {
+        let (data, done) = (Data::new(), StdArc::new(Mutex::new(false)));
+        let (stored, set) = (data.clone(), done.clone());
+        thread::spawn(move || {
+            stored.store();
+            *set.lock().unwrap() = true;
+        });
+        if *done.lock().unwrap() {
+            data.check();
+        }
+    }),
+    ("reader-writer lock", || {
+        let (data, done) = (Data::new(), StdArc::new(RwLock::new(false)));
+        let (stored, set) = (data.clone(), done.clone());
+        thread::spawn(move || {
+            stored.store();
+            *set.write().unwrap() = true;
+        });
+        if *done.read().unwrap() {
+            data.check();
+        }
+    }),
+    ("condition variable", || {
+        let gate = StdArc::new((Mutex::new(false), Condvar::new()));
+        let (data, other) = (Data::new(), gate.clone());
+        let stored = data.clone();
+        thread::spawn(move || {
+            stored.store();
+            *other.0.lock().unwrap() = true;
+            other.1.notify_one();
+        });
+        let guard = gate.0.lock().unwrap();
+        let _guard = gate.1.wait_while(guard, |done| !*done).unwrap();
+        data.check();
+    }),
+];
+
+/// What threads pass once something has been done.
+const GATES: [(&str, fn()); 3] = [
+    ("once", || {
+        let (data, once) = (Data::new(), StdArc::new(Once::new()));
+        let (stored, other) = (data.clone(), once.clone());
+        thread::spawn(move || other.call_once(|| stored.store()));
+        once.call_once(|| data.store());
+        data.check();
+    }),
+    ("once lock", || {
+        let (data, cell) = (Data::new(), StdArc::new(OnceLock::new()));
+        let (stored, other) = (data.clone(), cell.clone());
+        thread::spawn(move || {
+            stored.store();
+            other.set(()).unwrap();
+        });
+        if cell.get().is_some() {
+            data.check();
+        }
+    }),
+    ("barrier", || {
+        let (data, barrier) = (Data::new(), StdArc::new(Barrier::new(2)));
+        let (stored, other) = (data.clone(), barrier.clone());
+        thread::spawn(move || {
+            stored.store();
+            other.wait();
+        });
+        barrier.wait();
+        data.check();
+    }),
+];
+
+/// Ends of channels and references, used and dropped.
+const HANDLES: [(&str, fn()); 4] = [
+    ("channel", || {
+        let (sender, receiver) = channel();
+        let data = Data::new();
+        let stored = data.clone();
+        thread::spawn(move || {
+            stored.store();
+            sender.send(()).unwrap();
+        });
+        receiver.recv().unwrap();
+        data.check();
+    }),
+    ("rendezvous", || {
+        let (sender, receiver) = sync_channel(0);
+        let data = Data::new();
+        let stored = data.clone();
+        thread::spawn(move || {
+            sender.send(()).unwrap();
+            stored.check();
+        });
+        data.store();
+        receiver.recv().unwrap();
+    }),
+    ("the last sender", || {
+        let (sender, receiver) = channel::<()>();
+        let data = Data::new();
+        let stored = data.clone();
+        thread::spawn(move || {
+            stored.store();
+            drop(sender);
+        });
+        assert!(receiver.recv().is_err());
+        data.check();
+    }),
+    ("the last reference", || {
+        let data = Data::new();
+        let shared = Arc::new(());
+        let (stored, other) = (data.clone(), shared.clone());
+        thread::spawn(move || {
+            stored.store();
+            drop(other);
+        });
+        if Arc::try_unwrap(shared).is_ok() {
+            data.check();
+        }
+    }),
+];
+
 #[test]
 fn everything_that_lets_others_go_on_drains() {
-    let programs: [(&str, fn()); 10] = [
-        ("mutex", || {
-            let (data, done) = (Data::new(), StdArc::new(Mutex::new(false)));
-            let (stored, set) = (data.clone(), done.clone());
-            thread::spawn(move || {
-                stored.store();
-                *set.lock().unwrap() = true;
-            });
-            if *done.lock().unwrap() {
-                data.check();
-            }
-        }),
-        ("reader-writer lock", || {
-            let (data, done) = (Data::new(), StdArc::new(RwLock::new(false)));
-            let (stored, set) = (data.clone(), done.clone());
-            thread::spawn(move || {
-                stored.store();
-                *set.write().unwrap() = true;
-            });
-            if *done.read().unwrap() {
-                data.check();
-            }
-        }),
-        ("condition variable", || {
-            let gate = StdArc::new((Mutex::new(false), Condvar::new()));
-            let (data, other) = (Data::new(), gate.clone());
-            let stored = data.clone();
-            thread::spawn(move || {
-                stored.store();
-                *other.0.lock().unwrap() = true;
-                other.1.notify_one();
-            });
-            let guard = gate.0.lock().unwrap();
-            let _guard = gate.1.wait_while(guard, |done| !*done).unwrap();
-            data.check();
-        }),
-        ("once", || {
-            let (data, once) = (Data::new(), StdArc::new(Once::new()));
-            let (stored, other) = (data.clone(), once.clone());
-            thread::spawn(move || other.call_once(|| stored.store()));
-            once.call_once(|| data.store());
-            data.check();
-        }),
-        ("once lock", || {
-            let (data, cell) = (Data::new(), StdArc::new(OnceLock::new()));
-            let (stored, other) = (data.clone(), cell.clone());
-            thread::spawn(move || {
-                stored.store();
-                other.set(()).unwrap();
-            });
-            if cell.get().is_some() {
-                data.check();
-            }
-        }),
-        ("barrier", || {
-            let (data, barrier) = (Data::new(), StdArc::new(Barrier::new(2)));
-            let (stored, other) = (data.clone(), barrier.clone());
-            thread::spawn(move || {
-                stored.store();
-                other.wait();
-            });
-            barrier.wait();
-            data.check();
-        }),
-        ("channel", || {
-            let (sender, receiver) = channel();
-            let data = Data::new();
-            let stored = data.clone();
-            thread::spawn(move || {
-                stored.store();
-                sender.send(()).unwrap();
-            });
-            receiver.recv().unwrap();
-            data.check();
-        }),
-        ("rendezvous", || {
-            let (sender, receiver) = sync_channel(0);
-            let data = Data::new();
-            let stored = data.clone();
-            thread::spawn(move || {
-                sender.send(()).unwrap();
-                stored.check();
-            });
-            data.store();
-            receiver.recv().unwrap();
-        }),
-        ("the last sender", || {
-            let (sender, receiver) = channel::<()>();
-            let data = Data::new();
-            let stored = data.clone();
-            thread::spawn(move || {
-                stored.store();
-                drop(sender);
-            });
-            assert!(receiver.recv().is_err());
-            data.check();
-        }),
-        ("the last reference", || {
-            let data = Data::new();
-            let shared = Arc::new(());
-            let (stored, other) = (data.clone(), shared.clone());
-            thread::spawn(move || {
-                stored.store();
-                drop(other);
-            });
-            if Arc::try_unwrap(shared).is_ok() {
-                data.check();
-            }
-        }),
-    ];
-    for (name, program) in programs {
+    for (name, program) in LOCKS.into_iter().chain(GATES).chain(HANDLES) {
         assert_eq!(violations(program), [0, 0], "{name}");
     }
 }
@@ -361,42 +371,90 @@ fn an_attempt_may_look_too_early() {
     assert_eq!(violations(|| program(false))[0], 0);
 }
 
+/// A thread stores and does something; main does something else, and loads.
+fn store_before_attempt<T: Send + Sync + 'static>(
+    thing: T,
+    attempt: fn(&T),
+    other: fn(&T, &dyn Fn()),
+) {
+    let shared = StdArc::new((AtomicUsize::new(0), thing));
+    let thread = thread::spawn({
+        let shared = StdArc::clone(&shared);
+        move || {
+            shared.0.store(1, Relaxed);
+            attempt(&shared.1);
+        }
+    });
+    other(&shared.1, &|| {
+        shared.0.load(Relaxed);
+    });
+    thread.join().unwrap();
+}
+
 /// A load that looks too early does no harm where the operation then tries, waits for its stores, and looks again.
 #[test]
-fn looking_too_early_does_no_harm_where_one_looks_again() {
-    /// A thread stores and does something; main does something else, and loads.
-    fn program<T: Send + Sync + 'static>(thing: T, attempt: fn(&T), other: fn(&T, &dyn Fn())) {
-        let shared = StdArc::new((AtomicUsize::new(0), thing));
-        let thread = thread::spawn({
-            let shared = StdArc::clone(&shared);
-            move || {
-                shared.0.store(1, Relaxed);
-                attempt(&shared.1);
-            }
-        });
-        other(&shared.1, &|| {
-            shared.0.load(Relaxed);
-        });
-        thread.join().unwrap();
+fn looking_too_early_at_a_lock_does_no_harm_where_one_looks_again() {
+    let harmless: [(&str, fn()); 3] = [
+        ("who held it did so before the store was issued", || {
+            let lock = RwLock::new(());
+            drop(lock.write().unwrap());
+            store_before_attempt(
+                lock,
+                |lock| drop(lock.try_read()),
+                |lock, load| {
+                    drop(lock.read().unwrap());
+                    load();
+                },
+            );
+        }),
+        ("it fails, or comes before or after", || {
+            store_before_attempt(
+                RwLock::new(()),
+                |lock| drop(lock.try_write()),
+                |lock, load| {
+                    let _guard = lock.write().unwrap();
+                    load();
+                },
+            );
+        }),
+        ("readers hold it", || {
+            store_before_attempt(
+                RwLock::new(()),
+                |lock| drop(lock.try_read()),
+                |lock, load| {
+                    drop(lock.read().unwrap());
+                    load();
+                },
+            );
+        }),
+    ];
+    for (name, program) in harmless {
+        assert_eq!(violations(program)[0], 0, "{name}");
     }
-    type Channel = (
-        fencepost::sync::mpsc::SyncSender<()>,
-        std::sync::Mutex<Option<fencepost::sync::mpsc::Receiver<()>>>,
-    );
-    fn bounded(capacity: usize) -> Channel {
-        let (sender, receiver) = sync_channel(capacity);
-        (sender, std::sync::Mutex::new(Some(receiver)))
-    }
-    fn hangs_up(channel: &Channel, load: &dyn Fn()) {
-        let receiver = channel.1.lock().unwrap().take();
-        drop(receiver);
-        load();
-    }
-    let harmless: [(&str, fn()); 6] = [
+}
+
+/// A bounded channel whose receiver can be taken.
+type Channel = (SyncSender<()>, std::sync::Mutex<Option<Receiver<()>>>);
+
+fn bounded(capacity: usize) -> Channel {
+    let (sender, receiver) = sync_channel(capacity);
+    (sender, std::sync::Mutex::new(Some(receiver)))
+}
+
+fn hangs_up(channel: &Channel, load: &dyn Fn()) {
+    let receiver = channel.1.lock().unwrap().take();
+    drop(receiver);
+    load();
+}
+
+/// So it is with channels.
+#[test]
+fn looking_too_early_at_a_channel_does_no_harm_where_one_looks_again() {
+    let harmless: [(&str, fn()); 3] = [
         ("there is a place before the receiver is gone", || {
             let channel = bounded(1);
             channel.0.try_send(()).unwrap();
-            program(
+            store_before_attempt(
                 channel,
                 |channel| _ = channel.0.try_send(()),
                 |channel, load| {
@@ -408,54 +466,26 @@ fn looking_too_early_does_no_harm_where_one_looks_again() {
                 },
             );
         }),
-        ("who held it did so before the store was issued", || {
-            let lock = RwLock::new(());
-            drop(lock.write().unwrap());
-            program(
-                lock,
-                |lock| drop(lock.try_read()),
-                |lock, load| {
-                    drop(lock.read().unwrap());
-                    load();
-                },
-            );
-        }),
-        ("it fails, or comes before or after", || {
-            program(
-                RwLock::new(()),
-                |lock| drop(lock.try_write()),
-                |lock, load| {
-                    let _guard = lock.write().unwrap();
-                    load();
-                },
-            );
-        }),
-        ("readers hold it", || {
-            program(
-                RwLock::new(()),
-                |lock| drop(lock.try_read()),
-                |lock, load| {
-                    drop(lock.read().unwrap());
-                    load();
-                },
-            );
-        }),
         ("a send", || {
-            program(bounded(1), |channel| _ = channel.0.send(()), hangs_up);
+            store_before_attempt(bounded(1), |channel| _ = channel.0.send(()), hangs_up);
         }),
         (
             "an attempt to send to a channel that was never full",
             || {
-                program(bounded(2), |channel| _ = channel.0.try_send(()), hangs_up);
+                store_before_attempt(bounded(2), |channel| _ = channel.0.try_send(()), hangs_up);
             },
         ),
     ];
     for (name, program) in harmless {
         assert_eq!(violations(program)[0], 0, "{name}");
     }
-    // The channel may have been full, and the attempt then says so although nobody receives any more.
+}
+
+/// The channel may have been full, and the attempt then says so although nobody receives any more.
+#[test]
+fn an_attempt_may_look_too_early_at_a_full_channel() {
     let full = || {
-        program(
+        store_before_attempt(
             bounded(1),
             |channel| _ = channel.0.try_send(()),
             |channel, load| {

@@ -307,11 +307,7 @@ impl Races {
         location: &'static Location<'static>,
     ) -> u32 {
         self.are_tracked = true;
-        let write = CellAccess {
-            thread,
-            time: self.clocks(thread).now.at(thread),
-            location,
-        };
+        let write = self.cell_access(thread, location);
         match self.cells.get_mut(self.cell_count) {
             Some(history) => {
                 history.created_at = location;
@@ -344,11 +340,10 @@ impl Races {
         cell: u32,
         location: &'static Location<'static>,
     ) -> Option<Box<Race>> {
-        let access = self.cell_access(thread, location);
-        let history = &self.cells[cell as usize];
-        if !self.is_ordered(history.write, access) {
-            return Some(race(history, (history.write, true), (access, false)));
-        }
+        let access = match self.access_after_write(thread, cell, false, location) {
+            Ok(access) => access,
+            Err(race) => return Some(race),
+        };
         let reads = &mut self.cells[cell as usize].reads;
         match reads.iter_mut().find(|read| read.thread == thread) {
             Some(read) => *read = access,
@@ -364,11 +359,11 @@ impl Races {
         cell: u32,
         location: &'static Location<'static>,
     ) -> Option<Box<Race>> {
-        let access = self.cell_access(thread, location);
+        let access = match self.access_after_write(thread, cell, true, location) {
+            Ok(access) => access,
+            Err(race) => return Some(race),
+        };
         let history = &self.cells[cell as usize];
-        if !self.is_ordered(history.write, access) {
-            return Some(race(history, (history.write, true), (access, true)));
-        }
         let unordered = |read: &&CellAccess| !self.is_ordered(**read, access);
         if let Some(&read) = history.reads.iter().find(unordered) {
             return Some(race(history, (read, false), (access, true)));
@@ -401,6 +396,23 @@ impl Races {
                 *in_drop = Some((drop, is_write));
                 None
             }
+        }
+    }
+
+    /// The access of a thread to a cell, or its race with the latest write.
+    #[inline]
+    fn access_after_write(
+        &mut self,
+        thread: ThreadId,
+        cell: u32,
+        is_write: bool,
+        location: &'static Location<'static>,
+    ) -> Result<CellAccess, Box<Race>> {
+        let access = self.cell_access(thread, location);
+        let history = &self.cells[cell as usize];
+        match self.is_ordered(history.write, access) {
+            true => Ok(access),
+            false => Err(race(history, (history.write, true), (access, is_write))),
         }
     }
 

@@ -5,198 +5,245 @@ use crate::support;
 use fencepost_trace::{Limits, ReadError};
 use support::{message, read, read_with};
 
+/// What is read, and the message.
+type Case = (&'static str, &'static str);
+
+/// Lines that name the format.
+const HEADERS: &[Case] = &[
+    (
+        "fencepost-trace 2\n",
+        "line 1, column 17: unknown version `2` of the text format, expected \
+         `fencepost-trace 1`",
+    ),
+    (
+        "fencepost-trace\n",
+        "line 1, column 16: unknown version `` of the text format, expected \
+         `fencepost-trace 1`",
+    ),
+    (
+        "fencepost-trace 1 x\n",
+        "line 1, column 19: unexpected `x`, expected the end of the line",
+    ),
+    (
+        "T0 st x\nfencepost-trace 1\n",
+        "line 2, column 1: `fencepost-trace` is not a thread, expected a thread number such \
+         as `T0` or `4711`",
+    ),
+];
+
+/// Thread numbers.
+const THREADS: &[Case] = &[
+    (
+        "main ld x\n",
+        "line 1, column 1: `main` is not a thread, expected a thread number such as `T0` or \
+         `4711`",
+    ),
+    (
+        "T-1 ld x\n",
+        "line 1, column 1: `T-1` is not a thread, expected a thread number such as `T0` or \
+         `4711`",
+    ),
+    (
+        "T ld x\n",
+        "line 1, column 1: `T` is not a thread, expected a thread number such as `T0` or \
+         `4711`",
+    ),
+    (
+        "\n# T9\nT1099511627776 ld x\n",
+        "line 3, column 1: thread number 1099511627776 is too large, expected a number up to \
+         4294967295",
+    ),
+    (
+        "99999999999999999999999999 ld x\n",
+        "line 1, column 1: thread number 99999999999999999999999999 is too large, expected a \
+         number up to 4294967295",
+    ),
+];
+
+/// Issue indices.
+const ISSUE_INDICES: &[Case] = &[
+    (
+        "T0:x ld y\n",
+        "line 1, column 4: `x` is not an issue index, expected a number from 1 after the \
+         colon",
+    ),
+    (
+        "T0: ld y\n",
+        "line 1, column 4: `` is not an issue index, expected a number from 1 after the colon",
+    ),
+    (
+        "T0:1 ld y\nT0:2 ld y\nT0:5 ld y\n",
+        "line 3, column 4: issue index 5 out of order: thread T0 has had 2 events, expected 3",
+    ),
+    (
+        "T7 ld y\nT7:1 ld y\n",
+        "line 2, column 4: issue index 1 out of order: thread T7 has had 1 event, expected 2",
+    ),
+    (
+        "T0:0 ld y\n",
+        "line 1, column 4: issue index 0 out of order: thread T0 has had 0 events, expected 1",
+    ),
+    (
+        "T0:99999999999999999999 ld y\n",
+        "line 1, column 4: issue index 18446744073709551615 out of order: thread T0 has had \
+         0 events, expected 1",
+    ),
+];
+
+/// Operations, and whether an address follows them.
+const OPERATIONS: &[Case] = &[
+    (
+        "T0  \n",
+        "line 1, column 3: the line ends after the thread, expected one of ld, st, il, lld, \
+         lst, fence, stbar",
+    ),
+    (
+        "T0 # ld x\n",
+        "line 1, column 3: the line ends after the thread, expected one of ld, st, il, lld, \
+         lst, fence, stbar",
+    ),
+    (
+        "T0 load x\n",
+        "line 1, column 4: unknown operation `load`, expected one of ld, st, il, lld, lst, \
+         fence, stbar",
+    ),
+    (
+        "T0 st\n",
+        "line 1, column 6: `st` has no address, expected an address such as `x` or `0x7ffe10`",
+    ),
+    (
+        "T0 lst =5\n",
+        "line 1, column 8: `lst` has no address, expected an address such as `x` or \
+         `0x7ffe10`",
+    ),
+    (
+        "T0 fence x\n",
+        "line 1, column 10: `fence` takes no address and no value, but `x` follows, expected \
+         `@LOCATION` or the end of the line",
+    ),
+    (
+        "T0 stbar =1\n",
+        "line 1, column 10: `stbar` takes no address and no value, but `=1` follows, expected \
+         `@LOCATION` or the end of the line",
+    ),
+];
+
+/// Addresses and source locations.
+const NAMES: &[Case] = &[
+    (
+        "T0 ld a\0b\n",
+        "line 1, column 8: not an address: the name contains U+0000, which is a control \
+         character, expected up to 255 bytes without white space, control characters, `=` and `@`, not beginning with `#`",
+    ),
+    (
+        "T0 ld x @\n",
+        "line 1, column 10: not a source location: the name is empty, expected up to 1024 \
+         bytes without white space or control characters after `@`",
+    ),
+    (
+        "T0 st x=1\n",
+        "line 1, column 8: not an address: the name contains `=`, expected up to 255 bytes \
+         without white space, control characters, `=` and `@`, not beginning with `#`",
+    ),
+    (
+        "T0 st x@a.c:3\n",
+        "line 1, column 8: not an address: the name contains `@`, expected up to 255 bytes \
+         without white space, control characters, `=` and `@`, not beginning with `#`",
+    ),
+];
+
+/// Values.
+const VALUES: &[Case] = &[
+    (
+        "T0 ld x =y\n",
+        "line 1, column 10: `y` is not a value, expected a number such as `=17` or `=0x11` \
+         after the address",
+    ),
+    (
+        "T0 ld x =0x\n",
+        "line 1, column 10: `0x` is not a value, expected a number such as `=17` or `=0x11` \
+         after the address",
+    ),
+    (
+        "T0 ld x = 5\n",
+        "line 1, column 10: `` is not a value, expected a number such as `=17` or `=0x11` \
+         after the address",
+    ),
+    (
+        "T0 ld x =18446744073709551616\n",
+        "line 1, column 10: value 18446744073709551616 is too large, expected a number up to \
+         18446744073709551615",
+    ),
+    (
+        "T0 ld x =0x10000000000000000\n",
+        "line 1, column 10: value 0x10000000000000000 is too large, expected a number up to \
+         18446744073709551615",
+    ),
+];
+
+/// What follows the address.
+const ENDS: &[Case] = &[
+    (
+        "T0 ld x y\n",
+        "line 1, column 9: unexpected `y`, expected `=VALUE`, `@LOCATION` or the end of the \
+         line",
+    ),
+    (
+        "T0 ld x =1 =2\n",
+        "line 1, column 12: unexpected `=2`, expected `@LOCATION` or the end of the line",
+    ),
+    (
+        "T0 ld x @a.c:1 =1\n",
+        "line 1, column 16: unexpected `=1`, expected the end of the line",
+    ),
+];
+
+/// Values that are not those that were written or read before.
+const READS: &[Case] = &[
+    (
+        "T0 st x =1\nT1 ld x =2\n",
+        "line 2, column 9: not a sequentially consistent interleaving: `ld x` reads 2, but \
+         line 1 wrote 1, expected `=1`",
+    ),
+    (
+        "T0 ld x =1\n\nT1 lld x =2\n",
+        "line 3, column 10: not a sequentially consistent interleaving: `lld x` reads 2, but \
+         line 1 read 1, expected `=1`",
+    ),
+];
+
 #[test]
 fn every_problem_has_its_message() {
-    let long_address = format!("T0 ld {}", "x".repeat(256));
-    let long_location = format!("T0 ld x @{}", "y".repeat(1025));
-    let cases: &[(&str, &str)] = &[
-        (
-            "fencepost-trace 2\n",
-            "line 1, column 17: unknown version `2` of the text format, expected \
-             `fencepost-trace 1`",
-        ),
-        (
-            "fencepost-trace\n",
-            "line 1, column 16: unknown version `` of the text format, expected \
-             `fencepost-trace 1`",
-        ),
-        (
-            "fencepost-trace 1 x\n",
-            "line 1, column 19: unexpected `x`, expected the end of the line",
-        ),
-        (
-            "T0 st x\nfencepost-trace 1\n",
-            "line 2, column 1: `fencepost-trace` is not a thread, expected a thread number such \
-             as `T0` or `4711`",
-        ),
-        (
-            "main ld x\n",
-            "line 1, column 1: `main` is not a thread, expected a thread number such as `T0` or \
-             `4711`",
-        ),
-        (
-            "T-1 ld x\n",
-            "line 1, column 1: `T-1` is not a thread, expected a thread number such as `T0` or \
-             `4711`",
-        ),
-        (
-            "T ld x\n",
-            "line 1, column 1: `T` is not a thread, expected a thread number such as `T0` or \
-             `4711`",
-        ),
-        (
-            "\n# T9\nT1099511627776 ld x\n",
-            "line 3, column 1: thread number 1099511627776 is too large, expected a number up to \
-             4294967295",
-        ),
-        (
-            "99999999999999999999999999 ld x\n",
-            "line 1, column 1: thread number 99999999999999999999999999 is too large, expected a \
-             number up to 4294967295",
-        ),
-        (
-            "T0:x ld y\n",
-            "line 1, column 4: `x` is not an issue index, expected a number from 1 after the \
-             colon",
-        ),
-        (
-            "T0: ld y\n",
-            "line 1, column 4: `` is not an issue index, expected a number from 1 after the colon",
-        ),
-        (
-            "T0:1 ld y\nT0:2 ld y\nT0:5 ld y\n",
-            "line 3, column 4: issue index 5 out of order: thread T0 has had 2 events, expected 3",
-        ),
-        (
-            "T7 ld y\nT7:1 ld y\n",
-            "line 2, column 4: issue index 1 out of order: thread T7 has had 1 event, expected 2",
-        ),
-        (
-            "T0:0 ld y\n",
-            "line 1, column 4: issue index 0 out of order: thread T0 has had 0 events, expected 1",
-        ),
-        (
-            "T0:99999999999999999999 ld y\n",
-            "line 1, column 4: issue index 18446744073709551615 out of order: thread T0 has had \
-             0 events, expected 1",
-        ),
-        (
-            "T0  \n",
-            "line 1, column 3: the line ends after the thread, expected one of ld, st, il, lld, \
-             lst, fence, stbar",
-        ),
-        (
-            "T0 # ld x\n",
-            "line 1, column 3: the line ends after the thread, expected one of ld, st, il, lld, \
-             lst, fence, stbar",
-        ),
-        (
-            "T0 load x\n",
-            "line 1, column 4: unknown operation `load`, expected one of ld, st, il, lld, lst, \
-             fence, stbar",
-        ),
-        (
-            "T0 st\n",
-            "line 1, column 6: `st` has no address, expected an address such as `x` or `0x7ffe10`",
-        ),
-        (
-            "T0 lst =5\n",
-            "line 1, column 8: `lst` has no address, expected an address such as `x` or \
-             `0x7ffe10`",
-        ),
-        (
-            "T0 fence x\n",
-            "line 1, column 10: `fence` takes no address and no value, but `x` follows, expected \
-             `@LOCATION` or the end of the line",
-        ),
-        (
-            "T0 stbar =1\n",
-            "line 1, column 10: `stbar` takes no address and no value, but `=1` follows, expected \
-             `@LOCATION` or the end of the line",
-        ),
-        (
-            "T0 ld a\0b\n",
-            "line 1, column 8: not an address: the name contains U+0000, which is a control \
-             character, expected up to 255 bytes without white space, control characters, `=` and `@`, not beginning with `#`",
-        ),
-        (
-            &long_address,
-            "line 1, column 7: not an address: the name has 256 bytes, but at most 255 are \
-             allowed, expected up to 255 bytes without white space, control characters, `=` and `@`, not beginning with `#`",
-        ),
-        (
-            "T0 ld x @\n",
-            "line 1, column 10: not a source location: the name is empty, expected up to 1024 \
-             bytes without white space or control characters after `@`",
-        ),
-        (
-            &long_location,
-            "line 1, column 10: not a source location: the name has 1025 bytes, but at most 1024 \
-             are allowed, expected up to 1024 bytes without white space or control characters \
-             after `@`",
-        ),
-        (
-            "T0 ld x =y\n",
-            "line 1, column 10: `y` is not a value, expected a number such as `=17` or `=0x11` \
-             after the address",
-        ),
-        (
-            "T0 ld x =0x\n",
-            "line 1, column 10: `0x` is not a value, expected a number such as `=17` or `=0x11` \
-             after the address",
-        ),
-        (
-            "T0 ld x = 5\n",
-            "line 1, column 10: `` is not a value, expected a number such as `=17` or `=0x11` \
-             after the address",
-        ),
-        (
-            "T0 ld x =18446744073709551616\n",
-            "line 1, column 10: value 18446744073709551616 is too large, expected a number up to \
-             18446744073709551615",
-        ),
-        (
-            "T0 ld x =0x10000000000000000\n",
-            "line 1, column 10: value 0x10000000000000000 is too large, expected a number up to \
-             18446744073709551615",
-        ),
-        (
-            "T0 st x=1\n",
-            "line 1, column 8: not an address: the name contains `=`, expected up to 255 bytes \
-             without white space, control characters, `=` and `@`, not beginning with `#`",
-        ),
-        (
-            "T0 st x@a.c:3\n",
-            "line 1, column 8: not an address: the name contains `@`, expected up to 255 bytes \
-             without white space, control characters, `=` and `@`, not beginning with `#`",
-        ),
-        (
-            "T0 ld x y\n",
-            "line 1, column 9: unexpected `y`, expected `=VALUE`, `@LOCATION` or the end of the \
-             line",
-        ),
-        (
-            "T0 ld x =1 =2\n",
-            "line 1, column 12: unexpected `=2`, expected `@LOCATION` or the end of the line",
-        ),
-        (
-            "T0 ld x @a.c:1 =1\n",
-            "line 1, column 16: unexpected `=1`, expected the end of the line",
-        ),
-        (
-            "T0 st x =1\nT1 ld x =2\n",
-            "line 2, column 9: not a sequentially consistent interleaving: `ld x` reads 2, but \
-             line 1 wrote 1, expected `=1`",
-        ),
-        (
-            "T0 ld x =1\n\nT1 lld x =2\n",
-            "line 3, column 10: not a sequentially consistent interleaving: `lld x` reads 2, but \
-             line 1 read 1, expected `=1`",
-        ),
+    let kinds = [
+        HEADERS,
+        THREADS,
+        ISSUE_INDICES,
+        OPERATIONS,
+        NAMES,
+        VALUES,
+        ENDS,
+        READS,
     ];
-    for (input, expected) in cases {
-        assert_eq!(&message(input.as_bytes()), expected, "for {input:?}");
+    for (input, expected) in kinds.concat() {
+        assert_eq!(message(input.as_bytes()), expected, "for {input:?}");
     }
+}
+
+#[test]
+fn long_names_have_their_messages() {
+    let address = format!("T0 ld {}", "x".repeat(256));
+    assert_eq!(
+        message(address.as_bytes()),
+        "line 1, column 7: not an address: the name has 256 bytes, but at most 255 are \
+         allowed, expected up to 255 bytes without white space, control characters, `=` and `@`, not beginning with `#`"
+    );
+    let location = format!("T0 ld x @{}", "y".repeat(1025));
+    assert_eq!(
+        message(location.as_bytes()),
+        "line 1, column 10: not a source location: the name has 1025 bytes, but at most 1024 \
+         are allowed, expected up to 1024 bytes without white space or control characters \
+         after `@`"
+    );
 }
 
 #[test]

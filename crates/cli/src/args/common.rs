@@ -1,14 +1,11 @@
 //! Options that several commands have, each defined once: one name, one syntax and one help text.
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{TypedValueParser, UnknownArgumentValueParser};
-use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, Args, Command, Error};
+use clap::Args;
 
-use super::values::{size, time};
+use super::values::{count, size, time, workers};
 
 /// What a command prints, and where.
 #[derive(Args, Debug)]
@@ -33,7 +30,7 @@ pub struct OutputFile {
 #[derive(Args, Debug)]
 pub struct WorkerArguments {
     /// Use N worker threads [default: one per processor]
-    #[arg(long, short = 'j', value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, short = 'j', value_name = "N", value_parser = workers)]
     pub workers: Option<u16>,
 }
 
@@ -55,61 +52,32 @@ pub struct MaxTime {
     pub max_time: Option<Duration>,
 }
 
-/// A bound on memory.
+/// Bounds on time and memory.
 #[derive(Args, Debug)]
-pub struct MaxMemory {
+pub struct ResourceLimits {
+    #[command(flatten)]
+    time: MaxTime,
+
     /// Stop before more than SIZE of memory is used, such as 500M or 4G
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Limits")]
     pub max_memory: Option<usize>,
+}
+
+impl ResourceLimits {
+    pub fn max_time(&self) -> Option<Duration> {
+        self.time.max_time
+    }
+
+    /// The most bytes, for a command whose default is no bound.
+    pub fn max_bytes(&self) -> usize {
+        self.max_memory.unwrap_or(usize::MAX)
+    }
 }
 
 /// A bound on states.
 #[derive(Args, Debug)]
 pub struct MaxStates {
     /// Stop after N states
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = clap::value_parser!(u64).range(1..),
-        help_heading = "Limits"
-    )]
+    #[arg(long, value_name = "N", value_parser = count, help_heading = "Limits")]
     pub max_states: Option<u64>,
-}
-
-/// An option that has another name now: the error suggests the new one, with or without a value.
-pub fn renamed(old: &'static str, new: &'static str) -> Arg {
-    Arg::new(old)
-        .long(old)
-        .hide(true)
-        .num_args(0..=1)
-        .default_missing_value("")
-        .value_parser(RenamedOption { old, new })
-}
-
-/// Fails for every value.
-#[derive(Clone)]
-struct RenamedOption {
-    old: &'static str,
-    new: &'static str,
-}
-
-impl TypedValueParser for RenamedOption {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        option: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<String, Error> {
-        let parser = UnknownArgumentValueParser::suggest_arg(self.new);
-        parser
-            .parse_ref(command, option, value)
-            .map_err(|mut error| {
-                // Otherwise it is shown as `--old [<old>]`.
-                let name = ContextValue::String(format!("--{}", self.old));
-                error.insert(ContextKind::InvalidArg, name);
-                error
-            })
-    }
 }

@@ -3,7 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
-use super::common::{MaxTime, ResultArguments, WorkerArguments, renamed};
+use super::common::{MaxTime, ResultArguments, WorkerArguments};
 
 pub(super) const HELP: &str = "\
 Examples:
@@ -24,7 +24,6 @@ pub enum ExampleTarget {
 #[command(
     mut_arg("workers", |argument| argument.requires("name").help("Use N worker threads [default: 1]")),
     mut_arg("max_time", |argument| argument.requires("name")),
-    arg = renamed("fences", "--infer-fences"),
 )]
 pub struct ExampleArguments {
     /// Name of the program

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fencepost_memory::MemoryModel;
 
-use super::common::{MaxMemory, MaxStates, MaxTime, ResultArguments, WorkerArguments, renamed};
+use super::common::{MaxStates, ResourceLimits, ResultArguments, WorkerArguments};
 use super::models::PsoLocked;
-use super::values::count;
+use super::values::small_count;
 
 pub(super) const HELP: &str = "\
 Examples:
@@ -22,11 +22,7 @@ A test whose verdict is No is an answer, not an error: the exit code is 0 unless
 
 #[derive(Args, Debug)]
 #[command(
-    arg = renamed("jobs", "--workers"),
-    arg = renamed("timeout", "--max-time"),
-    mut_arg("max_states", |argument| {
-        argument.default_value("4000000").value_parser(count)
-    }),
+    mut_arg("max_states", |argument| argument.default_value("4000000")),
     mut_arg("max_memory", |argument| argument.default_value("1G"))
 )]
 pub struct LitmusArguments {
@@ -99,17 +95,14 @@ pub struct LitmusArguments {
     max_states: MaxStates,
 
     #[command(flatten)]
-    pub max_time: MaxTime,
-
-    #[command(flatten)]
-    max_memory: MaxMemory,
+    pub limits: ResourceLimits,
 
     /// Buffer at most N stores of a thread that loops
     #[arg(
         long,
         value_name = "N",
         default_value_t = 8,
-        value_parser = clap::value_parser!(u16).range(1..),
+        value_parser = small_count,
         help_heading = "Limits"
     )]
     pub loop_buffer: u16,
@@ -140,11 +133,6 @@ impl LitmusArguments {
         states.map_or(usize::MAX, |states| {
             usize::try_from(states).unwrap_or(usize::MAX)
         })
-    }
-
-    /// The most bytes for the states of a test under a model.
-    pub fn max_memory(&self) -> usize {
-        self.max_memory.max_memory.unwrap_or(usize::MAX)
     }
 
     /// The models, in order and each once.

@@ -5,12 +5,13 @@ mod example;
 mod litmus;
 mod models;
 mod monitor;
+mod old_names;
 mod protocol;
 mod reproduce;
 mod trace;
 mod values;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub use common::ResultArguments;
 pub use example::{ExampleArguments, ExampleTarget};
@@ -32,6 +33,16 @@ pub struct Arguments {
 
     #[command(flatten)]
     pub display: DisplayArguments,
+}
+
+impl Arguments {
+    /// The arguments of this process. Leaves it if they are wrong, or ask for help.
+    pub fn of_process() -> Self {
+        let mut command = old_names::with_old_names(Arguments::command());
+        let mut matches = command.get_matches_mut();
+        Arguments::from_arg_matches_mut(&mut matches)
+            .unwrap_or_else(|error| error.format(&mut command).exit())
+    }
 }
 
 #[derive(Args, Debug)]
@@ -103,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
         Arguments::command().debug_assert();
+        old_names::with_old_names(Arguments::command()).debug_assert();
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fencepost_memory::{LockedDrains, MemoryModel};
 
-use super::common::{MaxMemory, MaxTime, ResultArguments, renamed};
+use super::common::{ResourceLimits, ResultArguments};
 use super::models::PsoLocked;
 
 pub(super) const HELP: &str = "\
@@ -26,10 +26,7 @@ Examples:
 pub const DEFAULT_MAX_FINDINGS: usize = 3;
 
 #[derive(Args, Debug)]
-#[command(
-    arg = renamed("memory-limit", "--max-memory"),
-    mut_arg("max_memory", |argument| argument.default_value("4G"))
-)]
+#[command(mut_arg("max_memory", |argument| argument.default_value("4G")))]
 pub struct MonitorArguments {
     /// The trace, or `-` for standard input
     #[arg(value_name = "FILE")]
@@ -59,10 +56,7 @@ pub struct MonitorArguments {
     pub max_events: Option<u64>,
 
     #[command(flatten)]
-    pub max_time: MaxTime,
-
-    #[command(flatten)]
-    max_memory: MaxMemory,
+    pub limits: ResourceLimits,
 
     /// Keep the latest N events for witnesses; a violation that spans more is read from the file
     /// again, which a pipe does not allow
@@ -109,11 +103,6 @@ pub enum MonitorChoice {
 }
 
 impl MonitorArguments {
-    /// The most bytes for clocks, history and names.
-    pub fn max_memory(&self) -> usize {
-        self.max_memory.max_memory.unwrap_or(usize::MAX)
-    }
-
     /// The monitor that these arguments name, or an error message.
     pub fn choice(&self) -> Result<MonitorChoice, String> {
         let model = self.model.unwrap_or(match (self.monitor, self.pso_locked) {

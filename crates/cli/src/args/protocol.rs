@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::UnknownArgumentValueParser;
-use clap::{Arg, ArgAction, Args, ValueEnum};
+use clap::{Args, ValueEnum};
 use fencepost_protocol::outcome::DeadlockRule;
 use fencepost_protocol::search::{Options, SearchOrder, Symmetry};
 
-use super::common::{MaxMemory, MaxStates, MaxTime, ResultArguments, WorkerArguments};
+use super::common::{MaxStates, ResourceLimits, ResultArguments, WorkerArguments};
 use super::values::{count, time};
 use crate::executable;
 use crate::files::shell_word;
@@ -27,15 +26,9 @@ true, assertions that were never reached. A proof that rests on those is empty."
 
 #[derive(Args, Debug)]
 #[command(
-    arg = Arg::new("w")
-        .short('w')
-        .hide(true)
-        .action(ArgAction::SetTrue)
-        .value_parser(UnknownArgumentValueParser::suggest_arg("-j")),
     mut_arg("output", |argument| {
         argument.help("Write the counterexample to FILE instead of standard output")
     }),
-    mut_arg("max_states", |argument| argument.value_parser(count)),
     mut_arg("max_memory", |argument| {
         argument.help("Stop before more than SIZE of memory is used, such as 500M or 4G [default: 80% of what is available]")
     })
@@ -73,7 +66,7 @@ pub struct ProtocolArguments {
         value_name = "N",
         default_value_t = 1000,
         requires = "simulate",
-        value_parser = clap::value_parser!(u64).range(1..),
+        value_parser = count,
         help_heading = "Search"
     )]
     pub walks: u64,
@@ -84,7 +77,7 @@ pub struct ProtocolArguments {
         value_name = "N",
         default_value_t = 1000,
         requires = "simulate",
-        value_parser = clap::value_parser!(u64).range(1..),
+        value_parser = count,
         help_heading = "Search"
     )]
     pub steps: u64,
@@ -145,17 +138,14 @@ pub struct ProtocolArguments {
     pub max_depth: Option<u64>,
 
     #[command(flatten)]
-    pub max_time: MaxTime,
-
-    #[command(flatten)]
-    pub max_memory: MaxMemory,
+    pub limits: ResourceLimits,
 
     /// Report a `while` loop that runs for more than N iterations as an error
     #[arg(
         long,
         value_name = "N",
         default_value_t = 1000,
-        value_parser = clap::value_parser!(u64).range(1..),
+        value_parser = count,
         help_heading = "Limits"
     )]
     pub while_rounds: u64,
@@ -217,12 +207,8 @@ impl ProtocolArguments {
             workers: self.workers.count(),
             max_states: self.max_states.max_states.unwrap_or(u64::MAX),
             max_depth: self.max_depth.unwrap_or(u64::MAX),
-            max_time: self.max_time.max_time,
-            max_memory: self
-                .max_memory
-                .max_memory
-                .map(|bytes| bytes as u64)
-                .or(memory),
+            max_time: self.limits.max_time(),
+            max_memory: self.limits.max_memory.map(|bytes| bytes as u64).or(memory),
             max_loop_iterations: self.while_rounds,
             hash_compaction: self.compact,
             checkpoint_interval: self.checkpoint.as_ref().map(|_| self.checkpoint_every),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::common::{MaxMemory, MaxTime, ResultArguments, WorkerArguments};
+use super::common::{ResourceLimits, ResultArguments, WorkerArguments};
 
 #[derive(Subcommand, Debug)]
 pub enum ReproduceCommand {
@@ -69,10 +69,7 @@ pub struct TsoCcArguments {
     pub workers: WorkerArguments,
 
     #[command(flatten)]
-    pub max_time: MaxTime,
-
-    #[command(flatten)]
-    pub max_memory: MaxMemory,
+    pub limits: ResourceLimits,
 
     /// Save results and unfinished searches in DIR; the same command resumes them
     #[arg(long, value_name = "DIR", requires = "full")]

@@ -15,6 +15,19 @@ pub fn count(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Parses a number of things, at least 1 and not very many.
+pub fn small_count(text: &str) -> Result<u16, String> {
+    u16::try_from(count(text)?).map_err(|_| format!("expected at most {}", u16::MAX))
+}
+
+/// Parses a number of worker threads. Elsewhere, 0 means as many as there are processors.
+pub fn workers(text: &str) -> Result<u16, String> {
+    small_count(text).map_err(|message| match text {
+        "0" => format!("{message}; leave the option out for the default"),
+        _ => message,
+    })
+}
+
 /// Parses a number of bytes with an optional unit.
 pub fn size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -65,6 +78,9 @@ mod tests {
         }
         assert_eq!(count("0"), Err("expected at least 1".into()));
         assert!(count("99999999999999999999").is_err());
+        assert_eq!(small_count("65535"), Ok(65_535));
+        assert_eq!(small_count("65536"), Err("expected at most 65535".into()));
+        assert_eq!(small_count("0"), Err("expected at least 1".into()));
     }
 
     #[test]

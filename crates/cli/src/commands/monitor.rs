@@ -42,10 +42,10 @@ fn monitor(
         .choice()
         .map_err(|message| Failure::BadInput(format!("error: {message}")))?;
     // A quarter of the memory for names, the rest for clocks and history.
-    let reader = open(&arguments.file, arguments.max_memory() / 4)?;
+    let reader = open(&arguments.file, arguments.limits.max_bytes() / 4)?;
     let limits = MonitorLimits {
         witness_window: arguments.witness_window,
-        memory: arguments.max_memory() / 4 * 3,
+        memory: arguments.limits.max_bytes() / 4 * 3,
     };
     let inputs = Inputs {
         limits,
@@ -188,7 +188,7 @@ impl<M: Monitor> Pass<'_, M> {
     fn read(&mut self, mut reader: TraceReader) -> Result<Option<Stopped>, Failure> {
         let mut batch = Vec::new();
         let most = self.arguments.max_events.unwrap_or(u64::MAX);
-        let max_time = self.arguments.max_time.max_time;
+        let max_time = self.arguments.limits.max_time();
         let deadline = max_time.and_then(|time| Instant::now().checked_add(time));
         loop {
             let next = reader.next_batch(&mut batch);
@@ -264,11 +264,11 @@ impl<M: Monitor> Pass<'_, M> {
     /// pass over the file. None for a pipe, or if they would not fit in memory.
     fn read_again(&self, violation: &Violation) -> Option<Vec<Access>> {
         let file = &self.arguments.file;
-        let fits = violation.span() <= (self.arguments.max_memory() / WITNESS_BYTES) as u64;
+        let fits = violation.span() <= (self.arguments.limits.max_bytes() / WITNESS_BYTES) as u64;
         if !fits || !std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file()) {
             return None;
         }
-        let mut reader = open(file, self.arguments.max_memory() / 4).ok()?;
+        let mut reader = open(file, self.arguments.limits.max_bytes() / 4).ok()?;
         let (first, end) = (violation.pending.position, violation.event.position + 1);
         let (mut accesses, mut batch, mut position) = (Vec::new(), Vec::new(), 0);
         while position < end {

@@ -47,7 +47,7 @@ pub fn run(command: &ReproduceCommand, is_quiet: bool) -> Result<u8, Failure> {
             let options = tso_cc::Options {
                 is_full: arguments.full,
                 only: arguments.only.clone(),
-                max_time: arguments.max_time.max_time,
+                max_time: arguments.limits.max_time(),
                 cache: arguments.checkpoint.clone(),
                 build: match arguments.checkpoint {
                     Some(_) => executable::checksum(),
@@ -114,7 +114,7 @@ impl Searcher for CommandSearcher<'_> {
         max_time: Option<Duration>,
         path: Option<&Path>,
     ) -> Result<SearchOutcome, ReproduceError> {
-        let max_memory = self.arguments.max_memory.max_memory;
+        let max_memory = self.arguments.limits.max_memory;
         let options = Options {
             workers: self.arguments.workers.count(),
             max_memory: max_memory

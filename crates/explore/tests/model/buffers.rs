@@ -365,6 +365,27 @@ impl Machine {
         }
     }
 
+    /// Whether what the thread's next instruction waits for has come about.
+    fn is_enabled(&self, model: &Model, thread: usize, next: Instruction) -> bool {
+        match next {
+            Instruction::Lock(mutex) => self.value(mutex) != 1,
+            Instruction::Wake { spurious, .. } => spurious || self.is_notified(model, thread),
+            Instruction::Send(channel) => match model.objects[channel.index()] {
+                Object::Channel {
+                    capacity: Some(capacity),
+                } => self.value(channel) < capacity,
+                _ => true,
+            },
+            Instruction::Receive(channel) => self.value(channel) != 0,
+            Instruction::Join(other) => self.processors[other].life == Life::Ended,
+            _ => true,
+        }
+    }
+
+    fn is_notified(&self, model: &Model, thread: usize) -> bool {
+        self.value(model.token(thread)) == 1
+    }
+
     /// Performs the next instruction of a thread; false if it cannot be performed now.
     fn issue(&mut self, search: &Search<'_>, thread: usize, way: u32) -> bool {
         let model = search.model;
@@ -372,55 +393,112 @@ impl Machine {
             return false;
         };
         let Some(instruction) = self.instruction(model, thread) else {
-            if !self.processors[thread].buffer.is_empty() {
-                return false;
-            }
-            self.event(thread, Operation::Fence, None);
-            self.locked(thread, Operation::LockedStore(model.end(thread)), Some(1));
-            self.processors[thread].life = Life::Ended;
-            return true;
+            return self.end(model, thread);
         };
         if !self.is_drained_for(search.memory, thread, instruction)
             || self.is_held_back(search, thread)
+            || !self.is_enabled(model, thread, instruction)
         {
             return false;
         }
+        self.perform(model, thread, instruction, way);
+        self.processors[thread].life = Life::At(position + 1);
+        self.settle(model, thread);
+        true
+    }
+
+    /// Ends a thread; false if its buffer does not let it end now.
+    fn end(&mut self, model: &Model, thread: usize) -> bool {
+        if !self.processors[thread].buffer.is_empty() {
+            return false;
+        }
+        self.event(thread, Operation::Fence, None);
+        self.locked(thread, Operation::LockedStore(model.end(thread)), Some(1));
+        self.processors[thread].life = Life::Ended;
+        true
+    }
+
+    /// Performs an instruction that nothing keeps from it.
+    fn perform(&mut self, model: &Model, thread: usize, instruction: Instruction, way: u32) {
+        match instruction {
+            Instruction::Load { into, cell } => self.load(thread, into, cell),
+            Instruction::Store { cell, value, order } => {
+                let value = value.of(&self.processors[thread].registers);
+                self.store(thread, cell, value, order);
+            }
+            Instruction::FetchAdd { .. }
+            | Instruction::Swap { .. }
+            | Instruction::CompareExchange { .. } => self.read_modify_write(thread, instruction),
+            Instruction::Fence(Order::SeqCst) => {
+                self.event(thread, Operation::Fence, None);
+            }
+            Instruction::Fence(_) => self.barrier(thread),
+            Instruction::Update(counter) => self.memory[counter.index()].value += 1,
+            Instruction::ReadCount { into, counter } => {
+                self.set(thread, into, self.value(counter));
+            }
+            Instruction::Lock(mutex) => self.modify(thread, mutex, Some(1), Order::Relaxed),
+            Instruction::TryLock { into, mutex } => {
+                let is_free = self.value(mutex) == 0;
+                self.modify(thread, mutex, is_free.then_some(1), Order::Relaxed);
+                self.set(thread, into, is_free.into());
+            }
+            Instruction::Unlock(mutex) => self.modify(thread, mutex, Some(0), Order::Release),
+            Instruction::Enqueue(condvar) => {
+                let waiters = self.value(condvar) | 1 << thread;
+                self.synchronize(thread, condvar, waiters);
+            }
+            Instruction::Wake { condvar, .. } => self.wake(model, thread, condvar),
+            Instruction::NotifyOne(condvar) => self.notify_one(model, thread, condvar, way),
+            Instruction::Send(channel) => {
+                self.synchronize(thread, channel, self.value(channel) + 1);
+            }
+            Instruction::Receive(channel) => {
+                self.synchronize(thread, channel, self.value(channel) - 1);
+            }
+            Instruction::Hint => self.processors[thread].hints += 1,
+            Instruction::Join(other) => {
+                self.event(thread, Operation::Fence, None);
+                self.locked(thread, Operation::LockedLoad(model.end(other)), None);
+            }
+            Instruction::Spawn(child) => self.spawn(model, thread, child),
+            local => unreachable!("{local} has been done already"),
+        }
+    }
+
+    fn load(&mut self, thread: usize, into: Register, cell: Address) {
+        let mut own = self.processors[thread].buffer.iter().rev();
+        let (value, source) = match own.find(|store| store.address == cell) {
+            Some(store) => (store.value, Some(store.name)),
+            None => {
+                let cell = &self.memory[cell.index()];
+                (cell.value, cell.writes.last().copied())
+            }
+        };
+        self.event(thread, Operation::Load(cell), source);
+        self.set(thread, into, value);
+    }
+
+    fn store(&mut self, thread: usize, cell: Address, value: u64, order: Order) {
+        if order != Order::Relaxed {
+            self.barrier(thread);
+        }
+        if order == Order::SeqCst {
+            return self.locked(thread, Operation::LockedStore(cell), Some(value));
+        }
+        let name = self.event(thread, Operation::Store(cell), None);
+        let processor = &mut self.processors[thread];
+        processor.buffer.push(BufferedStore {
+            address: cell,
+            value,
+            name,
+            epoch: processor.epoch,
+        });
+    }
+
+    fn read_modify_write(&mut self, thread: usize, instruction: Instruction) {
         let registers = self.processors[thread].registers;
         match instruction {
-            Instruction::Load { into, cell } => {
-                let mut own = self.processors[thread].buffer.iter().rev();
-                let (value, source) = match own.find(|store| store.address == cell) {
-                    Some(store) => (store.value, Some(store.name)),
-                    None => {
-                        let cell = &self.memory[cell.index()];
-                        (cell.value, cell.writes.last().copied())
-                    }
-                };
-                self.event(thread, Operation::Load(cell), source);
-                self.set(thread, into, value);
-            }
-            Instruction::Store {
-                cell,
-                value,
-                order: Order::SeqCst,
-            } => {
-                self.barrier(thread);
-                let value = value.of(&registers);
-                self.locked(thread, Operation::LockedStore(cell), Some(value));
-            }
-            Instruction::Store { cell, value, order } => {
-                if order == Order::Release {
-                    self.barrier(thread);
-                }
-                let name = self.event(thread, Operation::Store(cell), None);
-                let processor = &mut self.processors[thread];
-                processor.buffer.push(BufferedStore {
-                    address: cell,
-                    value: value.of(&registers),
-                    name,
-                    epoch: processor.epoch,
-                });
-            }
             Instruction::FetchAdd {
                 into,
                 cell,
@@ -453,94 +531,42 @@ impl Machine {
                 self.modify(thread, cell, new, order);
                 self.set(thread, into, is_expected.into());
             }
-            Instruction::Fence(Order::SeqCst) => {
-                self.event(thread, Operation::Fence, None);
-            }
-            Instruction::Fence(_) => self.barrier(thread),
-            Instruction::Update(counter) => self.memory[counter.index()].value += 1,
-            Instruction::ReadCount { into, counter } => {
-                self.set(thread, into, self.value(counter));
-            }
-            Instruction::Lock(mutex) => {
-                if self.value(mutex) == 1 {
-                    return false;
-                }
-                self.modify(thread, mutex, Some(1), Order::Relaxed);
-            }
-            Instruction::TryLock { into, mutex } => {
-                let is_free = self.value(mutex) == 0;
-                self.modify(thread, mutex, is_free.then_some(1), Order::Relaxed);
-                self.set(thread, into, is_free.into());
-            }
-            Instruction::Unlock(mutex) => self.modify(thread, mutex, Some(0), Order::Release),
-            Instruction::Enqueue(condvar) => {
-                let waiters = self.value(condvar) | 1 << thread;
-                self.synchronize(thread, condvar, waiters);
-            }
-            Instruction::Wake { condvar, spurious } => {
-                let token = model.token(thread);
-                let is_notified = self.value(token) == 1;
-                if !is_notified && !spurious {
-                    return false;
-                }
-                self.synchronize(thread, token, 0);
-                if !is_notified {
-                    let waiters = self.value(condvar) & !(1 << thread);
-                    self.locked(thread, Operation::Interlocked(condvar), Some(waiters));
-                }
-            }
-            Instruction::NotifyOne(condvar) => {
-                let waiters = self.value(condvar);
-                let mut set = (0..model.threads.len()).filter(|thread| waiters >> thread & 1 == 1);
-                match set.nth(way as usize) {
-                    Some(waiter) => {
-                        self.synchronize(thread, condvar, waiters & !(1 << waiter));
-                        let token = Operation::Interlocked(model.token(waiter));
-                        self.locked(thread, token, Some(1));
-                    }
-                    None => {
-                        self.event(thread, Operation::Fence, None);
-                        self.locked(thread, Operation::LockedLoad(condvar), None);
-                    }
-                }
-            }
-            Instruction::Send(channel) => {
-                let filled = self.value(channel);
-                if let Object::Channel {
-                    capacity: Some(capacity),
-                } = model.objects[channel.index()]
-                {
-                    if filled >= capacity {
-                        return false;
-                    }
-                }
-                self.synchronize(thread, channel, filled + 1);
-            }
-            Instruction::Receive(channel) => match self.value(channel) {
-                0 => return false,
-                filled => self.synchronize(thread, channel, filled - 1),
-            },
-            Instruction::Hint => self.processors[thread].hints += 1,
-            Instruction::Join(other) => {
-                if self.processors[other].life != Life::Ended {
-                    return false;
-                }
-                self.event(thread, Operation::Fence, None);
-                self.locked(thread, Operation::LockedLoad(model.end(other)), None);
-            }
-            Instruction::Spawn(child) => {
-                let beginning = model.beginning(child);
-                self.event(thread, Operation::Fence, None);
-                self.locked(thread, Operation::LockedStore(beginning), Some(1));
-                self.locked(child, Operation::LockedLoad(beginning), None);
-                self.processors[child].life = Life::At(0);
-                self.settle(model, child);
-            }
-            local => unreachable!("{local} has been done already"),
+            other => unreachable!("{other} is no read-modify-write"),
         }
-        self.processors[thread].life = Life::At(position + 1);
-        self.settle(model, thread);
-        true
+    }
+
+    fn wake(&mut self, model: &Model, thread: usize, condvar: Address) {
+        let is_notified = self.is_notified(model, thread);
+        self.synchronize(thread, model.token(thread), 0);
+        if !is_notified {
+            let waiters = self.value(condvar) & !(1 << thread);
+            self.locked(thread, Operation::Interlocked(condvar), Some(waiters));
+        }
+    }
+
+    fn notify_one(&mut self, model: &Model, thread: usize, condvar: Address, way: u32) {
+        let waiters = self.value(condvar);
+        let mut set = (0..model.threads.len()).filter(|thread| waiters >> thread & 1 == 1);
+        match set.nth(way as usize) {
+            Some(waiter) => {
+                self.synchronize(thread, condvar, waiters & !(1 << waiter));
+                let token = Operation::Interlocked(model.token(waiter));
+                self.locked(thread, token, Some(1));
+            }
+            None => {
+                self.event(thread, Operation::Fence, None);
+                self.locked(thread, Operation::LockedLoad(condvar), None);
+            }
+        }
+    }
+
+    fn spawn(&mut self, model: &Model, thread: usize, child: usize) {
+        let beginning = model.beginning(child);
+        self.event(thread, Operation::Fence, None);
+        self.locked(thread, Operation::LockedStore(beginning), Some(1));
+        self.locked(child, Operation::LockedLoad(beginning), None);
+        self.processors[child].life = Life::At(0);
+        self.settle(model, child);
     }
 
     /// Does what touches only registers.

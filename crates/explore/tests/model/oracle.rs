@@ -221,49 +221,34 @@ impl World {
         let Life::At(position) = self.lives[thread] else {
             panic!("T{thread} does not live");
         };
-        let registers = self.registers[thread];
-        let touches = match model.threads[thread][position] {
+        let touches = self.touch(model, thread, model.threads[thread][position], way);
+        self.lives[thread] = Life::At(position + 1);
+        self.settle(model, thread);
+        self.join_dead(model);
+        touches
+    }
+
+    /// Does the operation to the objects and registers.
+    fn touch(
+        &mut self,
+        model: &Model,
+        thread: usize,
+        operation: Instruction,
+        way: usize,
+    ) -> Vec<(u32, TouchKind)> {
+        match operation {
             Instruction::Load { into, cell } => {
                 let value = *self.number(cell.0);
                 self.set(thread, into, value);
                 vec![(cell.0, TouchKind::Read)]
             }
             Instruction::Store { cell, value, .. } => {
-                *self.number(cell.0) = value.of(&registers);
+                *self.number(cell.0) = value.of(&self.registers[thread]);
                 vec![(cell.0, TouchKind::Write)]
             }
-            Instruction::FetchAdd {
-                into, cell, amount, ..
-            } => {
-                let number = self.number(cell.0);
-                let old = *number;
-                *number = old.wrapping_add(amount);
-                self.set(thread, into, old);
-                vec![(cell.0, TouchKind::Write)]
-            }
-            Instruction::Swap {
-                into, cell, value, ..
-            } => {
-                let old = std::mem::replace(self.number(cell.0), value.of(&registers));
-                self.set(thread, into, old);
-                vec![(cell.0, TouchKind::Write)]
-            }
-            Instruction::CompareExchange {
-                into,
-                cell,
-                expected,
-                new,
-                ..
-            } => {
-                if *self.number(cell.0) == expected.of(&registers) {
-                    *self.number(cell.0) = new.of(&registers);
-                    self.set(thread, into, 1);
-                    vec![(cell.0, TouchKind::Write)]
-                } else {
-                    self.set(thread, into, 0);
-                    vec![(cell.0, TouchKind::Read)]
-                }
-            }
+            Instruction::FetchAdd { .. }
+            | Instruction::Swap { .. }
+            | Instruction::CompareExchange { .. } => self.read_modify_write(thread, operation),
             Instruction::Fence(_) | Instruction::Hint => Vec::new(),
             Instruction::Update(counter) => {
                 *self.number(counter.0) += 1;
@@ -326,11 +311,50 @@ impl World {
                 vec![(channel.0, TouchKind::Write)]
             }
             invisible => panic!("{invisible} is not visible"),
-        };
-        self.lives[thread] = Life::At(position + 1);
-        self.settle(model, thread);
-        self.join_dead(model);
-        touches
+        }
+    }
+
+    fn read_modify_write(
+        &mut self,
+        thread: usize,
+        operation: Instruction,
+    ) -> Vec<(u32, TouchKind)> {
+        let registers = self.registers[thread];
+        match operation {
+            Instruction::FetchAdd {
+                into, cell, amount, ..
+            } => {
+                let number = self.number(cell.0);
+                let old = *number;
+                *number = old.wrapping_add(amount);
+                self.set(thread, into, old);
+                vec![(cell.0, TouchKind::Write)]
+            }
+            Instruction::Swap {
+                into, cell, value, ..
+            } => {
+                let old = std::mem::replace(self.number(cell.0), value.of(&registers));
+                self.set(thread, into, old);
+                vec![(cell.0, TouchKind::Write)]
+            }
+            Instruction::CompareExchange {
+                into,
+                cell,
+                expected,
+                new,
+                ..
+            } => {
+                if *self.number(cell.0) == expected.of(&registers) {
+                    *self.number(cell.0) = new.of(&registers);
+                    self.set(thread, into, 1);
+                    vec![(cell.0, TouchKind::Write)]
+                } else {
+                    self.set(thread, into, 0);
+                    vec![(cell.0, TouchKind::Read)]
+                }
+            }
+            other => panic!("{other} is no read-modify-write"),
+        }
     }
 
     /// Does what is invisible, up to the thread's next operation.

@@ -426,154 +426,170 @@ impl<'a> Generator<'a> {
         items
     }
 
+    /// Writes an item of this kind; says how many it holds, itself included.
     fn write(&mut self, item: Item, code: &mut Code, room: u64) -> u64 {
         match item {
-            Item::Load => {
-                let (into, cell) = (self.into(), self.cell());
-                code.load(into, cell);
+            Item::Section => self.section(code, room),
+            Item::TrySection => self.try_section(code, room),
+            Item::WaitSection => self.wait_section(code),
+            Item::Guard => self.guard(code, room),
+            Item::Retry => self.retry(code),
+            Item::Assert => self.assertion(code),
+            Item::Spin => self.spin(code),
+            single => {
+                let instruction = self.instruction(single);
+                code.push(instruction);
+                1
             }
+        }
+    }
+
+    /// An item that is one instruction.
+    fn instruction(&mut self, item: Item) -> Instruction {
+        match item {
+            Item::Load => Instruction::Load {
+                into: self.into(),
+                cell: self.cell(),
+            },
             Item::Store => {
                 let value = Value::Constant(1 + self.random.below(2));
                 let (cell, order) = (self.cell(), self.order());
-                code.push(Instruction::Store { cell, value, order });
+                Instruction::Store { cell, value, order }
             }
             Item::StoreRegister => {
                 let value = Value::Plus(self.source(), self.random.below(2));
                 let (cell, order) = (self.cell(), self.order());
-                code.push(Instruction::Store { cell, value, order });
+                Instruction::Store { cell, value, order }
             }
-            Item::FetchAdd => {
-                let instruction = Instruction::FetchAdd {
-                    into: self.into(),
-                    cell: self.cell(),
-                    amount: 1,
-                    order: self.order(),
-                };
-                code.push(instruction);
-            }
-            Item::Swap => {
-                let instruction = Instruction::Swap {
-                    into: self.into(),
-                    cell: self.cell(),
-                    value: Value::Constant(self.constant()),
-                    order: self.order(),
-                };
-                code.push(instruction);
-            }
-            Item::CompareExchange => {
-                let instruction = Instruction::CompareExchange {
-                    into: self.into(),
-                    cell: self.cell(),
-                    expected: Value::Constant(self.random.below(2)),
-                    new: Value::Constant(self.constant()),
-                    order: self.order(),
-                };
-                code.push(instruction);
-            }
-            Item::Fence => {
-                let order = match self.shape.has_orders && self.chance(3) {
-                    true => Order::Release,
-                    false => Order::SeqCst,
-                };
-                code.push(Instruction::Fence(order));
-            }
-            Item::Update => code.push(Instruction::Update(self.counter)),
-            Item::ReadCount => {
-                let (into, counter) = (self.into(), self.counter);
-                code.push(Instruction::ReadCount { into, counter });
-            }
-            Item::Section => {
-                let Some(mutex) = self.free_mutex() else {
-                    return 0;
-                };
-                code.lock(mutex);
-                self.held.push(mutex);
-                let inner = self.inner(code, room);
-                self.held.pop();
-                code.unlock(mutex);
-                return 1 + inner;
-            }
-            Item::TrySection => {
-                let Some(mutex) = self.free_mutex() else {
-                    return 0;
-                };
-                let (into, end) = (self.into(), code.label());
-                code.push(Instruction::TryLock { into, mutex });
-                code.jump_if(into, Test::Equal, 0, end);
-                self.held.push(mutex);
-                let inner = self.inner(code, room);
-                self.held.pop();
-                code.unlock(mutex);
-                code.place(end);
-                return 1 + inner;
-            }
-            Item::WaitSection => {
-                let Some(mutex) = self.free_mutex() else {
-                    return 0;
-                };
-                let spurious = self.shape.has_spurious_wakes && self.chance(2);
-                code.lock(mutex);
-                let end = code.label();
-                if self.chance(2) {
-                    let (into, cell) = (self.into(), self.cell());
-                    code.load(into, cell);
-                    code.jump_if(into, Test::Different, 0, end);
-                }
-                code.wait(self.condvar, mutex, spurious);
-                code.place(end);
-                code.unlock(mutex);
-                return 2;
-            }
-            Item::Notify => code.push(Instruction::NotifyOne(self.condvar)),
-            Item::Send => code.push(Instruction::Send(self.channel)),
-            Item::Receive => code.push(Instruction::Receive(self.channel)),
-            Item::Guard => {
-                if room < 2 {
-                    return 0;
-                }
-                let end = code.label();
-                let (register, test) = (self.source(), self.test());
-                code.jump_if(register, test, self.random.below(2), end);
-                let inner = self.item(code, room - 1);
-                code.place(end);
-                return 1 + inner;
-            }
-            Item::Retry => {
-                let (tries, cell, end) = (R4, self.cell(), code.label());
-                let (seen, succeeds) = (Register(0), Register(1));
-                self.last_read = succeeds;
-                code.set(tries, 0);
-                let top = code.here();
-                code.load(seen, cell);
-                code.compare_exchange(succeeds, cell, seen, (seen, 1));
-                code.jump_if(succeeds, Test::Equal, 1, end);
-                code.set(tries, (tries, 1));
-                code.jump_if(tries, Test::Below, 2, top);
-                code.place(end);
-                return 2;
-            }
-            Item::Assert => {
-                let register = self.source();
-                let test = match self.chance(4) {
-                    true => Test::Equal,
-                    false => Test::Different,
-                };
-                let value = match test {
-                    Test::Equal => self.random.below(2),
-                    _ => 1 + self.random.below(2),
-                };
-                code.assert(register, test, value);
-                return 0;
-            }
-            Item::Spin => {
-                let (cell, test) = (self.cell(), self.test());
-                let value = match test {
-                    Test::Equal => 1 + self.random.below(2),
-                    _ => 0,
-                };
-                code.spin_until(R5, cell, test, value);
-            }
+            Item::FetchAdd => Instruction::FetchAdd {
+                into: self.into(),
+                cell: self.cell(),
+                amount: 1,
+                order: self.order(),
+            },
+            Item::Swap => Instruction::Swap {
+                into: self.into(),
+                cell: self.cell(),
+                value: Value::Constant(self.constant()),
+                order: self.order(),
+            },
+            Item::CompareExchange => Instruction::CompareExchange {
+                into: self.into(),
+                cell: self.cell(),
+                expected: Value::Constant(self.random.below(2)),
+                new: Value::Constant(self.constant()),
+                order: self.order(),
+            },
+            Item::Fence => match self.shape.has_orders && self.chance(3) {
+                true => Instruction::Fence(Order::Release),
+                false => Instruction::Fence(Order::SeqCst),
+            },
+            Item::Update => Instruction::Update(self.counter),
+            Item::ReadCount => Instruction::ReadCount {
+                into: self.into(),
+                counter: self.counter,
+            },
+            Item::Notify => Instruction::NotifyOne(self.condvar),
+            Item::Send => Instruction::Send(self.channel),
+            Item::Receive => Instruction::Receive(self.channel),
+            several => unreachable!("{several:?} is not one instruction"),
         }
+    }
+
+    fn section(&mut self, code: &mut Code, room: u64) -> u64 {
+        let Some(mutex) = self.free_mutex() else {
+            return 0;
+        };
+        code.lock(mutex);
+        self.held.push(mutex);
+        let inner = self.inner(code, room);
+        self.held.pop();
+        code.unlock(mutex);
+        1 + inner
+    }
+
+    fn try_section(&mut self, code: &mut Code, room: u64) -> u64 {
+        let Some(mutex) = self.free_mutex() else {
+            return 0;
+        };
+        let (into, end) = (self.into(), code.label());
+        code.push(Instruction::TryLock { into, mutex });
+        code.jump_if(into, Test::Equal, 0, end);
+        self.held.push(mutex);
+        let inner = self.inner(code, room);
+        self.held.pop();
+        code.unlock(mutex);
+        code.place(end);
+        1 + inner
+    }
+
+    fn wait_section(&mut self, code: &mut Code) -> u64 {
+        let Some(mutex) = self.free_mutex() else {
+            return 0;
+        };
+        let spurious = self.shape.has_spurious_wakes && self.chance(2);
+        code.lock(mutex);
+        let end = code.label();
+        if self.chance(2) {
+            let (into, cell) = (self.into(), self.cell());
+            code.load(into, cell);
+            code.jump_if(into, Test::Different, 0, end);
+        }
+        code.wait(self.condvar, mutex, spurious);
+        code.place(end);
+        code.unlock(mutex);
+        2
+    }
+
+    fn guard(&mut self, code: &mut Code, room: u64) -> u64 {
+        if room < 2 {
+            return 0;
+        }
+        let end = code.label();
+        let (register, test) = (self.source(), self.test());
+        code.jump_if(register, test, self.random.below(2), end);
+        let inner = self.item(code, room - 1);
+        code.place(end);
+        1 + inner
+    }
+
+    fn retry(&mut self, code: &mut Code) -> u64 {
+        let (tries, cell, end) = (R4, self.cell(), code.label());
+        let (seen, succeeds) = (Register(0), Register(1));
+        self.last_read = succeeds;
+        code.set(tries, 0);
+        let top = code.here();
+        code.load(seen, cell);
+        code.compare_exchange(succeeds, cell, seen, (seen, 1));
+        code.jump_if(succeeds, Test::Equal, 1, end);
+        code.set(tries, (tries, 1));
+        code.jump_if(tries, Test::Below, 2, top);
+        code.place(end);
+        2
+    }
+
+    /// It does not count as an item.
+    fn assertion(&mut self, code: &mut Code) -> u64 {
+        let register = self.source();
+        let test = match self.chance(4) {
+            true => Test::Equal,
+            false => Test::Different,
+        };
+        let value = match test {
+            Test::Equal => self.random.below(2),
+            _ => 1 + self.random.below(2),
+        };
+        code.assert(register, test, value);
+        0
+    }
+
+    fn spin(&mut self, code: &mut Code) -> u64 {
+        let (cell, test) = (self.cell(), self.test());
+        let value = match test {
+            Test::Equal => 1 + self.random.below(2),
+            _ => 0,
+        };
+        code.spin_until(R5, cell, test, value);
         1
     }
 }

@@ -174,7 +174,6 @@ impl ModelProgram {
         outcome: u32,
         performed: &mut Performed,
     ) {
-        let registers = self.threads[thread].registers;
         let state = |object: Address| self.states[object.index()];
         match instruction {
             Instruction::Load { into, cell } => {
@@ -183,17 +182,95 @@ impl ModelProgram {
                 self.tell(thread, Operation::Load(cell), Some(value), performed);
             }
             Instruction::Store { cell, value, order } => {
-                let value = value.of(&registers);
-                self.write(cell, value, performed);
-                if order != Order::Relaxed {
-                    self.tell(thread, Operation::StoreBarrier, None, performed);
-                }
-                let operation = match order {
-                    Order::SeqCst => Operation::LockedStore(cell),
-                    _ => Operation::Store(cell),
-                };
-                self.tell(thread, operation, Some(value), performed);
+                let value = value.of(&self.threads[thread].registers);
+                self.store(thread, cell, value, order, performed);
             }
+            Instruction::FetchAdd { .. }
+            | Instruction::Swap { .. }
+            | Instruction::CompareExchange { .. } => {
+                self.read_modify_write(thread, instruction, performed);
+            }
+            Instruction::Fence(Order::SeqCst) => {
+                self.tell(thread, Operation::Fence, None, performed);
+            }
+            Instruction::Fence(_) => self.tell(thread, Operation::StoreBarrier, None, performed),
+            Instruction::Update(counter) => {
+                let after = state(counter) + 1;
+                self.touch(counter, TouchKind::Update, after, performed);
+            }
+            Instruction::ReadCount { into, counter } => {
+                let value = self.read(counter, performed);
+                self.assign(thread, into, value);
+            }
+            Instruction::Lock(mutex) => {
+                self.write(mutex, 1, performed);
+                self.tell(thread, Operation::Interlocked(mutex), None, performed);
+            }
+            Instruction::TryLock { into, mutex } => self.try_lock(thread, into, mutex, performed),
+            Instruction::Unlock(mutex) => {
+                self.write(mutex, 0, performed);
+                self.tell(thread, Operation::StoreBarrier, None, performed);
+                self.tell(thread, Operation::Interlocked(mutex), None, performed);
+            }
+            Instruction::Enqueue(condvar) => {
+                let waiters = state(condvar) | 1 << thread;
+                self.synchronize(thread, condvar, waiters, performed);
+            }
+            Instruction::Wake { condvar, .. } => self.wake(thread, condvar, performed),
+            Instruction::NotifyOne(condvar) => {
+                self.notify_one(thread, condvar, outcome, performed);
+            }
+            Instruction::Send(channel) => {
+                let after = state(channel) + 1;
+                self.synchronize(thread, channel, after, performed);
+            }
+            Instruction::Receive(channel) => {
+                let after = state(channel) - 1;
+                self.synchronize(thread, channel, after, performed);
+            }
+            Instruction::Hint => {}
+            Instruction::Join(other) => {
+                self.tell(thread, Operation::Fence, None, performed);
+                let end = self.model.end(other);
+                self.tell(thread, Operation::LockedLoad(end), None, performed);
+            }
+            Instruction::Spawn(_)
+            | Instruction::Set { .. }
+            | Instruction::Jump { .. }
+            | Instruction::JumpIf { .. }
+            | Instruction::Assert { .. } => unreachable!("it is not visible"),
+        }
+        self.threads[thread].next += 1;
+    }
+
+    fn store(
+        &mut self,
+        thread: usize,
+        cell: Address,
+        value: u64,
+        order: Order,
+        performed: &mut Performed,
+    ) {
+        self.write(cell, value, performed);
+        if order != Order::Relaxed {
+            self.tell(thread, Operation::StoreBarrier, None, performed);
+        }
+        let operation = match order {
+            Order::SeqCst => Operation::LockedStore(cell),
+            _ => Operation::Store(cell),
+        };
+        self.tell(thread, operation, Some(value), performed);
+    }
+
+    fn read_modify_write(
+        &mut self,
+        thread: usize,
+        instruction: Instruction,
+        performed: &mut Performed,
+    ) {
+        let registers = self.threads[thread].registers;
+        let state = |object: Address| self.states[object.index()];
+        match instruction {
             Instruction::FetchAdd {
                 into,
                 cell,
@@ -228,87 +305,60 @@ impl ModelProgram {
                 self.modify(thread, cell, new, order, performed);
                 self.assign(thread, into, succeeds.into());
             }
-            Instruction::Fence(Order::SeqCst) => {
-                self.tell(thread, Operation::Fence, None, performed);
-            }
-            Instruction::Fence(_) => self.tell(thread, Operation::StoreBarrier, None, performed),
-            Instruction::Update(counter) => {
-                let after = state(counter) + 1;
-                self.touch(counter, TouchKind::Update, after, performed);
-            }
-            Instruction::ReadCount { into, counter } => {
-                let value = self.read(counter, performed);
-                self.assign(thread, into, value);
-            }
-            Instruction::Lock(mutex) => {
-                self.write(mutex, 1, performed);
-                self.tell(thread, Operation::Interlocked(mutex), None, performed);
-            }
-            Instruction::TryLock { into, mutex } => {
-                let succeeds = state(mutex) == 0;
-                if succeeds {
-                    self.write(mutex, 1, performed);
-                    self.tell(thread, Operation::Interlocked(mutex), None, performed);
-                } else {
-                    self.read(mutex, performed);
-                    self.tell(thread, Operation::LockedLoad(mutex), None, performed);
-                }
-                self.assign(thread, into, succeeds.into());
-            }
-            Instruction::Unlock(mutex) => {
-                self.write(mutex, 0, performed);
-                self.tell(thread, Operation::StoreBarrier, None, performed);
-                self.tell(thread, Operation::Interlocked(mutex), None, performed);
-            }
-            Instruction::Enqueue(condvar) => {
-                let waiters = state(condvar) | 1 << thread;
-                self.synchronize(thread, condvar, waiters, performed);
-            }
-            Instruction::Wake { condvar, .. } => {
-                let token = self.model.token(thread);
-                let is_notified = state(token) == 1;
-                let waiters = state(condvar) & !(1 << thread);
-                self.synchronize(thread, token, 0, performed);
-                if !is_notified {
-                    self.write(condvar, waiters, performed);
-                    self.tell(thread, Operation::Interlocked(condvar), None, performed);
-                }
-            }
-            Instruction::NotifyOne(condvar) => match state(condvar) {
-                0 => {
-                    self.tell(thread, Operation::Fence, None, performed);
-                    self.read(condvar, performed);
-                    self.tell(thread, Operation::LockedLoad(condvar), None, performed);
-                }
-                waiters => {
-                    let waiter = Self::waiter(waiters, outcome);
-                    let token = self.model.token(waiter);
-                    self.synchronize(thread, condvar, waiters & !(1 << waiter), performed);
-                    self.write(token, 1, performed);
-                    self.tell(thread, Operation::Interlocked(token), None, performed);
-                }
-            },
-            Instruction::Send(channel) => {
-                let after = state(channel) + 1;
-                self.synchronize(thread, channel, after, performed);
-            }
-            Instruction::Receive(channel) => {
-                let after = state(channel) - 1;
-                self.synchronize(thread, channel, after, performed);
-            }
-            Instruction::Hint => {}
-            Instruction::Join(other) => {
-                self.tell(thread, Operation::Fence, None, performed);
-                let end = self.model.end(other);
-                self.tell(thread, Operation::LockedLoad(end), None, performed);
-            }
-            Instruction::Spawn(_)
-            | Instruction::Set { .. }
-            | Instruction::Jump { .. }
-            | Instruction::JumpIf { .. }
-            | Instruction::Assert { .. } => unreachable!("it is not visible"),
+            other => unreachable!("{other} is no read-modify-write"),
         }
-        self.threads[thread].next += 1;
+    }
+
+    fn try_lock(
+        &mut self,
+        thread: usize,
+        into: Register,
+        mutex: Address,
+        performed: &mut Performed,
+    ) {
+        let succeeds = self.states[mutex.index()] == 0;
+        if succeeds {
+            self.write(mutex, 1, performed);
+            self.tell(thread, Operation::Interlocked(mutex), None, performed);
+        } else {
+            self.read(mutex, performed);
+            self.tell(thread, Operation::LockedLoad(mutex), None, performed);
+        }
+        self.assign(thread, into, succeeds.into());
+    }
+
+    fn wake(&mut self, thread: usize, condvar: Address, performed: &mut Performed) {
+        let token = self.model.token(thread);
+        let is_notified = self.states[token.index()] == 1;
+        let waiters = self.states[condvar.index()] & !(1 << thread);
+        self.synchronize(thread, token, 0, performed);
+        if !is_notified {
+            self.write(condvar, waiters, performed);
+            self.tell(thread, Operation::Interlocked(condvar), None, performed);
+        }
+    }
+
+    fn notify_one(
+        &mut self,
+        thread: usize,
+        condvar: Address,
+        outcome: u32,
+        performed: &mut Performed,
+    ) {
+        match self.states[condvar.index()] {
+            0 => {
+                self.tell(thread, Operation::Fence, None, performed);
+                self.read(condvar, performed);
+                self.tell(thread, Operation::LockedLoad(condvar), None, performed);
+            }
+            waiters => {
+                let waiter = Self::waiter(waiters, outcome);
+                let token = self.model.token(waiter);
+                self.synchronize(thread, condvar, waiters & !(1 << waiter), performed);
+                self.write(token, 1, performed);
+                self.tell(thread, Operation::Interlocked(token), None, performed);
+            }
+        }
     }
 
     /// Begins a thread.

@@ -10,11 +10,15 @@ use super::{assert_says, error, two};
 
 /// One thread sets a flag; another looks at it so many times at most, and then does not wait any more.
 pub(super) fn looks_at_most(rounds: usize) -> impl Fn() + Clone + Send + Sync {
-    looks_around_at_most(rounds, 0)
+    looks_around_at_most(rounds, 0, 1)
 }
 
-/// The same, and each time it looks elsewhere before, so often.
-fn looks_around_at_most(rounds: usize, looks: usize) -> impl Fn() + Clone + Send + Sync {
+/// The same, and each time it looks elsewhere before, and hints after, so often.
+fn looks_around_at_most(
+    rounds: usize,
+    looks: usize,
+    hints: usize,
+) -> impl Fn() + Clone + Send + Sync {
     move || {
         let (flag, other) = (AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|scope| {
@@ -27,7 +31,9 @@ fn looks_around_at_most(rounds: usize, looks: usize) -> impl Fn() + Clone + Send
                     if flag.load(Acquire) == 1 {
                         return;
                     }
-                    fencepost::hint::spin_loop();
+                    for _ in 0..hints {
+                        hint::spin_loop();
+                    }
                 }
                 panic!("gave up");
             });
@@ -51,7 +57,7 @@ fn a_loop_that_gives_up_does_not_only_wait() {
                 // Chance hardly ever comes to the end of such a round.
                 continue;
             }
-            let program = looks_around_at_most(rounds, looks);
+            let program = looks_around_at_most(rounds, looks, 1);
             let outcome = Checker::new().strategy(strategy).run(program.clone());
             assert!(matches!(outcome, Outcome::ProgramError(_)), "{outcome}");
             assert_says(&outcome, "gave up");
@@ -77,26 +83,8 @@ fn a_loop_that_gives_up_does_not_only_wait() {
 #[test]
 fn rounds_are_no_hints_and_may_be_long() {
     for (looks, hints, rounds) in [(3, 2, 100), (5, 8, 100), (90, 1, 3)] {
-        let outcome = Checker::new().run(move || {
-            let (flag, other) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            thread::scope(|scope| {
-                scope.spawn(|| flag.store(1, Release));
-                scope.spawn(|| {
-                    for _ in 0..rounds {
-                        for _ in 0..looks {
-                            other.load(Relaxed);
-                        }
-                        if flag.load(Acquire) == 1 {
-                            return;
-                        }
-                        for _ in 0..hints {
-                            hint::spin_loop();
-                        }
-                    }
-                    panic!("gave up");
-                });
-            });
-        });
+        let program = looks_around_at_most(rounds, looks, hints);
+        let outcome = Checker::new().run(program);
         assert_says(&outcome, "gave up");
     }
 }

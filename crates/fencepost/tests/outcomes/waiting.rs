@@ -88,35 +88,33 @@ fn what_is_waited_for_is_named() {
     assert_says(&outcome, "main waits for a notification of `ready`");
 }
 
-#[test]
-fn a_park_may_return_for_no_reason() {
-    let bare = two(
+/// A thread sets a flag and unparks main, which waits for the flag in this way.
+fn unparked(wait: fn(&AtomicBool)) -> impl Fn() + Clone + Send + Sync {
+    two(
         || (AtomicBool::new(false), thread::current()),
         |(flag, main)| {
             flag.store(true, Release);
             main.unpark();
         },
-        |(flag, _)| {
-            thread::park();
-            assert!(flag.load(Acquire), "too early");
-        },
-    );
+        move |(flag, _)| wait(flag),
+    )
+}
+
+#[test]
+fn a_park_may_return_for_no_reason() {
+    let bare = unparked(|flag| {
+        thread::park();
+        assert!(flag.load(Acquire), "too early");
+    });
     assert!(error(&Checker::new().run(bare.clone())).contains("too early"));
     let outcome = Checker::new().spurious_wakeups(false).run(bare);
     assert!(outcome.is_verified(), "{outcome}");
 
-    let in_a_loop = two(
-        || (AtomicBool::new(false), thread::current()),
-        |(flag, main)| {
-            flag.store(true, Release);
-            main.unpark();
-        },
-        |(flag, _)| {
-            while !flag.load(Acquire) {
-                thread::park();
-            }
-        },
-    );
+    let in_a_loop = unparked(|flag| {
+        while !flag.load(Acquire) {
+            thread::park();
+        }
+    });
     // The flag is seen at once, after a park, or after a park that returned for no reason; and then
     // it is not seen, and a second park is left by the token.
     let outcome = Checker::new().run(in_a_loop.clone());
@@ -129,21 +127,14 @@ fn a_park_may_return_for_no_reason() {
 
 #[test]
 fn parks_that_take_turns_come_to_an_end() {
-    let program = two(
-        || (AtomicBool::new(false), thread::current()),
-        |(flag, main)| {
-            flag.store(true, Release);
-            main.unpark();
-        },
-        |(flag, _)| {
-            while !flag.load(Acquire) {
+    let program = unparked(|flag| {
+        while !flag.load(Acquire) {
+            thread::park();
+            if !flag.load(Acquire) {
                 thread::park();
-                if !flag.load(Acquire) {
-                    thread::park();
-                }
             }
-        },
-    );
+        }
+    });
     let outcome = Checker::new().run(program);
     assert!(outcome.is_verified(), "{outcome}");
     let lost = two(

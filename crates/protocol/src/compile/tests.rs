@@ -2,6 +2,8 @@
 //! reachable: the same instances enabled, the same states after them, the same faults at the same
 //! places.
 
+mod generate;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -15,9 +17,6 @@ use crate::outcome::Value;
 use crate::reference::{Options, Stepper};
 use crate::search::retrace::lay_out;
 use crate::{Limits, Model as Read};
-
-#[path = "../../tests/generate/mod.rs"]
-mod generate;
 
 struct RandomValues(SplitMix64);
 

@@ -38,7 +38,7 @@ impl<'a> Inputs<'a> {
 
     fn deadline(&self) -> Option<Instant> {
         // A time that is too long to be represented is no limit.
-        Instant::now().checked_add(self.arguments.max_time.max_time?)
+        Instant::now().checked_add(self.arguments.limits.max_time()?)
     }
 }
 
@@ -163,7 +163,7 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
     let options = Options {
         limits: machine::Limits {
             max_states: arguments.max_states(),
-            max_memory: arguments.max_memory(),
+            max_memory: arguments.limits.max_bytes(),
             loop_buffer: usize::from(arguments.loop_buffer),
             stop: &is_late,
         },
@@ -249,7 +249,7 @@ fn explain_cut(
         machine::Cut::Memory => (
             format!(
                 "the states take more than {}",
-                bytes(arguments.max_memory() as u64)
+                bytes(arguments.limits.max_bytes() as u64)
             ),
             "raise --max-memory, unless a thread loops forever with ever new values",
         ),
@@ -298,7 +298,7 @@ fn decide(subject: Subject<'_>, inputs: &Inputs<'_>, result: &mut FileResult) {
     let decided = models.map(|model| {
         let limits = robust::Limits {
             stop: &interrupt::was_requested,
-            max_time: arguments.max_time.max_time,
+            max_time: arguments.limits.max_time(),
             ..robust::Limits::default()
         };
         let safety = robust::check(test, &model, &limits);

@@ -76,14 +76,20 @@ struct Contents {
     remaining: RemainingData,
 }
 
+/// The counts of [`SearchResults`](crate::driver::results::SearchResults), in both forms.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub(super) struct Counts {
+    pub(super) executions: u64,
+    pub(super) abandoned: u64,
+    pub(super) steps: u64,
+    pub(super) faults: u64,
+    pub(super) borderline: u64,
+    pub(super) violations: u64,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct TotalsData {
-    executions: u64,
-    abandoned: u64,
-    steps: u64,
-    faults: u64,
-    borderline: u64,
-    violations: u64,
+    counts: Counts,
     milliseconds: u64,
     hit_spin_bound: bool,
     waits: Vec<Option<u32>>,
@@ -222,12 +228,7 @@ impl From<&Totals> for TotalsData {
     fn from(totals: &Totals) -> Self {
         let wait = |wait: &Option<LocationId>| wait.map(|location| location.index() as u32);
         TotalsData {
-            executions: totals.executions,
-            abandoned: totals.abandoned,
-            steps: totals.steps,
-            faults: totals.faults,
-            borderline: totals.borderline,
-            violations: totals.violations,
+            counts: totals.counts,
             milliseconds: totals.elapsed.as_millis() as u64,
             hit_spin_bound: totals.hit_spin_bound,
             waits: totals.waits.iter().map(wait).collect(),
@@ -418,6 +419,23 @@ fn count(number: u64) -> Validated<u64> {
     }
 }
 
+impl Counts {
+    fn validate(self) -> Validated<Self> {
+        let Counts {
+            executions,
+            abandoned,
+            steps,
+            faults,
+            borderline,
+            violations,
+        } = self;
+        for number in [executions, abandoned, steps, faults, borderline, violations] {
+            count(number)?;
+        }
+        Ok(self)
+    }
+}
+
 fn thread(number: u32) -> Validated<ThreadId> {
     match number < THREAD_LIMIT {
         true => Ok(ThreadId(number)),
@@ -434,12 +452,7 @@ fn totals(data: &TotalsData) -> Validated<Totals> {
         count(times)?;
     }
     Ok(Totals {
-        executions: count(data.executions)?,
-        abandoned: count(data.abandoned)?,
-        steps: count(data.steps)?,
-        faults: count(data.faults)?,
-        borderline: count(data.borderline)?,
-        violations: count(data.violations)?,
+        counts: data.counts.validate()?,
         elapsed: Duration::from_millis(count(data.milliseconds)?),
         hit_spin_bound: data.hit_spin_bound,
         waits: data.waits.iter().map(wait).collect::<Validated<_>>()?,

@@ -30,6 +30,7 @@ use crate::driver::settings::{LIVELOCK_AFTER, Settings, SpinRule, Strategy};
 use crate::execution::fingerprint::Fingerprint;
 use crate::schedule::Schedule;
 
+use format::Counts;
 pub use format::UnvalidatedCheckpoint;
 pub(crate) use resuming::{Resumed, first_execution, program_changed, resume};
 pub(crate) use saving::CheckpointCoordinator;
@@ -51,7 +52,7 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// The number of executions that ran to their end or to a failure.
     pub fn executions(&self) -> u64 {
-        self.totals.executions
+        self.totals.counts.executions
     }
 
     /// The time that the exploration has taken.
@@ -102,15 +103,10 @@ pub enum CheckpointError {
     Unsupported,
 }
 
-/// The counts of [`SearchResults`](crate::driver::results::SearchResults).
+/// What there is so far besides findings.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Totals {
-    executions: u64,
-    abandoned: u64,
-    steps: u64,
-    faults: u64,
-    borderline: u64,
-    violations: u64,
+    counts: Counts,
     hit_spin_bound: bool,
     elapsed: Duration,
     waits: Vec<Option<LocationId>>,

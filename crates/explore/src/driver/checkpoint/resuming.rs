@@ -57,13 +57,14 @@ pub(crate) fn resume<P: Program>(
         findings.kept.push(reproduce(saved, program(), settings)?);
     }
     findings.tally.restore(&totals.tally);
-    findings.faults = totals.faults;
-    findings.borderline = totals.borderline;
-    findings.violations = totals.violations;
+    let counts = totals.counts;
+    findings.faults = counts.faults;
+    findings.borderline = counts.borderline;
+    findings.violations = counts.violations;
     let previous = SearchResults {
-        executions: totals.executions,
-        abandoned: totals.abandoned,
-        steps: totals.steps,
+        executions: counts.executions,
+        abandoned: counts.abandoned,
+        steps: counts.steps,
         hit_spin_bound: totals.hit_spin_bound,
         waits: totals.waits.into_iter().collect(),
         previous_time: totals.elapsed,

@@ -8,7 +8,9 @@
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
-use super::{Checkpoint, Remaining, SavedFailure, SavedFinding, SavedTree, Totals, settings_of};
+use super::{
+    Checkpoint, Counts, Remaining, SavedFailure, SavedFinding, SavedTree, Totals, settings_of,
+};
 use crate::driver::CheckpointWriter;
 use crate::driver::results::SearchResults;
 use crate::driver::settings::Settings;
@@ -109,12 +111,14 @@ impl<'a, 's, E: Clone + PartialEq, R: Clone> CheckpointCoordinator<'a, 's, E, R>
         let mut waits: Vec<_> = all.waits.iter().copied().collect();
         waits.sort();
         Totals {
-            executions: all.executions,
-            abandoned: all.abandoned,
-            steps: all.steps,
-            faults: all.findings.faults,
-            borderline: all.findings.borderline,
-            violations: all.findings.violations,
+            counts: Counts {
+                executions: all.executions,
+                abandoned: all.abandoned,
+                steps: all.steps,
+                faults: all.findings.faults,
+                borderline: all.findings.borderline,
+                violations: all.findings.violations,
+            },
             hit_spin_bound: all.hit_spin_bound,
             elapsed: all.previous_time + self.started.elapsed(),
             waits,
