@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use crate::driver::results::SearchResults;
 use crate::execution::log::ExecutionLog;
 use crate::execution::run::{End, EndOf, Run};
-use crate::program::{Intent, Program, ThreadStatus};
+use crate::program::Program;
 use crate::schedule::Turn;
 
 /// The approximate size of a visited state in the table.
@@ -188,12 +188,18 @@ impl<P: Program> Bounded<P> {
         let last = self.run.log.events().last().map(|event| event.thread);
         let first = self.choices.len() as u32;
         let mut can_continue = None;
+        // A thread that hints that it waits lets others go first: it may wait for them.
+        let mut yielding = None;
         if let Some(thread) = last {
-            if let Some(outcomes) = self.run.ready(thread) {
-                if !self.is_spinning(thread) {
-                    can_continue = Some(thread);
+            match self.run.ready(thread) {
+                Some(outcomes) if self.run.is_at_hint(thread) => {
+                    yielding = Some((thread, outcomes));
                 }
-                self.add_choices(thread, outcomes, false);
+                Some(outcomes) => {
+                    can_continue = Some(thread);
+                    self.add_choices(thread, outcomes, false);
+                }
+                None => {}
             }
         }
         for thread in self.run.threads() {
@@ -207,6 +213,9 @@ impl<P: Program> Bounded<P> {
                 }
                 self.add_choices(thread, outcomes, can_continue.is_some());
             }
+        }
+        if let Some((thread, outcomes)) = yielding {
+            self.add_choices(thread, outcomes, false);
         }
         let choices = (first, self.choices.len() as u32);
         if self.is_visited(class, can_continue, self.bound - preemptions) {
@@ -227,11 +236,6 @@ impl<P: Program> Bounded<P> {
             let turn = Turn { thread, outcome };
             self.choices.push(Choice { turn, preempts });
         }
-    }
-
-    fn is_spinning(&self, thread: ThreadId) -> bool {
-        let status = self.run.status(thread);
-        matches!(status, ThreadStatus::Pending { intent, .. } if intent == Intent::SpinHint)
     }
 
     /// Whether the state was visited with as many preemptions left. Marks it as visited.

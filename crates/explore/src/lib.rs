@@ -39,8 +39,8 @@ pub use execution::monitor_feed::shows_violation;
 pub use execution::run::{can_perform, join_finished};
 pub use fencepost_monitor::MonitoredModel;
 pub use program::{
-    Condition, Effect, Intent, OptimisticLoad, Performed, Program, Stop, ThreadStatus, Touch,
-    TouchKind,
+    Condition, Effect, Intent, OptimisticLoad, Performed, Program, Round, Stop, ThreadStatus,
+    Touch, TouchKind,
 };
 pub use sampling::AfterSchedule;
 pub use schedule::{Schedule, ScheduleError, ScheduleErrorKind, Turn};

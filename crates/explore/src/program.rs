@@ -142,6 +142,19 @@ pub enum OptimisticLoad {
     FailsOnPrevious(Condition),
 }
 
+/// Whether a thread that hints that it waits has come back to the state of an earlier visit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Round {
+    /// The program does not compare states. A thread that has changed nothing since its last hint
+    /// at the same location is assumed to have come back.
+    Assumed,
+    /// It has not, as far as is known.
+    New,
+    /// It has: since then it has performed so many events, hints included. It will repeat them as
+    /// long as it reads the same values.
+    Repeated(u32),
+}
+
 /// The result of a step. The explorer passes the same one to every step, emptied.
 #[derive(Clone, Default, Debug)]
 pub struct Performed {
@@ -165,6 +178,10 @@ pub struct Performed {
     /// Whether the step replays one of an earlier execution with the same prefix. Its accesses are
     /// known then, and may be left out.
     pub is_replayed: bool,
+    /// The [`Program::round`] of the thread after the step, if it is known from an earlier
+    /// execution with the same prefix. It holds here too, whatever the program would find:
+    /// addresses may differ between executions.
+    pub known_round: Option<Round>,
 }
 
 impl Performed {
@@ -177,6 +194,7 @@ impl Performed {
         self.accesses.clear();
         self.unordered_accesses = 0;
         self.optimistic_load = None;
+        self.known_round = None;
     }
 }
 
@@ -232,6 +250,12 @@ pub trait Program {
 
     /// The source location of the thread's next operation.
     fn location(&self, thread: ThreadId) -> Option<LocationId>;
+
+    /// For a thread that hints that it waits: whether it has come back to the same state. A program
+    /// that compares states may add hints of its own before other operations.
+    fn round(&self, _thread: ThreadId) -> Round {
+        Round::Assumed
+    }
 
     /// Whether a thread may ever join this one.
     fn may_be_joined(&self, _thread: ThreadId) -> bool {

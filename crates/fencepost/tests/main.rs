@@ -15,6 +15,7 @@ mod fences;
 mod interleavings;
 mod monitor_accesses;
 mod outcomes;
+mod proved_waits;
 mod races;
 mod random_programs;
 mod replays;

@@ -235,6 +235,7 @@ fn announce_spawn(
     location: &'static Location<'static>,
 ) {
     let parent = execution.running.thread;
+    execution.slot_mut().visits.forget();
     execution.set_state(spawned.tokens.start, 1);
     if execution.races.are_tracked() {
         execution.races.spawn(parent, spawned.thread);
@@ -302,6 +303,7 @@ pub(crate) fn add_thread(
     }
     slot.is_unordered = is_unordered;
     slot.waits.reset();
+    slot.visits.begin();
     slot.reading.clear();
     slot.final_drop = None;
     // The states of its tokens are 0, since no thread has used them.

@@ -129,6 +129,10 @@ pub enum Restart {
     /// A writer that waits for an `RwLock` can block readers in a way that matters
     /// ([`Setup::are_writers_announced`](super::Setup::are_writers_announced)).
     AnnouncedWriters,
+    /// A thread comes back to an operation without having changed anything, so the states of
+    /// threads have to be compared
+    /// ([`Setup::compares_states`](super::Setup::compares_states)).
+    ComparedStates,
     /// The program has more threads than there are ids for with store buffers: use a wider
     /// [`ThreadIdSpace`](super::ThreadIdSpace).
     WiderThreadIdSpace,

@@ -17,11 +17,12 @@
 //! 4. [`races`] and [`cells`]: data races.
 //! 5. [`names`]: deterministic ids, and names for reports.
 //! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
-//! 7. `waits`, `drops` and `writers`: operations that are steps only if other threads can observe
+//! 7. `boundary` and `visits`: whether a thread that loops has come back to the same state.
+//! 8. `waits`, `drops` and `writers`: operations that are steps only if other threads can observe
 //!    the difference.
-//! 8. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: the watchdog's view, and what
+//! 9. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: the watchdog's view, and what
 //!    can go wrong.
-//! 9. `blocks`: memory that the next execution reuses.
+//! 10. `blocks`: memory that the next execution reuses.
 
 pub mod cells;
 pub mod error;
@@ -37,6 +38,7 @@ pub mod runtime;
 pub mod step;
 
 mod blocks;
+mod boundary;
 mod buffers;
 mod coroutine;
 mod current;
@@ -50,6 +52,7 @@ mod recording;
 mod setup;
 mod statics;
 mod threads;
+mod visits;
 mod waits;
 mod writers;
 

@@ -22,18 +22,20 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fencepost_explore::Intent;
+use fencepost_explore::{Intent, Round};
 use fencepost_memory::{Address, ThreadId};
 
+use super::boundary::{Frame, IS_SUPPORTED, cross};
 use super::coroutine::{Yield, reserve_stack};
 use super::current::{has_current_execution, lend, read};
-use super::error::Stop;
+use super::error::{Restart, Stop};
 use super::execution::{Execution, Phase};
 use super::mapping::{Drains, Target};
 use super::names::Tokens;
 use super::setup::Setup;
 use super::step::Step;
 use super::threads::{Outcomes, PendingOperation};
+use super::visits::Visit;
 
 /// How many operations a thread may perform while it is unwound. A destructor that spins until
 /// another thread does something would never return.
@@ -232,9 +234,22 @@ impl Current {
     }
 
     /// As [`operation`](Self::operation), but does not wait for the store buffer.
-    #[inline]
+    #[inline(always)] // So that the operands are in the frame of the program.
     pub fn plain_operation<R>(
         self,
+        intent: Intent,
+        outcomes: Outcomes,
+        location: &'static Location<'static>,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        cross(move |frame| self.operation_at(frame, intent, outcomes, location, perform))
+    }
+
+    /// Performs a visible operation of the program, whose part of the stack ends at `frame`.
+    #[inline(always)] // It is the body of what `cross` calls.
+    fn operation_at<R>(
+        self,
+        frame: Frame,
         intent: Intent,
         outcomes: Outcomes,
         location: &'static Location<'static>,
@@ -244,16 +259,26 @@ impl Current {
             if !execution.takes_steps() {
                 return None;
             }
+            let yielder = execution.yielder();
+            let round = match may_repeat(intent) {
+                true => execution.visit(frame, location),
+                false => Arrival::New,
+            };
             let slot = execution.slot_mut();
             slot.pending = PendingOperation {
                 intent,
                 outcomes,
                 location,
+                round: match IS_SUPPORTED {
+                    true => Round::New,
+                    false => Round::Assumed,
+                },
             };
-            let (final_drop, is_reading) = (slot.final_drop, !slot.reading.is_empty());
-            Some((execution.yielder(), final_drop, is_reading))
+            slot.visits.events += 1;
+            let is_reading = !slot.reading.is_empty();
+            Some((yielder, slot.final_drop, is_reading, round))
         });
-        let Some((yielder, final_drop, is_reading)) = declared else {
+        let Some((yielder, final_drop, is_reading, arrival)) = declared else {
             if self.phase() == Phase::StaticInit {
                 self.check_unrecorded(intent, outcomes);
             }
@@ -270,6 +295,9 @@ impl Current {
         let Some(yielder) = yielder else {
             not_available();
         };
+        if arrival != Arrival::New {
+            self.arrive(arrival);
+        }
         // SAFETY: it came from `Execution::yielder`, and the coroutine was not suspended since.
         unsafe { suspend(yielder) };
         let result = self.with(|execution| {
@@ -285,6 +313,44 @@ impl Current {
         }
     }
 
+    /// The thread has come back to the pending operation. If it is in the same state as before, it
+    /// waits until something that it has read has changed.
+    #[cold]
+    fn arrive(self, arrival: Arrival) {
+        if arrival == Arrival::Unknown {
+            self.fail(Restart::ComparedStates);
+        }
+        let Arrival::Round(round) = arrival else {
+            return;
+        };
+        let hint = self.with(|execution| {
+            let slot = execution.slot_mut();
+            if slot.pending.intent == Intent::SpinHint {
+                slot.pending.round = round;
+                return None;
+            }
+            slot.visits.events += 1;
+            let (outcomes, location) = (Outcomes::One, slot.pending.location);
+            let hint = PendingOperation {
+                intent: Intent::SpinHint,
+                outcomes,
+                location,
+                round,
+            };
+            let operation = std::mem::replace(&mut slot.pending, hint);
+            Some((execution.yielder(), operation))
+        });
+        let Some((Some(yielder), operation)) = hint else {
+            return;
+        };
+        // SAFETY: it came from `Execution::yielder`, and the coroutine was not suspended since.
+        unsafe { suspend(yielder) };
+        if self.phase() != Phase::Running {
+            unwind_thread();
+        }
+        self.with(|execution| execution.slot_mut().pending = operation);
+    }
+
     /// Suspends the thread until the explorer chooses it, without an operation of the program.
     pub(crate) fn stop_before(self, intent: Intent, location: &'static Location<'static>) {
         let yielder = self.with(|execution| {
@@ -293,6 +359,7 @@ impl Current {
                 intent,
                 outcomes: Outcomes::One,
                 location,
+                round: Round::New,
             };
             execution.yielder()
         });
@@ -470,6 +537,58 @@ fn not_available() -> ! {
         "internal error: an execution is used after its end or while it is borrowed; this is a bug in \
          Fencepost"
     )
+}
+
+/// What is known about the state in which a thread arrives at an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Arrival {
+    /// Nothing that matters.
+    New,
+    /// It has been here, and states are not compared.
+    Unknown,
+    /// It has been here, or the explorer says so.
+    Round(Round),
+}
+
+/// Whether a loop that repeats the operation may wait.
+#[inline]
+fn may_repeat(intent: Intent) -> bool {
+    match intent {
+        Intent::Access { awaits, .. } => awaits.is_none(),
+        Intent::SpinHint => true,
+        Intent::Local | Intent::Join(_) => false,
+    }
+}
+
+impl Execution {
+    /// The running thread is about to perform an operation.
+    #[inline]
+    fn visit(&mut self, frame: Frame, location: &'static Location<'static>) -> Arrival {
+        if !IS_SUPPORTED {
+            return Arrival::New;
+        }
+        let base = match self.setup.compares_states {
+            true => Some(self.slot().stack.yielder.addr()),
+            false => None,
+        };
+        // SAFETY: the frame is that of the running `cross`.
+        let return_address = unsafe { frame.return_address() };
+        let visits = &mut self.slot_mut().visits;
+        let round = match visits.visit(frame, return_address, location, base) {
+            Visit::First | Visit::Changed => Round::New,
+            Visit::Again => return Arrival::Unknown,
+            Visit::Same(events) => Round::Repeated(events),
+        };
+        let known = match self.running.stepping == Some(self.running.thread) {
+            true => self.performed_mut().known_round,
+            // A thread that was spawned in the step has not been anywhere.
+            false => None,
+        };
+        match known.unwrap_or(round) {
+            Round::New => Arrival::New,
+            round => Arrival::Round(round),
+        }
+    }
 }
 
 /// Whether the operation may block.

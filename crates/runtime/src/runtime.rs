@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use corosensei::CoroutineResult;
-use fencepost_explore::{Performed, Program, ThreadStatus};
+use fencepost_explore::{Performed, Program, Round, ThreadStatus};
 use fencepost_memory::{Address, LocationId, ThreadId};
 
 use super::coroutine::{End, SpawnOptions, add_thread, give_body};
@@ -400,6 +400,12 @@ impl Program for Runtime {
         // The runtime is not `Sync`, so no other thread is in one of them.
         let names = unsafe { &mut (*self.execution.as_ptr()).names };
         Some(names.location(location))
+    }
+
+    #[inline]
+    fn round(&self, thread: ThreadId) -> Round {
+        let slot = self.shared().threads.slots.get(thread.index());
+        slot.map_or(Round::New, |slot| slot.pending.round)
     }
 
     #[inline]

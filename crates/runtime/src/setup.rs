@@ -27,6 +27,10 @@ pub struct Setup {
     /// Whether a writer that waits for an `RwLock` blocks new readers. This matters only if a
     /// reader blocks while it holds the lock, or does not wait for it.
     pub are_writers_announced: bool,
+    /// Whether the states of threads are compared at their operations, to prove that loops only
+    /// wait. This matters only if a thread comes back to an operation before it has changed
+    /// anything.
+    pub compares_states: bool,
     /// Whether a value that was not dropped by the end of the execution is an error.
     pub leak_check: bool,
     /// The thread ids of the program if stores wait in store buffers, as on the target; none
@@ -47,6 +51,7 @@ impl Default for Setup {
             are_ends_visible: false,
             are_statics_visible: false,
             are_writers_announced: false,
+            compares_states: false,
             spurious_wakeups: true,
             leak_check: true,
             store_buffers: None,

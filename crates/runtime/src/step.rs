@@ -197,6 +197,11 @@ impl<'execution> Step<'execution> {
     fn change(&mut self, object: Address, kind: TouchKind, after: u64) -> u64 {
         let before = self.state(object);
         self.set_state(object, after);
+        if before != after && kind == TouchKind::Write {
+            self.execution.threads.slots[self.thread.index()]
+                .visits
+                .forget();
+        }
         self.touch(object, kind, before, after);
         before
     }
@@ -251,6 +256,9 @@ impl<'execution> Step<'execution> {
     /// its events are emitted with the next event of this thread: mostly there is none.
     #[inline]
     pub fn join(&mut self, thread: ThreadId) {
+        self.execution.threads.slots[self.thread.index()]
+            .visits
+            .forget();
         if self.execution.buffers.are_enabled() {
             self.execution.buffers.forget_drain(self.thread);
         }

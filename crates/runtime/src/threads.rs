@@ -4,13 +4,14 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use corosensei::trap::CoroutineTrapHandler;
-use fencepost_explore::Intent;
+use fencepost_explore::{Intent, Round};
 use fencepost_memory::{Address, ThreadId};
 
 use super::coroutine::{Coroutines, End, StackPool, Yield};
 use super::drops::FinalDrop;
 use super::locals::Locals;
 use super::names::{CreatorId, SpawnedThread, Tokens};
+use super::visits::Visits;
 use super::waits::WaitMemory;
 
 /// In how many ways an operation can turn out.
@@ -40,6 +41,8 @@ pub(crate) struct PendingOperation {
     pub(crate) outcomes: Outcomes,
     /// The source location of the operation; before the first one, that of the spawn.
     pub(crate) location: &'static Location<'static>,
+    /// Whether the thread has come back to the operation in the same state.
+    pub(crate) round: Round,
 }
 
 impl PendingOperation {
@@ -49,6 +52,7 @@ impl PendingOperation {
             intent: Intent::Local,
             outcomes: Outcomes::One,
             location: spawned_at,
+            round: Round::New,
         }
     }
 }
@@ -83,6 +87,7 @@ pub(crate) struct ThreadSlot {
     pub(crate) stack: ThreadStack,
     pub(crate) locals: Locals,
     pub(crate) waits: WaitMemory,
+    pub(crate) visits: Visits,
     /// The reader-writer locks that the thread holds for reading, one entry per guard.
     pub(crate) reading: Vec<Address>,
     /// The drop of the last reference to an `Arc` that the thread is in, unless the order of drops
@@ -112,6 +117,7 @@ impl ThreadSlot {
             },
             locals: Locals::default(),
             waits: WaitMemory::default(),
+            visits: Visits::default(),
             reading: Vec::new(),
             final_drop: None,
             is_unordered: true,

@@ -124,7 +124,9 @@ impl Current {
     pub fn note_change(self) {
         self.with(|execution| {
             if execution.phase == Phase::Running {
-                execution.slot_mut().waits.note_change();
+                let slot = execution.slot_mut();
+                slot.waits.note_change();
+                slot.visits.forget();
             }
         });
     }

@@ -372,11 +372,18 @@ impl<P: Program> Optimal<P> {
         if is_any_asleep && node.explored > 0 {
             return Choice::AllAsleep;
         }
-        // The same thread continues as long as it can, so that executions are easy to read.
+        // The same thread continues as long as it can, so that executions are easy to read. One that
+        // hints that it waits lets others go first, since it may wait for them.
         let mut is_complete = true;
         let last = self.last_thread;
         let others = self.run.threads().filter(|&thread| Some(thread) != last);
-        let found = last.into_iter().chain(others).find_map(|thread| {
+        let yields = last.is_some_and(|thread| self.run.is_at_hint(thread));
+        let (first, at_last) = match yields {
+            true => (None, last),
+            false => (last, None),
+        };
+        let order = first.into_iter().chain(others).chain(at_last);
+        let found = order.into_iter().find_map(|thread| {
             let ThreadStatus::Pending { intent, outcomes } = self.run.status(thread) else {
                 return None;
             };

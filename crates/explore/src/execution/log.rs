@@ -13,7 +13,7 @@
 use fencepost_memory::{Address, LocationId, ThreadId};
 
 use crate::dpor::footprint::{Footprint, bit_of};
-use crate::program::{Condition, Intent, Touch, TouchKind};
+use crate::program::{Condition, Intent, Round, Touch, TouchKind};
 
 /// The missing index: of an event, a link or a row.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -79,6 +79,8 @@ pub(crate) struct Event {
     spawns: u32,
     /// Whether a thread began to wait for others, joined some or spawned some in this step.
     pub(crate) moves_joins: bool,
+    /// Whether the thread had come back to the same state after the event.
+    pub(crate) round_after: Round,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +122,7 @@ pub(crate) struct NewEvent<'a> {
     /// For a hint: what the thread has read in its loop, with the states that it read in `after`.
     pub(crate) spin_reads: &'a [Touch],
     pub(crate) spawned: &'a [ThreadId],
+    pub(crate) round_after: Round,
 }
 
 /// The execution so far.
@@ -406,6 +409,7 @@ impl ExecutionLog {
             first_race,
             spawns,
             moves_joins: false,
+            round_after: new.round_after,
         });
     }
 

@@ -3,9 +3,10 @@
 //! A [`Run`] holds the program, the execution so far and the monitor. A strategy begins executions,
 //! asks which threads are enabled, lets one of them take a step, and rewinds.
 //!
-//! Spin loops are decided here. A thread that hints that it spins, and has changed nothing since
-//! its last hint at the same location, is blocked until something that it has read since then has
-//! another state than it read. If no other thread is enabled, it continues nevertheless.
+//! Spin loops are decided here. A thread that hints that it spins, and has come back to the same
+//! state without having changed anything ([`Program::round`]), is blocked until something that it
+//! has read since then has another state than it read. If no other thread is enabled, it continues
+//! nevertheless.
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,9 +15,9 @@ use crate::dpor::learned::LearnedFootprints;
 use crate::driver::settings::{Settings, SpinRule};
 use crate::execution::fault::{BlockedThread, Fault};
 use crate::execution::findings::Findings;
-use crate::execution::log::{ExecutionLog, NONE, NewEvent};
+use crate::execution::log::{Event, ExecutionLog, NONE, NewEvent};
 use crate::execution::monitor_feed::MonitorFeed;
-use crate::program::{Intent, Performed, Program, Stop, ThreadStatus, Touch, TouchKind};
+use crate::program::{Intent, Performed, Program, Round, Stop, ThreadStatus, Touch, TouchKind};
 use crate::schedule::{Schedule, Turn};
 
 /// Whether a spin hint blocks its thread.
@@ -270,6 +271,13 @@ impl<P: Program> Run<P> {
         }
     }
 
+    /// Whether a thread hints that it waits.
+    #[inline]
+    pub(crate) fn is_at_hint(&self, thread: ThreadId) -> bool {
+        let status = self.program.status(thread);
+        matches!(status, ThreadStatus::Pending { intent, .. } if intent.is_hint())
+    }
+
     /// The threads that have not finished.
     pub(crate) fn waiting(&self) -> Vec<BlockedThread> {
         let mut waiting = Vec::new();
@@ -308,32 +316,16 @@ impl<P: Program> Run<P> {
         self.spin_reads.clear();
         self.repeats = 0;
         let location = self.program.location(thread);
-        let mut position = self.log.last_of(thread);
-        let mut next = None;
-        let earlier_rounds = loop {
-            if position == NONE || self.log.has_joined_after(position, next) {
-                return Hint::Passes;
-            }
-            next = Some(position);
-            let event = self.log.event(position);
-            if event.intent == Intent::SpinHint && event.location == location {
-                break event.repeats;
-            }
-            if event.intent == Intent::SpinHint {
-                // Another hint in the same loop.
-                position = event.previous;
-                continue;
-            }
-            for link in self.log.own_links(position) {
-                if link.touch.before != link.touch.after {
-                    return Hint::Passes;
-                }
-                self.spin_reads.push(Touch {
-                    kind: TouchKind::Read,
-                    ..link.touch
-                });
-            }
-            position = event.previous;
+        let earlier_rounds = match self.program.round(thread) {
+            Round::New => None,
+            Round::Repeated(events) => self.read_round(thread, |_, number| number == events),
+            Round::Assumed => self.read_round(thread, |event, _| {
+                event.intent == Intent::SpinHint && event.location == location
+            }),
+        };
+        let Some(earlier_rounds) = earlier_rounds else {
+            self.spin_reads.clear();
+            return Hint::Passes;
         };
         if self.spin_reads.is_empty() {
             // A second hint in the same round.
@@ -360,6 +352,44 @@ impl<P: Program> Run<P> {
             self.waits.insert(location);
         }
         Hint::Waits { has_changed }
+    }
+
+    /// Collects what a thread has read in its last round, which begins with the latest event for
+    /// which `begins` holds: it is given the event and its number, counted back from 1. Returns how
+    /// often in a row the round had been repeated then; none if the thread has changed something
+    /// since, or joined another one.
+    fn read_round(
+        &mut self,
+        thread: ThreadId,
+        begins: impl Fn(&Event, u32) -> bool,
+    ) -> Option<u32> {
+        let mut position = self.log.last_of(thread);
+        let (mut next, mut number) = (None, 0);
+        loop {
+            if position == NONE || self.log.has_joined_after(position, next) {
+                return None;
+            }
+            next = Some(position);
+            number += 1;
+            let event = self.log.event(position);
+            let is_first = begins(event, number);
+            // Other hints of the same loop do nothing.
+            if event.intent != Intent::SpinHint {
+                for link in self.log.own_links(position) {
+                    if link.touch.before != link.touch.after {
+                        return None;
+                    }
+                    self.spin_reads.push(Touch {
+                        kind: TouchKind::Read,
+                        ..link.touch
+                    });
+                }
+            }
+            if is_first {
+                return Some(event.repeats);
+            }
+            position = event.previous;
+        }
     }
 
     /// Lets a thread take a step.
@@ -462,6 +492,7 @@ impl<P: Program> Run<P> {
                 (&self.performed.touches, [].as_slice(), own_touches)
             }
         };
+        let round_after = self.program.round(thread);
         self.log.push(NewEvent {
             thread,
             intent: &intent,
@@ -477,6 +508,7 @@ impl<P: Program> Run<P> {
                 true => &self.performed.spawned,
                 false => &[],
             },
+            round_after,
         });
         if !self.performed.joined.is_empty() {
             self.note_joins(thread, 0);
@@ -639,6 +671,7 @@ impl<P: Program> Run<P> {
             return Err(self.divergence_at(position, status).into());
         }
         let (is_hint, moves_joins) = (event.intent.is_hint(), event.moves_joins);
+        let round_after = event.round_after;
         if is_hint {
             for link in self.log.links_mut(position) {
                 let state = self.program.state(link.touch.object);
@@ -647,9 +680,11 @@ impl<P: Program> Run<P> {
             }
         }
         self.performed.clear();
+        self.performed.known_round = Some(round_after);
         self.program
             .step(thread, outcome, &mut self.performed)
             .map_err(fault_of)?;
+        self.performed.known_round = None;
         if !is_hint && !self.repeats_touches(position) {
             return Err(self.divergence_at(position, status).into());
         }

@@ -6,7 +6,7 @@ use fencepost_memory::{Random, ThreadId};
 
 use crate::execution::fault::Fault;
 use crate::execution::run::{End, EndOf, Run};
-use crate::program::{Intent, Program, ThreadStatus};
+use crate::program::Program;
 use crate::schedule::{Schedule, Turn};
 
 /// Chooses the next step of an execution.
@@ -353,13 +353,7 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
             self.ready.clear();
             for thread in self.run.threads() {
                 if let Some(outcomes) = self.run.ready(thread) {
-                    let is_spinning = matches!(
-                        self.run.status(thread),
-                        ThreadStatus::Pending {
-                            intent: Intent::SpinHint,
-                            ..
-                        }
-                    );
+                    let is_spinning = self.run.is_at_hint(thread);
                     self.ready.push(Ready {
                         thread,
                         outcomes,

@@ -68,6 +68,7 @@ struct Visibility {
     ends: bool,
     statics: bool,
     writers: bool,
+    states: bool,
 }
 
 /// The checkpoint file of a check.
@@ -183,6 +184,7 @@ impl CheckpointFile {
                 ends: setup.are_ends_visible,
                 statics: setup.are_statics_visible,
                 writers: setup.are_writers_announced,
+                states: setup.compares_states,
             },
             thread_id_space: setup.store_buffers.map_or(0, ThreadIdSpace::width),
             has_excess_drain: registry.has_excess_drain(),
@@ -225,6 +227,7 @@ impl CheckpointFile {
             are_ends_visible: _,
             are_statics_visible: _,
             are_writers_announced: _,
+            compares_states: _,
             keeps_first_values: _,
             max_steps: _,
         } = setup;
@@ -257,10 +260,12 @@ impl CheckpointFile {
             ends,
             statics,
             writers,
+            states,
         } = contents.visibility;
         setup.are_ends_visible = ends;
         setup.are_statics_visible = statics;
         setup.are_writers_announced = writers;
+        setup.compares_states = states;
         let thread_id_space = ThreadIdSpace::with_width(contents.thread_id_space);
         if thread_id_space.is_some() != setup.store_buffers.is_some() {
             return Err(NotResumable::Damaged(Damage::ThreadIdSpace));

@@ -9,6 +9,7 @@
 //! | `ends` | ends of threads |
 //! | `statics` | initialization of statics |
 //! | `writers` | announcements of writers that wait for an `RwLock` |
+//! | `states` | waits in loops that come back to the same state |
 //! | `drops=FILE:LINE:COLUMN` | drops of the `Arc`s created there |
 //! | `wideN` | commits of store buffers, numbered from `N` on |
 //!
@@ -45,6 +46,7 @@ pub(super) struct Header {
     ends: bool,
     statics: bool,
     writers: bool,
+    states: bool,
     /// Where the `Arc`s were created whose drops are steps.
     drops: Vec<OwnedLocation>,
     /// How commits of store buffers are numbered, unless as [`ThreadIdSpace::FIRST`] has it.
@@ -54,6 +56,7 @@ pub(super) struct Header {
 const ENDS: &str = "ends";
 const STATICS: &str = "statics";
 const WRITERS: &str = "writers";
+const STATES: &str = "states";
 const DROPS: &str = "drops=";
 const WIDE: &str = "wide";
 
@@ -78,6 +81,7 @@ impl Header {
             ends: setup.are_ends_visible,
             statics: setup.are_statics_visible,
             writers: setup.are_writers_announced,
+            states: setup.compares_states,
             drops: drops.collect(),
             stride: setup.store_buffers.filter(|&s| s != ThreadIdSpace::FIRST),
         }
@@ -88,6 +92,7 @@ impl Header {
         setup.are_ends_visible |= self.ends;
         setup.are_statics_visible |= self.statics;
         setup.are_writers_announced |= self.writers;
+        setup.compares_states |= self.states;
         if setup.store_buffers.is_some() {
             setup.store_buffers = self.stride.or(setup.store_buffers);
         }
@@ -107,6 +112,7 @@ impl Header {
             ENDS => Some(&mut self.ends),
             STATICS => Some(&mut self.statics),
             WRITERS => Some(&mut self.writers),
+            STATES => Some(&mut self.states),
             _ => None,
         };
         let is_repeated = if let Some(switch) = switch {
@@ -150,6 +156,7 @@ impl fmt::Display for Header {
             (self.ends, ENDS),
             (self.statics, STATICS),
             (self.writers, WRITERS),
+            (self.states, STATES),
         ];
         let switches = switches.into_iter().filter(|(is_on, _)| *is_on);
         let mut words: Vec<String> = switches.map(|(_, word)| word.to_owned()).collect();
@@ -364,7 +371,7 @@ mod tests {
             "0x5.1.0x2.2:1",
             "ends/1x3.2x2",
             "statics,wide32/-",
-            "ends,statics,writers,drops=src/list.rs:3:14,drops=a/b.rs:1:2,wide512/[1x3.2]x4",
+            "ends,statics,writers,states,drops=src/list.rs:3:14,drops=a/b.rs:1:2,wide512/[1x3.2]x4",
         ] {
             let read: ReplaySchedule = text.parse().unwrap();
             assert_eq!(read.to_string(), text);
@@ -415,8 +422,7 @@ mod tests {
     #[test]
     fn a_wrong_header_is_refused() {
         let refused = |text: &str| text.parse::<ReplaySchedule>().unwrap_err().to_string();
-        let unknown =
-            "expected `ends`, `statics`, `writers`, `drops=…` or `wide…` before the `/`, found";
+        let unknown = "expected `ends`, `statics`, `writers`, `states`, `drops=…` or `wide…` before the `/`, found";
         assert_eq!(
             refused("end/1.2"),
             format!("{unknown} `end`; did you mean `ends`?")

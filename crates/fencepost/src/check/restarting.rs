@@ -92,6 +92,7 @@ fn apply(restart: &Restart, setup: &mut Setup) -> Result<(), Refusal> {
         Restart::OrderedDrops => {}
         Restart::VisibleEnds => setup.are_ends_visible = true,
         Restart::VisibleStatics => setup.are_statics_visible = true,
+        Restart::ComparedStates => setup.compares_states = true,
         Restart::AnnouncedWriters => setup.are_writers_announced = true,
         Restart::WiderThreadIdSpace => {
             let wider = setup.store_buffers.and_then(ThreadIdSpace::next);

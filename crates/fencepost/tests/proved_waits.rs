@@ -1,0 +1,307 @@
+//! Loops that wait, and loops that only seem to: a loop is a wait if it comes back to the same state.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use fencepost::sync::atomic::{AtomicBool, AtomicUsize};
+use fencepost::sync::{Arc, Mutex, mpsc};
+use fencepost::{Checker, Outcome, hint, thread};
+
+/// Spins `tries` times for the lock, then parks until it is released.
+fn spins_then_parks(tries: usize, looks_again: bool) -> Outcome {
+    Checker::new().run(move || {
+        let held = Arc::new(AtomicBool::new(true));
+        let waits = Arc::new(AtomicBool::new(false));
+        let owner = thread::current();
+        let releases = {
+            let (held, waits) = (held.clone(), waits.clone());
+            move || {
+                held.store(false, SeqCst);
+                if waits.swap(false, SeqCst) {
+                    owner.unpark();
+                }
+            }
+        };
+        let releasing = thread::spawn(releases);
+        let take = || held.compare_exchange(false, true, SeqCst, SeqCst).is_ok();
+        let lock = || {
+            for _ in 0..tries {
+                if take() {
+                    return;
+                }
+                hint::spin_loop();
+            }
+            loop {
+                waits.store(true, SeqCst);
+                if looks_again && take() {
+                    return;
+                }
+                thread::park();
+                if take() {
+                    return;
+                }
+            }
+        };
+        lock();
+        releasing.join().unwrap();
+    })
+}
+
+#[test]
+fn a_lost_wakeup_after_some_tries_is_found() {
+    for tries in [3, 10, 100] {
+        let outcome = spins_then_parks(tries, false);
+        assert!(
+            outcome.to_string().contains("deadlock"),
+            "{tries}: {outcome}"
+        );
+        let outcome = spins_then_parks(tries, true);
+        assert!(outcome.is_verified(), "{tries}: {outcome}");
+    }
+}
+
+#[test]
+fn a_random_number_in_a_local_variable_is_state() {
+    let outcome = Checker::new().run(|| {
+        let shared = Arc::new((
+            [const { 0 }; 2].map(|_: i32| AtomicBool::new(false)),
+            AtomicUsize::new(0),
+            AtomicUsize::new(0),
+        ));
+        let sets = {
+            let s = shared.clone();
+            thread::spawn(move || s.0[1].store(true, SeqCst))
+        };
+        let x = {
+            let s = shared.clone();
+            thread::spawn(move || {
+                for _ in 0..6 {
+                    s.1.fetch_add(1, SeqCst);
+                }
+            })
+        };
+        let y = {
+            let s = shared.clone();
+            thread::spawn(move || {
+                for _ in 0..6 {
+                    s.2.fetch_add(1, SeqCst);
+                }
+            })
+        };
+        let mut r = 12345_u32;
+        loop {
+            r = r.wrapping_mul(1_103_515_245).wrapping_add(12345);
+            if shared.0[(r >> 16) as usize % 2].load(SeqCst) {
+                break;
+            }
+            hint::spin_loop();
+        }
+        let seen = (shared.1.load(SeqCst), shared.2.load(SeqCst));
+        assert!(seen != (3, 3));
+        for thread in [sets, x, y] {
+            thread.join().unwrap();
+        }
+    });
+    assert!(outcome.to_string().contains("(3, 3)"), "{outcome}");
+}
+
+#[test]
+fn two_pauses_are_no_loop() {
+    fn pause() {
+        thread::yield_now()
+    }
+    let outcome = Checker::new().run(|| {
+        let shared = Arc::new((
+            AtomicUsize::new(0),
+            AtomicUsize::new(0),
+            AtomicUsize::new(0),
+        ));
+        let x = {
+            let s = shared.clone();
+            thread::spawn(move || {
+                for _ in 0..6 {
+                    s.1.fetch_add(1, SeqCst);
+                }
+            })
+        };
+        let y = {
+            let s = shared.clone();
+            thread::spawn(move || {
+                for _ in 0..6 {
+                    s.2.fetch_add(1, SeqCst);
+                }
+            })
+        };
+        shared.0.load(SeqCst);
+        pause();
+        shared.0.load(SeqCst);
+        pause();
+        let seen = (shared.1.load(SeqCst), shared.2.load(SeqCst));
+        assert!(seen != (3, 3));
+        for thread in [x, y] {
+            thread.join().unwrap();
+        }
+    });
+    assert!(outcome.to_string().contains("(3, 3)"), "{outcome}");
+    assert!(!outcome.to_string().contains("only wait"), "{outcome}");
+}
+
+#[test]
+fn tries_that_end_are_no_livelock() {
+    let outcome = Checker::new().run(|| {
+        let x = AtomicUsize::new(0);
+        for _ in 0..5000 {
+            if x.load(SeqCst) == 1 {
+                break;
+            }
+            hint::spin_loop();
+        }
+    });
+    assert!(outcome.is_verified(), "{outcome}");
+}
+
+/// Waits by `waits` for what another thread does by `sets`.
+fn waits_for<S: Send + Sync + 'static>(make: fn() -> S, sets: fn(&S), waits: fn(&S)) -> Outcome {
+    Checker::new().run(move || {
+        let shared = Arc::new(make());
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || sets(&shared))
+        };
+        waits(&shared);
+        other.join().unwrap();
+    })
+}
+
+fn flag() -> AtomicBool {
+    AtomicBool::new(false)
+}
+fn set(flag: &AtomicBool) {
+    flag.store(true, Release)
+}
+
+#[test]
+fn loops_without_hints_are_waits() {
+    let outcomes = [
+        waits_for(flag, set, |flag| while !flag.load(Acquire) {}),
+        waits_for(flag, set, |flag| {
+            while flag.compare_exchange(true, false, SeqCst, SeqCst).is_err() {}
+        }),
+        waits_for(flag, set, |flag| {
+            let mut rounds = 0;
+            while !flag.load(Acquire) {
+                rounds = 1 - rounds;
+            }
+            std::hint::black_box(rounds);
+        }),
+        waits_for(
+            || AtomicBool::new(true),
+            |lock| lock.store(false, Release),
+            |lock| while lock.swap(true, SeqCst) {},
+        ),
+        waits_for(flag, set, |flag| {
+            while !flag.load(Acquire) {
+                std::hint::black_box(format!("{}", 7));
+            }
+        }),
+    ];
+    for outcome in outcomes {
+        println!("{outcome}");
+        assert!(outcome.is_verified(), "{outcome}");
+    }
+}
+
+#[test]
+fn a_compare_exchange_whose_expected_value_changes_is_no_wait() {
+    // The expected value is in a register only.
+    let outcome = waits_for(
+        || AtomicUsize::new(10),
+        |x| x.store(11, Release),
+        |x| {
+            let mut expected = 0;
+            while x.compare_exchange(expected, 100, SeqCst, SeqCst).is_err() {
+                expected += 1;
+            }
+            assert!(expected != 10, "expected ten");
+        },
+    );
+    assert!(outcome.to_string().contains("expected ten"), "{outcome}");
+}
+
+#[test]
+fn some_tries_and_then_a_wrong_path_are_found() {
+    for tries in 2..=4 {
+        let lock = Checker::new().run(move || {
+            let lock = Arc::new(Mutex::new(()));
+            let other = {
+                let lock = lock.clone();
+                thread::spawn(move || {
+                    let _held = lock.lock().unwrap();
+                    thread::yield_now();
+                })
+            };
+            for tried in 0.. {
+                if lock.try_lock().is_ok() {
+                    break;
+                }
+                assert!(tried + 1 < tries, "gave up");
+            }
+            other.join().unwrap();
+        });
+        assert!(lock.to_string().contains("gave up"), "{tries}: {lock}");
+        let spins = waits_for(
+            flag,
+            set,
+            match tries {
+                2 => |flag| {
+                    for tried in 0.. {
+                        if flag.load(Relaxed) {
+                            break;
+                        }
+                        hint::spin_loop();
+                        assert!(tried < 2, "gave up");
+                    }
+                },
+                3 => |flag| {
+                    for tried in 0.. {
+                        if flag.load(Relaxed) {
+                            break;
+                        }
+                        thread::sleep(std::time::Duration::from_millis(1));
+                        assert!(tried < 3, "gave up");
+                    }
+                },
+                _ => |flag| {
+                    for tried in 0.. {
+                        if flag.load(Relaxed) {
+                            break;
+                        }
+                        thread::park_timeout(std::time::Duration::from_millis(1));
+                        assert!(tried < 4, "gave up");
+                    }
+                },
+            },
+        );
+        assert!(spins.to_string().contains("gave up"), "{tries}: {spins}");
+        let receives = Checker::new().run(move || {
+            let (sender, receiver) = mpsc::channel();
+            let other = thread::spawn(move || sender.send(1).unwrap());
+            for tried in 0.. {
+                let received = match tries {
+                    2 => receiver.try_recv().is_ok(),
+                    _ => receiver
+                        .recv_timeout(std::time::Duration::from_millis(1))
+                        .is_ok(),
+                };
+                if received {
+                    break;
+                }
+                assert!(tried + 1 < tries, "gave up");
+            }
+            other.join().unwrap();
+        });
+        assert!(
+            receives.to_string().contains("gave up"),
+            "{tries}: {receives}"
+        );
+    }
+}

@@ -1,0 +1,171 @@
+//! Proving that a loop only waits: a thread that comes back to an operation in the same state.
+//!
+//! At every operation the runtime looks whether the thread has been there before, with the same
+//! stack pointer and return address, since it last changed something that others can see. If so,
+//! and its stack and registers are as they were (see [`boundary`](super::boundary)), it will do
+//! what it did in that round as long as it reads the same values. The explorer suspends it until
+//! one of them has changed.
+//!
+//! Copying stacks takes time, and most programs have no loops that wait. So at first a runtime only
+//! keeps the addresses of operations. A second visit makes the check start over with copies
+//! ([`Setup::compares_states`](super::Setup::compares_states)).
+//!
+//! The first copy is taken at the first visit. The last one is kept, and one that is renewed at the
+//! visits 2, 4, 8, … (Brent), which finds loops whose state repeats every few rounds.
+#![allow(unsafe_code)] // Stacks are compared by address.
+
+use std::panic::Location;
+
+use super::boundary::Frame;
+
+/// The number of operations that are remembered. An operation that finds another one in its place
+/// replaces it.
+const SITES: usize = 64;
+
+/// A thread's memory of its operations.
+#[derive(Default)]
+pub(crate) struct Visits {
+    /// Empty or of length [`SITES`].
+    sites: Vec<Site>,
+    /// Changes whenever the thread starts or changes something. Never decreases, so that sites of
+    /// earlier executions are not taken for those of this one.
+    epoch: u64,
+    /// The number of events of the thread.
+    pub(crate) events: u32,
+    /// The lowest frame, in this execution and earlier ones on the same stack.
+    pub(crate) lowest: usize,
+}
+
+#[derive(Clone, Default)]
+struct Site {
+    frame: usize,
+    return_address: usize,
+    location: usize,
+    epoch: u64,
+    visits: u32,
+    last: StateCopy,
+    anchor: StateCopy,
+}
+
+/// The state of the thread at a visit.
+#[derive(Clone, Default)]
+struct StateCopy {
+    /// Empty if there is no copy.
+    bytes: Vec<u8>,
+    /// The number of events of the thread before the visit.
+    events: u32,
+}
+
+impl StateCopy {
+    fn renew(&mut self, state: &[u8], events: u32) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(state);
+        self.events = events;
+    }
+
+    fn is(&self, state: &[u8]) -> bool {
+        self.bytes == state
+    }
+}
+
+/// What a visit tells about the thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Visit {
+    /// It has not been here since it last changed something.
+    First,
+    /// It has been here; whether in the same state is not known, since states are not compared.
+    Again,
+    /// It has been here in other states.
+    Changed,
+    /// It was here in the same state, so many events ago.
+    Same(u32),
+}
+
+impl Visits {
+    /// Forgets the visits, because the thread starts or has changed something that others can see.
+    #[inline]
+    pub(crate) fn forget(&mut self) {
+        self.epoch += 1;
+    }
+
+    /// Begins a new thread.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        self.forget();
+        self.events = 0;
+    }
+
+    /// The thread is about to perform an operation.
+    #[inline]
+    pub(crate) fn visit(
+        &mut self,
+        frame: Frame,
+        return_address: usize,
+        location: &'static Location<'static>,
+        base: Option<usize>,
+    ) -> Visit {
+        if self.sites.is_empty() {
+            self.add_sites();
+        }
+        let address = frame.0.addr();
+        let location = (&raw const *location).addr();
+        let key = (address ^ return_address.rotate_left(20) ^ location.rotate_left(40)) as u64;
+        let slot = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SITES.trailing_zeros());
+        let site = &mut self.sites[slot as usize];
+        let is_known = site.frame == address
+            && site.return_address == return_address
+            && site.location == location
+            && site.epoch == self.epoch;
+        if !is_known {
+            site.frame = address;
+            site.return_address = return_address;
+            site.location = location;
+            site.epoch = self.epoch;
+            site.visits = 0;
+        }
+        match base {
+            Some(base) => {
+                self.lowest = self.lowest.min(address);
+                // SAFETY: the frame is that of the running thread, whose stack ends at `base`, and
+                // nobody writes to it meanwhile.
+                let state = unsafe { std::slice::from_raw_parts(frame.0, base - address) };
+                site.compare(state, self.events)
+            }
+            None if is_known => Visit::Again,
+            None => Visit::First,
+        }
+    }
+
+    #[cold]
+    fn add_sites(&mut self) {
+        self.sites.resize(SITES, Site::default());
+        self.lowest = usize::MAX;
+        // Sites that were never visited have epoch 0.
+        self.epoch = self.epoch.max(1);
+    }
+}
+
+impl Site {
+    fn compare(&mut self, state: &[u8], events: u32) -> Visit {
+        if self.visits == 0 {
+            self.last.bytes.clear();
+            self.anchor.bytes.clear();
+        }
+        self.visits = self.visits.saturating_add(1);
+        for copy in [&mut self.last, &mut self.anchor] {
+            if copy.is(state) {
+                // The next round begins here.
+                let earlier = std::mem::replace(&mut copy.events, events);
+                return Visit::Same(events - earlier);
+            }
+        }
+        if self.visits > 1 && self.visits.is_power_of_two() {
+            self.anchor.renew(state, events);
+        }
+        self.last.renew(state, events);
+        match self.visits {
+            1 => Visit::First,
+            _ => Visit::Changed,
+        }
+    }
+}
