@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc as StdArc, Mutex as StdMutex};
 
 use crate::explorer::{explore_with, in_threads, without_spurious};
-use crate::support::{Driver, Run, Taken};
+use crate::support::{Driver, Run, Taken, as_it_is};
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*, double_compare_exchange};
 use fencepost::sync::mpsc::{channel, sync_channel};
 use fencepost::sync::{Arc, Barrier, Condvar, Mutex, Once, RwLock};
@@ -227,7 +227,7 @@ fn assert_all_classes(name: &str, setup: Setup, program: fn()) {
         let all = StdArc::<StdMutex<Classes>>::default();
         let registry = StdArc::new(Registry::new(std::panic::Location::caller()));
         let noted = || Noted {
-            runtime: Runtime::new(StdArc::new(program), setup, registry.clone()),
+            runtime: Runtime::new(StdArc::new(program), as_it_is(setup), registry.clone()),
             run: Run::default(),
             outcomes: Vec::new(),
             all: all.clone(),

@@ -23,14 +23,16 @@ pub(crate) const IS_SUPPORTED: bool = cfg!(all(
 pub(crate) struct Frame(pub(crate) *const u8);
 
 impl Frame {
-    /// Where the caller's code continues.
+    /// A hash of the registers and of the return address. Equal states have equal hashes.
     ///
     /// # Safety
     /// The frame must be that of a running [`cross`].
     #[inline]
-    pub(crate) unsafe fn return_address(self) -> usize {
-        // SAFETY: the assembly below has pushed it there.
-        unsafe { self.0.add(RETURN_ADDRESS).cast::<usize>().read() }
+    pub(crate) unsafe fn hash(self) -> u64 {
+        // SAFETY: the assembly below has pushed them there.
+        let words = unsafe { &*self.0.cast::<[u64; PUSHED]>() };
+        let fold = |hash: u64, word: &u64| hash.rotate_left(9) ^ word;
+        words.iter().fold(self.0.addr() as u64, fold)
     }
 }
 
@@ -86,12 +88,12 @@ unsafe fn enter(call: *mut u8, run: extern "C-unwind" fn(*mut u8, *const u8)) {
     run(call, std::ptr::null());
 }
 
-/// The offset of the return address in a frame.
+/// The number of words that are pushed, with the return address.
 #[cfg(target_arch = "x86_64")]
-const RETURN_ADDRESS: usize = 48;
-/// The offset of the return address in a frame.
+const PUSHED: usize = 7;
+/// The number of words that are pushed, with the return address.
 #[cfg(not(target_arch = "x86_64"))]
-const RETURN_ADDRESS: usize = 8;
+const PUSHED: usize = 20;
 
 /// The start and end of a hidden function. What follows the name is its body.
 #[cfg(target_os = "linux")]

@@ -131,7 +131,7 @@ pub enum Restart {
     AnnouncedWriters,
     /// A thread comes back to an operation without having changed anything, so the states of
     /// threads have to be compared
-    /// ([`Setup::compares_states`](super::Setup::compares_states)).
+    /// ([`Setup::compared_states`](super::Setup::compared_states)).
     ComparedStates,
     /// The program has more threads than there are ids for with store buffers: use a wider
     /// [`ThreadIdSpace`](super::ThreadIdSpace).

@@ -22,17 +22,17 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fencepost_explore::{Intent, Round};
+use fencepost_explore::{Effect, Intent, Round};
 use fencepost_memory::{Address, ThreadId};
 
-use super::boundary::{Frame, IS_SUPPORTED, cross};
+use super::boundary::{Frame, cross};
 use super::coroutine::{Yield, reserve_stack};
 use super::current::{has_current_execution, lend, read};
 use super::error::{Restart, Stop};
 use super::execution::{Execution, Phase};
 use super::mapping::{Drains, Target};
 use super::names::Tokens;
-use super::setup::Setup;
+use super::setup::{ComparedStates, Setup};
 use super::step::Step;
 use super::threads::{Outcomes, PendingOperation};
 use super::visits::Visit;
@@ -260,23 +260,24 @@ impl Current {
                 return None;
             }
             let yielder = execution.yielder();
-            let round = match may_repeat(intent) {
-                true => execution.visit(frame, location),
+            let arrival = match may_repeat(intent) {
+                true => execution.visit(frame, intent, location),
                 false => Arrival::New,
+            };
+            let round = match execution.setup.compared_states {
+                ComparedStates::Never => Round::Assumed,
+                _ => Round::New,
             };
             let slot = execution.slot_mut();
             slot.pending = PendingOperation {
                 intent,
                 outcomes,
                 location,
-                round: match IS_SUPPORTED {
-                    true => Round::New,
-                    false => Round::Assumed,
-                },
+                round,
             };
             slot.visits.events += 1;
             let is_reading = !slot.reading.is_empty();
-            Some((yielder, slot.final_drop, is_reading, round))
+            Some((yielder, slot.final_drop, is_reading, arrival))
         });
         let Some((yielder, final_drop, is_reading, arrival)) = declared else {
             if self.phase() == Phase::StaticInit {
@@ -554,7 +555,8 @@ enum Arrival {
 #[inline]
 fn may_repeat(intent: Intent) -> bool {
     match intent {
-        Intent::Access { awaits, .. } => awaits.is_none(),
+        // An update alone reads nothing that the loop could wait for.
+        Intent::Access { effect, awaits, .. } => awaits.is_none() && effect != Effect::Update,
         Intent::SpinHint => true,
         Intent::Local | Intent::Join(_) => false,
     }
@@ -563,18 +565,26 @@ fn may_repeat(intent: Intent) -> bool {
 impl Execution {
     /// The running thread is about to perform an operation.
     #[inline]
-    fn visit(&mut self, frame: Frame, location: &'static Location<'static>) -> Arrival {
-        if !IS_SUPPORTED {
-            return Arrival::New;
-        }
-        let base = match self.setup.compares_states {
-            true => Some(self.slot().stack.yielder.addr()),
-            false => None,
+    fn visit(
+        &mut self,
+        frame: Frame,
+        intent: Intent,
+        location: &'static Location<'static>,
+    ) -> Arrival {
+        let base = match self.setup.compared_states {
+            ComparedStates::Never => return Arrival::New,
+            ComparedStates::OnDemand => None,
+            ComparedStates::Always => Some(self.slot().stack.yielder.addr()),
         };
+        let object = match intent {
+            Intent::Access { object, .. } => u64::from(object.0),
+            _ => u64::MAX,
+        };
+        let operation = object.rotate_left(32) ^ (&raw const *location).addr() as u64;
         // SAFETY: the frame is that of the running `cross`.
-        let return_address = unsafe { frame.return_address() };
+        let hash = unsafe { frame.hash() } ^ operation;
         let visits = &mut self.slot_mut().visits;
-        let round = match visits.visit(frame, return_address, location, base) {
+        let round = match visits.visit(frame, hash, base) {
             Visit::First | Visit::Changed => Round::New,
             Visit::Again => return Arrival::Unknown,
             Visit::Same(events) => Round::Repeated(events),

@@ -2,11 +2,25 @@
 
 use std::ops::RangeInclusive;
 
+use super::boundary::IS_SUPPORTED;
 use super::buffers::ThreadIdSpace;
 use super::mapping::Target;
 
 /// The stack sizes that a thread can have, in bytes.
 pub const STACK_SIZES: RangeInclusive<usize> = 16 * 1024..=1 << 30;
+
+/// When the states of threads are compared, to prove that a loop only waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ComparedStates {
+    /// Never: a loop with a hint that changes nothing is assumed to wait. The only possibility on
+    /// platforms for which there is no code that captures states.
+    Never,
+    /// When a thread comes back to an operation before it has changed anything: then the check
+    /// [restarts](super::Restart::ComparedStates).
+    OnDemand,
+    /// At every operation that a loop that waits can consist of.
+    Always,
+}
 
 /// How a runtime runs a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,9 +42,8 @@ pub struct Setup {
     /// reader blocks while it holds the lock, or does not wait for it.
     pub are_writers_announced: bool,
     /// Whether the states of threads are compared at their operations, to prove that loops only
-    /// wait. This matters only if a thread comes back to an operation before it has changed
-    /// anything.
-    pub compares_states: bool,
+    /// wait.
+    pub compared_states: ComparedStates,
     /// Whether a value that was not dropped by the end of the execution is an error.
     pub leak_check: bool,
     /// The thread ids of the program if stores wait in store buffers, as on the target; none
@@ -51,7 +64,10 @@ impl Default for Setup {
             are_ends_visible: false,
             are_statics_visible: false,
             are_writers_announced: false,
-            compares_states: false,
+            compared_states: match IS_SUPPORTED {
+                true => ComparedStates::OnDemand,
+                false => ComparedStates::Never,
+            },
             spurious_wakeups: true,
             leak_check: true,
             store_buffers: None,

@@ -1,26 +1,26 @@
 //! Proving that a loop only waits: a thread that comes back to an operation in the same state.
 //!
 //! At every operation the runtime looks whether the thread has been there before, with the same
-//! stack pointer and return address, since it last changed something that others can see. If so,
+//! stack pointer, return address and registers, since it last changed something that others can see. If so,
 //! and its stack and registers are as they were (see [`boundary`](super::boundary)), it will do
 //! what it did in that round as long as it reads the same values. The explorer suspends it until
 //! one of them has changed.
 //!
 //! Copying stacks takes time, and most programs have no loops that wait. So at first a runtime only
 //! keeps the addresses of operations. A second visit makes the check start over with copies
-//! ([`Setup::compares_states`](super::Setup::compares_states)).
+//! ([`Setup::compared_states`](super::Setup::compared_states)).
 //!
 //! The first copy is taken at the first visit. The last one is kept, and one that is renewed at the
 //! visits 2, 4, 8, … (Brent), which finds loops whose state repeats every few rounds.
 #![allow(unsafe_code)] // Stacks are compared by address.
 
-use std::panic::Location;
-
 use super::boundary::Frame;
 
-/// The number of operations that are remembered. An operation that finds another one in its place
-/// replaces it.
+/// The number of operations that are remembered: sets of [`WAYS`] operations with hashes that begin
+/// alike. A new one replaces the oldest of its set. So a loop is missed only if it has more
+/// operations than that, all in one set.
 const SITES: usize = 64;
+const WAYS: usize = 4;
 
 /// A thread's memory of its operations.
 #[derive(Default)]
@@ -32,15 +32,16 @@ pub(crate) struct Visits {
     epoch: u64,
     /// The number of events of the thread.
     pub(crate) events: u32,
+    /// Which of a set is replaced next.
+    oldest: usize,
     /// The lowest frame, in this execution and earlier ones on the same stack.
     pub(crate) lowest: usize,
 }
 
 #[derive(Clone, Default)]
 struct Site {
-    frame: usize,
-    return_address: usize,
-    location: usize,
+    /// Of the stack pointer, the registers and the operation.
+    hash: u64,
     epoch: u64,
     visits: u32,
     last: StateCopy,
@@ -95,45 +96,39 @@ impl Visits {
         self.events = 0;
     }
 
-    /// The thread is about to perform an operation.
+    /// The thread is about to perform an operation. Equal states at the operation have equal hashes.
+    /// If states are compared, `base` is where the stack ends.
     #[inline]
-    pub(crate) fn visit(
-        &mut self,
-        frame: Frame,
-        return_address: usize,
-        location: &'static Location<'static>,
-        base: Option<usize>,
-    ) -> Visit {
+    pub(crate) fn visit(&mut self, frame: Frame, hash: u64, base: Option<usize>) -> Visit {
         if self.sites.is_empty() {
             self.add_sites();
         }
-        let address = frame.0.addr();
-        let location = (&raw const *location).addr();
-        let key = (address ^ return_address.rotate_left(20) ^ location.rotate_left(40)) as u64;
-        let slot = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SITES.trailing_zeros());
-        let site = &mut self.sites[slot as usize];
-        let is_known = site.frame == address
-            && site.return_address == return_address
-            && site.location == location
-            && site.epoch == self.epoch;
-        if !is_known {
-            site.frame = address;
-            site.return_address = return_address;
-            site.location = location;
-            site.epoch = self.epoch;
+        let hash = hash.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let set = (hash >> 32) as usize % (SITES / WAYS) * WAYS;
+        let sites = &mut self.sites[set..set + WAYS];
+        let epoch = self.epoch;
+        let known = sites
+            .iter()
+            .position(|site| site.hash == hash && site.epoch == epoch);
+        let site = &mut sites[known.unwrap_or(self.oldest)];
+        if known.is_none() {
+            self.oldest = (self.oldest + 1) % WAYS;
+            site.hash = hash;
+            site.epoch = epoch;
             site.visits = 0;
         }
-        match base {
-            Some(base) => {
-                self.lowest = self.lowest.min(address);
-                // SAFETY: the frame is that of the running thread, whose stack ends at `base`, and
-                // nobody writes to it meanwhile.
-                let state = unsafe { std::slice::from_raw_parts(frame.0, base - address) };
-                site.compare(state, self.events)
-            }
-            None if is_known => Visit::Again,
-            None => Visit::First,
-        }
+        let Some(base) = base else {
+            return match known {
+                Some(_) => Visit::Again,
+                None => Visit::First,
+            };
+        };
+        let address = frame.0.addr();
+        self.lowest = self.lowest.min(address);
+        // SAFETY: the frame is that of the running thread, whose stack ends at `base`, and nobody
+        // writes to it meanwhile.
+        let state = unsafe { std::slice::from_raw_parts(frame.0, base - address) };
+        site.compare(state, self.events)
     }
 
     #[cold]

@@ -19,7 +19,7 @@ use fencepost_report::check::checkpoint::{
     CheckpointLine, CheckpointRefusal, Damage, NoCheckpoints, NotResumable,
 };
 use fencepost_runtime::names::{RegistryError, SavedRegistry};
-use fencepost_runtime::{Registry, Setup, ThreadIdSpace};
+use fencepost_runtime::{ComparedStates, Registry, Setup, ThreadIdSpace};
 use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Strategy};
@@ -184,7 +184,7 @@ impl CheckpointFile {
                 ends: setup.are_ends_visible,
                 statics: setup.are_statics_visible,
                 writers: setup.are_writers_announced,
-                states: setup.compares_states,
+                states: setup.compared_states == ComparedStates::Always,
             },
             thread_id_space: setup.store_buffers.map_or(0, ThreadIdSpace::width),
             has_excess_drain: registry.has_excess_drain(),
@@ -227,7 +227,7 @@ impl CheckpointFile {
             are_ends_visible: _,
             are_statics_visible: _,
             are_writers_announced: _,
-            compares_states: _,
+            compared_states: _,
             keeps_first_values: _,
             max_steps: _,
         } = setup;
@@ -265,7 +265,9 @@ impl CheckpointFile {
         setup.are_ends_visible = ends;
         setup.are_statics_visible = statics;
         setup.are_writers_announced = writers;
-        setup.compares_states = states;
+        if states {
+            setup.compared_states = ComparedStates::Always;
+        }
         let thread_id_space = ThreadIdSpace::with_width(contents.thread_id_space);
         if thread_id_space.is_some() != setup.store_buffers.is_some() {
             return Err(NotResumable::Damaged(Damage::ThreadIdSpace));

@@ -26,7 +26,9 @@ use fencepost_explore::{Schedule, SpinRule, Turn};
 use fencepost_memory::{Access, ThreadId};
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{BadSchedule, Refusal};
-use fencepost_runtime::{Insertion, OwnedLocation, Registry, Setup, Target, ThreadIdSpace};
+use fencepost_runtime::{
+    ComparedStates, Insertion, OwnedLocation, Registry, Setup, Target, ThreadIdSpace,
+};
 use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
@@ -81,7 +83,7 @@ impl Header {
             ends: setup.are_ends_visible,
             statics: setup.are_statics_visible,
             writers: setup.are_writers_announced,
-            states: setup.compares_states,
+            states: setup.compared_states == ComparedStates::Always,
             drops: drops.collect(),
             stride: setup.store_buffers.filter(|&s| s != ThreadIdSpace::FIRST),
         }
@@ -92,7 +94,9 @@ impl Header {
         setup.are_ends_visible |= self.ends;
         setup.are_statics_visible |= self.statics;
         setup.are_writers_announced |= self.writers;
-        setup.compares_states |= self.states;
+        if self.states {
+            setup.compared_states = ComparedStates::Always;
+        }
         if setup.store_buffers.is_some() {
             setup.store_buffers = self.stride.or(setup.store_buffers);
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fencepost_explore::{CheckpointOptions, CheckpointWriter, explore_with_checkpoints};
 use fencepost_report::check::Refusal;
-use fencepost_runtime::{Restart, Setup, ThreadIdSpace};
+use fencepost_runtime::{ComparedStates, Restart, Setup, ThreadIdSpace};
 
 use super::checkpoint::CheckpointFile;
 use super::progress::ProgressLine;
@@ -92,7 +92,7 @@ fn apply(restart: &Restart, setup: &mut Setup) -> Result<(), Refusal> {
         Restart::OrderedDrops => {}
         Restart::VisibleEnds => setup.are_ends_visible = true,
         Restart::VisibleStatics => setup.are_statics_visible = true,
-        Restart::ComparedStates => setup.compares_states = true,
+        Restart::ComparedStates => setup.compared_states = ComparedStates::Always,
         Restart::AnnouncedWriters => setup.are_writers_announced = true,
         Restart::WiderThreadIdSpace => {
             let wider = setup.store_buffers.and_then(ThreadIdSpace::next);

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use fencepost::cell::UnsafeCell;
 use fencepost_explore::{Failure, Fault, Limit, MonitoredModel, Report, Settings, explore};
-use fencepost_runtime::{Checked, OwnedLocation, ProgramError, Registry, Restart, Runtime, Setup};
+use fencepost_runtime::{
+    Checked, ComparedStates, OwnedLocation, ProgramError, Registry, Restart, Runtime, Setup,
+};
 
 /// What an exploration has found, and the registry of its names.
 pub struct Explored {
@@ -39,6 +41,9 @@ pub fn explore_with(
         if let Some(restart) = report.restart {
             setup.are_statics_visible |= restart == Restart::VisibleStatics;
             setup.are_writers_announced |= restart == Restart::AnnouncedWriters;
+            if restart == Restart::ComparedStates {
+                setup.compared_states = ComparedStates::Always;
+            }
             restarts += 1;
             assert!(restarts < 10, "it asks again and again");
             continue;

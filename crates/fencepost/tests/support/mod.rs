@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use fencepost_explore::{Intent, Performed, Program, ThreadStatus, Touch};
 use fencepost_memory::{Access, Operation, Random, ThreadId};
-use fencepost_runtime::{ProgramError, Registry, Restart, Runtime, Setup, Stop, Target};
+use fencepost_runtime::{
+    ComparedStates, ProgramError, Registry, Restart, Runtime, Setup, Stop, Target,
+};
 
 /// What is chosen from: a thread, and an outcome of its operation.
 pub type Choice = (ThreadId, u32);
@@ -80,6 +82,14 @@ pub struct Driver {
     pub max_steps: usize,
 }
 
+/// Brute force waits for nothing and skips nothing.
+pub fn as_it_is(setup: Setup) -> Setup {
+    Setup {
+        compared_states: ComparedStates::Never,
+        ..setup
+    }
+}
+
 impl Driver {
     #[track_caller]
     pub fn new(program: impl Fn() + Send + Sync + 'static) -> Self {
@@ -90,7 +100,7 @@ impl Driver {
     pub fn with(setup: Setup, program: impl Fn() + Send + Sync + 'static) -> Self {
         let registry = Arc::new(Registry::new(std::panic::Location::caller()));
         Driver {
-            runtime: Runtime::new(Arc::new(program), setup, registry.clone()),
+            runtime: Runtime::new(Arc::new(program), as_it_is(setup), registry.clone()),
             registry,
             performed: Performed::default(),
             max_steps: 10_000,
