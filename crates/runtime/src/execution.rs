@@ -7,6 +7,7 @@ use std::any::Any;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use fencepost_explore::Performed;
 use fencepost_memory::{Address, ThreadId};
@@ -48,8 +49,9 @@ pub(crate) struct Running {
     /// behalf.
     pub(crate) is_in_coroutine: bool,
     /// Whether `thread` must not be resumed again: see
-    /// [`Current::abandon`](super::Current::abandon).
-    pub(crate) is_abandoned: bool,
+    /// [`Current::abandon`](super::Current::abandon). The signal handler sets it if the thread uses
+    /// the reserve of its stack.
+    pub(crate) is_abandoned: AtomicBool,
 }
 
 /// How many objects and threads a creator has created in this execution.
@@ -170,7 +172,7 @@ impl Execution {
                 stepping: None,
                 outcome: 0,
                 is_in_coroutine: false,
-                is_abandoned: false,
+                is_abandoned: AtomicBool::new(false),
             },
             threads: Threads::default(),
             objects: Objects::default(),

@@ -26,7 +26,7 @@ use fencepost_explore::{Effect, Intent, Round};
 use fencepost_memory::{Address, ThreadId};
 
 use super::boundary::{Frame, cross};
-use super::coroutine::{Yield, reserve_stack};
+use super::coroutine::Yield;
 use super::current::{has_current_execution, lend, read};
 use super::error::{Restart, Stop};
 use super::execution::{Execution, Phase};
@@ -285,8 +285,6 @@ impl Current {
             }
             return self.directly(location, perform);
         };
-        // What the step records may have to be allocated.
-        reserve_stack();
         if is_reading && may_wait(intent) {
             self.note_wait_of_reader();
         }
@@ -484,7 +482,7 @@ impl Current {
     /// coroutine is running.
     pub fn abandon(self) {
         let yielder = self.with(|execution| {
-            execution.running.is_abandoned |= execution.running.is_in_coroutine;
+            *execution.running.is_abandoned.get_mut() |= execution.running.is_in_coroutine;
             execution.yielder()
         });
         if let Some(yielder) = yielder {
