@@ -23,6 +23,17 @@ pub(crate) const IS_SUPPORTED: bool = cfg!(all(
 pub(crate) struct Frame(pub(crate) *const u8);
 
 impl Frame {
+    /// What belongs to the program on the stack, which ends at `base`.
+    ///
+    /// # Safety
+    /// The frame must be that of a running [`cross`] on a stack with that base, and nobody may
+    /// write to that part of it while the slice is in use.
+    #[inline]
+    pub(crate) unsafe fn state<'a>(self, base: usize) -> &'a [u8] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.0, base - self.0.addr()) }
+    }
+
     /// A hash of the registers and of the return address. Equal states have equal hashes.
     ///
     /// # Safety

@@ -20,10 +20,11 @@ use super::execution::Execution;
 use super::mapping::{Drains, Events};
 use super::names::SpawnedThread;
 use super::operation::{Current, Unwound};
-use super::setup::STACK_SIZES;
+use super::setup::{ComparedStates, STACK_SIZES};
 use super::stack::CoroutineStack;
 use super::step::Step;
 use super::threads::{Outcomes, PendingOperation, SlotStatus, ThreadSlot};
+use super::visits::Visits;
 
 /// How a thread ended.
 pub(crate) enum End {
@@ -330,6 +331,7 @@ fn find_stack(
     let slot = &mut execution.threads.slots[thread.index()];
     slot.stack.size = stack_size;
     slot.stack.limit = stack.limit().get();
+    slot.visits.forget_lowest();
     // SAFETY: the thread is not live (`add_thread` has checked it), so its coroutine slot is not in
     // use.
     unsafe { execution.threads.coroutines.slot(thread).as_mut() }.stack = Some(stack);
@@ -403,6 +405,9 @@ unsafe fn put_on_stack<F: FnOnce()>(execution: &mut Execution, thread: ThreadId,
     // SAFETY: the thread has no body yet, so its coroutine does not run and the slot is not in use.
     let slot = unsafe { execution.threads.coroutines.slot(thread).as_mut() };
     let stack = slot.stack.take().expect("a new thread has a stack");
+    if execution.setup.compared_states == ComparedStates::Always {
+        clear(&stack, &mut execution.threads.slots[thread.index()].visits);
+    }
     // SAFETY: the caller promises that what `body` borrows is valid until the thread is finished or
     // torn down. The coroutine returns, or is unwound, or is leaked with its stack. The runtime is
     // not `Send`, so the coroutine is used only on this OS thread.
@@ -413,6 +418,23 @@ unsafe fn put_on_stack<F: FnOnce()>(execution: &mut Execution, thread: ThreadId,
     };
     execution.threads.slots[thread.index()].stack.trap = Some(coroutine.trap_handler());
     slot.coroutine = Some(coroutine);
+}
+
+/// How much is cleared of a stack whose earlier use is not known.
+const USED_STACK: usize = 16 * 1024;
+
+/// Clears what earlier threads have left on a stack. Parts of a frame may never be written: if they
+/// had other contents in each execution, so would the comparison of states.
+#[cold]
+fn clear(stack: &CoroutineStack, visits: &mut Visits) {
+    let (base, limit) = (stack.base().get(), stack.limit().get());
+    let unknown = base.saturating_sub(USED_STACK);
+    let from = visits.take_lowest().unwrap_or(unknown).max(limit);
+    if from < base {
+        let length = base - from;
+        // SAFETY: the range is the upper part of the stack, on which no coroutine runs.
+        unsafe { std::ptr::with_exposed_provenance_mut::<u8>(from).write_bytes(0, length) };
+    }
 }
 
 /// What runs on the thread's stack.

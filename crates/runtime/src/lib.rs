@@ -73,3 +73,4 @@ pub use setup::{ComparedStates, STACK_SIZES, Setup};
 pub use statics::StaticDeclaration;
 pub use step::Step;
 pub use threads::Outcomes;
+pub use waits::MOST_RETURNS;

@@ -276,6 +276,10 @@ impl Current {
                 round,
             };
             slot.visits.events += 1;
+            if !matches!(outcomes, Outcomes::One) {
+                // Another outcome may lead elsewhere.
+                slot.visits.forget();
+            }
             let is_reading = !slot.reading.is_empty();
             Some((yielder, slot.final_drop, is_reading, arrival))
         });
@@ -339,15 +343,45 @@ impl Current {
             let operation = std::mem::replace(&mut slot.pending, hint);
             Some((execution.yielder(), operation))
         });
-        let Some((Some(yielder), operation)) = hint else {
+        let Some((yielder, operation)) = hint else {
             return;
         };
-        // SAFETY: it came from `Execution::yielder`, and the coroutine was not suspended since.
+        self.wait_for_turn(yielder);
+        self.with(|execution| execution.slot_mut().pending = operation);
+    }
+
+    /// Suspends the thread until something has changed that it has read in its last events, or no
+    /// other thread is enabled.
+    pub fn wait_for_change(self, events: u32, location: &'static Location<'static>) {
+        if self.is_direct() {
+            return;
+        }
+        let yielder = self.with(|execution| {
+            let slot = execution.slot_mut();
+            slot.visits.events += 1;
+            slot.pending = PendingOperation {
+                intent: Intent::SpinHint,
+                outcomes: Outcomes::One,
+                location,
+                round: Round::Repeated(events),
+            };
+            execution.yielder()
+        });
+        self.wait_for_turn(yielder);
+    }
+
+    /// Suspends the calling coroutine until the explorer chooses its thread. If the execution is
+    /// over by then, unwinds the thread.
+    fn wait_for_turn(self, yielder: Option<NonNull<Yield>>) {
+        let Some(yielder) = yielder else {
+            not_available();
+        };
+        // SAFETY: the callers got it from `Execution::yielder`, and the coroutine was not suspended
+        // since.
         unsafe { suspend(yielder) };
         if self.phase() != Phase::Running {
             unwind_thread();
         }
-        self.with(|execution| execution.slot_mut().pending = operation);
     }
 
     /// Suspends the thread until the explorer chooses it, without an operation of the program.
@@ -362,14 +396,7 @@ impl Current {
             };
             execution.yielder()
         });
-        let Some(yielder) = yielder else {
-            not_available();
-        };
-        // SAFETY: it came from `Execution::yielder`, and the coroutine was not suspended since.
-        unsafe { suspend(yielder) };
-        if self.phase() != Phase::Running {
-            unwind_thread();
-        }
+        self.wait_for_turn(yielder);
     }
 
     /// Whether the program has spawned no thread yet. What the thread does now happens before

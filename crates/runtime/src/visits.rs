@@ -22,6 +22,9 @@ use super::boundary::Frame;
 const SITES: usize = 64;
 const WAYS: usize = 4;
 
+/// How much of a stack is cleared below the frames that were compared: deeper ones may be.
+const BELOW: usize = 1024;
+
 /// A thread's memory of its operations.
 #[derive(Default)]
 pub(crate) struct Visits {
@@ -34,8 +37,8 @@ pub(crate) struct Visits {
     pub(crate) events: u32,
     /// Which of a set is replaced next.
     oldest: usize,
-    /// The lowest frame, in this execution and earlier ones on the same stack.
-    pub(crate) lowest: usize,
+    /// The lowest frame since the stack was cleared; none if it never was.
+    lowest: Option<usize>,
 }
 
 #[derive(Clone, Default)]
@@ -96,6 +99,17 @@ impl Visits {
         self.events = 0;
     }
 
+    /// The thread has another stack than before.
+    pub(crate) fn forget_lowest(&mut self) {
+        self.lowest = None;
+    }
+
+    /// The stack is cleared. Returns down to which address it was used; none if that is not known.
+    pub(crate) fn take_lowest(&mut self) -> Option<usize> {
+        let lowest = self.lowest.replace(usize::MAX)?;
+        Some(lowest.saturating_sub(BELOW))
+    }
+
     /// The thread is about to perform an operation. Equal states at the operation have equal hashes.
     /// If states are compared, `base` is where the stack ends.
     #[inline]
@@ -124,17 +138,16 @@ impl Visits {
             };
         };
         let address = frame.0.addr();
-        self.lowest = self.lowest.min(address);
+        self.lowest = self.lowest.map(|lowest| lowest.min(address));
         // SAFETY: the frame is that of the running thread, whose stack ends at `base`, and nobody
         // writes to it meanwhile.
-        let state = unsafe { std::slice::from_raw_parts(frame.0, base - address) };
+        let state = unsafe { frame.state(base) };
         site.compare(state, self.events)
     }
 
     #[cold]
     fn add_sites(&mut self) {
         self.sites.resize(SITES, Site::default());
-        self.lowest = usize::MAX;
         // Sites that were never visited have epoch 0.
         self.epoch = self.epoch.max(1);
     }

@@ -3,24 +3,35 @@
 //! A wait on a condition variable may return without a notification, spuriously or by a time-out,
 //! and a park without having been unparked. A loop around it then waits again, and could do so for
 //! ever. So a thread that has done nothing since such a return, and waits again at the same source
-//! location, is assumed to only wait: it does not return spuriously again, and its time-out expires
-//! when something that it has read has changed, or when no other thread can run. The same holds,
-//! whatever it has done, after [`RETURNS_IN_A_ROW`] such returns. That is an assumption about the
-//! loop, so the location is recorded in the [`Registry`](super::Registry).
+//! location in the same state (see [`boundary`](super::boundary)), only waits: it does not return
+//! spuriously again, and its time-out expires when something that it has read has changed, or when
+//! no other thread can run. The location is recorded in the [`Registry`](super::Registry).
+//!
+//! Where states are not compared, it is assumed to be in the same state; and after
+//! [`RETURNS_IN_A_ROW`] such returns, whatever it has done, it is assumed to only wait.
 //!
 //! What counts as doing something: a write that changed the state of an object, mutable
 //! access to what a lock protects, and holding other locks than before. Taking and releasing a lock
 //! alone does not, nor does counting references.
+#![allow(unsafe_code)] // Stacks are compared by address.
 
+use std::mem::MaybeUninit;
 use std::panic::Location;
 
 use fencepost_memory::Address;
 
+use super::boundary::{Frame, cross};
+use super::error::Restart;
 use super::execution::Phase;
 use super::operation::Current;
+use super::setup::ComparedStates;
 
 /// How often in a row a wait at one location returns without a notification.
 const RETURNS_IN_A_ROW: u32 = 2;
+
+/// How often in a row a wait at one location returns without a notification if states are compared
+/// and it does not come back to the same one.
+pub const MOST_RETURNS: u32 = 5;
 
 /// A thread's memory of its waits.
 #[derive(Debug, Default)]
@@ -34,6 +45,23 @@ pub(crate) struct WaitMemory {
     returns: Vec<LastReturn>,
     /// What it has touched since the last of them.
     touched: Vec<Address>,
+    /// The state in which it waits.
+    state: WaitState,
+    /// Unused ones, for reuse.
+    spare: Vec<WaitState>,
+}
+
+/// What is known about a thread that is about to wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum WaitKind {
+    /// It may do more than wait.
+    Free,
+    /// It has waited here, and states are not compared.
+    Again,
+    /// It does nothing else than wait.
+    Repeated,
+    /// It may do more than wait, but has returned too often in a row.
+    Bounded,
 }
 
 #[derive(Debug)]
@@ -43,6 +71,16 @@ struct LastReturn {
     changes: u64,
     held: u64,
     in_a_row: u32,
+    /// The states in which it waited before the last returns in a row, if states are compared.
+    states: Vec<WaitState>,
+}
+
+/// The state of a thread that waits.
+#[derive(Debug, Default)]
+struct WaitState {
+    changes: u64,
+    held: u64,
+    bytes: Vec<u8>,
 }
 
 impl LastReturn {
@@ -56,7 +94,7 @@ impl WaitMemory {
     pub(crate) fn reset(&mut self) {
         self.changes = 0;
         self.held = 0;
-        self.returns.clear();
+        self.notified();
         self.touched.clear();
     }
 
@@ -82,12 +120,41 @@ impl WaitMemory {
         }
     }
 
-    /// It waits: whether it is taken to do nothing else.
-    pub fn only_waits(&mut self, condvar: Address, location: &'static Location<'static>) -> bool {
-        self.returns.iter().any(|last| {
-            let is_unchanged = last.changes == self.changes && last.held == self.held;
-            last.is_at(condvar, location) && (is_unchanged || last.in_a_row >= RETURNS_IN_A_ROW)
-        })
+    /// It waits, in this state if states are compared.
+    fn wait(
+        &mut self,
+        condvar: Address,
+        location: &'static Location<'static>,
+        compared: ComparedStates,
+        state: &[u8],
+    ) -> WaitKind {
+        if compared == ComparedStates::Always {
+            self.state.changes = self.changes;
+            self.state.held = self.held;
+            self.state.bytes.clear();
+            self.state.bytes.extend_from_slice(state);
+        }
+        let Some(last) = self
+            .returns
+            .iter()
+            .find(|last| last.is_at(condvar, location))
+        else {
+            return WaitKind::Free;
+        };
+        let is_unchanged = last.changes == self.changes && last.held == self.held;
+        let now = &self.state;
+        let is_now = |earlier: &WaitState| {
+            earlier.changes == now.changes && earlier.held == now.held && earlier.bytes == now.bytes
+        };
+        match compared {
+            ComparedStates::Always if last.states.iter().any(is_now) => WaitKind::Repeated,
+            ComparedStates::Always if last.in_a_row >= MOST_RETURNS => WaitKind::Bounded,
+            ComparedStates::Always => WaitKind::Free,
+            ComparedStates::OnDemand => WaitKind::Again,
+            ComparedStates::Never if is_unchanged => WaitKind::Repeated,
+            ComparedStates::Never if last.in_a_row >= RETURNS_IN_A_ROW => WaitKind::Repeated,
+            ComparedStates::Never => WaitKind::Free,
+        }
     }
 
     /// What it has touched since its last wait.
@@ -97,23 +164,33 @@ impl WaitMemory {
 
     /// The wait returned after a notification.
     pub fn notified(&mut self) {
-        self.returns.clear();
+        for mut last in self.returns.drain(..) {
+            self.spare.append(&mut last.states);
+        }
     }
 
     /// The wait returned without a notification.
     pub fn returned(&mut self, condvar: Address, location: &'static Location<'static>) {
-        let last = self
-            .returns
-            .iter()
-            .position(|last| last.is_at(condvar, location));
-        let before = last.map_or(0, |last| self.returns.swap_remove(last).in_a_row);
-        self.returns.push(LastReturn {
-            condvar,
-            location,
-            changes: self.changes,
-            held: self.held,
-            in_a_row: before + 1,
-        });
+        let at = |last: &LastReturn| last.is_at(condvar, location);
+        let mut last = match self.returns.iter().position(at) {
+            Some(position) => self.returns.swap_remove(position),
+            None => LastReturn {
+                condvar,
+                location,
+                changes: 0,
+                held: 0,
+                in_a_row: 0,
+                states: Vec::new(),
+            },
+        };
+        last.changes = self.changes;
+        last.held = self.held;
+        last.in_a_row += 1;
+        if last.states.len() <= MOST_RETURNS as usize {
+            let spare = self.spare.pop().unwrap_or_default();
+            last.states.push(std::mem::replace(&mut self.state, spare));
+        }
+        self.returns.push(last);
         self.touched.clear();
     }
 }
@@ -131,6 +208,21 @@ impl Current {
         });
     }
 
+    /// Calls `f`, which may change something that is no object. If it does, that is noted.
+    pub fn watch_changes<T, R>(self, value: &mut T, f: impl FnOnce(&mut T) -> R) -> R {
+        // SAFETY: it is copied as memory, which is only compared and not dropped.
+        let before = unsafe { (&raw const *value).cast::<MaybeUninit<T>>().read() };
+        let result = f(value);
+        // SAFETY: both are valid for so many bytes. Padding is compared as it is in memory.
+        let bytes = |value: *const u8| unsafe {
+            std::slice::from_raw_parts(std::hint::black_box(value), size_of::<T>())
+        };
+        if bytes(before.as_ptr().cast()) != bytes((&raw const *value).cast()) {
+            self.note_change();
+        }
+        result
+    }
+
     /// The calling thread holds a lock again, or no longer, that a step was said to release or
     /// take.
     pub fn note_lock(self, lock: Address) {
@@ -141,17 +233,45 @@ impl Current {
     }
 
     /// The calling thread is about to wait on a condition variable. Whether it is in a loop that
-    /// does nothing else, as far as can be observed; if so, the location is recorded.
+    /// does nothing else; if so, the location is recorded.
+    #[inline(always)] // So that the frame is that of the program.
     pub fn only_waits(self, condvar: Address, location: &'static Location<'static>) -> bool {
-        self.with(|execution| {
-            let waits = &mut execution.slot_mut().waits;
-            let only_waits = waits.only_waits(condvar, location);
-            if only_waits {
-                let location = execution.names.location(location);
-                execution.names.registry().note_wait(location);
+        cross(move |frame| self.only_waits_at(frame, condvar, location))
+    }
+
+    fn only_waits_at(
+        self,
+        frame: Frame,
+        condvar: Address,
+        location: &'static Location<'static>,
+    ) -> bool {
+        let kind = self.with(|execution| {
+            if execution.phase != Phase::Running || !execution.running.is_in_coroutine {
+                return WaitKind::Free;
             }
-            only_waits
-        })
+            let compared = execution.setup.compared_states;
+            let slot = execution.slot_mut();
+            let state = match compared {
+                // SAFETY: the frame is that of the running `cross` of this thread, whose stack ends
+                // at the yielder, and nobody writes to it meanwhile.
+                ComparedStates::Always => unsafe { frame.state(slot.stack.yielder.addr()) },
+                _ => &[],
+            };
+            let kind = slot.waits.wait(condvar, location, compared, state);
+            match kind {
+                WaitKind::Repeated => {
+                    let location = execution.names.location(location);
+                    execution.names.registry().note_wait(location);
+                }
+                WaitKind::Bounded => execution.names.registry().note_bounded_wait(),
+                WaitKind::Free | WaitKind::Again => {}
+            }
+            kind
+        });
+        if kind == WaitKind::Again {
+            self.fail(Restart::ComparedStates);
+        }
+        matches!(kind, WaitKind::Repeated | WaitKind::Bounded)
     }
 
     /// What the calling thread has touched since it last returned from a wait without being
@@ -187,35 +307,76 @@ impl Current {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ComparedStates::{Always, Never, OnDemand};
 
     #[test]
-    fn a_thread_only_waits_if_it_has_changed_nothing() {
+    fn a_thread_is_assumed_to_wait_if_it_has_changed_nothing() {
         let here = Location::caller();
         let there = Location::caller();
         let (condvar, lock) = (Address(1), Address(2));
         let mut memory = WaitMemory::default();
-        assert!(!memory.only_waits(condvar, here), "its first wait");
+        let only_waits = |memory: &mut WaitMemory, condvar, location| {
+            memory.wait(condvar, location, Never, &[]) == WaitKind::Repeated
+        };
+        assert!(!only_waits(&mut memory, condvar, here), "its first wait");
         memory.returned(condvar, here);
-        assert!(memory.only_waits(condvar, here));
-        assert!(!memory.only_waits(condvar, there), "another location");
-        assert!(!memory.only_waits(Address(5), here), "another variable");
+        assert!(only_waits(&mut memory, condvar, here));
+        assert!(!only_waits(&mut memory, condvar, there), "another location");
+        assert!(
+            !only_waits(&mut memory, Address(5), here),
+            "another variable"
+        );
         memory.note_lock(lock);
-        assert!(!memory.only_waits(condvar, here), "it holds another lock");
+        assert!(
+            !only_waits(&mut memory, condvar, here),
+            "it holds another lock"
+        );
         memory.note_lock(lock);
-        assert!(memory.only_waits(condvar, here));
+        assert!(only_waits(&mut memory, condvar, here));
         memory.note_change();
-        assert!(!memory.only_waits(condvar, here), "it changed something");
+        assert!(
+            !only_waits(&mut memory, condvar, here),
+            "it changed something"
+        );
         memory.returned(condvar, here);
         memory.note_change();
-        assert!(memory.only_waits(condvar, here), "twice in a row is enough");
+        assert!(
+            only_waits(&mut memory, condvar, here),
+            "twice in a row is enough"
+        );
         memory.returned(condvar, there);
         assert!(
-            memory.only_waits(condvar, here),
+            only_waits(&mut memory, condvar, here),
             "in turns with another location"
         );
-        assert!(memory.only_waits(condvar, there));
+        assert!(only_waits(&mut memory, condvar, there));
         memory.notified();
-        assert!(!memory.only_waits(condvar, here), "it was notified");
+        assert!(!only_waits(&mut memory, condvar, here), "it was notified");
+    }
+
+    #[test]
+    fn a_thread_only_waits_in_the_same_state() {
+        let here = Location::caller();
+        let condvar = Address(1);
+        let mut memory = WaitMemory::default();
+        assert_eq!(memory.wait(condvar, here, Always, &[1]), WaitKind::Free);
+        memory.returned(condvar, here);
+        assert_eq!(memory.wait(condvar, here, OnDemand, &[]), WaitKind::Again);
+        assert_eq!(memory.wait(condvar, here, Always, &[2]), WaitKind::Free);
+        memory.returned(condvar, here);
+        assert_eq!(memory.wait(condvar, here, Always, &[1]), WaitKind::Repeated);
+        assert_eq!(memory.wait(condvar, here, Always, &[3]), WaitKind::Free);
+        assert_eq!(memory.wait(condvar, here, Always, &[2]), WaitKind::Repeated);
+        memory.returned(condvar, here);
+        memory.note_change();
+        assert_eq!(memory.wait(condvar, here, Always, &[2]), WaitKind::Free);
+        for state in 4.. {
+            memory.returned(condvar, here);
+            if memory.wait(condvar, here, Always, &[state]) != WaitKind::Free {
+                break;
+            }
+        }
+        assert_eq!(memory.wait(condvar, here, Always, &[9]), WaitKind::Bounded);
     }
 
     #[test]

@@ -33,6 +33,9 @@ pub(crate) trait Chooser {
     }
 }
 
+/// In one of so many rounds a thread that spins keeps its priority.
+const ROUNDS_PER_YIELD: u64 = 4;
+
 /// An enabled thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ready {
@@ -221,7 +224,9 @@ impl Chooser for Pct {
         };
         let mut chosen = highest(&self.priorities);
         let changes = self.changes.iter().filter(|&&at| at == step).count();
-        for _ in 0..changes + usize::from(chosen.is_spinning) {
+        // A thread that spins lets others go first, mostly: a loop may give up after some rounds.
+        let yields = chosen.is_spinning && self.random.below(ROUNDS_PER_YIELD) > 0;
+        for _ in 0..changes + usize::from(yields) {
             self.lowest -= 1;
             self.priorities[chosen.thread.index()] = Some(self.lowest);
             chosen = highest(&self.priorities);

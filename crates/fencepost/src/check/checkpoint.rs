@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::checker::{Checker, Strategy};
 
 /// Increase this whenever [`Contents`] changes. Formats up to 4 were text.
-const FORMAT_VERSION: u32 = 5;
+const FORMAT_VERSION: u32 = 6;
 
 /// Distinguishes a check from others.
 #[derive(Clone, Copy)]
@@ -58,6 +58,7 @@ struct Contents<C> {
     /// The width of the [`ThreadIdSpace`]; 0 without store buffers.
     thread_id_space: u32,
     has_excess_drain: bool,
+    has_bounded_wait: bool,
     registry: SavedRegistry,
     exploration: C,
 }
@@ -188,6 +189,7 @@ impl CheckpointFile {
             },
             thread_id_space: setup.store_buffers.map_or(0, ThreadIdSpace::width),
             has_excess_drain: registry.has_excess_drain(),
+            has_bounded_wait: registry.has_bounded_wait(),
             registry: registry.save(),
             exploration: checkpoint,
         };
@@ -278,6 +280,9 @@ impl CheckpointFile {
             RegistryError::OtherCheck { made, own } => NotResumable::OtherLocation { made, own },
             RegistryError::Damaged { table } => NotResumable::Damaged(Damage::Table(table)),
         })?;
+        if contents.has_bounded_wait {
+            registry.note_bounded_wait();
+        }
         if contents.has_excess_drain {
             registry.note_excess_drain();
         }

@@ -6,7 +6,7 @@ use fencepost_explore::{Failure, Fault, Limit};
 use fencepost_memory::{LocationId, MemoryModel};
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{Assumption, CheckSummary, FenceOrdering, Gap, Note};
-use fencepost_runtime::{Insertion, Registry};
+use fencepost_runtime::{ComparedStates, Insertion, MOST_RETURNS, Registry};
 
 use super::details::Details;
 use super::fences;
@@ -39,6 +39,7 @@ impl Session {
             waiting_loops: self.positions(report.waits.iter().copied().flatten()),
             tried_rounds: None,
             repeated_waits: self.positions(self.registry.waits()),
+            compared_states: self.setup.compared_states == ComparedStates::Always,
             store_buffers: self.checker.setup.store_buffers.is_some(),
             assumptions: self.assumptions(),
             notes: notes(&report, &self.registry, !findings.is_empty()),
@@ -130,6 +131,9 @@ impl Session {
         }
         if self.registry.has_excess_drain() {
             gaps.push(Gap::EarlyDrain);
+        }
+        if self.registry.has_bounded_wait() {
+            gaps.push(Gap::WaitBound(MOST_RETURNS));
         }
         gaps
     }

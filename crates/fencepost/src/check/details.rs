@@ -60,6 +60,9 @@ pub enum Limit {
     Time(Duration),
     /// Waiting loops were left after so many rounds ([`Checker::spin_bound`](crate::Checker::spin_bound)).
     Spins(u32),
+    /// A wait on a condition variable or a park, in a loop that does not come back to the same state, returned at
+    /// most so often in a row without a notification.
+    Returns(u32),
     /// The monitor needed more memory than so many bytes.
     Memory(u64),
     /// Executions were sampled at random.
@@ -199,6 +202,7 @@ fn limit(gap: &Gap) -> Option<Limit> {
         }
         Gap::TimeBudget(time) => Limit::Time(time),
         Gap::SpinBound(rounds) => Limit::Spins(rounds),
+        Gap::WaitBound(returns) => Limit::Returns(returns),
         Gap::MemoryBudget(bytes) => Limit::Memory(bytes),
         Gap::Random { seed } => Limit::Sample { seed },
         Gap::Replay => Limit::Replay,

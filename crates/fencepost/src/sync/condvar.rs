@@ -118,7 +118,7 @@ impl Condvar {
         F: FnMut(&mut T) -> bool,
     {
         let mut guard = guard;
-        while condition(guard.peek_mut()) {
+        while guard.evaluate(&mut condition) {
             guard = self.wait(guard)?;
         }
         Ok(guard)
@@ -173,7 +173,7 @@ impl Condvar {
         };
         let mut guard = guard;
         let mut has_timed_out = false;
-        while condition(guard.peek_mut()) {
+        while guard.evaluate(&mut condition) {
             if has_timed_out {
                 return Ok((guard, WaitTimeoutResult(true)));
             }
@@ -358,17 +358,16 @@ impl Condvar {
     }
 
     /// Lets the explorer defer a timeout in a loop that only waits, until something that the thread
-    /// has read has changed, or no other thread can run. The intent is that of a loop that reads
-    /// these objects and spins.
+    /// has read has changed, or no other thread can run.
     fn put_off_time_out(&self, current: Current, location: &'static Location<'static>) {
         let mut watched = current.touched_since_wait();
         watched.retain(|&object| object != self.object.address());
         watched.push(current.tokens(current.thread()).wait);
-        crate::thread::hint(current, location);
+        let events = watched.len() as u32;
         for object in watched {
             look_at(current, object, location);
         }
-        crate::thread::hint(current, location);
+        current.wait_for_change(events, location);
     }
 }
 

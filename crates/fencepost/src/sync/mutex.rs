@@ -212,9 +212,19 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         });
     }
 
-    /// The value, for code that does not change it.
-    pub(super) fn peek_mut(&mut self) -> &mut T {
+    fn value(&mut self) -> &mut T {
         self.inner.as_mut().expect("a guard holds its mutex")
+    }
+
+    /// Evaluates a condition on the value, which mostly does not change it.
+    pub(super) fn evaluate(&mut self, condition: &mut impl FnMut(&mut T) -> bool) -> bool
+    where
+        T: Sized,
+    {
+        match Current::get() {
+            None => condition(self.value()),
+            Some(current) => current.watch_changes(self.value(), condition),
+        }
     }
 }
 
@@ -241,7 +251,7 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
         if let Some(current) = Current::get() {
             current.note_change();
         }
-        self.peek_mut()
+        self.value()
     }
 }
 

@@ -73,7 +73,7 @@ pub fn park_timeout(duration: Duration) {
         was_given
     });
     if !was_given {
-        // A wait with a timeout is assumed to be in a loop.
+        // A wait with a timeout is mostly in a loop.
         super::hint(current, location);
     }
 }

@@ -7,7 +7,7 @@ use fencepost::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize};
 use fencepost::{Checker, Outcome, hint, thread};
 
-use super::loops::looks_at_most;
+use super::loops::looks_at_most_unseen;
 use super::{checks_still_work, error, message_of, store_buffering, two};
 
 #[test]
@@ -51,7 +51,7 @@ fn a_schedule_with_many_rounds_of_loops_is_short() {
 
 #[test]
 fn a_schedule_of_loops_that_go_round_says_how_to_replay_it() {
-    let gives_up = looks_at_most(3);
+    let gives_up = looks_at_most_unseen(3);
     let outcome = Checker::new().run(gives_up.clone());
     let text = error(&outcome);
     assert!(

@@ -53,7 +53,8 @@ fn waiting_for_another_thread_ends() {
     );
     let outcome = Checker::new().run(program);
     assert!(outcome.is_verified(), "{outcome}");
-    assert!(outcome.to_string().contains("only wait"), "{outcome}");
+    let text = outcome.to_string();
+    assert!(text.contains("back to the same state"), "{text}");
 }
 
 #[test]
@@ -119,8 +120,9 @@ fn a_park_may_return_for_no_reason() {
     // it is not seen, and a second park is left by the token.
     let outcome = Checker::new().run(in_a_loop.clone());
     assert!(outcome.is_verified(), "{outcome}");
-    assert_eq!(outcome.executions(), 4, "{outcome}");
-    assert!(outcome.to_string().contains("the wait at"), "{outcome}");
+    assert!((4..=6).contains(&outcome.executions()), "{outcome}");
+    let text = outcome.to_string();
+    assert!(text.contains("back to the same state"), "{text}");
     let outcome = Checker::new().spurious_wakeups(false).run(in_a_loop);
     assert_eq!(outcome.executions(), 2, "{outcome}");
 }

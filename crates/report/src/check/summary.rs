@@ -31,6 +31,9 @@ pub struct CheckSummary {
     pub tried_rounds: Option<u32>,
     /// Waits that are assumed not to wake up spuriously again and again.
     pub repeated_waits: Vec<SourcePosition>,
+    /// Whether these loops and waits were seen to come back to the same state, so that the
+    /// assumption is only about memory that is not part of it.
+    pub compared_states: bool,
     /// Whether the program was executed with store buffers, and not under sequential consistency.
     pub store_buffers: bool,
     /// Further assumptions, which follow from the settings.
@@ -138,6 +141,9 @@ pub enum Gap {
     TimeBudget(Duration),
     /// Spin loops were left after so many rounds.
     SpinBound(u32),
+    /// A wait in a loop that does not come back to the same state returned at most so often in a
+    /// row without a notification.
+    WaitBound(u32),
     /// The memory limit, in bytes, was reached.
     MemoryBudget(u64),
     /// Executions were sampled at random.

@@ -171,6 +171,11 @@ pub(crate) fn gap_sentence(gap: &Gap) -> String {
             "executions in which a loop spins for more than {} (raise `spin_bound` to explore more)",
             counted((*bound).into(), "round")
         ),
+        Gap::WaitBound(bound) => format!(
+            "executions in which a wait returns more than {} in a row without a notification, each time in \
+             another state",
+            counted((*bound).into(), "time")
+        ),
         Gap::Random { seed } => {
             format!("executions that were not sampled (random executions, seed {seed})")
         }
@@ -200,6 +205,7 @@ pub(crate) fn gap_name(gap: &Gap) -> &'static str {
         Gap::ExecutionBudget(_) | Gap::FurtherExecutions(_) => "execution-budget",
         Gap::TimeBudget(_) => "time-budget",
         Gap::SpinBound(_) => "spin-bound",
+        Gap::WaitBound(_) => "wait-bound",
         Gap::Random { .. } => "random",
         Gap::MemoryBudget(_) => "memory-budget",
         Gap::Replay => "replay",
@@ -212,11 +218,38 @@ pub(crate) fn gap_name(gap: &Gap) -> &'static str {
 /// The assumptions of a result, each a clause.
 pub(crate) fn assumptions(summary: &CheckSummary) -> Vec<String> {
     let mut all = Vec::new();
-    all.extend(loop_assumption(summary));
-    all.extend(wait_assumption(summary));
+    match summary.compared_states {
+        true => all.extend(memory_assumption(summary)),
+        false => {
+            all.extend(loop_assumption(summary));
+            all.extend(wait_assumption(summary));
+        }
+    }
     all.push(COMPILER_ASSUMPTION.to_string());
     all.extend(summary.assumptions.iter().map(assumption));
     all
+}
+
+/// Of loops and waits that come back to the same state.
+fn memory_assumption(summary: &CheckSummary) -> Option<String> {
+    let mut all = summary.waiting_loops.clone();
+    all.extend_from_slice(&summary.repeated_waits);
+    all.sort();
+    all.dedup();
+    let loops = places(&all)?;
+    let (noun, comes, its) = match all.len() {
+        1 => ("the loop", "comes", "its thread's stack"),
+        _ => ("the loops", "come", "their threads' stacks"),
+    };
+    let tried = match summary.tried_rounds {
+        Some(rounds) => format!("; tried for {}", counted(u64::from(rounds), "round")),
+        None => String::new(),
+    };
+    Some(format!(
+        "{noun} at {loops} {comes} back to the same state, and {verb} on no memory but {its} and Fencepost's \
+         types (other memory is not compared{tried})",
+        verb = if all.len() == 1 { "depends" } else { "depend" },
+    ))
 }
 
 fn loop_assumption(summary: &CheckSummary) -> Option<String> {

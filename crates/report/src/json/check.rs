@@ -262,7 +262,7 @@ impl FindingObject {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct GapObject {
     /// `preemption-bound`, `execution-budget`, `time-budget`, `memory-budget`, `spin-bound`,
-    /// `random`, `replay`, `interrupted`, `stopped-at-problem` or `other`.
+    /// `wait-bound`, `random`, `replay`, `interrupted`, `stopped-at-problem` or `other`.
     pub reason: &'static str,
     /// The bound or the budget, in milliseconds or bytes; for `random`, the seed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -274,7 +274,9 @@ pub struct GapObject {
 impl GapObject {
     fn new(gap: &Gap) -> Self {
         let limit = match gap {
-            Gap::PreemptionBound(bound) | Gap::SpinBound(bound) => Some(u64::from(*bound)),
+            Gap::PreemptionBound(bound) | Gap::SpinBound(bound) | Gap::WaitBound(bound) => {
+                Some(u64::from(*bound))
+            }
             Gap::ExecutionBudget(budget)
             | Gap::FurtherExecutions(budget)
             | Gap::MemoryBudget(budget) => Some(*budget),

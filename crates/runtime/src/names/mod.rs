@@ -22,7 +22,7 @@ pub use shown::{Names, read_source_line};
 
 use std::collections::BTreeSet;
 use std::panic::Location;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fencepost_memory::{Address, LocationId, ThreadId};
@@ -193,6 +193,7 @@ pub struct Registry {
     /// The ids of threads and commits if stores are buffered, and whether an operation has waited
     /// for more stores than on the machine.
     buffering: Mutex<(Option<ThreadIdSpace>, bool)>,
+    has_bounded_wait: AtomicBool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -239,7 +240,19 @@ impl Registry {
             visible_drop_count: AtomicUsize::new(0),
             insertions: Arc::default(),
             buffering: Mutex::default(),
+            has_bounded_wait: AtomicBool::new(false),
         }
+    }
+
+    /// Records that a wait that does not come back to the same state was left out after
+    /// [`MOST_RETURNS`](super::MOST_RETURNS) returns without a notification.
+    pub fn note_bounded_wait(&self) {
+        self.has_bounded_wait.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether such a wait was left out, so that executions are missing.
+    pub fn has_bounded_wait(&self) -> bool {
+        self.has_bounded_wait.load(Ordering::Relaxed)
     }
 
     /// Sets the ids of threads and commits, for store buffers.

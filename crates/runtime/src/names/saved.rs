@@ -5,7 +5,7 @@
 //! [`Registry::restore`] checks everything that the registry relies on.
 
 use std::panic::Location;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
 use fencepost_memory::{Address, LocationId, ThreadId};
@@ -155,6 +155,7 @@ impl Registry {
         Ok(Registry {
             insertions: Arc::default(),
             buffering: Mutex::default(),
+            has_bounded_wait: AtomicBool::new(false),
             check,
             visible_drop_count: AtomicUsize::new(tables.visible_drops.len()),
             tables: Mutex::new(tables),

@@ -469,7 +469,7 @@ impl<T> Channel<T> {
             Ok(value) => Ok(value),
             Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
             Err(TryRecvError::Empty) => {
-                // A wait with a timeout is assumed to be in a loop.
+                // A wait with a timeout is mostly in a loop.
                 crate::thread::hint(current, location);
                 Err(RecvTimeoutError::Timeout)
             }
