@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize};
-use fencepost::sync::{Arc, Mutex, mpsc};
+use fencepost::sync::{Arc, Condvar, Mutex, mpsc};
 use fencepost::{Checker, Outcome, hint, thread};
 
 /// Spins `tries` times for the lock, then parks until it is released.
@@ -304,4 +304,59 @@ fn some_tries_and_then_a_wrong_path_are_found() {
             "{tries}: {receives}"
         );
     }
+}
+
+#[test]
+fn a_condition_that_counts_does_not_only_wait() {
+    let program = || {
+        let (tries, condvar) = (Mutex::new(0), Condvar::new());
+        let wait = condvar.wait_while(tries.lock().unwrap(), |tries| {
+            *tries += 1;
+            *tries < 4
+        });
+        assert!(*wait.unwrap() < 4, "four tries");
+    };
+    let outcome = Checker::new().continue_after_failure(true).run(program);
+    let text = outcome.to_string();
+    assert!(text.contains("four tries"), "{text}");
+    assert!(text.contains("deadlock"), "nobody notifies: {text}");
+}
+
+#[test]
+fn a_park_that_counts_does_not_only_wait() {
+    let program = || {
+        for tried in 0.. {
+            thread::park();
+            assert!(tried < 3, "four times");
+        }
+    };
+    let outcome = Checker::new().continue_after_failure(true).run(program);
+    assert!(outcome.to_string().contains("four times"), "{outcome}");
+}
+
+/// A loop that does not come back to the same state, and does not end, leaves the check incomplete.
+#[test]
+fn a_wait_in_ever_other_states_is_bounded() {
+    let outcome = Checker::new().run(|| {
+        let gate = Arc::new((Mutex::new(false), Condvar::new()));
+        let opener = {
+            let gate = gate.clone();
+            thread::spawn(move || {
+                *gate.0.lock().unwrap() = true;
+                gate.1.notify_one();
+            })
+        };
+        let mut is_open = gate.0.lock().unwrap();
+        let mut rounds = 0_u64;
+        while !*is_open {
+            rounds += 1;
+            is_open = gate.1.wait(is_open).unwrap();
+        }
+        std::hint::black_box(rounds);
+        drop(is_open);
+        opener.join().unwrap();
+    });
+    assert!(matches!(outcome, Outcome::Incomplete(_)), "{outcome}");
+    let text = outcome.to_string();
+    assert!(text.contains("more than 5 times in a row"), "{text}");
 }

@@ -106,7 +106,7 @@ pub(super) fn looks_at_most_unseen(rounds: usize) -> impl Fn() + Clone + Send + 
         thread::scope(|scope| {
             scope.spawn(|| flag.store(1, Release));
             scope.spawn(|| {
-                let count = Box::new(std::cell::Cell::new(0));
+                let count = hint::black_box(Box::new(std::cell::Cell::new(0)));
                 while flag.load(Acquire) == 0 {
                     count.set(count.get() + 1);
                     assert!(count.get() < rounds, "gave up");
