@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use corosensei::stack::Stack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, Yielder};
 use fencepost_explore::{Effect, Intent};
 use fencepost_memory::{Operation, ThreadId};
@@ -21,7 +21,6 @@ use super::mapping::{Drains, Events};
 use super::names::SpawnedThread;
 use super::operation::{Current, Unwound};
 use super::setup::STACK_SIZES;
-use super::stack::CoroutineStack;
 use super::step::Step;
 use super::threads::{Outcomes, PendingOperation, SlotStatus, ThreadSlot};
 
@@ -38,14 +37,14 @@ pub(crate) enum End {
 }
 
 pub(crate) type Yield = Yielder<(), ()>;
-pub(crate) type ThreadCoroutine = Coroutine<(), (), End, CoroutineStack>;
+pub(crate) type ThreadCoroutine = Coroutine<(), (), End, DefaultStack>;
 
 /// The coroutine of a live thread; otherwise its stack, or nothing.
 #[derive(Default)]
 pub(crate) struct CoroutineSlot {
     pub(crate) coroutine: Option<ThreadCoroutine>,
     /// Its size is in the thread's slot.
-    stack: Option<CoroutineStack>,
+    stack: Option<DefaultStack>,
 }
 
 /// The coroutines, by thread. Each is in a slot that is never moved: a thread that runs spawns
@@ -89,18 +88,18 @@ const THREADS_WITH_STACKS: usize = 16;
 /// Stacks for reuse: a new one costs a hundred times as much.
 #[derive(Default)]
 pub(crate) struct StackPool {
-    free: Vec<(usize, CoroutineStack)>,
+    free: Vec<(usize, DefaultStack)>,
 }
 
 /// Stacks of runtimes that were dropped, for new ones. Small checks have few executions, and tests
 /// are many small checks.
-static SPARE: Mutex<Vec<(usize, CoroutineStack)>> = Mutex::new(Vec::new());
+static SPARE: Mutex<Vec<(usize, DefaultStack)>> = Mutex::new(Vec::new());
 
 /// How many are kept when no check is running, and how large they may be: at most 8 MiB together.
 const MOST_SPARE: usize = 32;
 const LARGEST_SPARE: usize = 256 * 1024;
 
-fn spare() -> MutexGuard<'static, Vec<(usize, CoroutineStack)>> {
+fn spare() -> MutexGuard<'static, Vec<(usize, DefaultStack)>> {
     SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -116,7 +115,7 @@ impl Drop for StackPool {
 }
 
 impl StackPool {
-    fn take(&mut self, size: usize) -> std::io::Result<CoroutineStack> {
+    fn take(&mut self, size: usize) -> std::io::Result<DefaultStack> {
         if size > *STACK_SIZES.end() {
             let message = format!("{size} bytes are more than {}", STACK_SIZES.end());
             return Err(std::io::Error::other(message));
@@ -129,16 +128,16 @@ impl StackPool {
         let spare = take_from(&mut spare(), size);
         match spare {
             Some(stack) => Ok(stack),
-            None => CoroutineStack::new(size),
+            None => DefaultStack::new(size),
         }
     }
 
-    fn give_back(&mut self, size: usize, stack: CoroutineStack) {
+    fn give_back(&mut self, size: usize, stack: DefaultStack) {
         self.free.push((size, stack));
     }
 }
 
-fn take_from(free: &mut Vec<(usize, CoroutineStack)>, size: usize) -> Option<CoroutineStack> {
+fn take_from(free: &mut Vec<(usize, DefaultStack)>, size: usize) -> Option<DefaultStack> {
     // Nearly always all have the same size.
     let index = free.iter().rposition(|(free, _)| *free == size)?;
     Some(free.swap_remove(index).1)
@@ -161,6 +160,7 @@ impl Current {
         options: &SpawnOptions,
         location: &'static Location<'static>,
     ) -> Option<ThreadId> {
+        reserve_stack();
         if !self.with(Execution::spawns_at_once) && !self.may_spawn(location) {
             return None;
         }
@@ -384,10 +384,33 @@ pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: T
         // SAFETY: the caller's promise.
         unsafe { put_on_stack(execution, thread, body) }
     } else {
+        reserve_stack();
         let body = Box::new(body);
         // SAFETY: the caller's promise.
         unsafe { put_on_stack(execution, thread, body) }
     }
+}
+
+/// Overflows the stack here if there is little left of it. An overflow ends the thread at once: if
+/// that happened inside of the allocator, its locks would never be released, and other threads
+/// would wait forever.
+#[inline]
+pub(crate) fn reserve_stack() {
+    // SAFETY: this reads one byte, which is part of the stack or of the guard page below it.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::asm!("test byte ptr [rsp - 4096], 0", options(nostack, readonly));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    touch_below();
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(never)]
+fn touch_below() {
+    let mut reserve = std::mem::MaybeUninit::<[u8; 4096]>::uninit();
+    // SAFETY: the first byte is part of the array.
+    unsafe { reserve.as_mut_ptr().cast::<u8>().write_volatile(0) };
 }
 
 /// A larger body is boxed: it might not fit on the stack, and an overflow is noticed only while a

@@ -10,8 +10,8 @@
 //! Read in this order:
 //! 1. [`operation`], [`object`] and [`step`]: what a front end's types are built from.
 //! 2. `execution` with `threads` and `recording`: the state of one execution. `current`: how its
-//!    threads find and borrow it. `coroutine` and `stack`: spawn and end of threads, and what they
-//!    run on. [`runtime`]: the closure as a program of the explorer. `setup`: settings.
+//!    threads find and borrow it. `coroutine`: spawn and end of threads. [`runtime`]: the closure
+//!    as a program of the explorer. `setup`: settings.
 //! 3. [`mapping`]: the memory events of each operation. `buffers`: store buffers. `insertions`:
 //!    fences that the program does not have.
 //! 4. [`races`] and [`cells`]: data races.
@@ -48,7 +48,6 @@ mod overflow;
 mod panics;
 mod recording;
 mod setup;
-mod stack;
 mod statics;
 mod threads;
 mod waits;

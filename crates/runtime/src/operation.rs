@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 use fencepost_explore::Intent;
 use fencepost_memory::{Address, ThreadId};
 
-use super::coroutine::Yield;
+use super::coroutine::{Yield, reserve_stack};
 use super::current::{has_current_execution, lend, read};
 use super::error::Stop;
 use super::execution::{Execution, Phase};
@@ -259,6 +259,8 @@ impl Current {
             }
             return self.directly(location, perform);
         };
+        // What the step records may have to be allocated.
+        reserve_stack();
         if is_reading && may_wait(intent) {
             self.note_wait_of_reader();
         }
@@ -414,7 +416,7 @@ impl Current {
     /// coroutine is running.
     pub fn abandon(self) {
         let yielder = self.with(|execution| {
-            *execution.running.is_abandoned.get_mut() |= execution.running.is_in_coroutine;
+            execution.running.is_abandoned |= execution.running.is_in_coroutine;
             execution.yielder()
         });
         if let Some(yielder) = yielder {

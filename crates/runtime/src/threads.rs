@@ -2,7 +2,6 @@
 
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use corosensei::trap::CoroutineTrapHandler;
 use fencepost_explore::Intent;
@@ -73,9 +72,6 @@ pub(crate) struct ThreadStack {
     pub(crate) trap: Option<CoroutineTrapHandler<End>>,
     /// The lowest address of the stack: that of the guard page.
     pub(crate) limit: usize,
-    /// Whether the signal handler has opened pages of the reserve: the thread has overflowed its
-    /// stack.
-    pub(crate) is_reserve_used: AtomicBool,
     pub(crate) size: usize,
 }
 
@@ -112,7 +108,6 @@ impl ThreadSlot {
                 yielder: std::ptr::null(),
                 trap: None,
                 limit: 0,
-                is_reserve_used: AtomicBool::new(false),
                 size: 0,
             },
             locals: Locals::default(),
