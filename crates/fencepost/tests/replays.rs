@@ -93,6 +93,18 @@ fn writers_that_wait_are_steps_if_they_can_block() {
     assert!(schedule.starts_with("writers/"), "{schedule}");
 }
 
+#[test]
+fn it_is_a_step_whether_waits_take_tokens_if_that_matters() {
+    let schedule = replayed(&Checker::new(), || {
+        let me = thread::current();
+        thread::scope(|scope| {
+            scope.spawn(|| me.unpark());
+        });
+        thread::park();
+    });
+    assert!(schedule.starts_with("tokens/"), "{schedule}");
+}
+
 struct Announces(Arc<AtomicUsize>);
 
 impl Drop for Announces {

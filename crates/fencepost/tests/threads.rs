@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic as std_atomic;
 use std::time::Duration;
 
+use crate::explorer::{assert_deadlock, verified};
 use crate::support::{Driver, Seen, all_fine, all_fine_with, no_spurious};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::{Checker, Outcome, thread};
@@ -255,6 +256,60 @@ fn a_parked_thread_waits_for_its_token() {
         runs.iter()
             .all(|run| run.is_deadlock && run.steps.len() == 3)
     );
+}
+
+/// The scope waits by parking, so it may take the token that its thread was given.
+#[test]
+fn the_end_of_a_scope_may_take_the_token() {
+    assert_deadlock(|| {
+        let me = thread::current();
+        thread::scope(|scope| {
+            scope.spawn(|| me.unpark());
+        });
+        thread::park();
+    });
+    // It does not have to.
+    let seen = Seen::new();
+    let states = seen.clone();
+    let outcome = Checker::new()
+        .spurious_wakeups(false)
+        .continue_after_failure(true);
+    let outcome = outcome.run(move || {
+        let me = thread::current();
+        me.unpark();
+        thread::scope(|scope| {
+            scope.spawn(|| {});
+        });
+        thread::park();
+        states.add("returned");
+    });
+    assert!(outcome.has_failed(), "{outcome}");
+    assert_eq!(seen.sorted(), ["returned"]);
+}
+
+/// A scope whose threads were joined does not park, nor does a join.
+#[test]
+fn a_scope_that_does_not_wait_leaves_the_token() {
+    let explored = verified(|| {
+        let me = thread::current();
+        thread::scope(|scope| scope.spawn(|| me.unpark()).join().unwrap());
+        thread::park();
+        let me = thread::current();
+        thread::spawn(move || me.unpark()).join().unwrap();
+        thread::park();
+    });
+    assert_eq!(explored.restarts, 0);
+    // A park before the end is not concerned, and nor is another thread.
+    let explored = verified(|| {
+        let me = thread::current();
+        thread::scope(|scope| {
+            let parked = scope.spawn(thread::park);
+            scope.spawn(|| me.unpark());
+            parked.thread().unpark();
+            thread::park();
+        });
+    });
+    assert_eq!(explored.restarts, 0);
 }
 
 #[test]

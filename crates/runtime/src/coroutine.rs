@@ -303,6 +303,7 @@ pub(crate) fn add_thread(
     slot.is_unordered = is_unordered;
     slot.waits.reset();
     slot.reading.clear();
+    slot.has_waited_by_parking = false;
     slot.final_drop = None;
     // The states of its tokens are 0, since no thread has used them.
     execution.reset_creator(spawned.creator);

@@ -129,6 +129,9 @@ pub enum Restart {
     /// A writer that waits for an `RwLock` can block readers in a way that matters
     /// ([`Setup::are_writers_announced`](super::Setup::are_writers_announced)).
     AnnouncedWriters,
+    /// A thread that has waited by parking inside of `std` parks later: its token may have been taken
+    /// ([`Setup::do_waits_take_tokens`](super::Setup::do_waits_take_tokens)).
+    TakenTokens,
     /// The program has more threads than there are ids for with store buffers: use a wider
     /// [`ThreadIdSpace`](super::ThreadIdSpace).
     WiderThreadIdSpace,

@@ -27,6 +27,9 @@ pub struct Setup {
     /// Whether a writer that waits for an `RwLock` blocks new readers. This matters only if a
     /// reader blocks while it holds the lock, or does not wait for it.
     pub are_writers_announced: bool,
+    /// Whether the end of a scope and a wait of a channel may take the park token of their thread, as
+    /// in `std`. This matters only if the thread parks later.
+    pub do_waits_take_tokens: bool,
     /// Whether a value that was not dropped by the end of the execution is an error.
     pub leak_check: bool,
     /// The thread ids of the program if stores wait in store buffers, as on the target; none
@@ -47,6 +50,7 @@ impl Default for Setup {
             are_ends_visible: false,
             are_statics_visible: false,
             are_writers_announced: false,
+            do_waits_take_tokens: false,
             spurious_wakeups: true,
             leak_check: true,
             store_buffers: None,

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use fencepost_memory as memory;
 
 use super::handle::{Builder, Joinable, Thread, join_thread, spawn_checked};
+use super::park::end_parking_wait;
 use fencepost_runtime::Current;
 
 /// A scope to spawn scoped threads in, as [`std::thread::Scope`].
@@ -76,11 +77,16 @@ where
     };
     let result = catch_unwind(AssertUnwindSafe(|| {
         let value = f(&scope);
+        // A thread that was not joined may still run, and then `std` parks.
+        let may_park = scope.first_unjoined().is_some();
         while let Some(thread) = scope.first_unjoined() {
             join_thread(current, thread, location);
             // `f` may have caught the panic that ended the execution. Then the join has not waited.
             current.wait_until_finished(&[thread]);
             scope.set_joined(thread);
+        }
+        if may_park {
+            end_parking_wait(current, location);
         }
         value
     }));

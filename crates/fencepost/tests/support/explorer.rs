@@ -28,6 +28,7 @@ pub fn apply_restart(restart: Restart, setup: &mut Setup) {
     setup.are_ends_visible |= restart == Restart::VisibleEnds;
     setup.are_statics_visible |= restart == Restart::VisibleStatics;
     setup.are_writers_announced |= restart == Restart::AnnouncedWriters;
+    setup.do_waits_take_tokens |= restart == Restart::TakenTokens;
 }
 
 /// Explores; begins again when the runtime asks for it.
