@@ -68,6 +68,7 @@ struct Visibility {
     ends: bool,
     statics: bool,
     writers: bool,
+    returns: bool,
     tokens: bool,
 }
 
@@ -184,6 +185,7 @@ impl CheckpointFile {
                 ends: setup.are_ends_visible,
                 statics: setup.are_statics_visible,
                 writers: setup.are_writers_announced,
+                returns: setup.are_destructors_late,
                 tokens: setup.do_waits_take_tokens,
             },
             thread_id_space: setup.store_buffers.map_or(0, ThreadIdSpace::width),
@@ -227,6 +229,7 @@ impl CheckpointFile {
             are_ends_visible: _,
             are_statics_visible: _,
             are_writers_announced: _,
+            are_destructors_late: _,
             do_waits_take_tokens: _,
             keeps_first_values: _,
             max_steps: _,
@@ -260,11 +263,13 @@ impl CheckpointFile {
             ends,
             statics,
             writers,
+            returns,
             tokens,
         } = contents.visibility;
         setup.are_ends_visible = ends;
         setup.are_statics_visible = statics;
         setup.are_writers_announced = writers;
+        setup.are_destructors_late = returns;
         setup.do_waits_take_tokens = tokens;
         let thread_id_space = ThreadIdSpace::with_width(contents.thread_id_space);
         if thread_id_space.is_some() != setup.store_buffers.is_some() {

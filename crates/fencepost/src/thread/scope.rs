@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use fencepost_memory as memory;
 
-use super::handle::{Builder, Joinable, Thread, join_thread, spawn_checked};
+use super::handle::{Builder, Joinable, Thread, spawn_checked, wait_for_return};
 use super::park::end_parking_wait;
 use fencepost_runtime::Current;
 
@@ -80,9 +80,7 @@ where
         // A thread that was not joined may still run, and then `std` parks.
         let may_park = scope.first_unjoined().is_some();
         while let Some(thread) = scope.first_unjoined() {
-            join_thread(current, thread, location);
-            // `f` may have caught the panic that ended the execution. Then the join has not waited.
-            current.wait_until_finished(&[thread]);
+            wait_for_return(current, thread, location);
             scope.set_joined(thread);
         }
         if may_park {
@@ -171,7 +169,7 @@ impl Builder {
                 ScopedInner::Std(handle, thread)
             }
             (ScopeInner::Checked(threads), Some(current)) => {
-                // SAFETY: `scope_checked` does not return before the thread has finished or was
+                // SAFETY: `scope_checked` does not return before `f` has returned or the thread was
                 // torn down: it waits for every thread in `threads`, whether or not it panics. A
                 // handle takes its thread out of there only when it has the result, so that nothing
                 // is borrowed any more.

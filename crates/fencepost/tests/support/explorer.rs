@@ -28,6 +28,7 @@ pub fn apply_restart(restart: Restart, setup: &mut Setup) {
     setup.are_ends_visible |= restart == Restart::VisibleEnds;
     setup.are_statics_visible |= restart == Restart::VisibleStatics;
     setup.are_writers_announced |= restart == Restart::AnnouncedWriters;
+    setup.are_destructors_late |= restart == Restart::LateDestructors;
     setup.do_waits_take_tokens |= restart == Restart::TakenTokens;
 }
 
