@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
 use fencepost_explore::{
-    MonitoredModel, Performed, Program as Explored, Settings, ThreadStatus, explore,
+    MonitoredModel, Performed, Program as Explored, Settings, SpinRule, ThreadStatus, explore,
 };
 use fencepost_memory::{Address, LocationId, ThreadId};
 use fencepost_runtime::{Checked, ProgramError, Registry, Restart, Runtime, Setup, Stop};
@@ -106,6 +106,9 @@ pub fn outcomes(program: &Arc<Program>) -> Option<BTreeSet<Outcome>> {
     let settings = Settings {
         monitored_model: MonitoredModel::None,
         continue_after_failure: true,
+        // All operations of a kind are at one source location, so two waits with a timeout in a row look like
+        // a loop. No program has so many that this bound is reached.
+        spin: SpinRule::Bound(20),
         max_executions: Some(MOST_EXECUTIONS),
         ..Settings::default()
     };
