@@ -434,9 +434,10 @@ fn receiving_happens_after_sending_and_not_after_other_sends() {
     });
 }
 
-/// As a semaphore: who finds a place knows what was done before the place became free.
+/// A channel is no semaphore: `std` does not promise that who finds a place knows what was done before the place
+/// became free.
 #[test]
-fn the_places_of_a_bounded_channel_exclude() {
+fn the_places_of_a_bounded_channel_order_nothing() {
     fn program(bound: usize) -> impl Fn() + Send + Sync {
         move || {
             let (sender, receiver) = sync_channel(bound);
@@ -450,8 +451,49 @@ fn the_places_of_a_bounded_channel_exclude() {
             });
         }
     }
-    classes(program(1));
+    assert_race(program(1));
     assert_race(program(2));
+}
+
+/// A send to a rendezvous channel returns after a receive has begun, whoever comes first. A channel with a buffer
+/// does not order that.
+#[test]
+fn a_rendezvous_orders_what_the_receiver_did_before() {
+    fn program(bound: usize, tries: bool) -> impl Fn() + Send + Sync {
+        move || {
+            let cell = Arc::new(Protected::new());
+            let (sender, receiver) = sync_channel(bound);
+            let received = cell.clone();
+            thread::spawn(move || {
+                received.increment();
+                receiver.recv().unwrap();
+            });
+            match tries {
+                true if sender.try_send(()).is_ok() => cell.increment(),
+                true => sender.send(()).unwrap(),
+                false => {
+                    sender.send(()).unwrap();
+                    cell.increment();
+                }
+            }
+        }
+    }
+    verified(program(0, false));
+    verified(program(0, true));
+    assert_race(program(1, false));
+    assert_race(program(1, true));
+    // What the receiver does afterwards is not ordered.
+    assert_race(|| {
+        let cell = Arc::new(Protected::new());
+        let (sender, receiver) = sync_channel(0);
+        let received = cell.clone();
+        thread::spawn(move || {
+            receiver.recv().unwrap();
+            received.increment();
+        });
+        sender.send(()).unwrap();
+        cell.increment();
+    });
 }
 
 #[test]

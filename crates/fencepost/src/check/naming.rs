@@ -90,9 +90,7 @@ impl<'a> CheckNames<'a> {
 
     /// An operation on an object that every thread has: `spawn T1`, `park`.
     fn of_thread(&self, access: &Access, kind: &str, name: &str) -> Option<Action> {
-        use fencepost_runtime::names::{
-            END_TOKEN, PARK_TOKEN, RETURNED, START_TOKEN, WAIT_TOKEN,
-        };
+        use fencepost_runtime::names::{END_TOKEN, PARK_TOKEN, RETURNED, START_TOKEN, WAIT_TOKEN};
         let owner = name.strip_prefix(kind)?.strip_prefix(" of ")?.to_owned();
         let is_write = access.operation.writes();
         let is_given = access.value != Some(0);

@@ -22,8 +22,9 @@
 //! otherwise it parks for certain not.
 //!
 //! A message carries the clock of its sender, so that receiving it happens after sending it, and
-//! not after later messages of other senders. Likewise, a send to a bounded channel happens after
-//! the receive that freed its slot.
+//! not after later messages of other senders. A send to a rendezvous channel returns after the receive
+//! has begun, or has taken the message. A send to a channel with a buffer does not happen after the
+//! receive that freed its slot: `std` does not promise that.
 
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -61,12 +62,10 @@ struct Contents<T> {
     queue: VecDeque<Message<T>>,
     senders: usize,
     has_receiver: bool,
-    /// The clocks at which the free slots of a bounded channel became free, except for those that
-    /// were never used.
-    places: VecDeque<Vec<u32>>,
-    unused_places: usize,
     /// Whether the receiver of a rendezvous channel waits for a message.
     is_awaited: bool,
+    /// The clock at which that receiver began to wait, if the execution has cells.
+    awaited_since: Vec<u32>,
     offers: u64,
     /// The threads that have dropped senders, with the addresses of their events: as for the
     /// references to an `Arc`.
@@ -105,9 +104,8 @@ impl<T> Channel<T> {
             queue: VecDeque::new(),
             senders: 1,
             has_receiver: true,
-            places: VecDeque::new(),
-            unused_places: capacity.unwrap_or(0),
             is_awaited: false,
+            awaited_since: Vec::new(),
             offers: 0,
             droppers: Vec::new(),
         };
@@ -190,18 +188,14 @@ impl<T> Contents<T> {
     }
 
     fn push(&mut self, step: &mut Step<'_>, value: T, offer: Option<(u64, Address)>) {
-        let place = match self.unused_places {
-            0 => self.places.pop_front(),
-            _ => {
-                self.unused_places -= 1;
-                None
-            }
-        };
         let mut clock = Vec::new();
         let thread = step.thread();
         if let Some(races) = step.races() {
-            races.learn(thread, &place.unwrap_or_default());
             races.publish(thread, &mut clock);
+            // What the sender does next happens after the receiver has begun to wait.
+            if self.is_awaited {
+                races.learn(thread, &self.awaited_since);
+            }
         }
         self.queue.push_back(Message {
             value,
@@ -268,8 +262,8 @@ impl<T> Channel<T> {
         is_offer: bool,
     ) -> Sent<T> {
         if !is_offer {
-            contents.is_awaited = false;
             contents.push(step, value, None);
+            contents.is_awaited = false;
             return Sent::Done;
         }
         let number = contents.offers;
@@ -453,13 +447,8 @@ impl<T> Channel<T> {
         };
         self.record_change(step, &contents);
         let thread = step.thread();
-        let mut clock = message.clock;
         if let Some(races) = step.races() {
-            races.learn(thread, &clock);
-            races.publish(thread, &mut clock);
-        }
-        if self.capacity.is_some_and(|capacity| capacity > 0) {
-            contents.places.push_back(clock);
+            races.learn(thread, &message.clock);
         }
         if let Some((_, token)) = message.offer {
             answer(step, token);
@@ -554,6 +543,10 @@ impl<T> Channel<T> {
                 return self.take(step, Declared::Write);
             }
             contents.is_awaited = true;
+            let thread = step.thread();
+            if let Some(races) = step.races() {
+                races.publish(thread, &mut contents.awaited_since);
+            }
             self.record_change(step, &contents);
             Err(TryRecvError::Empty)
         })
