@@ -30,6 +30,9 @@ enum ScopeInner<'scope, 'env> {
 
 /// Creates a scope for spawning scoped threads, and waits for them all, as [`std::thread::scope`].
 ///
+/// As in `std` it waits for the functions of the threads, not for the destructors of their
+/// thread-local values, and it may take the park token of the calling thread.
+///
 /// # Panics
 /// As [`std::thread::scope`], outside of a check.
 #[track_caller]

@@ -73,8 +73,8 @@ fn smallest(mut program: Arc<Program>, seed: u64) -> Arc<Program> {
 #[test]
 fn outcomes_on_real_threads_are_explored() {
     let seed = number_from("FENCEPOST_TEST_SEED", 1);
-    let programs = number_from("FENCEPOST_TEST_PROGRAMS", 300);
-    let runs = number_from("FENCEPOST_TEST_RUNS", 30);
+    let programs = number_from("FENCEPOST_TEST_PROGRAMS", 150);
+    let runs = number_from("FENCEPOST_TEST_RUNS", 20);
     let mut generator = Generator::new(seed);
     let mut wrong = Vec::new();
     for number in 0..programs {
