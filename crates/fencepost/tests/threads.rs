@@ -287,6 +287,22 @@ fn the_end_of_a_scope_may_take_the_token() {
     assert_eq!(seen.sorted(), ["returned"]);
 }
 
+/// In `std` a thread of a scope runs as long as its handle exists.
+#[test]
+fn a_scope_with_a_leaked_handle_does_not_end() {
+    let outcome = Checker::new().run(|| {
+        thread::scope(|scope| std::mem::forget(scope.spawn(|| ())));
+    });
+    let text = outcome.to_string();
+    assert!(text.starts_with("error: deadlock"), "{text}");
+    verified(|| {
+        thread::scope(|scope| {
+            let inner = scope.spawn(|| 1);
+            scope.spawn(move || inner.is_finished());
+        });
+    });
+}
+
 /// A scope whose threads were joined does not park, nor does a join.
 #[test]
 fn a_scope_that_does_not_wait_leaves_the_token() {
