@@ -295,6 +295,7 @@ fn a_scope_with_a_leaked_handle_does_not_end() {
     });
     let text = outcome.to_string();
     assert!(text.starts_with("error: deadlock"), "{text}");
+    assert!(text.contains("the handle was leaked"), "{text}");
     verified(|| {
         thread::scope(|scope| {
             let inner = scope.spawn(|| 1);
@@ -480,6 +481,27 @@ fn destructors_may_run_after_the_end_of_a_scope() {
     };
     assert_race(shared(false));
     verified(shared(true));
+}
+
+#[test]
+fn a_scope_that_waits_for_a_thread_says_so_whether_or_not_destructors_are_late() {
+    for is_late in [false, true] {
+        let outcome = Checker::new().run(move || {
+            let value = Arc::new(AtomicUsize::new(0));
+            thread::scope(|scope| {
+                let dropped = value.clone();
+                // What is dropped early lets the check restart.
+                scope.spawn(move || at_end(move || _ = is_late.then(|| dropped.load(SeqCst))));
+            });
+            let (_sender, receiver) = fencepost::sync::mpsc::channel::<()>();
+            thread::scope(|scope| {
+                scope.spawn(move || receiver.recv());
+            });
+        });
+        let text = outcome.to_string();
+        assert!(text.contains("main waits for the end of T2"), "{text}");
+        assert_eq!(text.contains("replay(\"returns/"), is_late, "{text}");
+    }
 }
 
 /// A thread is finished when its function has returned. A join waits for the destructors, too.
