@@ -172,9 +172,9 @@ impl Generator {
             between: Vec::new(),
             after: Vec::new(),
         };
-        let longest = 4 - children as u64;
+        let longest = 5 - children as u64;
         for thread in 1..=children {
-            let ops = self.ops(&program, &families, thread, 1 + longest);
+            let ops = self.ops(&program, &families, thread, longest);
             program.threads.push(ops);
         }
         program.before = self.ops(&program, &families, 0, 1);
