@@ -18,6 +18,7 @@ use fencepost_memory::{Operation, ThreadId};
 use super::error::{ProgramError, Restart};
 use super::execution::Execution;
 use super::mapping::{Drains, Events};
+use super::names::RETURNED;
 use super::names::SpawnedThread;
 use super::operation::{Current, Unwound};
 use super::setup::STACK_SIZES;
@@ -214,8 +215,8 @@ impl Current {
     ///
     /// # Safety
     /// [`create_thread`](Self::create_thread) must have returned the thread in this execution, and
-    /// it must not have a body yet. What `body` borrows must stay valid until the thread has
-    /// finished or was torn down.
+    /// it must not have a body yet. What `body` borrows must stay valid until it has returned or the
+    /// thread was torn down.
     #[inline]
     pub unsafe fn give_body<F: FnOnce()>(self, thread: ThreadId, body: F) {
         // SAFETY: the caller's promise.
@@ -303,6 +304,8 @@ pub(crate) fn add_thread(
     slot.is_unordered = is_unordered;
     slot.waits.reset();
     slot.reading.clear();
+    slot.has_waited_by_parking = false;
+    slot.is_in_early_destructor = false;
     slot.final_drop = None;
     // The states of its tokens are 0, since no thread has used them.
     execution.reset_creator(spawned.creator);
@@ -376,8 +379,8 @@ fn add_slots(execution: &mut Execution, spawned: &SpawnedThread) {
 /// Puts a thread's body on its stack.
 ///
 /// # Safety
-/// The thread must be live and have no body yet. What `body` borrows must stay valid until the
-/// thread has finished or was torn down.
+/// The thread must be live and have no body yet. What `body` borrows must stay valid until it has
+/// returned or the thread was torn down.
 #[inline]
 pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
     if size_of::<F>() <= LARGEST_ON_STACK {
@@ -424,8 +427,8 @@ unsafe fn put_on_stack<F: FnOnce()>(execution: &mut Execution, thread: ThreadId,
     // SAFETY: the thread has no body yet, so its coroutine does not run and the slot is not in use.
     let slot = unsafe { execution.threads.coroutines.slot(thread).as_mut() };
     let stack = slot.stack.take().expect("a new thread has a stack");
-    // SAFETY: the caller promises that what `body` borrows is valid until the thread is finished or
-    // torn down. The coroutine returns, or is unwound, or is leaked with its stack. The runtime is
+    // SAFETY: the caller promises that what `body` borrows is valid until it has returned or the
+    // thread is torn down. `run_thread` consumes it. The coroutine returns, or is unwound, or is leaked with its stack. The runtime is
     // not `Send`, so the coroutine is used only on this OS thread.
     let coroutine = unsafe {
         ThreadCoroutine::with_stack_unchecked(stack, move |yielder: &Yield, ()| {
@@ -442,6 +445,7 @@ fn run_thread<F: FnOnce()>(yielder: &Yield, body: F) -> End {
     begin(current, yielder);
     let result = catch_unwind(AssertUnwindSafe(|| {
         body();
+        return_late(current);
         current.drop_locals();
         end(current);
     }));
@@ -467,12 +471,37 @@ fn begin(current: Current, yielder: &Yield) {
     });
 }
 
+/// Records that the function of a thread has returned, if that is a step. Scopes wait for it, and
+/// then the thread is finished, though it has not dropped its thread-local values.
+fn return_late(current: Current) {
+    let (is_step, object, location) = current.with(|execution| {
+        let identity = &execution.slot().identity;
+        let is_step =
+            execution.setup.are_destructors_late && execution.running.thread != ThreadId(0);
+        (is_step, identity.tokens.start, identity.spawned_at)
+    });
+    if !is_step {
+        return;
+    }
+    let intent = Intent::Access {
+        object,
+        effect: Effect::Write,
+        awaits: None,
+    };
+    current.operation(intent, Outcomes::One, location, |step| {
+        step.write(object, RETURNED);
+        step.release(object);
+        let events = step.target().draining(Operation::LockedStore(object));
+        step.emit(events, RETURNED);
+    });
+}
+
 /// Records the end of a thread. The first thread cannot be joined, so its end is not an event.
 fn end(current: Current) {
     let is_done = current.with(|execution| {
         let slot = execution.slot();
         // Mostly the end is not a step and waits for nothing.
-        let is_step = execution.setup.are_ends_visible
+        let is_step = execution.setup.do_threads_end_in_steps()
             || execution.buffers.are_enabled()
             || slot.final_drop.is_some();
         let end = slot.identity.tokens.end;
@@ -491,7 +520,7 @@ fn end(current: Current) {
 fn end_in_step(current: Current) {
     let (object, location, is_visible) = current.with(|execution| {
         let slot = execution.slot();
-        let is_visible = execution.setup.are_ends_visible;
+        let is_visible = execution.setup.do_threads_end_in_steps();
         (
             slot.identity.tokens.end,
             slot.identity.spawned_at,

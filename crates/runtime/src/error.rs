@@ -129,6 +129,13 @@ pub enum Restart {
     /// A writer that waits for an `RwLock` can block readers in a way that matters
     /// ([`Setup::are_writers_announced`](super::Setup::are_writers_announced)).
     AnnouncedWriters,
+    /// The destructor of a thread-local value does something that other threads can observe, so it
+    /// matters that it may do so after the end of a scope
+    /// ([`Setup::are_destructors_late`](super::Setup::are_destructors_late)).
+    LateDestructors,
+    /// A thread that has waited by parking inside of `std` parks later: its token may have been taken
+    /// ([`Setup::do_waits_take_tokens`](super::Setup::do_waits_take_tokens)).
+    TakenTokens,
     /// The program has more threads than there are ids for with store buffers: use a wider
     /// [`ThreadIdSpace`](super::ThreadIdSpace).
     WiderThreadIdSpace,

@@ -17,8 +17,8 @@
 //! 4. [`races`] and [`cells`]: data races.
 //! 5. [`names`]: deterministic ids, and names for reports.
 //! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
-//! 7. `waits`, `drops` and `writers`: operations that are steps only if other threads can observe
-//!    the difference.
+//! 7. `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
+//!    observe the difference.
 //! 8. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: the watchdog's view, and what
 //!    can go wrong.
 //! 9. `blocks`: memory that the next execution reuses.
@@ -46,6 +46,7 @@ mod foreign;
 mod insertions;
 mod overflow;
 mod panics;
+mod parking;
 mod recording;
 mod setup;
 mod statics;

@@ -164,6 +164,12 @@ impl Current {
         self.setup().are_ends_visible
     }
 
+    /// Whether a thread may be finished before its thread-local values are dropped.
+    #[inline]
+    pub fn are_destructors_late(self) -> bool {
+        self.setup().are_destructors_late
+    }
+
     /// The state of an object, read without a step: to compute the intent of an operation.
     #[inline]
     pub fn peek(self, object: Address) -> u64 {
@@ -251,9 +257,10 @@ impl Current {
                 location,
             };
             let (final_drop, is_reading) = (slot.final_drop, !slot.reading.is_empty());
-            Some((execution.yielder(), final_drop, is_reading))
+            let is_early = slot.is_in_early_destructor;
+            Some((execution.yielder(), final_drop, is_reading, is_early))
         });
-        let Some((yielder, final_drop, is_reading)) = declared else {
+        let Some((yielder, final_drop, is_reading, is_early)) = declared else {
             if self.phase() == Phase::StaticInit {
                 self.check_unrecorded(intent, outcomes);
             }
@@ -266,6 +273,9 @@ impl Current {
         }
         if let Some(drop) = final_drop {
             self.request_ordered_drops(drop);
+        }
+        if is_early {
+            self.request_late_destructors();
         }
         let Some(yielder) = yielder else {
             not_available();

@@ -27,6 +27,13 @@ pub struct Setup {
     /// Whether a writer that waits for an `RwLock` blocks new readers. This matters only if a
     /// reader blocks while it holds the lock, or does not wait for it.
     pub are_writers_announced: bool,
+    /// Whether a scope can end, and a thread be finished, before the thread-local values of the thread
+    /// are dropped, as in `std`. The return of a thread's function is a step then, and its end is
+    /// none. This matters only if destructors do something that other threads can observe.
+    pub are_destructors_late: bool,
+    /// Whether the end of a scope and a wait of a channel may take the park token of their thread, as
+    /// in `std`. This matters only if the thread parks later.
+    pub do_waits_take_tokens: bool,
     /// Whether a value that was not dropped by the end of the execution is an error.
     pub leak_check: bool,
     /// The thread ids of the program if stores wait in store buffers, as on the target; none
@@ -39,6 +46,15 @@ pub struct Setup {
     pub max_steps: u64,
 }
 
+impl Setup {
+    /// Whether the end of a thread is a step. If destructors are late, the return of its function is
+    /// one instead.
+    #[inline]
+    pub(crate) fn do_threads_end_in_steps(&self) -> bool {
+        self.are_ends_visible && !self.are_destructors_late
+    }
+}
+
 impl Default for Setup {
     fn default() -> Self {
         Setup {
@@ -47,6 +63,8 @@ impl Default for Setup {
             are_ends_visible: false,
             are_statics_visible: false,
             are_writers_announced: false,
+            are_destructors_late: false,
+            do_waits_take_tokens: false,
             spurious_wakeups: true,
             leak_check: true,
             store_buffers: None,

@@ -85,6 +85,11 @@ pub(crate) struct ThreadSlot {
     pub(crate) waits: WaitMemory,
     /// The reader-writer locks that the thread holds for reading, one entry per guard.
     pub(crate) reading: Vec<Address>,
+    /// Whether the thread drops its thread-local values, and it was not asked yet whether destructors
+    /// have to be late.
+    pub(crate) is_in_early_destructor: bool,
+    /// Whether the thread has waited by parking inside of `std`, or may have.
+    pub(crate) has_waited_by_parking: bool,
     /// The drop of the last reference to an `Arc` that the thread is in, unless the order of drops
     /// is known to matter.
     pub(crate) final_drop: Option<FinalDrop>,
@@ -113,6 +118,8 @@ impl ThreadSlot {
             locals: Locals::default(),
             waits: WaitMemory::default(),
             reading: Vec::new(),
+            is_in_early_destructor: false,
+            has_waited_by_parking: false,
             final_drop: None,
             is_unordered: true,
         }

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::checker::{Checker, Strategy};
 
 /// Increase this whenever [`Contents`] changes. Formats up to 4 were text.
-const FORMAT_VERSION: u32 = 5;
+const FORMAT_VERSION: u32 = 6;
 
 /// Distinguishes a check from others.
 #[derive(Clone, Copy)]
@@ -68,6 +68,8 @@ struct Visibility {
     ends: bool,
     statics: bool,
     writers: bool,
+    returns: bool,
+    tokens: bool,
 }
 
 /// The checkpoint file of a check.
@@ -183,6 +185,8 @@ impl CheckpointFile {
                 ends: setup.are_ends_visible,
                 statics: setup.are_statics_visible,
                 writers: setup.are_writers_announced,
+                returns: setup.are_destructors_late,
+                tokens: setup.do_waits_take_tokens,
             },
             thread_id_space: setup.store_buffers.map_or(0, ThreadIdSpace::width),
             has_excess_drain: registry.has_excess_drain(),
@@ -225,6 +229,8 @@ impl CheckpointFile {
             are_ends_visible: _,
             are_statics_visible: _,
             are_writers_announced: _,
+            are_destructors_late: _,
+            do_waits_take_tokens: _,
             keeps_first_values: _,
             max_steps: _,
         } = setup;
@@ -257,10 +263,14 @@ impl CheckpointFile {
             ends,
             statics,
             writers,
+            returns,
+            tokens,
         } = contents.visibility;
         setup.are_ends_visible = ends;
         setup.are_statics_visible = statics;
         setup.are_writers_announced = writers;
+        setup.are_destructors_late = returns;
+        setup.do_waits_take_tokens = tokens;
         let thread_id_space = ThreadIdSpace::with_width(contents.thread_id_space);
         if thread_id_space.is_some() != setup.store_buffers.is_some() {
             return Err(NotResumable::Damaged(Damage::ThreadIdSpace));

@@ -9,6 +9,8 @@
 //! | `ends` | ends of threads |
 //! | `statics` | initialization of statics |
 //! | `writers` | announcements of writers that wait for an `RwLock` |
+//! | `returns` | returns of the functions of threads, before thread-local values are dropped |
+//! | `tokens` | choices whether waits take park tokens |
 //! | `drops=FILE:LINE:COLUMN` | drops of the `Arc`s created there |
 //! | `wideN` | commits of store buffers, numbered from `N` on |
 //!
@@ -45,6 +47,8 @@ pub(super) struct Header {
     ends: bool,
     statics: bool,
     writers: bool,
+    returns: bool,
+    tokens: bool,
     /// Where the `Arc`s were created whose drops are steps.
     drops: Vec<OwnedLocation>,
     /// How commits of store buffers are numbered, unless as [`ThreadIdSpace::FIRST`] has it.
@@ -54,11 +58,13 @@ pub(super) struct Header {
 const ENDS: &str = "ends";
 const STATICS: &str = "statics";
 const WRITERS: &str = "writers";
+const RETURNS: &str = "returns";
+const TOKENS: &str = "tokens";
 const DROPS: &str = "drops=";
 const WIDE: &str = "wide";
 
 /// The words without a value.
-const SWITCHES: [&str; 3] = [ENDS, STATICS, WRITERS];
+const SWITCHES: [&str; 5] = [ENDS, STATICS, WRITERS, RETURNS, TOKENS];
 
 impl Header {
     /// What the schedules of a session need.
@@ -78,6 +84,8 @@ impl Header {
             ends: setup.are_ends_visible,
             statics: setup.are_statics_visible,
             writers: setup.are_writers_announced,
+            returns: setup.are_destructors_late,
+            tokens: setup.do_waits_take_tokens,
             drops: drops.collect(),
             stride: setup.store_buffers.filter(|&s| s != ThreadIdSpace::FIRST),
         }
@@ -88,6 +96,8 @@ impl Header {
         setup.are_ends_visible |= self.ends;
         setup.are_statics_visible |= self.statics;
         setup.are_writers_announced |= self.writers;
+        setup.are_destructors_late |= self.returns;
+        setup.do_waits_take_tokens |= self.tokens;
         if setup.store_buffers.is_some() {
             setup.store_buffers = self.stride.or(setup.store_buffers);
         }
@@ -107,6 +117,8 @@ impl Header {
             ENDS => Some(&mut self.ends),
             STATICS => Some(&mut self.statics),
             WRITERS => Some(&mut self.writers),
+            RETURNS => Some(&mut self.returns),
+            TOKENS => Some(&mut self.tokens),
             _ => None,
         };
         let is_repeated = if let Some(switch) = switch {
@@ -150,6 +162,8 @@ impl fmt::Display for Header {
             (self.ends, ENDS),
             (self.statics, STATICS),
             (self.writers, WRITERS),
+            (self.returns, RETURNS),
+            (self.tokens, TOKENS),
         ];
         let switches = switches.into_iter().filter(|(is_on, _)| *is_on);
         let mut words: Vec<String> = switches.map(|(_, word)| word.to_owned()).collect();
