@@ -93,6 +93,35 @@ fn writers_that_wait_are_steps_if_they_can_block() {
     assert!(schedule.starts_with("writers/"), "{schedule}");
 }
 
+#[test]
+fn it_is_a_step_whether_waits_take_tokens_if_that_matters() {
+    let schedule = replayed(&Checker::new(), || {
+        let me = thread::current();
+        thread::scope(|scope| {
+            scope.spawn(|| me.unpark());
+        });
+        thread::park();
+    });
+    assert!(schedule.starts_with("tokens/"), "{schedule}");
+}
+
+fencepost::thread_local! {
+    static LAST: std::cell::RefCell<Option<Announces>> = const { std::cell::RefCell::new(None) };
+}
+
+#[test]
+fn returns_are_steps_if_destructors_of_thread_local_values_can_be_noticed() {
+    let schedule = replayed(&Checker::new(), || {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let last = Announces(Arc::clone(&dropped));
+        thread::scope(|scope| {
+            scope.spawn(|| LAST.set(Some(last)));
+        });
+        assert_eq!(dropped.load(SeqCst), 1, "it is not dropped yet");
+    });
+    assert!(schedule.starts_with("returns/"), "{schedule}");
+}
+
 struct Announces(Arc<AtomicUsize>);
 
 impl Drop for Announces {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::explorer::{Protected, assert_deadlock, assert_panic, assert_race, classes, in_threads};
+use crate::explorer::{
+    Protected, assert_deadlock, assert_panic, assert_race, classes, in_threads, verified,
+};
 use crate::support::{Driver, Seen, all_fine, pso};
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*};
 use fencepost::sync::{Mutex, RwLock, RwLockWriteGuard, TryLockError};
@@ -637,4 +639,25 @@ fn readers_do_not_order_each_other() {
             }
         });
     });
+}
+
+/// A writer that waits holds readers up. When the lock becomes free it is woken, but a reader may come first, and then
+/// the writer waits again.
+#[test]
+fn a_reader_may_overtake_a_writer_that_was_woken() {
+    let seen = Seen::new();
+    let attempts = seen.clone();
+    verified(move || {
+        let lock = Arc::new(RwLock::new(()));
+        let other = lock.clone();
+        let thread = thread::spawn(move || drop(other.write()));
+        let attempts_fail = [(); 2].map(|()| {
+            let _guard = lock.read().unwrap();
+            lock.try_read().is_err()
+        });
+        thread.join().unwrap();
+        attempts.add(attempts_fail);
+    });
+    let all = [[false, false], [false, true], [true, false], [true, true]];
+    assert_eq!(seen.sorted(), all);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::explorer::{Protected, assert_deadlock, assert_race, classes, in_threads};
+use crate::explorer::{Protected, assert_deadlock, assert_race, classes, in_threads, verified};
 use crate::support::{Driver, Seen, all_fine, pso};
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*};
 use fencepost::sync::mpsc::{
@@ -287,6 +287,87 @@ fn a_rendezvous_can_be_attempted_from_both_sides() {
     assert_eq!(seen.sorted(), expected);
 }
 
+/// A receiver and a sender wait by parking, so they may take the token of their thread.
+#[test]
+fn waiting_may_take_the_token_of_the_thread() {
+    assert_deadlock(|| {
+        let (sender, receiver) = channel();
+        let me = thread::current();
+        thread::spawn(move || {
+            me.unpark();
+            sender.send(1).unwrap();
+        });
+        receiver.recv().unwrap();
+        thread::park();
+    });
+    for bound in [0, 1] {
+        assert_deadlock(move || {
+            let (sender, receiver) = sync_channel(bound);
+            let me = thread::current();
+            thread::spawn(move || {
+                me.unpark();
+                while receiver.recv().is_ok() {}
+            });
+            sender.send(1).unwrap();
+            sender.send(2).unwrap();
+            thread::park();
+        });
+        assert_deadlock(move || {
+            let (sender, receiver) = sync_channel(bound);
+            let me = thread::current();
+            thread::spawn(move || {
+                me.unpark();
+                let _ = sender.send(1);
+            });
+            let _ = receiver.recv_timeout(SOON);
+            thread::park();
+        });
+    }
+}
+
+/// Who does not wait leaves the token.
+#[test]
+fn what_does_not_wait_leaves_the_token() {
+    let sent_before = verified(|| {
+        let (sender, receiver) = channel();
+        thread::current().unpark();
+        sender.send(1).unwrap();
+        receiver.recv().unwrap();
+        drop(sender);
+        receiver.recv().unwrap_err();
+        thread::park();
+    });
+    assert_eq!(sent_before.restarts, 1);
+    let with_room = verified(|| {
+        let (sender, receiver) = sync_channel(1);
+        thread::current().unpark();
+        sender.send(1).unwrap();
+        receiver.recv_timeout(SOON).unwrap();
+        thread::park();
+    });
+    assert_eq!(with_room.restarts, 1);
+    let disconnected = verified(|| {
+        let (sender, receiver) = sync_channel::<u32>(0);
+        thread::current().unpark();
+        drop(sender);
+        receiver.recv().unwrap_err();
+        thread::park();
+    });
+    assert_eq!(disconnected.restarts, 0);
+    let looked = verified(|| {
+        let (sender, receiver) = channel();
+        let me = thread::current();
+        let thread = thread::spawn(move || {
+            me.unpark();
+            sender.send(1).unwrap();
+        });
+        let _ = receiver.try_recv();
+        thread::park();
+        thread.join().unwrap();
+    });
+    assert_eq!(looked.restarts, 0);
+}
+
 #[test]
 fn a_time_out_is_possible_whenever_there_is_nothing() {
     let seen = Seen::new();
@@ -353,9 +434,10 @@ fn receiving_happens_after_sending_and_not_after_other_sends() {
     });
 }
 
-/// As a semaphore: who finds a place knows what was done before the place became free.
+/// A channel is no semaphore: `std` does not promise that who finds a place knows what was done before the place
+/// became free.
 #[test]
-fn the_places_of_a_bounded_channel_exclude() {
+fn the_places_of_a_bounded_channel_order_nothing() {
     fn program(bound: usize) -> impl Fn() + Send + Sync {
         move || {
             let (sender, receiver) = sync_channel(bound);
@@ -369,8 +451,49 @@ fn the_places_of_a_bounded_channel_exclude() {
             });
         }
     }
-    classes(program(1));
+    assert_race(program(1));
     assert_race(program(2));
+}
+
+/// A send to a rendezvous channel returns after a receive has begun, whoever comes first. A channel with a buffer
+/// does not order that.
+#[test]
+fn a_rendezvous_orders_what_the_receiver_did_before() {
+    fn program(bound: usize, tries: bool) -> impl Fn() + Send + Sync {
+        move || {
+            let cell = Arc::new(Protected::new());
+            let (sender, receiver) = sync_channel(bound);
+            let received = cell.clone();
+            thread::spawn(move || {
+                received.increment();
+                receiver.recv().unwrap();
+            });
+            match tries {
+                true if sender.try_send(()).is_ok() => cell.increment(),
+                true => sender.send(()).unwrap(),
+                false => {
+                    sender.send(()).unwrap();
+                    cell.increment();
+                }
+            }
+        }
+    }
+    verified(program(0, false));
+    verified(program(0, true));
+    assert_race(program(1, false));
+    assert_race(program(1, true));
+    // What the receiver does afterwards is not ordered.
+    assert_race(|| {
+        let cell = Arc::new(Protected::new());
+        let (sender, receiver) = sync_channel(0);
+        let received = cell.clone();
+        thread::spawn(move || {
+            receiver.recv().unwrap();
+            received.increment();
+        });
+        sender.send(()).unwrap();
+        cell.increment();
+    });
 }
 
 #[test]

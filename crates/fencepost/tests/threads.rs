@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic as std_atomic;
 use std::time::Duration;
 
+use crate::explorer::{Protected, assert_deadlock, assert_race, verified};
 use crate::support::{Driver, Seen, all_fine, all_fine_with, no_spurious};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use fencepost::{Checker, Outcome, thread};
@@ -257,6 +258,77 @@ fn a_parked_thread_waits_for_its_token() {
     );
 }
 
+/// The scope waits by parking, so it may take the token that its thread was given.
+#[test]
+fn the_end_of_a_scope_may_take_the_token() {
+    assert_deadlock(|| {
+        let me = thread::current();
+        thread::scope(|scope| {
+            scope.spawn(|| me.unpark());
+        });
+        thread::park();
+    });
+    // It does not have to.
+    let seen = Seen::new();
+    let states = seen.clone();
+    let outcome = Checker::new()
+        .spurious_wakeups(false)
+        .continue_after_failure(true);
+    let outcome = outcome.run(move || {
+        let me = thread::current();
+        me.unpark();
+        thread::scope(|scope| {
+            scope.spawn(|| {});
+        });
+        thread::park();
+        states.add("returned");
+    });
+    assert!(outcome.has_failed(), "{outcome}");
+    assert_eq!(seen.sorted(), ["returned"]);
+}
+
+/// In `std` a thread of a scope runs as long as its handle exists.
+#[test]
+fn a_scope_with_a_leaked_handle_does_not_end() {
+    let outcome = Checker::new().run(|| {
+        thread::scope(|scope| std::mem::forget(scope.spawn(|| ())));
+    });
+    let text = outcome.to_string();
+    assert!(text.starts_with("error: deadlock"), "{text}");
+    assert!(text.contains("the handle was leaked"), "{text}");
+    verified(|| {
+        thread::scope(|scope| {
+            let inner = scope.spawn(|| 1);
+            scope.spawn(move || inner.is_finished());
+        });
+    });
+}
+
+/// A scope whose threads were joined does not park, nor does a join.
+#[test]
+fn a_scope_that_does_not_wait_leaves_the_token() {
+    let explored = verified(|| {
+        let me = thread::current();
+        thread::scope(|scope| scope.spawn(|| me.unpark()).join().unwrap());
+        thread::park();
+        let me = thread::current();
+        thread::spawn(move || me.unpark()).join().unwrap();
+        thread::park();
+    });
+    assert_eq!(explored.restarts, 0);
+    // A park before the end is not concerned, and nor is another thread.
+    let explored = verified(|| {
+        let me = thread::current();
+        thread::scope(|scope| {
+            let parked = scope.spawn(thread::park);
+            scope.spawn(|| me.unpark());
+            parked.thread().unpark();
+            thread::park();
+        });
+    });
+    assert_eq!(explored.restarts, 0);
+}
+
 #[test]
 fn a_park_with_a_timeout_may_return_before_and_after() {
     let seen = Seen::new();
@@ -344,6 +416,141 @@ fn every_thread_has_its_own_storage_and_drops_it() {
     });
     assert_eq!(drops.load(Relaxed), 2 * runs.len());
     assert_eq!(COUNT.get(), 1);
+}
+
+/// What a thread-local value does when it is dropped.
+struct AtEnd(Box<dyn Fn()>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+fencepost::thread_local! {
+    static AT_END: RefCell<Option<AtEnd>> = const { RefCell::new(None) };
+}
+
+fn at_end(action: impl Fn() + 'static) {
+    AT_END.set(Some(AtEnd(Box::new(action))));
+}
+
+/// A scope waits for the functions of its threads. Their thread-local values are dropped later.
+#[test]
+fn destructors_may_run_after_the_end_of_a_scope() {
+    let seen = Seen::new();
+    let values = seen.clone();
+    let explored = verified(move || {
+        let value = Arc::new(AtomicUsize::new(0));
+        let dropped = value.clone();
+        thread::scope(|scope| {
+            scope.spawn(|| at_end(move || dropped.store(1, SeqCst)));
+        });
+        values.add(value.load(SeqCst));
+    });
+    assert_eq!(explored.restarts, 1);
+    assert_eq!(seen.sorted(), [0, 1]);
+    // They wait for what comes after the scope.
+    verified(|| {
+        let value = Arc::new(AtomicUsize::new(0));
+        let dropped = value.clone();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                at_end(move || {
+                    while dropped.load(SeqCst) == 0 {
+                        thread::yield_now();
+                    }
+                });
+            });
+        });
+        value.store(1, SeqCst);
+    });
+    // So the scope orders nothing that they do, and a join does.
+    let shared = |joins: bool| {
+        move || {
+            let shared = Arc::new(Protected::new());
+            let dropped = shared.clone();
+            thread::scope(|scope| {
+                let handle = scope.spawn(|| at_end(move || dropped.increment()));
+                if joins {
+                    handle.join().unwrap();
+                }
+            });
+            shared.increment();
+        }
+    };
+    assert_race(shared(false));
+    verified(shared(true));
+}
+
+#[test]
+fn a_scope_that_waits_for_a_thread_says_so_whether_or_not_destructors_are_late() {
+    for is_late in [false, true] {
+        let outcome = Checker::new().run(move || {
+            let value = Arc::new(AtomicUsize::new(0));
+            thread::scope(|scope| {
+                let dropped = value.clone();
+                // What is dropped early lets the check restart.
+                scope.spawn(move || at_end(move || _ = is_late.then(|| dropped.load(SeqCst))));
+            });
+            let (_sender, receiver) = fencepost::sync::mpsc::channel::<()>();
+            thread::scope(|scope| {
+                scope.spawn(move || receiver.recv());
+            });
+        });
+        let text = outcome.to_string();
+        assert!(text.contains("main waits for the end of T2"), "{text}");
+        assert_eq!(text.contains("replay(\"returns/"), is_late, "{text}");
+    }
+}
+
+/// A thread is finished when its function has returned. A join waits for the destructors, too.
+#[test]
+fn destructors_may_run_after_a_thread_is_finished() {
+    let seen = Seen::new();
+    let values = seen.clone();
+    verified(move || {
+        let value = Arc::new(AtomicUsize::new(0));
+        let dropped = value.clone();
+        let thread = thread::spawn(|| at_end(move || dropped.store(1, SeqCst)));
+        let is_finished = thread.is_finished();
+        let early = value.load(SeqCst);
+        thread.join().unwrap();
+        values.add((is_finished, early, value.load(SeqCst)));
+    });
+    assert_eq!(
+        seen.sorted(),
+        [(false, 0, 1), (false, 1, 1), (true, 0, 1), (true, 1, 1)]
+    );
+}
+
+/// Values whose destructors nobody notices cost nothing.
+#[test]
+fn destructors_that_nobody_notices_are_not_late() {
+    let explored = verified(|| {
+        thread::scope(|scope| {
+            scope.spawn(|| at_end(|| ()));
+            scope.spawn(|| COUNT.set(1));
+        });
+    });
+    assert_eq!(explored.restarts, 0);
+    assert_eq!(explored.report.executions, 1);
+}
+
+/// With stores that wait in buffers, those of a destructor are committed before the join.
+#[test]
+fn a_join_waits_for_the_stores_of_destructors() {
+    let program = || {
+        let value = Arc::new(AtomicUsize::new(0));
+        let dropped = value.clone();
+        let thread = thread::spawn(|| at_end(move || dropped.store(1, Relaxed)));
+        thread.join().unwrap();
+        assert_eq!(value.load(Relaxed), 1);
+    };
+    for checker in [Checker::new(), Checker::new().store_buffers(true)] {
+        let outcome = checker.run(program);
+        assert!(outcome.is_verified(), "{outcome}");
+    }
 }
 
 static STATIC_DROPS: std_atomic::AtomicUsize = std_atomic::AtomicUsize::new(0);

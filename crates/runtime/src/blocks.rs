@@ -7,6 +7,7 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
+use super::coroutine::reserve_stack;
 use super::operation::Current;
 
 /// The layout of a block. Few results of threads need more.
@@ -45,6 +46,7 @@ const fn layout_for<T>() -> Layout {
 
 #[cold]
 fn allocate(layout: Layout) -> NonNull<u8> {
+    reserve_stack();
     // SAFETY: the size is not 0: it is that of a block, or what does not fit into one.
     let memory = unsafe { alloc(layout) };
     NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout))

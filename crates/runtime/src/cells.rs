@@ -107,6 +107,12 @@ impl CheckedCell {
         {
             current.note_shared_use();
         }
+        let is_early = current.with(|execution| {
+            execution.phase == Phase::Running && execution.slot().is_in_early_destructor
+        });
+        if is_early {
+            current.request_late_destructors();
+        }
         let (race, dropped, step) = current.with(|execution| {
             let step = execution.recording.steps;
             if execution.phase == Phase::Teardown || execution.serial != self.execution {

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use corosensei::stack::Stack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, Yielder};
 use fencepost_explore::{Effect, Intent};
 use fencepost_memory::{Operation, ThreadId};
@@ -18,10 +18,10 @@ use fencepost_memory::{Operation, ThreadId};
 use super::error::{ProgramError, Restart};
 use super::execution::Execution;
 use super::mapping::{Drains, Events};
+use super::names::RETURNED;
 use super::names::SpawnedThread;
 use super::operation::{Current, Unwound};
 use super::setup::{ComparedStates, STACK_SIZES};
-use super::stack::CoroutineStack;
 use super::step::Step;
 use super::threads::{Outcomes, PendingOperation, SlotStatus, ThreadSlot};
 use super::visits::Visits;
@@ -39,14 +39,14 @@ pub(crate) enum End {
 }
 
 pub(crate) type Yield = Yielder<(), ()>;
-pub(crate) type ThreadCoroutine = Coroutine<(), (), End, CoroutineStack>;
+pub(crate) type ThreadCoroutine = Coroutine<(), (), End, DefaultStack>;
 
 /// The coroutine of a live thread; otherwise its stack, or nothing.
 #[derive(Default)]
 pub(crate) struct CoroutineSlot {
     pub(crate) coroutine: Option<ThreadCoroutine>,
     /// Its size is in the thread's slot.
-    stack: Option<CoroutineStack>,
+    stack: Option<DefaultStack>,
 }
 
 /// The coroutines, by thread. Each is in a slot that is never moved: a thread that runs spawns
@@ -90,18 +90,18 @@ const THREADS_WITH_STACKS: usize = 16;
 /// Stacks for reuse: a new one costs a hundred times as much.
 #[derive(Default)]
 pub(crate) struct StackPool {
-    free: Vec<(usize, CoroutineStack)>,
+    free: Vec<(usize, DefaultStack)>,
 }
 
 /// Stacks of runtimes that were dropped, for new ones. Small checks have few executions, and tests
 /// are many small checks.
-static SPARE: Mutex<Vec<(usize, CoroutineStack)>> = Mutex::new(Vec::new());
+static SPARE: Mutex<Vec<(usize, DefaultStack)>> = Mutex::new(Vec::new());
 
 /// How many are kept when no check is running, and how large they may be: at most 8 MiB together.
 const MOST_SPARE: usize = 32;
 const LARGEST_SPARE: usize = 256 * 1024;
 
-fn spare() -> MutexGuard<'static, Vec<(usize, CoroutineStack)>> {
+fn spare() -> MutexGuard<'static, Vec<(usize, DefaultStack)>> {
     SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -117,7 +117,7 @@ impl Drop for StackPool {
 }
 
 impl StackPool {
-    fn take(&mut self, size: usize) -> std::io::Result<CoroutineStack> {
+    fn take(&mut self, size: usize) -> std::io::Result<DefaultStack> {
         if size > *STACK_SIZES.end() {
             let message = format!("{size} bytes are more than {}", STACK_SIZES.end());
             return Err(std::io::Error::other(message));
@@ -130,16 +130,16 @@ impl StackPool {
         let spare = take_from(&mut spare(), size);
         match spare {
             Some(stack) => Ok(stack),
-            None => CoroutineStack::new(size),
+            None => DefaultStack::new(size),
         }
     }
 
-    fn give_back(&mut self, size: usize, stack: CoroutineStack) {
+    fn give_back(&mut self, size: usize, stack: DefaultStack) {
         self.free.push((size, stack));
     }
 }
 
-fn take_from(free: &mut Vec<(usize, CoroutineStack)>, size: usize) -> Option<CoroutineStack> {
+fn take_from(free: &mut Vec<(usize, DefaultStack)>, size: usize) -> Option<DefaultStack> {
     // Nearly always all have the same size.
     let index = free.iter().rposition(|(free, _)| *free == size)?;
     Some(free.swap_remove(index).1)
@@ -162,6 +162,7 @@ impl Current {
         options: &SpawnOptions,
         location: &'static Location<'static>,
     ) -> Option<ThreadId> {
+        reserve_stack();
         if !self.with(Execution::spawns_at_once) && !self.may_spawn(location) {
             return None;
         }
@@ -215,8 +216,8 @@ impl Current {
     ///
     /// # Safety
     /// [`create_thread`](Self::create_thread) must have returned the thread in this execution, and
-    /// it must not have a body yet. What `body` borrows must stay valid until the thread has
-    /// finished or was torn down.
+    /// it must not have a body yet. What `body` borrows must stay valid until it has returned or the
+    /// thread was torn down.
     #[inline]
     pub unsafe fn give_body<F: FnOnce()>(self, thread: ThreadId, body: F) {
         // SAFETY: the caller's promise.
@@ -306,6 +307,8 @@ pub(crate) fn add_thread(
     slot.waits.reset();
     slot.visits.begin();
     slot.reading.clear();
+    slot.has_waited_by_parking = false;
+    slot.is_in_early_destructor = false;
     slot.final_drop = None;
     // The states of its tokens are 0, since no thread has used them.
     execution.reset_creator(spawned.creator);
@@ -380,18 +383,41 @@ fn add_slots(execution: &mut Execution, spawned: &SpawnedThread) {
 /// Puts a thread's body on its stack.
 ///
 /// # Safety
-/// The thread must be live and have no body yet. What `body` borrows must stay valid until the
-/// thread has finished or was torn down.
+/// The thread must be live and have no body yet. What `body` borrows must stay valid until it has
+/// returned or the thread was torn down.
 #[inline]
 pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: ThreadId, body: F) {
     if size_of::<F>() <= LARGEST_ON_STACK {
         // SAFETY: the caller's promise.
         unsafe { put_on_stack(execution, thread, body) }
     } else {
+        reserve_stack();
         let body = Box::new(body);
         // SAFETY: the caller's promise.
         unsafe { put_on_stack(execution, thread, body) }
     }
+}
+
+/// Overflows the stack here if there is little left of it. An overflow ends the thread at once: if
+/// that happened inside of the allocator, its locks would never be released, and other threads
+/// would wait forever.
+#[inline]
+pub(crate) fn reserve_stack() {
+    // SAFETY: this reads one byte, which is part of the stack or of the guard page below it.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::asm!("test byte ptr [rsp - 4096], 0", options(nostack, readonly));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    touch_below();
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(never)]
+fn touch_below() {
+    let mut reserve = std::mem::MaybeUninit::<[u8; 4096]>::uninit();
+    // SAFETY: the first byte is part of the array.
+    unsafe { reserve.as_mut_ptr().cast::<u8>().write_volatile(0) };
 }
 
 /// A larger body is boxed: it might not fit on the stack, and an overflow is noticed only while a
@@ -408,9 +434,9 @@ unsafe fn put_on_stack<F: FnOnce()>(execution: &mut Execution, thread: ThreadId,
     if execution.setup.compared_states == ComparedStates::Always {
         clear(&stack, &mut execution.threads.slots[thread.index()].visits);
     }
-    // SAFETY: the caller promises that what `body` borrows is valid until the thread is finished or
-    // torn down. The coroutine returns, or is unwound, or is leaked with its stack. The runtime is
-    // not `Send`, so the coroutine is used only on this OS thread.
+    // SAFETY: the caller promises that what `body` borrows is valid until it has returned or the
+    // thread is torn down. `run_thread` consumes it. The coroutine returns, or is unwound, or is
+    // leaked with its stack. The runtime is not `Send`, so the coroutine is used only on this OS thread.
     let coroutine = unsafe {
         ThreadCoroutine::with_stack_unchecked(stack, move |yielder: &Yield, ()| {
             run_thread(yielder, body)
@@ -426,7 +452,7 @@ const USED_STACK: usize = 16 * 1024;
 /// Clears what earlier threads have left on a stack. Parts of a frame may never be written: if they
 /// had other contents in each execution, so would the comparison of states.
 #[cold]
-fn clear(stack: &CoroutineStack, visits: &mut Visits) {
+fn clear(stack: &DefaultStack, visits: &mut Visits) {
     let (base, limit) = (stack.base().get(), stack.limit().get());
     let unknown = base.saturating_sub(USED_STACK);
     let from = visits.take_lowest().unwrap_or(unknown).max(limit);
@@ -443,6 +469,7 @@ fn run_thread<F: FnOnce()>(yielder: &Yield, body: F) -> End {
     begin(current, yielder);
     let result = catch_unwind(AssertUnwindSafe(|| {
         body();
+        return_late(current);
         current.drop_locals();
         end(current);
     }));
@@ -468,12 +495,37 @@ fn begin(current: Current, yielder: &Yield) {
     });
 }
 
+/// Records that the function of a thread has returned, if that is a step. Scopes wait for it, and
+/// then the thread is finished, though it has not dropped its thread-local values.
+fn return_late(current: Current) {
+    let (is_step, object, location) = current.with(|execution| {
+        let identity = &execution.slot().identity;
+        let is_step =
+            execution.setup.are_destructors_late && execution.running.thread != ThreadId(0);
+        (is_step, identity.tokens.start, identity.spawned_at)
+    });
+    if !is_step {
+        return;
+    }
+    let intent = Intent::Access {
+        object,
+        effect: Effect::Write,
+        awaits: None,
+    };
+    current.operation(intent, Outcomes::One, location, |step| {
+        step.write(object, RETURNED);
+        step.release(object);
+        let events = step.target().draining(Operation::LockedStore(object));
+        step.emit(events, RETURNED);
+    });
+}
+
 /// Records the end of a thread. The first thread cannot be joined, so its end is not an event.
 fn end(current: Current) {
     let is_done = current.with(|execution| {
         let slot = execution.slot();
         // Mostly the end is not a step and waits for nothing.
-        let is_step = execution.setup.are_ends_visible
+        let is_step = execution.setup.do_threads_end_in_steps()
             || execution.buffers.are_enabled()
             || slot.final_drop.is_some();
         let end = slot.identity.tokens.end;
@@ -492,7 +544,7 @@ fn end(current: Current) {
 fn end_in_step(current: Current) {
     let (object, location, is_visible) = current.with(|execution| {
         let slot = execution.slot();
-        let is_visible = execution.setup.are_ends_visible;
+        let is_visible = execution.setup.do_threads_end_in_steps();
         (
             slot.identity.tokens.end,
             slot.identity.spawned_at,

@@ -48,13 +48,6 @@ pub(crate) fn interrupted_execution() -> Option<NonNull<Execution>> {
     NonNull::new(execution)
 }
 
-/// Whether there is an execution that is lent now, for the signal handler.
-#[inline]
-pub(crate) fn is_lent() -> bool {
-    let execution = CURRENT.get();
-    execution != NO_EXECUTION && execution.addr() & LENT != 0
-}
-
 /// Lends the current execution to `f`. None if there is no execution, or if it is lent already.
 #[inline(always)] // Each operation borrows the execution several times.
 pub(crate) fn lend<R>(f: impl FnOnce(&mut Execution) -> R) -> Option<R> {

@@ -133,6 +133,13 @@ pub enum Restart {
     /// threads have to be compared
     /// ([`Setup::compared_states`](super::Setup::compared_states)).
     ComparedStates,
+    /// The destructor of a thread-local value does something that other threads can observe, so it
+    /// matters that it may do so after the end of a scope
+    /// ([`Setup::are_destructors_late`](super::Setup::are_destructors_late)).
+    LateDestructors,
+    /// A thread that has waited by parking inside of `std` parks later: its token may have been taken
+    /// ([`Setup::do_waits_take_tokens`](super::Setup::do_waits_take_tokens)).
+    TakenTokens,
     /// The program has more threads than there are ids for with store buffers: use a wider
     /// [`ThreadIdSpace`](super::ThreadIdSpace).
     WiderThreadIdSpace,

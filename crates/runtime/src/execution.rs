@@ -7,7 +7,6 @@ use std::any::Any;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use fencepost_explore::Performed;
 use fencepost_memory::{Address, ThreadId};
@@ -49,9 +48,8 @@ pub(crate) struct Running {
     /// behalf.
     pub(crate) is_in_coroutine: bool,
     /// Whether `thread` must not be resumed again: see
-    /// [`Current::abandon`](super::Current::abandon). The signal handler sets it if the thread uses
-    /// the reserve of its stack.
-    pub(crate) is_abandoned: AtomicBool,
+    /// [`Current::abandon`](super::Current::abandon).
+    pub(crate) is_abandoned: bool,
 }
 
 /// How many objects and threads a creator has created in this execution.
@@ -172,7 +170,7 @@ impl Execution {
                 stepping: None,
                 outcome: 0,
                 is_in_coroutine: false,
-                is_abandoned: AtomicBool::new(false),
+                is_abandoned: false,
             },
             threads: Threads::default(),
             objects: Objects::default(),

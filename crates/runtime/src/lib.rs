@@ -10,16 +10,16 @@
 //! Read in this order:
 //! 1. [`operation`], [`object`] and [`step`]: what a front end's types are built from.
 //! 2. `execution` with `threads` and `recording`: the state of one execution. `current`: how its
-//!    threads find and borrow it. `coroutine` and `stack`: spawn and end of threads, and what they
-//!    run on. [`runtime`]: the closure as a program of the explorer. `setup`: settings.
+//!    threads find and borrow it. `coroutine`: spawn and end of threads. [`runtime`]: the closure
+//!    as a program of the explorer. `setup`: settings.
 //! 3. [`mapping`]: the memory events of each operation. `buffers`: store buffers. `insertions`:
 //!    fences that the program does not have.
 //! 4. [`races`] and [`cells`]: data races.
 //! 5. [`names`]: deterministic ids, and names for reports.
 //! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
 //! 7. `boundary` and `visits`: whether a thread that loops has come back to the same state.
-//! 8. `waits`, `drops` and `writers`: operations that are steps only if other threads can observe
-//!    the difference.
+//! 8. `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
+//!    observe the difference.
 //! 9. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: the watchdog's view, and what
 //!    can go wrong.
 //! 10. `blocks`: memory that the next execution reuses.
@@ -48,9 +48,9 @@ mod foreign;
 mod insertions;
 mod overflow;
 mod panics;
+mod parking;
 mod recording;
 mod setup;
-mod stack;
 mod statics;
 mod threads;
 mod visits;

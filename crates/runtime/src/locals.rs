@@ -2,6 +2,9 @@
 
 use std::any::Any;
 
+use fencepost_memory::ThreadId;
+
+use super::error::Restart;
 use super::operation::Current;
 
 /// The thread-local values of one thread.
@@ -69,8 +72,21 @@ impl Current {
         }
     }
 
+    /// The calling thread is about to do something that other threads can observe. If it is in the
+    /// destructor of a thread-local value, and such destructors are not late, they have to be.
+    #[cold]
+    pub(crate) fn request_late_destructors(self) -> ! {
+        self.fail(Restart::LateDestructors)
+    }
+
     #[cold]
     fn drop_all_locals(self) {
+        self.with(|execution| {
+            // Nobody waits for the end of the first thread.
+            let is_early =
+                !execution.setup.are_destructors_late && execution.running.thread != ThreadId(0);
+            execution.slot_mut().is_in_early_destructor = is_early;
+        });
         let take_last = || {
             self.with(|execution| {
                 let locals = &mut execution.slot_mut().locals;
@@ -86,5 +102,6 @@ impl Current {
         while let Some(value) = take_last() {
             drop(value);
         }
+        self.with(|execution| execution.slot_mut().is_in_early_destructor = false);
     }
 }

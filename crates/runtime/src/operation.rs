@@ -26,7 +26,7 @@ use fencepost_explore::{Effect, Intent, Round};
 use fencepost_memory::{Address, ThreadId};
 
 use super::boundary::{Frame, cross};
-use super::coroutine::Yield;
+use super::coroutine::{Yield, reserve_stack};
 use super::current::{has_current_execution, lend, read};
 use super::error::{Restart, Stop};
 use super::execution::{Execution, Phase};
@@ -166,6 +166,12 @@ impl Current {
         self.setup().are_ends_visible
     }
 
+    /// Whether a thread may be finished before its thread-local values are dropped.
+    #[inline]
+    pub fn are_destructors_late(self) -> bool {
+        self.setup().are_destructors_late
+    }
+
     /// The state of an object, read without a step: to compute the intent of an operation.
     #[inline]
     pub fn peek(self, object: Address) -> u64 {
@@ -281,19 +287,25 @@ impl Current {
                 slot.visits.forget();
             }
             let is_reading = !slot.reading.is_empty();
-            Some((yielder, slot.final_drop, is_reading, arrival))
+            let is_early = slot.is_in_early_destructor;
+            Some((yielder, slot.final_drop, is_reading, is_early, arrival))
         });
-        let Some((yielder, final_drop, is_reading, arrival)) = declared else {
+        let Some((yielder, final_drop, is_reading, is_early, arrival)) = declared else {
             if self.phase() == Phase::StaticInit {
                 self.check_unrecorded(intent, outcomes);
             }
             return self.directly(location, perform);
         };
+        // What the step records may have to be allocated.
+        reserve_stack();
         if is_reading && may_wait(intent) {
             self.note_wait_of_reader();
         }
         if let Some(drop) = final_drop {
             self.request_ordered_drops(drop);
+        }
+        if is_early {
+            self.request_late_destructors();
         }
         let Some(yielder) = yielder else {
             not_available();
@@ -509,7 +521,7 @@ impl Current {
     /// coroutine is running.
     pub fn abandon(self) {
         let yielder = self.with(|execution| {
-            *execution.running.is_abandoned.get_mut() |= execution.running.is_in_coroutine;
+            execution.running.is_abandoned |= execution.running.is_in_coroutine;
             execution.yielder()
         });
         if let Some(yielder) = yielder {

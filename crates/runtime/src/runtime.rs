@@ -177,11 +177,11 @@ impl Runtime {
         self.heartbeat.end();
         let is_abandoned = self.with(|execution| {
             execution.running.is_in_coroutine = false;
-            std::mem::take(execution.running.is_abandoned.get_mut())
+            std::mem::take(&mut execution.running.is_abandoned)
         });
         match result {
-            _ if is_abandoned => self.abandon(thread),
-            CoroutineResult::Yield(()) => {}
+            CoroutineResult::Yield(()) if !is_abandoned => {}
+            CoroutineResult::Yield(()) => self.leak(thread),
             CoroutineResult::Return(End::Returned | End::Unwound) => self.end(thread),
             CoroutineResult::Return(End::Overflowed) => self.overflow(thread),
             CoroutineResult::Return(End::Panicked(payload)) => {
@@ -199,19 +199,6 @@ impl Runtime {
             execution.threads.set_finished(thread);
             execution.keep_stack(thread);
         });
-    }
-
-    /// Ends a thread that must not be resumed again.
-    #[cold]
-    fn abandon(&mut self, thread: ThreadId) {
-        let has_overflowed = self.with(|execution| {
-            let stack = &mut execution.threads.slots[thread.index()].stack;
-            std::mem::take(stack.is_reserve_used.get_mut())
-        });
-        match has_overflowed {
-            true => self.overflow(thread),
-            false => self.leak(thread),
-        }
     }
 
     /// Records a stack overflow. Other threads may still borrow from the stack, so it is leaked.

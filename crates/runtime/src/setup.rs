@@ -44,6 +44,13 @@ pub struct Setup {
     /// Whether the states of threads are compared at their operations, to prove that loops only
     /// wait.
     pub compared_states: ComparedStates,
+    /// Whether a scope can end, and a thread be finished, before the thread-local values of the thread
+    /// are dropped, as in `std`. The return of a thread's function is a step then, and its end is
+    /// none. This matters only if destructors do something that other threads can observe.
+    pub are_destructors_late: bool,
+    /// Whether the end of a scope and a wait of a channel may take the park token of their thread, as
+    /// in `std`. This matters only if the thread parks later.
+    pub do_waits_take_tokens: bool,
     /// Whether a value that was not dropped by the end of the execution is an error.
     pub leak_check: bool,
     /// The thread ids of the program if stores wait in store buffers, as on the target; none
@@ -54,6 +61,15 @@ pub struct Setup {
     /// The most steps of an execution. The explorer counts them. Spawning a thread is not a step,
     /// so the runtime applies the same limit to the number of threads.
     pub max_steps: u64,
+}
+
+impl Setup {
+    /// Whether the end of a thread is a step. If destructors are late, the return of its function is
+    /// one instead.
+    #[inline]
+    pub(crate) fn do_threads_end_in_steps(&self) -> bool {
+        self.are_ends_visible && !self.are_destructors_late
+    }
 }
 
 impl Default for Setup {
@@ -68,6 +84,8 @@ impl Default for Setup {
                 true => ComparedStates::OnDemand,
                 false => ComparedStates::Never,
             },
+            are_destructors_late: false,
+            do_waits_take_tokens: false,
             spurious_wakeups: true,
             leak_check: true,
             store_buffers: None,

@@ -262,7 +262,7 @@ impl<'execution> Step<'execution> {
         if self.execution.buffers.are_enabled() {
             self.execution.buffers.forget_drain(self.thread);
         }
-        if self.execution.setup.are_ends_visible {
+        if self.execution.setup.do_threads_end_in_steps() {
             let end = self.tokens(thread).end;
             self.emit(self.target().draining(Operation::LockedLoad(end)), 1);
             return;

@@ -2,7 +2,6 @@
 
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use corosensei::trap::CoroutineTrapHandler;
 use fencepost_explore::{Intent, Round};
@@ -77,9 +76,6 @@ pub(crate) struct ThreadStack {
     pub(crate) trap: Option<CoroutineTrapHandler<End>>,
     /// The lowest address of the stack: that of the guard page.
     pub(crate) limit: usize,
-    /// Whether the signal handler has opened pages of the reserve: the thread has overflowed its
-    /// stack.
-    pub(crate) is_reserve_used: AtomicBool,
     pub(crate) size: usize,
 }
 
@@ -94,6 +90,11 @@ pub(crate) struct ThreadSlot {
     pub(crate) visits: Visits,
     /// The reader-writer locks that the thread holds for reading, one entry per guard.
     pub(crate) reading: Vec<Address>,
+    /// Whether the thread drops its thread-local values, and it was not asked yet whether destructors
+    /// have to be late.
+    pub(crate) is_in_early_destructor: bool,
+    /// Whether the thread has waited by parking inside of `std`, or may have.
+    pub(crate) has_waited_by_parking: bool,
     /// The drop of the last reference to an `Arc` that the thread is in, unless the order of drops
     /// is known to matter.
     pub(crate) final_drop: Option<FinalDrop>,
@@ -117,13 +118,14 @@ impl ThreadSlot {
                 yielder: std::ptr::null(),
                 trap: None,
                 limit: 0,
-                is_reserve_used: AtomicBool::new(false),
                 size: 0,
             },
             locals: Locals::default(),
             waits: WaitMemory::default(),
             visits: Visits::default(),
             reading: Vec::new(),
+            is_in_early_destructor: false,
+            has_waited_by_parking: false,
             final_drop: None,
             is_unordered: true,
         }

@@ -373,11 +373,12 @@ impl<P: Program> Optimal<P> {
             return Choice::AllAsleep;
         }
         // The same thread continues as long as it can, so that executions are easy to read. One that
-        // hints that it waits lets others go first, since it may wait for them.
+        // spins in ever new states lets others go first, since it may wait for them. A hint that
+        // may block is not put off: it would not be known whether it passes.
         let mut is_complete = true;
         let last = self.last_thread;
         let others = self.run.threads().filter(|&thread| Some(thread) != last);
-        let yields = last.is_some_and(|thread| self.run.is_at_hint(thread));
+        let yields = last.is_some_and(|thread| self.run.is_at_new_hint(thread));
         let (first, at_last) = match yields {
             true => (None, last),
             false => (last, None),

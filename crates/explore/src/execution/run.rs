@@ -278,6 +278,12 @@ impl<P: Program> Run<P> {
         matches!(status, ThreadStatus::Pending { intent, .. } if intent.is_hint())
     }
 
+    /// Whether a thread hints that it waits, and is known to be in a new state.
+    #[inline]
+    pub(crate) fn is_at_new_hint(&self, thread: ThreadId) -> bool {
+        self.is_at_hint(thread) && self.program.round(thread) == Round::New
+    }
+
     /// The threads that have not finished.
     pub(crate) fn waiting(&self) -> Vec<BlockedThread> {
         let mut waiting = Vec::new();

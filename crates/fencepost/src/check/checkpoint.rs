@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::checker::{Checker, Strategy};
 
 /// Increase this whenever [`Contents`] changes. Formats up to 4 were text.
-const FORMAT_VERSION: u32 = 6;
+const FORMAT_VERSION: u32 = 7;
 
 /// Distinguishes a check from others.
 #[derive(Clone, Copy)]
@@ -70,6 +70,8 @@ struct Visibility {
     statics: bool,
     writers: bool,
     states: bool,
+    returns: bool,
+    tokens: bool,
 }
 
 /// The checkpoint file of a check.
@@ -186,6 +188,8 @@ impl CheckpointFile {
                 statics: setup.are_statics_visible,
                 writers: setup.are_writers_announced,
                 states: setup.compared_states == ComparedStates::Always,
+                returns: setup.are_destructors_late,
+                tokens: setup.do_waits_take_tokens,
             },
             thread_id_space: setup.store_buffers.map_or(0, ThreadIdSpace::width),
             has_excess_drain: registry.has_excess_drain(),
@@ -230,6 +234,8 @@ impl CheckpointFile {
             are_statics_visible: _,
             are_writers_announced: _,
             compared_states: _,
+            are_destructors_late: _,
+            do_waits_take_tokens: _,
             keeps_first_values: _,
             max_steps: _,
         } = setup;
@@ -263,6 +269,8 @@ impl CheckpointFile {
             statics,
             writers,
             states,
+            returns,
+            tokens,
         } = contents.visibility;
         setup.are_ends_visible = ends;
         setup.are_statics_visible = statics;
@@ -270,6 +278,8 @@ impl CheckpointFile {
         if states {
             setup.compared_states = ComparedStates::Always;
         }
+        setup.are_destructors_late = returns;
+        setup.do_waits_take_tokens = tokens;
         let thread_id_space = ThreadIdSpace::with_width(contents.thread_id_space);
         if thread_id_space.is_some() != setup.store_buffers.is_some() {
             return Err(NotResumable::Damaged(Damage::ThreadIdSpace));

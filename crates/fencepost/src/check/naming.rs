@@ -90,11 +90,14 @@ impl<'a> CheckNames<'a> {
 
     /// An operation on an object that every thread has: `spawn T1`, `park`.
     fn of_thread(&self, access: &Access, kind: &str, name: &str) -> Option<Action> {
-        use fencepost_runtime::names::{END_TOKEN, PARK_TOKEN, START_TOKEN, WAIT_TOKEN};
+        use fencepost_runtime::names::{END_TOKEN, PARK_TOKEN, RETURNED, START_TOKEN, WAIT_TOKEN};
         let owner = name.strip_prefix(kind)?.strip_prefix(" of ")?.to_owned();
         let is_write = access.operation.writes();
         let is_given = access.value != Some(0);
+        let has_returned = access.value == Some(RETURNED);
         Some(match (kind, is_write) {
+            (START_TOKEN, true) if has_returned => Action::Return,
+            (START_TOKEN, false) if has_returned => Action::Join(owner),
             (START_TOKEN, true) => Action::Spawn(owner),
             (START_TOKEN, false) => Action::Begin,
             (END_TOKEN, true) => Action::End,

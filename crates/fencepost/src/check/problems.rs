@@ -15,7 +15,7 @@ use super::checker::Checker;
 use super::naming::{opened, source_position};
 use super::showing::Showing;
 use fencepost_runtime::names::{
-    BARRIER_OPENING, PARK_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name,
+    BARRIER_OPENING, END_TOKEN, PARK_TOKEN, START_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name,
 };
 use fencepost_runtime::{OwnedLocation, ProgramError, Race};
 
@@ -262,6 +262,9 @@ impl Translator<'_> {
         match waiting.intent {
             Intent::Access { object, .. } => match names.kind(object) {
                 Some(PARK_TOKEN) => Awaited::Unpark,
+                Some(START_TOKEN) => Awaited::Return(self.owner(object, START_TOKEN)),
+                // Only a scope with a leaked handle waits like this.
+                Some(END_TOKEN) => Awaited::LeakedHandle,
                 Some(WAIT_TOKEN) => match self.condvar(waiting.thread, before) {
                     Some(condvar) => Awaited::Notification(condvar.to_owned()),
                     None => Awaited::Wakeup,
@@ -274,6 +277,14 @@ impl Translator<'_> {
             Intent::SpinHint => Awaited::Change,
             Intent::Local => Awaited::Turn,
         }
+    }
+
+    /// The name of the thread to which a token of this kind belongs.
+    fn owner(&self, token: Address, kind: &str) -> String {
+        let name = self.showing.names().object(token);
+        let owner = name.strip_prefix(kind);
+        let owner = owner.and_then(|owner| owner.strip_prefix(" of "));
+        owner.unwrap_or(name).to_owned()
     }
 
     /// A barrier and the number of threads that have arrived, which is its state.

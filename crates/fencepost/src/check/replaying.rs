@@ -10,6 +10,8 @@
 //! | `statics` | initialization of statics |
 //! | `writers` | announcements of writers that wait for an `RwLock` |
 //! | `states` | waits in loops that come back to the same state |
+//! | `returns` | returns of the functions of threads, before thread-local values are dropped |
+//! | `tokens` | choices whether waits take park tokens |
 //! | `drops=FILE:LINE:COLUMN` | drops of the `Arc`s created there |
 //! | `wideN` | commits of store buffers, numbered from `N` on |
 //!
@@ -49,6 +51,8 @@ pub(super) struct Header {
     statics: bool,
     writers: bool,
     states: bool,
+    returns: bool,
+    tokens: bool,
     /// Where the `Arc`s were created whose drops are steps.
     drops: Vec<OwnedLocation>,
     /// How commits of store buffers are numbered, unless as [`ThreadIdSpace::FIRST`] has it.
@@ -59,11 +63,13 @@ const ENDS: &str = "ends";
 const STATICS: &str = "statics";
 const WRITERS: &str = "writers";
 const STATES: &str = "states";
+const RETURNS: &str = "returns";
+const TOKENS: &str = "tokens";
 const DROPS: &str = "drops=";
 const WIDE: &str = "wide";
 
 /// The words without a value.
-const SWITCHES: [&str; 3] = [ENDS, STATICS, WRITERS];
+const SWITCHES: [&str; 6] = [ENDS, STATICS, WRITERS, STATES, RETURNS, TOKENS];
 
 impl Header {
     /// What the schedules of a session need.
@@ -84,6 +90,8 @@ impl Header {
             statics: setup.are_statics_visible,
             writers: setup.are_writers_announced,
             states: setup.compared_states == ComparedStates::Always,
+            returns: setup.are_destructors_late,
+            tokens: setup.do_waits_take_tokens,
             drops: drops.collect(),
             stride: setup.store_buffers.filter(|&s| s != ThreadIdSpace::FIRST),
         }
@@ -97,6 +105,8 @@ impl Header {
         if self.states {
             setup.compared_states = ComparedStates::Always;
         }
+        setup.are_destructors_late |= self.returns;
+        setup.do_waits_take_tokens |= self.tokens;
         if setup.store_buffers.is_some() {
             setup.store_buffers = self.stride.or(setup.store_buffers);
         }
@@ -117,6 +127,8 @@ impl Header {
             STATICS => Some(&mut self.statics),
             WRITERS => Some(&mut self.writers),
             STATES => Some(&mut self.states),
+            RETURNS => Some(&mut self.returns),
+            TOKENS => Some(&mut self.tokens),
             _ => None,
         };
         let is_repeated = if let Some(switch) = switch {
@@ -161,6 +173,8 @@ impl fmt::Display for Header {
             (self.statics, STATICS),
             (self.writers, WRITERS),
             (self.states, STATES),
+            (self.returns, RETURNS),
+            (self.tokens, TOKENS),
         ];
         let switches = switches.into_iter().filter(|(is_on, _)| *is_on);
         let mut words: Vec<String> = switches.map(|(_, word)| word.to_owned()).collect();
@@ -426,7 +440,7 @@ mod tests {
     #[test]
     fn a_wrong_header_is_refused() {
         let refused = |text: &str| text.parse::<ReplaySchedule>().unwrap_err().to_string();
-        let unknown = "expected `ends`, `statics`, `writers`, `states`, `drops=…` or `wide…` before the `/`, found";
+        let unknown = "expected `ends`, `statics`, `writers`, `states`, `returns`, `tokens`, `drops=…` or `wide…` before the `/`, found";
         assert_eq!(
             refused("end/1.2"),
             format!("{unknown} `end`; did you mean `ends`?")

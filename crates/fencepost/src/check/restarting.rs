@@ -94,6 +94,8 @@ fn apply(restart: &Restart, setup: &mut Setup) -> Result<(), Refusal> {
         Restart::VisibleStatics => setup.are_statics_visible = true,
         Restart::ComparedStates => setup.compared_states = ComparedStates::Always,
         Restart::AnnouncedWriters => setup.are_writers_announced = true,
+        Restart::LateDestructors => setup.are_destructors_late = true,
+        Restart::TakenTokens => setup.do_waits_take_tokens = true,
         Restart::WiderThreadIdSpace => {
             let wider = setup.store_buffers.and_then(ThreadIdSpace::next);
             setup.store_buffers = Some(wider.ok_or(Refusal::TooManyThreads)?);

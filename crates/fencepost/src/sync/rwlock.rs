@@ -7,8 +7,9 @@
 //! that waits while it holds the lock, since it may wait for a blocked reader (itself, if it reads
 //! again), and for a reader that does not wait (`try_read`). If a program has either, the check
 //! restarts with [`Setup::are_writers_announced`](fencepost_runtime::Setup::are_writers_announced):
-//! another object of the lock then counts the waiting writers. Readers wait until there are none,
-//! and an attempt to read may fail while there are some.
+//! another object of the lock then counts the waiting writers. Readers may wait until there are none,
+//! and an attempt to read may fail while there are some. They need not: when the lock becomes free,
+//! `std` wakes a writer, and a reader may still come first.
 //!
 //! The value is in a lock of `std`. In a check that is acquired and released in the same steps, and
 //! is always free when it is acquired.
@@ -396,9 +397,9 @@ impl Known {
         }
     }
 
-    /// Waits for the waiting writers, if they are announced.
+    /// Waits for the waiting writers, if they are announced and hold the reader up.
     fn await_writers(&self, current: Current, location: &'static Location<'static>) {
-        let Some(waiting) = self.waiting.filter(|_| !current.is_tearing_down()) else {
+        let Some(waiting) = self.waiting_that_blocks(current, location) else {
             return;
         };
         let intent = Known::intent_on_waiting(waiting, Some(Condition::Equals(0)));
@@ -407,22 +408,27 @@ impl Known {
         });
     }
 
-    /// Whether an attempt to read fails because a writer waits.
-    fn is_held_up(&self, current: Current, location: &'static Location<'static>) -> bool {
-        if current.is_tearing_down() {
-            return false;
-        }
-        let Some(waiting) = self.waiting else {
-            return false;
-        };
+    /// The object that counts the waiting writers, if there are some and they hold the reader up,
+    /// which the explorer chooses.
+    fn waiting_that_blocks(
+        &self,
+        current: Current,
+        location: &'static Location<'static>,
+    ) -> Option<Object> {
+        let waiting = self.waiting.filter(|_| !current.is_tearing_down())?;
         let either = |writers| 1 + u32::from(writers > 0);
         let intent = Known::intent_on_waiting(waiting, None);
         let outcomes = Outcomes::Of(waiting.address(), either);
-        let may_fail = current.plain_operation(intent, outcomes, location, |step| {
+        let is_held_up = current.plain_operation(intent, outcomes, location, |step| {
             step.read(waiting.address());
             step.is_recorded() && step.outcome() == 1
         });
-        if !may_fail {
+        is_held_up.then_some(waiting)
+    }
+
+    /// Whether an attempt to read fails because a writer waits.
+    fn is_held_up(&self, current: Current, location: &'static Location<'static>) -> bool {
+        if self.waiting_that_blocks(current, location).is_none() {
             return false;
         }
         // A writer waits only for threads that hold the lock.

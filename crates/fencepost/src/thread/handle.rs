@@ -11,10 +11,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use fencepost_explore::{Effect, Intent};
+use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory as memory;
+use fencepost_memory::Operation;
 
 use super::park::unpark;
+use fencepost_runtime::names::RETURNED;
 use fencepost_runtime::{Current, Outcomes, Restart, SpawnOptions, Step, free};
 
 /// A unique identifier of a thread, as [`std::thread::ThreadId`].
@@ -270,28 +272,64 @@ fn has_ended(
     thread: memory::ThreadId,
     location: &'static Location<'static>,
 ) -> bool {
-    if !current.are_ends_visible() && !current.is_tearing_down() {
+    let tokens = current.tokens(thread);
+    let (object, ended) = match current.are_destructors_late() {
+        true => (tokens.start, RETURNED),
+        false => (tokens.end, 1),
+    };
+    let is_step = current.are_destructors_late() || current.are_ends_visible();
+    if !is_step && !current.is_tearing_down() {
         current.fail(Restart::VisibleEnds);
     }
-    let end = current.tokens(thread).end;
     let intent = Intent::Access {
-        object: end,
+        object,
         effect: Effect::Read,
         awaits: None,
     };
     current.load_operation(intent, location, |step| {
-        let state = step.read(end);
-        let events = step.target().load(end);
+        let state = step.read(object);
+        let events = step.target().load(object);
         step.emit(events, state);
         // `std` does not promise happens-before here: only a join does.
-        state == 1
+        state == ended
     })
+}
+
+/// Waits until the function of a thread has returned, as the end of a scope does. Its thread-local
+/// values may be dropped later.
+///
+/// If the program has caught the panic that ended the execution, nothing waits for another thread.
+/// Then this waits until the thread was torn down.
+pub(super) fn wait_for_return(
+    current: Current,
+    thread: memory::ThreadId,
+    location: &'static Location<'static>,
+) {
+    if !current.are_destructors_late() {
+        join_thread(current, thread, location);
+        return current.wait_until_finished(&[thread]);
+    }
+    let object = current.tokens(thread).start;
+    let intent = Intent::Access {
+        object,
+        effect: Effect::Read,
+        awaits: Some(Condition::Equals(RETURNED)),
+    };
+    current.operation(intent, Outcomes::One, location, |step| {
+        let state = step.read(object);
+        step.acquire(object);
+        let events = step.target().draining(Operation::LockedLoad(object));
+        step.emit(events, state);
+    });
+    if current.peek(object) != RETURNED {
+        current.wait_until_finished(&[thread]);
+    }
 }
 
 /// Spawns a thread of a check.
 ///
 /// # Safety
-/// What `function` borrows must stay valid until the thread has finished or was torn down.
+/// What `function` borrows must stay valid until it has returned or the thread was torn down.
 #[inline(always)] // Otherwise the function, which may be large, is copied once more.
 pub(super) unsafe fn spawn_checked<F: FnOnce() -> T, T>(
     current: Current,

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 pub use handle::{Builder, JoinHandle, Thread, ThreadId, spawn};
 pub use local::{AccessError, LocalKey};
+pub(crate) use park::end_parking_wait;
 pub use park::{park, park_timeout};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use std::thread::Result;

@@ -3,6 +3,12 @@
 //! Before it waits, a thread may return without the token (a spurious wakeup), as from a [condition
 //! variable](crate::sync::Condvar). Module `waits` of the runtime says when it does not do so
 //! again.
+//!
+//! **Waits that park.** The end of a scope and the waits of channels park in `std`, so they may take a
+//! token that was meant for a later park. They need not: a wait that looks again before it parks leaves
+//! the token. Until a wait returns its thread does nothing that others could notice, so it is enough to
+//! choose at its end whether the token was taken. The opposite, a token that such a wait leaves behind,
+//! is a spurious wakeup of a later park.
 
 use std::panic::Location;
 use std::time::Duration;
@@ -26,6 +32,7 @@ pub fn park() {
         return std::thread::park();
     };
     let location = Location::caller();
+    current.note_park();
     let token = current.tokens(current.thread()).park;
     let may_be_spurious = current.has_spurious_wakeups() && !current.only_waits(token, location);
     if may_be_spurious && chooses_spurious(current, location) {
@@ -76,6 +83,32 @@ pub fn park_timeout(duration: Duration) {
         // A wait with a timeout is mostly in a loop.
         super::hint(current, location);
     }
+}
+
+/// The calling thread has waited in a way in which `std` parks, so its token may have been taken.
+pub(crate) fn end_parking_wait(current: Current, location: &'static Location<'static>) {
+    if !current.do_waits_take_tokens() {
+        return current.note_parking_wait();
+    }
+    let token = current.tokens(current.thread()).park;
+    let intent = Intent::Access {
+        object: token,
+        effect: Effect::WriteIf(Condition::Equals(GIVEN)),
+        awaits: None,
+    };
+    let outcomes = Outcomes::Of(token, |state| 1 + u32::from(state == GIVEN));
+    current.operation(intent, outcomes, location, |step| {
+        if step.state(token) != GIVEN {
+            step.read(token);
+            return;
+        }
+        let is_taken = step.is_recorded() && step.outcome() == 1;
+        step.write(token, if is_taken { TAKEN } else { GIVEN });
+        if is_taken {
+            let events = step.target().draining(Operation::Interlocked(token));
+            step.emit(events, TAKEN);
+        }
+    });
 }
 
 /// Sets the token of a thread.

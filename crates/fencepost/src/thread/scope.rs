@@ -7,10 +7,12 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory as memory;
 
-use super::handle::{Builder, Joinable, Thread, join_thread, spawn_checked};
-use fencepost_runtime::Current;
+use super::handle::{Builder, Joinable, Thread, spawn_checked, wait_for_return};
+use super::park::end_parking_wait;
+use fencepost_runtime::{Current, Outcomes};
 
 /// A scope to spawn scoped threads in, as [`std::thread::Scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -23,11 +25,28 @@ pub struct Scope<'scope, 'env: 'scope> {
 enum ScopeInner<'scope, 'env> {
     /// Outside of a check. Set once `std` has created it.
     Std(OnceLock<&'scope std::thread::Scope<'scope, 'env>>),
-    /// The threads that have not been joined yet.
-    Checked(Mutex<Vec<memory::ThreadId>>),
+    Checked(Mutex<Threads>),
+}
+
+/// The threads of a scope in a check.
+#[derive(Default)]
+struct Threads {
+    /// Those that have not been joined yet.
+    unjoined: Vec<memory::ThreadId>,
+    /// How many handles have not been dropped.
+    handles: usize,
+}
+
+impl Threads {
+    fn set_joined(&mut self, joined: Option<memory::ThreadId>) {
+        self.unjoined.retain(|thread| Some(*thread) != joined);
+    }
 }
 
 /// Creates a scope for spawning scoped threads, and waits for them all, as [`std::thread::scope`].
+///
+/// As in `std` it waits for the functions of the threads, not for the destructors of their
+/// thread-local values, and it may take the park token of the calling thread.
 ///
 /// # Panics
 /// As [`std::thread::scope`], outside of a check.
@@ -70,17 +89,23 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     let scope = Scope {
-        inner: ScopeInner::Checked(Mutex::new(Vec::new())),
+        inner: ScopeInner::Checked(Mutex::default()),
         scope: PhantomData,
         env: PhantomData,
     };
     let result = catch_unwind(AssertUnwindSafe(|| {
         let value = f(&scope);
+        // A thread that was not joined may still run, and then `std` parks.
+        let may_park = scope.first_unjoined().is_some();
         while let Some(thread) = scope.first_unjoined() {
-            join_thread(current, thread, location);
-            // `f` may have caught the panic that ended the execution. Then the join has not waited.
-            current.wait_until_finished(&[thread]);
+            wait_for_return(current, thread, location);
             scope.set_joined(thread);
+        }
+        if scope.has_leaked_handle() {
+            wait_for_ever(current, location);
+        }
+        if may_park {
+            end_parking_wait(current, location);
         }
         value
     }));
@@ -91,8 +116,22 @@ where
     })
 }
 
-fn lock(threads: &Mutex<Vec<memory::ThreadId>>) -> MutexGuard<'_, Vec<memory::ThreadId>> {
+fn lock(threads: &Mutex<Threads>) -> MutexGuard<'_, Threads> {
     threads.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// In `std` a thread counts as running as long as its handle exists. So a scope whose handle was
+/// leaked never ends: it waits for something that does not happen, the end of its own thread.
+fn wait_for_ever(current: Current, location: &'static Location<'static>) {
+    let object = current.tokens(current.thread()).end;
+    let intent = Intent::Access {
+        object,
+        effect: Effect::Read,
+        awaits: Some(Condition::Equals(1)),
+    };
+    current.operation(intent, Outcomes::One, location, |step| {
+        step.read(object);
+    });
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
@@ -114,20 +153,27 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn first_unjoined(&self) -> Option<memory::ThreadId> {
         match &self.inner {
             ScopeInner::Std(_) => None,
-            ScopeInner::Checked(threads) => lock(threads).first().copied(),
+            ScopeInner::Checked(threads) => lock(threads).unjoined.first().copied(),
         }
     }
 
     fn unjoined(&self) -> Vec<memory::ThreadId> {
         match &self.inner {
             ScopeInner::Std(_) => Vec::new(),
-            ScopeInner::Checked(threads) => lock(threads).clone(),
+            ScopeInner::Checked(threads) => lock(threads).unjoined.clone(),
         }
     }
 
     fn set_joined(&self, joined: memory::ThreadId) {
         if let ScopeInner::Checked(threads) = &self.inner {
-            lock(threads).retain(|thread| *thread != joined);
+            lock(threads).set_joined(Some(joined));
+        }
+    }
+
+    fn has_leaked_handle(&self) -> bool {
+        match &self.inner {
+            ScopeInner::Std(_) => false,
+            ScopeInner::Checked(threads) => lock(threads).handles > 0,
         }
     }
 }
@@ -165,13 +211,15 @@ impl Builder {
                 ScopedInner::Std(handle, thread)
             }
             (ScopeInner::Checked(threads), Some(current)) => {
-                // SAFETY: `scope_checked` does not return before the thread has finished or was
+                // SAFETY: `scope_checked` does not return before `f` has returned or the thread was
                 // torn down: it waits for every thread in `threads`, whether or not it panics. A
                 // handle takes its thread out of there only when it has the result, so that nothing
                 // is borrowed any more.
                 let joinable = unsafe { spawn_checked(current, self.into_options(), location, f) };
-                lock(threads).extend(joinable.id());
-                ScopedInner::Checked(joinable, threads)
+                let mut listed = lock(threads);
+                listed.unjoined.extend(joinable.id());
+                listed.handles += 1;
+                ScopedInner::Checked(joinable, CountedHandle(threads))
             }
             (ScopeInner::Checked(_), None) => {
                 panic!("the scope of a check is used outside of the check, at {location}")
@@ -188,7 +236,16 @@ pub struct ScopedJoinHandle<'scope, T> {
 
 enum ScopedInner<'scope, T> {
     Std(std::thread::ScopedJoinHandle<'scope, T>, Thread),
-    Checked(Joinable<T>, &'scope Mutex<Vec<memory::ThreadId>>),
+    Checked(Joinable<T>, CountedHandle<'scope>),
+}
+
+/// One of the handles that a scope in a check counts.
+struct CountedHandle<'scope>(&'scope Mutex<Threads>);
+
+impl Drop for CountedHandle<'_> {
+    fn drop(&mut self) {
+        lock(self.0).handles -= 1;
+    }
 }
 
 impl<T> ScopedJoinHandle<'_, T> {
@@ -201,10 +258,10 @@ impl<T> ScopedJoinHandle<'_, T> {
         let location = Location::caller();
         match self.inner {
             ScopedInner::Std(handle, _) => handle.join(),
-            ScopedInner::Checked(joinable, unjoined) => {
+            ScopedInner::Checked(joinable, handle) => {
                 let id = joinable.id();
                 let result = joinable.join(location);
-                lock(unjoined).retain(|thread| Some(*thread) != id);
+                lock(handle.0).set_joined(id);
                 result
             }
         }

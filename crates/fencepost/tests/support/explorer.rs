@@ -25,6 +25,18 @@ pub fn without_spurious() -> Setup {
     }
 }
 
+/// Changes the setup as a restart asks for.
+pub fn apply_restart(restart: Restart, setup: &mut Setup) {
+    setup.are_ends_visible |= restart == Restart::VisibleEnds;
+    setup.are_statics_visible |= restart == Restart::VisibleStatics;
+    setup.are_writers_announced |= restart == Restart::AnnouncedWriters;
+    setup.are_destructors_late |= restart == Restart::LateDestructors;
+    setup.do_waits_take_tokens |= restart == Restart::TakenTokens;
+    if restart == Restart::ComparedStates {
+        setup.compared_states = ComparedStates::Always;
+    }
+}
+
 /// Explores; begins again when the runtime asks for it.
 #[track_caller]
 pub fn explore_with(
@@ -39,11 +51,7 @@ pub fn explore_with(
         let runtime = || Runtime::new(checked.clone(), setup, registry.clone());
         let report = explore(runtime, settings, &mut |_| ControlFlow::Continue(()));
         if let Some(restart) = report.restart {
-            setup.are_statics_visible |= restart == Restart::VisibleStatics;
-            setup.are_writers_announced |= restart == Restart::AnnouncedWriters;
-            if restart == Restart::ComparedStates {
-                setup.compared_states = ComparedStates::Always;
-            }
+            apply_restart(restart, &mut setup);
             restarts += 1;
             assert!(restarts < 10, "it asks again and again");
             continue;

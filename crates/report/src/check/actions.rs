@@ -12,6 +12,8 @@ pub enum Action {
     Spawn(String),
     /// The thread starts.
     Begin,
+    /// The function of the thread has returned, and its thread-local values are dropped next.
+    Return,
     /// The thread ends.
     End,
     /// The thread joins this one.
@@ -82,6 +84,7 @@ impl Action {
         match self {
             Action::Spawn(thread) => format!("spawn {thread}"),
             Action::Begin => "begin".to_owned(),
+            Action::Return => "return".to_owned(),
             Action::End => "end".to_owned(),
             Action::Join(thread) => format!("join {thread}"),
             Action::Unpark(thread) => format!("unpark {thread}"),

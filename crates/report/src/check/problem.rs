@@ -287,6 +287,10 @@ pub enum Awaited {
     Object(String),
     /// The end of a thread.
     ThreadEnd(ThreadId),
+    /// The end of the function of the thread with this name.
+    Return(String),
+    /// A handle of a scoped thread, which was leaked.
+    LeakedHandle,
     /// A change of a value that the thread reads in a loop.
     Change,
     /// Its next turn: nothing blocks the thread.

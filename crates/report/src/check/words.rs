@@ -128,6 +128,11 @@ pub(crate) fn awaited(what: &Awaited, names: &dyn Naming) -> String {
             false => format!("`{object}`"),
         },
         Awaited::ThreadEnd(thread) => format!("the end of {}", names.thread(*thread)),
+        Awaited::Return(thread) => format!("the end of {thread}"),
+        Awaited::LeakedHandle => {
+            "a thread of the scope, which runs as long as its handle: the handle was leaked"
+                .to_owned()
+        }
         Awaited::Change => "a change of what it reads".to_owned(),
         Awaited::Turn => "its turn".to_owned(),
     }

@@ -59,7 +59,8 @@ pub enum Creator {
 /// The objects that every thread has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tokens {
-    /// Written when the thread is spawned, read when it starts.
+    /// Written when the thread is spawned, read when it starts. If destructors are late, it is set to
+    /// [`RETURNED`] when the function of the thread has returned.
     pub start: Address,
     /// Written when the thread ends, read when it is joined.
     pub end: Address,
@@ -69,6 +70,10 @@ pub struct Tokens {
     /// was taken.
     pub wait: Address,
 }
+
+/// The state of [`Tokens::start`] when the function of the thread has returned, if destructors are
+/// late.
+pub const RETURNED: u64 = 2;
 
 /// The kind of [`Tokens::start`].
 pub const START_TOKEN: &str = "start";

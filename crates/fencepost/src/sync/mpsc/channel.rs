@@ -17,9 +17,14 @@
 //! its *wait token* is 1: its offer was received, or the receiver was dropped. A receiver that
 //! finds no offer announces that it waits, and the next sender passes its message to it.
 //!
+//! **Park tokens.** `std` waits by parking, which may take the thread's park token
+//! ([`end_parking_wait`]). If that matters, an operation that waits first tries whether it has to:
+//! otherwise it parks for certain not.
+//!
 //! A message carries the clock of its sender, so that receiving it happens after sending it, and
-//! not after later messages of other senders. Likewise, a send to a bounded channel happens after
-//! the receive that freed its slot.
+//! not after later messages of other senders. A send to a rendezvous channel returns after the receive
+//! has begun, or has taken the message. A send to a channel with a buffer does not happen after the
+//! receive that freed its slot: `std` does not promise that.
 
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -29,6 +34,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fencepost_explore::{Condition, Effect, Intent, OptimisticLoad};
 use fencepost_memory::{Address, Operation, ThreadId};
 
+use crate::thread::end_parking_wait;
 use fencepost_runtime::{Current, Events, Object, Outcomes, Step};
 
 const FULL: u64 = (1 << 32) - 1;
@@ -56,12 +62,10 @@ struct Contents<T> {
     queue: VecDeque<Message<T>>,
     senders: usize,
     has_receiver: bool,
-    /// The clocks at which the free slots of a bounded channel became free, except for those that
-    /// were never used.
-    places: VecDeque<Vec<u32>>,
-    unused_places: usize,
     /// Whether the receiver of a rendezvous channel waits for a message.
     is_awaited: bool,
+    /// The clock at which that receiver began to wait, if the execution has cells.
+    awaited_since: Vec<u32>,
     offers: u64,
     /// The threads that have dropped senders, with the addresses of their events: as for the
     /// references to an `Arc`.
@@ -74,6 +78,15 @@ struct Message<T> {
     clock: Vec<u32>,
     /// The number of an offer, and the token of its sender.
     offer: Option<(u64, Address)>,
+}
+
+/// What the intent of an operation says.
+#[derive(Clone, Copy)]
+enum Declared {
+    /// It writes if it can send or receive, and else reads.
+    WriteIfPossible,
+    /// It writes.
+    Write,
 }
 
 /// The result of an attempt to send.
@@ -91,9 +104,8 @@ impl<T> Channel<T> {
             queue: VecDeque::new(),
             senders: 1,
             has_receiver: true,
-            places: VecDeque::new(),
-            unused_places: capacity.unwrap_or(0),
             is_awaited: false,
+            awaited_since: Vec::new(),
             offers: 0,
             droppers: Vec::new(),
         };
@@ -147,10 +159,15 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Records that the state of the channel does not allow the operation.
-    fn record_failure(&self, step: &mut Step<'_>) {
+    /// Records that the state of the channel does not allow the operation. If the intent says that
+    /// it writes in any state, it does.
+    fn record_failure(&self, step: &mut Step<'_>, declared: Declared) {
         let object = self.object.address();
-        let state = step.read(object);
+        let state = step.state(object);
+        match declared {
+            Declared::WriteIfPossible => step.read(object),
+            Declared::Write => step.write(object, state),
+        };
         let events = step.target().draining(Operation::LockedLoad(object));
         step.emit(events, state);
         step.acquire(object);
@@ -171,18 +188,14 @@ impl<T> Contents<T> {
     }
 
     fn push(&mut self, step: &mut Step<'_>, value: T, offer: Option<(u64, Address)>) {
-        let place = match self.unused_places {
-            0 => self.places.pop_front(),
-            _ => {
-                self.unused_places -= 1;
-                None
-            }
-        };
         let mut clock = Vec::new();
         let thread = step.thread();
         if let Some(races) = step.races() {
-            races.learn(thread, &place.unwrap_or_default());
             races.publish(thread, &mut clock);
+            // What the sender does next happens after the receiver has begun to wait.
+            if self.is_awaited {
+                races.learn(thread, &self.awaited_since);
+            }
         }
         self.queue.push_back(Message {
             value,
@@ -202,10 +215,16 @@ impl<T> Channel<T> {
         let Some(current) = self.object.current(location) else {
             return Err(SendError(value));
         };
-        let awaits = match self.capacity {
-            Some(capacity) if capacity > 0 => Some(Condition::Differs(FULL)),
-            _ => None,
+        let may_wait = self.capacity.is_some_and(|capacity| capacity > 0);
+        let value = match may_wait && current.do_waits_take_tokens() {
+            false => value,
+            true => match self.attempt(current, value, OptimisticLoad::Retries, location) {
+                Err(TrySendError::Full(value)) => value,
+                Err(TrySendError::Disconnected(value)) => return Err(SendError(value)),
+                Ok(()) => return Ok(()),
+            },
         };
+        let awaits = may_wait.then_some(Condition::Differs(FULL));
         let intent = self.intent(Effect::WriteIf(Condition::Differs(GONE)), awaits);
         let sent = current.operation(intent, Outcomes::One, location, |step| {
             let mut contents = self.contents();
@@ -224,6 +243,9 @@ impl<T> Channel<T> {
                 }
             }
         });
+        if may_wait {
+            end_parking_wait(current, location);
+        }
         match sent {
             Sent::Done => Ok(()),
             Sent::Offered(offer) => self.wait_for_answer(current, offer, location),
@@ -240,8 +262,8 @@ impl<T> Channel<T> {
         is_offer: bool,
     ) -> Sent<T> {
         if !is_offer {
-            contents.is_awaited = false;
             contents.push(step, value, None);
+            contents.is_awaited = false;
             return Sent::Done;
         }
         let number = contents.offers;
@@ -276,6 +298,7 @@ impl<T> Channel<T> {
             let place = queue.iter().position(is_mine);
             (is_answered, place.and_then(|place| queue.remove(place)))
         });
+        end_parking_wait(current, location);
         match returned {
             Some(message) => Err(SendError(message.value)),
             None if is_answered => Ok(()),
@@ -291,6 +314,21 @@ impl<T> Channel<T> {
         let Some(current) = self.object.current(location) else {
             return Err(TrySendError::Disconnected(value));
         };
+        // A sender that reads too early that there is a receiver may find the channel full. But
+        // `std` looks for a free slot only after a fence.
+        let stale = OptimisticLoad::FailsOnPrevious(Condition::Equals(FULL));
+        self.attempt(current, value, stale, location)
+    }
+
+    /// Sends a value if that is possible without waiting. `stale` is the effect of reading too early
+    /// that there is a receiver.
+    fn attempt(
+        &self,
+        current: Current,
+        value: T,
+        stale: OptimisticLoad,
+        location: &'static Location<'static>,
+    ) -> Result<(), TrySendError<T>> {
         let condition = match self.capacity {
             Some(0) => Condition::Equals(WAITING),
             _ => Condition::Differs(FULL),
@@ -312,16 +350,11 @@ impl<T> Channel<T> {
                         true => step.write(object, state),
                         false => step.read(object),
                     };
-                    // A sender that reads too early that there is a receiver may find the channel
-                    // full. But `std` looks for a free slot only after a fence.
-                    self.record_gone(
-                        step,
-                        OptimisticLoad::FailsOnPrevious(Condition::Equals(FULL)),
-                    );
+                    self.record_gone(step, stale);
                     Sent::Disconnected(value)
                 }
                 _ => {
-                    self.record_failure(step);
+                    self.record_failure(step, Declared::WriteIfPossible);
                     Sent::Full(value)
                 }
             }
@@ -400,10 +433,10 @@ impl<T> Channel<T> {
 /// Receiving.
 impl<T> Channel<T> {
     /// Takes the first message, and notifies its sender.
-    fn take(&self, step: &mut Step<'_>) -> Result<T, TryRecvError> {
+    fn take(&self, step: &mut Step<'_>, declared: Declared) -> Result<T, TryRecvError> {
         let mut contents = self.contents();
         let Some(message) = contents.queue.pop_front() else {
-            self.record_failure(step);
+            self.record_failure(step, declared);
             if contents.senders > 0 {
                 return Err(TryRecvError::Empty);
             }
@@ -414,13 +447,8 @@ impl<T> Channel<T> {
         };
         self.record_change(step, &contents);
         let thread = step.thread();
-        let mut clock = message.clock;
         if let Some(races) = step.races() {
-            races.learn(thread, &clock);
-            races.publish(thread, &mut clock);
-        }
-        if self.capacity.is_some_and(|capacity| capacity > 0) {
-            contents.places.push_back(clock);
+            races.learn(thread, &message.clock);
         }
         if let Some((_, token)) = message.offer {
             answer(step, token);
@@ -433,17 +461,22 @@ impl<T> Channel<T> {
             return Err(TryRecvError::Disconnected);
         };
         let intent = self.intent(Effect::WriteIf(CAN_RECEIVE), None);
-        current.operation(intent, Outcomes::One, location, |step| self.take(step))
+        current.operation(intent, Outcomes::One, location, |step| {
+            self.take(step, Declared::WriteIfPossible)
+        })
     }
 
     pub(super) fn recv(&self, location: &'static Location<'static>) -> Result<T, RecvError> {
         let current = self.object.current(location).ok_or(RecvError)?;
         if let Some(received) = self.arrive(current, location) {
-            return Ok(received);
+            return received;
         }
         let effect = Effect::WriteIf(CAN_RECEIVE);
         let intent = self.intent(effect, Some(RECEIVE_RETURNS));
-        let received = current.operation(intent, Outcomes::One, location, |step| self.take(step));
+        let received = current.operation(intent, Outcomes::One, location, |step| {
+            self.take(step, Declared::WriteIfPossible)
+        });
+        end_parking_wait(current, location);
         match received {
             Ok(value) => Ok(value),
             Err(TryRecvError::Disconnected) => Err(RecvError),
@@ -459,12 +492,13 @@ impl<T> Channel<T> {
             return Err(RecvTimeoutError::Disconnected);
         };
         if let Some(received) = self.arrive(current, location) {
-            return Ok(received);
+            return received.map_err(RecvTimeoutError::from);
         }
         let received = match self.capacity {
             Some(0) => self.stop_waiting(current, location),
             _ => self.try_recv(location),
         };
+        end_parking_wait(current, location);
         match received {
             Ok(value) => Ok(value),
             Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
@@ -476,21 +510,45 @@ impl<T> Channel<T> {
         }
     }
 
-    /// The receiver of a rendezvous channel takes the first offer, or announces that it waits.
-    fn arrive(&self, current: Current, location: &'static Location<'static>) -> Option<T> {
-        if self.capacity != Some(0) {
-            return None;
+    /// Receives without waiting, if it matters whether the receiver waits. None if it has to, or if
+    /// it does not matter.
+    fn arrive(
+        &self,
+        current: Current,
+        location: &'static Location<'static>,
+    ) -> Option<Result<T, RecvError>> {
+        let received = match self.capacity {
+            Some(0) => self.start_waiting(current, location),
+            _ if current.do_waits_take_tokens() => self.try_recv(location),
+            _ => return None,
+        };
+        match received {
+            Ok(value) => Some(Ok(value)),
+            Err(TryRecvError::Disconnected) => Some(Err(RecvError)),
+            Err(TryRecvError::Empty) => None,
         }
+    }
+
+    /// The receiver of a rendezvous channel takes the first offer, or announces that it waits.
+    fn start_waiting(
+        &self,
+        current: Current,
+        location: &'static Location<'static>,
+    ) -> Result<T, TryRecvError> {
         let intent = self.intent(Effect::WriteMultiple, None);
         current.operation(intent, Outcomes::One, location, |step| {
-            let is_offered = !self.contents().queue.is_empty();
-            if is_offered {
-                return self.take(step).ok();
-            }
             let mut contents = self.contents();
+            if !contents.queue.is_empty() || contents.senders == 0 {
+                drop(contents);
+                return self.take(step, Declared::Write);
+            }
             contents.is_awaited = true;
+            let thread = step.thread();
+            if let Some(races) = step.races() {
+                races.publish(thread, &mut contents.awaited_since);
+            }
             self.record_change(step, &contents);
-            None
+            Err(TryRecvError::Empty)
         })
     }
 
@@ -510,7 +568,7 @@ impl<T> Channel<T> {
                 return Err(TryRecvError::Empty);
             }
             drop(contents);
-            self.take(step)
+            self.take(step, Declared::Write)
         })
     }
 

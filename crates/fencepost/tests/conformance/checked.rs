@@ -1,0 +1,128 @@
+//! All outcomes of a program in a check.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::panic::Location;
+use std::sync::{Arc, Mutex};
+
+use fencepost_explore::{
+    MonitoredModel, Performed, Program as Explored, Settings, ThreadStatus, explore,
+};
+use fencepost_memory::{Address, LocationId, ThreadId};
+use fencepost_runtime::{Checked, ProgramError, Registry, Restart, Runtime, Setup, Stop};
+
+use crate::explorer::apply_restart;
+use crate::journal::{End, Journal, Outcome};
+use crate::over_fencepost;
+use crate::program::Program;
+use crate::support::is_enabled;
+
+/// A program with more executions is left out.
+const MOST_EXECUTIONS: u64 = 30_000;
+
+/// The program, and the outcomes of its executions so far.
+struct Observed {
+    runtime: Runtime,
+    journal: Arc<Journal>,
+    outcomes: Arc<Mutex<BTreeSet<Outcome>>>,
+}
+
+impl Observed {
+    /// The threads that have not ended, and whether one of them can continue.
+    fn is_blocked(&self) -> bool {
+        let mut pending = (0..self.runtime.thread_bound() as u32).filter_map(|thread| {
+            match self.runtime.status(ThreadId(thread)) {
+                ThreadStatus::Pending { intent, .. } => Some(intent),
+                _ => None,
+            }
+        });
+        !pending.any(|intent| is_enabled(&self.runtime, intent))
+    }
+}
+
+impl Explored for Observed {
+    type Error = ProgramError;
+    type Restart = Restart;
+
+    fn start(&mut self, performed: &mut Performed) -> Result<(), Stop> {
+        self.journal.clear();
+        self.runtime.start(performed)
+    }
+
+    fn is_fatal(&self, error: &ProgramError) -> bool {
+        self.runtime.is_fatal(error)
+    }
+
+    fn thread_bound(&self) -> usize {
+        self.runtime.thread_bound()
+    }
+
+    fn status(&self, thread: ThreadId) -> ThreadStatus {
+        self.runtime.status(thread)
+    }
+
+    fn state(&self, object: Address) -> u64 {
+        self.runtime.state(object)
+    }
+
+    fn location(&self, thread: ThreadId) -> Option<LocationId> {
+        self.runtime.location(thread)
+    }
+
+    fn may_be_joined(&self, thread: ThreadId) -> bool {
+        self.runtime.may_be_joined(thread)
+    }
+
+    fn step(
+        &mut self,
+        thread: ThreadId,
+        outcome: u32,
+        performed: &mut Performed,
+    ) -> Result<(), Stop> {
+        self.runtime.step(thread, outcome, performed)
+    }
+
+    fn finish(&mut self, is_complete: bool) -> Result<(), Stop> {
+        let end = match is_complete {
+            true => Some(End::Done),
+            // An execution that was not continued has no outcome.
+            false => self.is_blocked().then_some(End::Blocked),
+        };
+        if let Some(end) = end {
+            let outcome = (end, self.journal.results());
+            self.outcomes.lock().unwrap().insert(outcome);
+        }
+        self.runtime.finish(is_complete)
+    }
+}
+
+/// All outcomes of a program. None if it has too many executions.
+pub fn outcomes(program: &Arc<Program>) -> Option<BTreeSet<Outcome>> {
+    let registry = Arc::new(Registry::new(Location::caller()));
+    let journal = Arc::new(Journal::default());
+    let (checked_program, checked_journal) = (program.clone(), journal.clone());
+    let checked: Checked =
+        Arc::new(move || over_fencepost::run(&checked_program, checked_journal.clone(), None));
+    let settings = Settings {
+        monitored_model: MonitoredModel::None,
+        continue_after_failure: true,
+        max_executions: Some(MOST_EXECUTIONS),
+        ..Settings::default()
+    };
+    let mut setup = Setup::default();
+    loop {
+        let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
+        let observed = || Observed {
+            runtime: Runtime::new(checked.clone(), setup, registry.clone()),
+            journal: journal.clone(),
+            outcomes: outcomes.clone(),
+        };
+        let report = explore(observed, &settings, &mut |_| ControlFlow::Continue(()));
+        if let Some(restart) = report.restart {
+            apply_restart(restart, &mut setup);
+            continue;
+        }
+        let outcomes = outcomes.lock().unwrap().clone();
+        return report.is_complete().then_some(outcomes);
+    }
+}

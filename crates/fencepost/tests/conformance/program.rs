@@ -1,0 +1,295 @@
+//! Random small programs over all types, as data.
+
+use fencepost_memory::Random;
+
+/// What a thread does. Numbers name threads (0 is the first one) and values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Op {
+    Load(usize),
+    Store(usize, u32),
+    Add(usize),
+    Park,
+    ParkTimeout,
+    Unpark(usize),
+    IsFinished(usize),
+    Join(usize),
+    /// Initializes a thread-local value, whose destructor changes an atomic variable.
+    UseLocal,
+    Send(u32),
+    TrySend(u32),
+    Receive,
+    TryReceive,
+    ReceiveTimeout,
+    DropSender,
+    DropReceiver,
+    /// Locks the mutex, increments its value, and does this before it unlocks the mutex.
+    Lock(Vec<Op>),
+    TryLock(Vec<Op>),
+    Wait,
+    /// Waits until the value of the mutex is not 0.
+    WaitWhileZero,
+    WaitTimeout,
+    NotifyOne,
+    NotifyAll,
+    Read(Vec<Op>),
+    Write(Vec<Op>),
+    TryRead(Vec<Op>),
+    TryWrite(Vec<Op>),
+    Barrier,
+    CallOnce(Vec<Op>),
+    IsOnceCompleted,
+    GetCell,
+    SetCell(u32),
+    InitCell(u32),
+    ForceLazy,
+    StrongCount,
+    WeakCount,
+    CloneArc,
+    DropArc,
+    TryUnwrapArc,
+    IntoInnerArc,
+    GetMutArc,
+    Upgrade,
+    DropWeak,
+}
+
+/// How the program has a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChannelUse {
+    /// None is unbounded.
+    pub bound: Option<usize>,
+    /// The thread that has the receiver. The others have senders, and so does the first thread.
+    pub receiver: usize,
+}
+
+/// A program. The first thread does `before`, spawns the other threads, does `between`, and `after`; if the threads
+/// are scoped, the scope ends before `after`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Program {
+    pub is_scoped: bool,
+    pub channel: Option<ChannelUse>,
+    pub has_arc: bool,
+    pub before: Vec<Op>,
+    pub threads: Vec<Vec<Op>>,
+    pub between: Vec<Op>,
+    pub after: Vec<Op>,
+}
+
+impl Program {
+    /// The number of threads, including the first one.
+    pub fn thread_count(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    fn parts_mut(&mut self) -> impl Iterator<Item = &mut Vec<Op>> {
+        let first = [&mut self.before, &mut self.between, &mut self.after];
+        first.into_iter().chain(&mut self.threads)
+    }
+
+    /// The programs with one operation less.
+    pub fn smaller(&self) -> Vec<Program> {
+        let mut smaller = Vec::new();
+        for part in 0..3 + self.threads.len() {
+            for at in 0.. {
+                let mut program = self.clone();
+                let Some(ops) = program.parts_mut().nth(part).filter(|ops| at < ops.len()) else {
+                    break;
+                };
+                ops.remove(at);
+                smaller.push(program);
+            }
+        }
+        smaller
+    }
+}
+
+/// What the operations of a program are about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Family {
+    Atomics,
+    Parking,
+    Ends,
+    Channel,
+    Mutex,
+    Condvar,
+    RwLock,
+    Barrier,
+    Once,
+    Arc,
+}
+
+const FAMILIES: [Family; 9] = [
+    Family::Parking,
+    Family::Ends,
+    Family::Channel,
+    Family::Mutex,
+    Family::Condvar,
+    Family::RwLock,
+    Family::Barrier,
+    Family::Once,
+    Family::Arc,
+];
+
+/// Makes random programs.
+pub struct Generator {
+    random: Random,
+}
+
+impl Generator {
+    pub fn new(seed: u64) -> Self {
+        Generator {
+            random: Random::new(seed),
+        }
+    }
+
+    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.random.below(choices.len() as u64) as usize]
+    }
+
+    fn chance(&mut self, one_in: u64) -> bool {
+        self.random.below(one_in) == 0
+    }
+
+    /// The next program.
+    pub fn program(&mut self) -> Program {
+        // The combination of parking and channels is where threads wait in two ways.
+        let families = match self.random.below(4) {
+            0 => vec![Family::Parking, Family::Channel, Family::Ends],
+            _ => vec![self.pick(&FAMILIES), self.pick(&FAMILIES), Family::Atomics],
+        };
+        let children = 1 + self.random.below(2) as usize;
+        let has_channel = families.contains(&Family::Channel);
+        let channel = has_channel.then(|| ChannelUse {
+            bound: self.pick(&[None, None, Some(0), Some(0), Some(1), Some(2)]),
+            receiver: self.random.below(children as u64 + 1) as usize,
+        });
+        let mut program = Program {
+            is_scoped: self.chance(2),
+            channel,
+            has_arc: families.contains(&Family::Arc),
+            before: Vec::new(),
+            threads: Vec::new(),
+            between: Vec::new(),
+            after: Vec::new(),
+        };
+        let longest = 5 - children as u64;
+        for thread in 1..=children {
+            let ops = self.ops(&program, &families, thread, longest);
+            program.threads.push(ops);
+        }
+        program.before = self.ops(&program, &families, 0, 1);
+        program.between = self.ops(&program, &families, 0, longest);
+        program.after = self.ops(&program, &families, 0, 2);
+        program
+    }
+
+    fn ops(&mut self, program: &Program, families: &[Family], thread: usize, most: u64) -> Vec<Op> {
+        let count = self.random.below(most + 1);
+        let mut ops = Vec::new();
+        for _ in 0..count {
+            let family = self.pick(families);
+            ops.push(self.op(program, family, thread, true));
+        }
+        ops
+    }
+
+    /// The operations that are done while a lock is held.
+    fn inner(&mut self, program: &Program, thread: usize) -> Vec<Op> {
+        match self.chance(2) {
+            true => Vec::new(),
+            false => vec![self.op(program, Family::Atomics, thread, false)],
+        }
+    }
+
+    fn op(&mut self, program: &Program, family: Family, thread: usize, is_outer: bool) -> Op {
+        let value = 1 + self.random.below(3) as u32;
+        let place = self.random.below(2) as usize;
+        let other = self.random.below(program.thread_count().max(2) as u64) as usize;
+        match family {
+            Family::Atomics => match self.random.below(3) {
+                0 => Op::Load(place),
+                1 => Op::Store(place, value),
+                _ => Op::Add(place),
+            },
+            Family::Parking => match self.random.below(5) {
+                0 | 1 => Op::Park,
+                2 => Op::ParkTimeout,
+                _ => Op::Unpark(other),
+            },
+            Family::Ends => match self.random.below(5) {
+                0 | 1 => Op::UseLocal,
+                2 => Op::Join(other),
+                3 => Op::IsFinished(other),
+                _ => Op::Load(0),
+            },
+            Family::Channel => self.channel_op(program, thread, value),
+            Family::Mutex => match self.random.below(3) {
+                0 | 1 if is_outer => Op::Lock(self.inner(program, thread)),
+                _ => Op::TryLock(self.inner(program, thread)),
+            },
+            Family::Condvar => match self.random.below(7) {
+                0 => Op::Wait,
+                1 => Op::WaitWhileZero,
+                2 => Op::WaitTimeout,
+                3 => Op::NotifyAll,
+                4 | 5 => Op::NotifyOne,
+                _ => Op::Lock(Vec::new()),
+            },
+            Family::RwLock => {
+                let inner = self.inner(program, thread);
+                match self.random.below(5) {
+                    0 => Op::Read(vec![Op::TryRead(inner)]),
+                    1 => Op::Read(inner),
+                    2 => Op::Write(inner),
+                    3 => Op::TryRead(inner),
+                    _ => Op::TryWrite(inner),
+                }
+            }
+            Family::Barrier => Op::Barrier,
+            Family::Once => self.once_op(program, thread, value),
+            Family::Arc => self.arc_op(),
+        }
+    }
+
+    fn channel_op(&mut self, program: &Program, thread: usize, value: u32) -> Op {
+        let receives = program.channel.is_some_and(|c| c.receiver == thread);
+        if receives && !(thread == 0 && self.chance(3)) {
+            return match self.random.below(7) {
+                0..=2 => Op::Receive,
+                3 => Op::TryReceive,
+                4 | 5 => Op::ReceiveTimeout,
+                _ => Op::DropReceiver,
+            };
+        }
+        match self.random.below(5) {
+            0..=2 => Op::Send(value),
+            3 => Op::TrySend(value),
+            _ => Op::DropSender,
+        }
+    }
+
+    fn once_op(&mut self, program: &Program, thread: usize, value: u32) -> Op {
+        match self.random.below(7) {
+            0 | 1 => Op::CallOnce(self.inner(program, thread)),
+            2 => Op::IsOnceCompleted,
+            3 => Op::GetCell,
+            4 => Op::SetCell(value),
+            5 => Op::InitCell(value),
+            _ => Op::ForceLazy,
+        }
+    }
+
+    fn arc_op(&mut self) -> Op {
+        match self.random.below(10) {
+            0 => Op::StrongCount,
+            1 => Op::WeakCount,
+            2 => Op::CloneArc,
+            3 | 4 => Op::DropArc,
+            5 => Op::TryUnwrapArc,
+            6 => Op::IntoInnerArc,
+            7 => Op::GetMutArc,
+            8 => Op::Upgrade,
+            _ => Op::DropWeak,
+        }
+    }
+}
