@@ -6,8 +6,9 @@ pub use std::hint::black_box;
 
 use fencepost_runtime::Current;
 
-/// Signals a spin loop, as [`std::hint::spin_loop`]. In a check, the explorer resumes the calling
-/// thread when a value that it has read has changed, or no other thread can run.
+/// Signals a spin loop, as [`std::hint::spin_loop`]. In a check, other threads may run first. If the
+/// calling thread has come back to the state of an earlier round, it continues when a value that it
+/// has read has changed, or no other thread can run.
 #[inline]
 #[track_caller]
 pub fn spin_loop() {

@@ -234,8 +234,8 @@ impl Checker {
         self
     }
 
-    /// Explores loops with a [spin hint](crate::hint::spin_loop) for at most so many rounds without a change,
-    /// instead of assuming that they only wait. If a loop needs more rounds, the outcome is incomplete.
+    /// Explores loops that come back to the same state for at most so many rounds without a change, instead of
+    /// letting them wait for one. If a loop needs more rounds, the outcome is incomplete.
     pub fn spin_bound(mut self, rounds: u32) -> Self {
         self.settings.spin = explore::SpinRule::Bound(rounds);
         self

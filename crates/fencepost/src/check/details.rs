@@ -87,9 +87,11 @@ pub enum Limit {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Assumption {
-    /// The loops at these positions only wait, and have no effect until what they wait for happens.
+    /// The loops at these positions have no effect until what they wait for happens. They were seen to come back to
+    /// the same state; memory that is neither on the thread's stack nor in Fencepost's types was not compared.
     LoopsOnlyWait(Vec<SourcePosition>),
-    /// The waits at these positions do not wake up spuriously again and again.
+    /// The waits at these positions do not wake up spuriously again and again: the same, for waits on condition
+    /// variables and parks.
     NoRepeatedWakeups(Vec<SourcePosition>),
     /// Every store reaches memory at once ([`Checker::monitor`](crate::Checker::monitor) is off).
     ImmediateStores,

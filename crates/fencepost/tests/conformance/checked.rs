@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
 use fencepost_explore::{
-    MonitoredModel, Performed, Program as Explored, Settings, ThreadStatus, explore,
+    MonitoredModel, Performed, Program as Explored, Round, Settings, ThreadStatus, explore,
 };
 use fencepost_memory::{Address, LocationId, ThreadId};
 use fencepost_runtime::{Checked, ProgramError, Registry, Restart, Runtime, Setup, Stop};
@@ -67,6 +67,10 @@ impl Explored for Observed {
 
     fn location(&self, thread: ThreadId) -> Option<LocationId> {
         self.runtime.location(thread)
+    }
+
+    fn round(&self, thread: ThreadId) -> Round {
+        self.runtime.round(thread)
     }
 
     fn may_be_joined(&self, thread: ThreadId) -> bool {

@@ -34,9 +34,9 @@ const LEAK_HELP: &str = "drop every reference in every execution: look for `mem:
 const STACK_HELP: &str = "look for unbounded recursion and large local variables; otherwise give the threads of the \
     check more stack with `stack_size`";
 
-const STEP_LIMIT_HELP: &str = "look for an endless loop; a loop that waits for another thread has to call `spin_loop` or \
-    `yield_now` in each round, and must neither write nor lock (wait on a `Condvar`, or read an atomic variable first); \
-    if the loop ends, raise `max_steps`";
+const STEP_LIMIT_HELP: &str = "look for an endless loop; a loop that waits for another thread has to come back to the same \
+    state, so it must not count its rounds, write or lock (wait on a `Condvar`, or read an atomic variable first); if \
+    the loop ends, raise `max_steps`";
 
 const NON_DETERMINISM_HELP: &str = "an execution may depend on nothing but the schedule: not on time, random numbers, \
     addresses, the order of a `HashMap`, or what an earlier execution left in a `static`";
