@@ -58,9 +58,9 @@ fn one_passes_one_opens() {
 #[test]
 fn a_wait_in_a_loop_has_few_classes() {
     assert_eq!(classes_with(without_spurious(), one_passes_one_opens), 2);
-    // It comes back to the same state after one round or two, depending on what the compiler leaves on the stack.
+    // It comes back to the same state after one to three rounds, depending on what the compiler leaves on the stack.
     let count = classes(one_passes_one_opens);
-    assert!((4..=6).contains(&count), "{count}");
+    assert!((4..=8).contains(&count), "{count}");
 }
 
 /// Nothing but the notification: it comes before the wait, which is then for ever, or after it
@@ -208,8 +208,8 @@ fn a_spurious_wake_up_repeats_after_a_change() {
             _ => gate.open(),
         });
     });
-    // Five times spuriously, then notified.
-    assert_eq!(seen.sorted(), [0, 1, 2, 3, 4, 5, 6]);
+    // Seven times spuriously, then notified.
+    assert_eq!(seen.sorted(), (0..=8).collect::<Vec<_>>());
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn wait_while_waits_while() {
             _ => gate.open(),
         });
     });
-    assert!((4..=6).contains(&count), "as the loop that it is: {count}");
+    assert!((4..=8).contains(&count), "as the loop that it is: {count}");
 }
 
 #[test]

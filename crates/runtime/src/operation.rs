@@ -248,14 +248,20 @@ impl Current {
         location: &'static Location<'static>,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        cross(move |frame| self.operation_at(frame, intent, outcomes, location, perform))
+        // Crossing the boundary takes time, and without comparisons there is no need to.
+        if self.setup().compared_states == ComparedStates::Always {
+            return cross(move |frame| {
+                self.operation_at(Some(frame), intent, outcomes, location, perform)
+            });
+        }
+        self.operation_at(None, intent, outcomes, location, perform)
     }
 
     /// Performs a visible operation of the program, whose part of the stack ends at `frame`.
     #[inline(always)] // It is the body of what `cross` calls.
     fn operation_at<R>(
         self,
-        frame: Frame,
+        frame: Option<Frame>,
         intent: Intent,
         outcomes: Outcomes,
         location: &'static Location<'static>,
@@ -600,30 +606,34 @@ fn may_repeat(intent: Intent) -> bool {
 }
 
 impl Execution {
-    /// The running thread is about to perform an operation.
+    /// The running thread is about to perform an operation. If states are compared, the program's
+    /// part of the stack ends at `frame`.
     #[inline]
     fn visit(
         &mut self,
-        frame: Frame,
+        frame: Option<Frame>,
         intent: Intent,
         location: &'static Location<'static>,
     ) -> Arrival {
-        let base = match self.setup.compared_states {
-            ComparedStates::Never => return Arrival::New,
-            ComparedStates::OnDemand => None,
-            ComparedStates::Always => Some(self.slot().stack.yielder.addr()),
-        };
         let object = match intent {
             Intent::Access { object, .. } => u64::from(object.0),
             _ => u64::MAX,
         };
         let operation = object.rotate_left(32) ^ (&raw const *location).addr() as u64;
+        let Some(frame) = frame else {
+            let is_on_demand = self.setup.compared_states == ComparedStates::OnDemand;
+            return match is_on_demand && self.slot_mut().visits.is_repeated(operation) {
+                true => Arrival::Unknown,
+                false => Arrival::New,
+            };
+        };
         // SAFETY: the frame is that of the running `cross`.
         let hash = unsafe { frame.hash() } ^ operation;
-        let visits = &mut self.slot_mut().visits;
-        let round = match visits.visit(frame, hash, base) {
-            Visit::First | Visit::Changed => Round::New,
-            Visit::Again => return Arrival::Unknown,
+        let slot = self.slot_mut();
+        // SAFETY: the same, on the stack of the running thread, which ends at the yielder.
+        let visit = unsafe { slot.visits.visit(frame, hash, slot.stack.yielder.addr()) };
+        let round = match visit {
+            Visit::Changed => Round::New,
             Visit::Same(events) => Round::Repeated(events),
         };
         let known = match self.running.stepping == Some(self.running.thread) {

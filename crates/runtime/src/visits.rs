@@ -7,7 +7,7 @@
 //! one of them has changed.
 //!
 //! Copying stacks takes time, and most programs have no loops that wait. So at first a runtime only
-//! keeps the addresses of operations. A second visit makes the check start over with copies
+//! remembers which operations were performed. A second one makes the check start over with copies
 //! ([`Setup::compared_states`](super::Setup::compared_states)).
 //!
 //! The first copy is taken at the first visit. The last one is kept, and one that is renewed at the
@@ -19,33 +19,44 @@ use super::boundary::Frame;
 /// The number of operations that are remembered: sets of [`WAYS`] operations with hashes that begin
 /// alike. A new one replaces the oldest of its set. So a loop is missed only if it has more
 /// operations than that, all in one set.
-const SITES: usize = 64;
+const SITES: usize = 32;
 const WAYS: usize = 4;
 
 /// How much of a stack is cleared below the frames that were compared: deeper ones may be.
 const BELOW: usize = 1024;
 
 /// A thread's memory of its operations.
-#[derive(Default)]
 pub(crate) struct Visits {
-    /// Empty or of length [`SITES`].
-    sites: Vec<Site>,
-    /// Changes whenever the thread starts or changes something. Never decreases, so that sites of
+    /// What was visited: of the stack pointer, the registers, the operation, and the epoch.
+    hashes: [u64; SITES],
+    /// Changes whenever the thread starts or changes something. Never decreases, so that visits of
     /// earlier executions are not taken for those of this one.
     epoch: u64,
-    /// The number of events of the thread.
-    pub(crate) events: u32,
     /// Which of a set is replaced next.
     oldest: usize,
+    /// The number of events of the thread.
+    pub(crate) events: u32,
     /// The lowest frame since the stack was cleared; none if it never was.
     lowest: Option<usize>,
+    /// If states are compared: the states at these visits.
+    sites: Vec<Site>,
+}
+
+impl Default for Visits {
+    fn default() -> Self {
+        Visits {
+            hashes: [0; SITES],
+            epoch: 0,
+            oldest: 0,
+            events: 0,
+            lowest: None,
+            sites: Vec::new(),
+        }
+    }
 }
 
 #[derive(Clone, Default)]
 struct Site {
-    /// Of the stack pointer, the registers and the operation.
-    hash: u64,
-    epoch: u64,
     visits: u32,
     last: StateCopy,
     anchor: StateCopy,
@@ -75,11 +86,7 @@ impl StateCopy {
 /// What a visit tells about the thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Visit {
-    /// It has not been here since it last changed something.
-    First,
-    /// It has been here; whether in the same state is not known, since states are not compared.
-    Again,
-    /// It has been here in other states.
+    /// It has not been here in this state since it last changed something.
     Changed,
     /// It was here in the same state, so many events ago.
     Same(u32),
@@ -110,46 +117,49 @@ impl Visits {
         Some(lowest.saturating_sub(BELOW))
     }
 
-    /// The thread is about to perform an operation. Equal states at the operation have equal hashes.
-    /// If states are compared, `base` is where the stack ends.
+    /// Whether the thread has performed this operation since it last changed something, so that it
+    /// may be in a loop.
     #[inline]
-    pub(crate) fn visit(&mut self, frame: Frame, hash: u64, base: Option<usize>) -> Visit {
-        if self.sites.is_empty() {
-            self.add_sites();
-        }
-        let hash = hash.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let set = (hash >> 32) as usize % (SITES / WAYS) * WAYS;
-        let sites = &mut self.sites[set..set + WAYS];
-        let epoch = self.epoch;
-        let known = sites
-            .iter()
-            .position(|site| site.hash == hash && site.epoch == epoch);
-        let site = &mut sites[known.unwrap_or(self.oldest)];
-        if known.is_none() {
-            self.oldest = (self.oldest + 1) % WAYS;
-            site.hash = hash;
-            site.epoch = epoch;
-            site.visits = 0;
-        }
-        let Some(base) = base else {
-            return match known {
-                Some(_) => Visit::Again,
-                None => Visit::First,
-            };
-        };
-        let address = frame.0.addr();
-        self.lowest = self.lowest.map(|lowest| lowest.min(address));
-        // SAFETY: the frame is that of the running thread, whose stack ends at `base`, and nobody
-        // writes to it meanwhile.
-        let state = unsafe { frame.state(base) };
-        site.compare(state, self.events)
+    pub(crate) fn is_repeated(&mut self, operation: u64) -> bool {
+        self.find(operation).1
     }
 
-    #[cold]
-    fn add_sites(&mut self) {
-        self.sites.resize(SITES, Site::default());
-        // Sites that were never visited have epoch 0.
-        self.epoch = self.epoch.max(1);
+    /// Where a visit is remembered, and whether it was before.
+    #[inline]
+    fn find(&mut self, hash: u64) -> (usize, bool) {
+        let hash = (hash ^ self.epoch.rotate_left(48)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let set = (hash >> 32) as usize % (SITES / WAYS) * WAYS;
+        let known = self.hashes[set..set + WAYS]
+            .iter()
+            .position(|&known| known == hash);
+        let site = set + known.unwrap_or(self.oldest);
+        if known.is_none() {
+            self.hashes[site] = hash;
+            self.oldest = (self.oldest + 1) % WAYS;
+        }
+        (site, known.is_some())
+    }
+
+    /// The thread is about to perform an operation. Equal states at the operation have equal
+    /// hashes.
+    ///
+    /// # Safety
+    /// The frame must be that of a running [`cross`](super::boundary::cross) on the stack that ends
+    /// at `base`.
+    pub(crate) unsafe fn visit(&mut self, frame: Frame, hash: u64, base: usize) -> Visit {
+        let (site, is_known) = self.find(hash);
+        if self.sites.is_empty() {
+            self.sites.resize(SITES, Site::default());
+        }
+        let site = &mut self.sites[site];
+        if !is_known {
+            site.visits = 0;
+        }
+        let address = frame.0.addr();
+        self.lowest = self.lowest.map(|lowest| lowest.min(address));
+        // SAFETY: the caller's promise. Nobody writes to the stack meanwhile.
+        let state = unsafe { frame.state(base) };
+        site.compare(state, self.events)
     }
 }
 
@@ -171,9 +181,6 @@ impl Site {
             self.anchor.renew(state, events);
         }
         self.last.renew(state, events);
-        match self.visits {
-            1 => Visit::First,
-            _ => Visit::Changed,
-        }
+        Visit::Changed
     }
 }

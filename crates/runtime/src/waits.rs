@@ -31,13 +31,18 @@ const RETURNS_IN_A_ROW: u32 = 2;
 
 /// How often in a row a wait at one location returns without a notification if states are compared
 /// and it does not come back to the same one.
-pub const MOST_RETURNS: u32 = 5;
+pub const MOST_RETURNS: u32 = 7;
+
+/// The same, if the thread has changed nothing in between.
+const RETURNS_WITHOUT_CHANGE: u32 = 5;
 
 /// A thread's memory of its waits.
 #[derive(Debug, Default)]
 pub(crate) struct WaitMemory {
     /// How often it has changed something.
     changes: u64,
+    /// How often of these through each lock, that is by mutable access to what it protects.
+    changes_by_lock: Vec<(Address, u64)>,
     /// The locks that it holds: the exclusive or of hashes of their addresses.
     held: u64,
     /// Its waits since the last notification, all of which returned without one: the last at each
@@ -49,6 +54,14 @@ pub(crate) struct WaitMemory {
     state: WaitState,
     /// Unused ones, for reuse.
     spare: Vec<WaitState>,
+}
+
+/// What a lock protects.
+#[derive(Clone, Copy, Default)]
+struct Protected<'a> {
+    /// The lock, if there is one.
+    lock: Option<Address>,
+    value: &'a [u8],
 }
 
 /// What is known about a thread that is about to wait.
@@ -71,6 +84,8 @@ struct LastReturn {
     changes: u64,
     held: u64,
     in_a_row: u32,
+    /// How many of them since it last changed something.
+    without_change: u32,
     /// The states in which it waited before the last returns in a row, if states are compared.
     states: Vec<WaitState>,
 }
@@ -87,12 +102,19 @@ impl LastReturn {
     fn is_at(&self, condvar: Address, location: &'static Location<'static>) -> bool {
         self.condvar == condvar && self.location == location
     }
+
+    /// Whether it does not return again without a notification, though it may do more than wait.
+    fn is_at_bound(&self, is_unchanged: bool) -> bool {
+        let is_idle = is_unchanged && self.without_change >= RETURNS_WITHOUT_CHANGE;
+        is_idle || self.in_a_row >= MOST_RETURNS
+    }
 }
 
 impl WaitMemory {
     /// Forgets everything, for a new thread.
     pub(crate) fn reset(&mut self) {
         self.changes = 0;
+        self.changes_by_lock.clear();
         self.held = 0;
         self.notified();
         self.touched.clear();
@@ -102,6 +124,24 @@ impl WaitMemory {
     #[inline]
     pub(crate) fn note_change(&mut self) {
         self.changes += 1;
+    }
+
+    /// It may change what a lock protects.
+    fn note_change_by(&mut self, lock: Address) {
+        self.changes += 1;
+        match self.changes_by_lock.iter_mut().find(|(by, _)| *by == lock) {
+            Some((_, changes)) => *changes += 1,
+            None => self.changes_by_lock.push((lock, 1)),
+        }
+    }
+
+    /// How often it has changed something, other than through this lock.
+    fn changes_except(&self, lock: Option<Address>) -> u64 {
+        let by_lock = self
+            .changes_by_lock
+            .iter()
+            .find(|(by, _)| Some(*by) == lock);
+        self.changes - by_lock.map_or(0, |(_, changes)| *changes)
     }
 
     /// It takes or releases a lock.
@@ -120,19 +160,21 @@ impl WaitMemory {
         }
     }
 
-    /// It waits, in this state if states are compared.
+    /// It waits, in this state if states are compared: its own, and what the lock protects that it
+    /// releases while it waits.
     fn wait(
         &mut self,
         condvar: Address,
         location: &'static Location<'static>,
         compared: ComparedStates,
-        state: &[u8],
+        (state, protected): (&[u8], Protected<'_>),
     ) -> WaitKind {
         if compared == ComparedStates::Always {
-            self.state.changes = self.changes;
+            self.state.changes = self.changes_except(protected.lock);
             self.state.held = self.held;
             self.state.bytes.clear();
             self.state.bytes.extend_from_slice(state);
+            self.state.bytes.extend_from_slice(protected.value);
         }
         let Some(last) = self
             .returns
@@ -148,7 +190,7 @@ impl WaitMemory {
         };
         match compared {
             ComparedStates::Always if last.states.iter().any(is_now) => WaitKind::Repeated,
-            ComparedStates::Always if last.in_a_row >= MOST_RETURNS => WaitKind::Bounded,
+            ComparedStates::Always if last.is_at_bound(is_unchanged) => WaitKind::Bounded,
             ComparedStates::Always => WaitKind::Free,
             ComparedStates::OnDemand => WaitKind::Again,
             ComparedStates::Never if is_unchanged => WaitKind::Repeated,
@@ -180,8 +222,13 @@ impl WaitMemory {
                 changes: 0,
                 held: 0,
                 in_a_row: 0,
+                without_change: 0,
                 states: Vec::new(),
             },
+        };
+        last.without_change = match last.changes == self.changes {
+            true => last.without_change + 1,
+            false => 1,
         };
         last.changes = self.changes;
         last.held = self.held;
@@ -236,7 +283,38 @@ impl Current {
     /// does nothing else; if so, the location is recorded.
     #[inline(always)] // So that the frame is that of the program.
     pub fn only_waits(self, condvar: Address, location: &'static Location<'static>) -> bool {
-        cross(move |frame| self.only_waits_at(frame, condvar, location))
+        cross(move |frame| self.only_waits_at(frame, condvar, location, Protected::default()))
+    }
+
+    /// The same, if the thread releases a lock while it waits, which protects this value.
+    #[inline(always)] // So that the frame is that of the program.
+    pub fn only_waits_without<T>(
+        self,
+        condvar: Address,
+        location: &'static Location<'static>,
+        lock: Address,
+        value: &T,
+    ) -> bool {
+        let value = &raw const *value;
+        cross(move |frame| {
+            // SAFETY: it is valid for so many bytes. Padding is compared as it is in memory.
+            let value = unsafe {
+                std::slice::from_raw_parts(std::hint::black_box(value.cast()), size_of::<T>())
+            };
+            let lock = Some(lock);
+            self.only_waits_at(frame, condvar, location, Protected { lock, value })
+        })
+    }
+
+    /// The calling thread may change what a lock protects.
+    pub fn note_change_by(self, lock: Address) {
+        self.with(|execution| {
+            if execution.phase == Phase::Running {
+                let slot = execution.slot_mut();
+                slot.waits.note_change_by(lock);
+                slot.visits.forget();
+            }
+        });
     }
 
     fn only_waits_at(
@@ -244,6 +322,7 @@ impl Current {
         frame: Frame,
         condvar: Address,
         location: &'static Location<'static>,
+        protected: Protected<'_>,
     ) -> bool {
         let kind = self.with(|execution| {
             if execution.phase != Phase::Running || !execution.running.is_in_coroutine {
@@ -257,7 +336,9 @@ impl Current {
                 ComparedStates::Always => unsafe { frame.state(slot.stack.yielder.addr()) },
                 _ => &[],
             };
-            let kind = slot.waits.wait(condvar, location, compared, state);
+            let kind = slot
+                .waits
+                .wait(condvar, location, compared, (state, protected));
             match kind {
                 WaitKind::Repeated => {
                     let location = execution.names.location(location);
@@ -309,6 +390,33 @@ mod tests {
     use super::*;
     use ComparedStates::{Always, Never, OnDemand};
 
+    fn alone(state: &[u8]) -> (&[u8], Protected<'_>) {
+        (state, Protected::default())
+    }
+
+    #[test]
+    fn mutable_access_to_what_is_compared_is_no_change() {
+        let here = Location::caller();
+        let (condvar, lock) = (Address(1), Address(2));
+        let mut memory = WaitMemory::default();
+        let mut wait = |memory: &mut WaitMemory, value: &[u8]| {
+            let lock = Some(lock);
+            let protected = Protected { lock, value };
+            memory.wait(condvar, here, Always, (&[1], protected))
+        };
+        assert_eq!(wait(&mut memory, &[7]), WaitKind::Free);
+        memory.returned(condvar, here);
+        memory.note_change_by(lock);
+        assert_eq!(
+            wait(&mut memory, &[8]),
+            WaitKind::Free,
+            "it has changed the value"
+        );
+        assert_eq!(wait(&mut memory, &[7]), WaitKind::Repeated, "it has not");
+        memory.note_change_by(Address(3));
+        assert_eq!(wait(&mut memory, &[7]), WaitKind::Free, "another lock");
+    }
+
     #[test]
     fn a_thread_is_assumed_to_wait_if_it_has_changed_nothing() {
         let here = Location::caller();
@@ -316,7 +424,7 @@ mod tests {
         let (condvar, lock) = (Address(1), Address(2));
         let mut memory = WaitMemory::default();
         let only_waits = |memory: &mut WaitMemory, condvar, location| {
-            memory.wait(condvar, location, Never, &[]) == WaitKind::Repeated
+            memory.wait(condvar, location, Never, alone(&[])) == WaitKind::Repeated
         };
         assert!(!only_waits(&mut memory, condvar, here), "its first wait");
         memory.returned(condvar, here);
@@ -359,24 +467,51 @@ mod tests {
         let here = Location::caller();
         let condvar = Address(1);
         let mut memory = WaitMemory::default();
-        assert_eq!(memory.wait(condvar, here, Always, &[1]), WaitKind::Free);
+        assert_eq!(
+            memory.wait(condvar, here, Always, alone(&[1])),
+            WaitKind::Free
+        );
         memory.returned(condvar, here);
-        assert_eq!(memory.wait(condvar, here, OnDemand, &[]), WaitKind::Again);
-        assert_eq!(memory.wait(condvar, here, Always, &[2]), WaitKind::Free);
+        assert_eq!(
+            memory.wait(condvar, here, OnDemand, alone(&[])),
+            WaitKind::Again
+        );
+        assert_eq!(
+            memory.wait(condvar, here, Always, alone(&[2])),
+            WaitKind::Free
+        );
         memory.returned(condvar, here);
-        assert_eq!(memory.wait(condvar, here, Always, &[1]), WaitKind::Repeated);
-        assert_eq!(memory.wait(condvar, here, Always, &[3]), WaitKind::Free);
-        assert_eq!(memory.wait(condvar, here, Always, &[2]), WaitKind::Repeated);
+        assert_eq!(
+            memory.wait(condvar, here, Always, alone(&[1])),
+            WaitKind::Repeated
+        );
+        assert_eq!(
+            memory.wait(condvar, here, Always, alone(&[3])),
+            WaitKind::Free
+        );
+        assert_eq!(
+            memory.wait(condvar, here, Always, alone(&[2])),
+            WaitKind::Repeated
+        );
         memory.returned(condvar, here);
         memory.note_change();
-        assert_eq!(memory.wait(condvar, here, Always, &[2]), WaitKind::Free);
+        assert_eq!(
+            memory.wait(condvar, here, Always, alone(&[2])),
+            WaitKind::Free
+        );
+        let mut returns = 0;
         for state in 4.. {
             memory.returned(condvar, here);
-            if memory.wait(condvar, here, Always, &[state]) != WaitKind::Free {
+            returns += 1;
+            if memory.wait(condvar, here, Always, alone(&[state])) != WaitKind::Free {
                 break;
             }
         }
-        assert_eq!(memory.wait(condvar, here, Always, &[9]), WaitKind::Bounded);
+        assert!((1..=RETURNS_WITHOUT_CHANGE).contains(&returns), "{returns}");
+        assert_eq!(
+            memory.wait(condvar, here, Always, alone(&[9])),
+            WaitKind::Bounded
+        );
     }
 
     #[test]

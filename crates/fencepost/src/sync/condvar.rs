@@ -91,6 +91,7 @@ impl Condvar {
     ///
     /// # Errors
     /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
+    #[inline(always)] // So that the state that is compared is that of the caller.
     #[track_caller]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
         let location = Location::caller();
@@ -100,7 +101,16 @@ impl Condvar {
                 let inner = self.inner.wait(guard.into_std());
                 wrapped(inner, |inner| MutexGuard::from_std(mutex, inner, location))
             }
-            Some(current) => Ok(self.wait_checked(current, guard, false, location).0),
+            Some(current) => {
+                let only_waits = current.only_waits_without(
+                    self.object.address(),
+                    location,
+                    guard.lock(),
+                    &*guard,
+                );
+                let (guard, _) = self.wait_checked(current, guard, (false, only_waits), location);
+                Ok(guard)
+            }
         }
     }
 
@@ -108,6 +118,7 @@ impl Condvar {
     ///
     /// # Errors
     /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
+    #[inline(always)] // So that the state that is compared is that of the caller.
     #[track_caller]
     pub fn wait_while<'a, T, F>(
         &self,
@@ -128,6 +139,7 @@ impl Condvar {
     ///
     /// # Errors
     /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
+    #[inline(always)] // So that the state that is compared is that of the caller.
     #[track_caller]
     pub fn wait_timeout<'a, T>(
         &self,
@@ -143,7 +155,9 @@ impl Condvar {
                 (guard, WaitTimeoutResult(result.timed_out()))
             });
         };
-        let (guard, how) = self.wait_checked(current, guard, true, location);
+        let only_waits =
+            current.only_waits_without(self.object.address(), location, guard.lock(), &*guard);
+        let (guard, how) = self.wait_checked(current, guard, (true, only_waits), location);
         Ok((guard, WaitTimeoutResult(how == Return::TimedOut)))
     }
 
@@ -151,6 +165,7 @@ impl Condvar {
     ///
     /// # Errors
     /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
+    #[inline(always)] // So that the state that is compared is that of the caller.
     #[track_caller]
     pub fn wait_timeout_while<'a, T, F>(
         &self,
@@ -177,7 +192,9 @@ impl Condvar {
             if has_timed_out {
                 return Ok((guard, WaitTimeoutResult(true)));
             }
-            let (again, how) = self.wait_checked(current, guard, true, location);
+            let only_waits =
+                current.only_waits_without(self.object.address(), location, guard.lock(), &*guard);
+            let (again, how) = self.wait_checked(current, guard, (true, only_waits), location);
             guard = again;
             has_timed_out = how == Return::TimedOut;
         }
@@ -255,12 +272,11 @@ impl Condvar {
         &self,
         current: Current,
         mut guard: MutexGuard<'a, T>,
-        is_timed: bool,
+        (is_timed, only_waits): (bool, bool),
         location: &'static Location<'static>,
     ) -> (MutexGuard<'a, T>, Return) {
         let object = self.object.address();
         let mutex = guard.mutex();
-        let only_waits = current.only_waits(object, location);
         let may_be_spurious = current.has_spurious_wakeups() && !only_waits;
         let how = if !is_timed && may_be_spurious && chooses_spurious(current, location) {
             guard.release(current, location);

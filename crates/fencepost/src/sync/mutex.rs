@@ -212,6 +212,11 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         });
     }
 
+    /// The object of its mutex.
+    pub(super) fn lock(&self) -> fencepost_memory::Address {
+        self.mutex.object.address()
+    }
+
     fn value(&mut self) -> &mut T {
         self.inner.as_mut().expect("a guard holds its mutex")
     }
@@ -249,7 +254,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         if let Some(current) = Current::get() {
-            current.note_change();
+            current.note_change_by(self.mutex.object.address());
         }
         self.value()
     }

@@ -14,7 +14,7 @@ use std::panic::Location;
 use std::time::Duration;
 
 use fencepost_explore::{Condition, Effect, Intent};
-use fencepost_memory::Operation;
+use fencepost_memory::{Address, Operation};
 
 use crate::sync::chooses_spurious;
 use fencepost_runtime::{Current, Object, Outcomes};
@@ -26,15 +26,26 @@ const TAKEN: u64 = 0;
 
 /// Blocks until another thread [unparks](super::Thread::unpark) this one, or has done so since its
 /// last park. In a check it may also return spuriously, as in `std`, so it has to be in a loop.
+#[inline(always)] // So that the state that is compared is that of the caller.
 #[track_caller]
 pub fn park() {
     let Some(current) = Current::get() else {
         return std::thread::park();
     };
     let location = Location::caller();
-    current.note_park();
     let token = current.tokens(current.thread()).park;
-    let may_be_spurious = current.has_spurious_wakeups() && !current.only_waits(token, location);
+    let only_waits = current.only_waits(token, location);
+    park_checked(current, token, only_waits, location);
+}
+
+fn park_checked(
+    current: Current,
+    token: Address,
+    only_waits: bool,
+    location: &'static Location<'static>,
+) {
+    current.note_park();
+    let may_be_spurious = current.has_spurious_wakeups() && !only_waits;
     if may_be_spurious && chooses_spurious(current, location) {
         return current.note_return(token, false, location);
     }

@@ -172,8 +172,8 @@ pub(crate) fn gap_sentence(gap: &Gap) -> String {
             counted((*bound).into(), "round")
         ),
         Gap::WaitBound(bound) => format!(
-            "executions in which a wait returns more than {} in a row without a notification, each time in \
-             another state",
+            "executions in which a wait returns again and again without a notification (up to {} in a row), each \
+             time in another state",
             counted((*bound).into(), "time")
         ),
         Gap::Random { seed } => {
