@@ -399,7 +399,7 @@ mod tests {
         let here = Location::caller();
         let (condvar, lock) = (Address(1), Address(2));
         let mut memory = WaitMemory::default();
-        let mut wait = |memory: &mut WaitMemory, value: &[u8]| {
+        let wait = |memory: &mut WaitMemory, value: &[u8]| {
             let lock = Some(lock);
             let protected = Protected { lock, value };
             memory.wait(condvar, here, Always, (&[1], protected))
