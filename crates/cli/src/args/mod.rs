@@ -39,7 +39,9 @@ impl Arguments {
     /// The arguments of this process. Leaves it if they are wrong, or ask for help.
     pub fn of_process() -> Self {
         let mut command = old_names::with_old_names(Arguments::command());
-        let mut matches = command.get_matches_mut();
+        let matches = command.try_get_matches_from_mut(std::env::args_os());
+        let mut matches =
+            matches.unwrap_or_else(|error| old_names::with_new_suggestion(error).exit());
         Arguments::from_arg_matches_mut(&mut matches)
             .unwrap_or_else(|error| error.format(&mut command).exit())
     }

@@ -13,6 +13,7 @@ const WIDEST_VALUE: usize = 60;
 
 /// Why a check with a checkpoint file is not run.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum CheckpointRefusal {
     /// A check with these settings has no checkpoints.
     Unsupported {
@@ -39,6 +40,7 @@ pub enum CheckpointRefusal {
 
 /// Why a check has no checkpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum NoCheckpoints {
     /// The search has a preemption bound.
     PreemptionBound,
@@ -50,6 +52,7 @@ pub enum NoCheckpoints {
 
 /// Why a check cannot resume from a file.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum NotResumable {
     /// The file cannot be read, is no checkpoint, or the explorer refuses it.
     Error(Box<dyn Error + Send + Sync>),
@@ -84,6 +87,7 @@ pub enum NotResumable {
 
 /// What is wrong in a damaged checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Damage {
     /// The ids of threads do not fit the settings.
     ThreadIdSpace,
@@ -96,6 +100,7 @@ pub enum Damage {
 /// What a check prints about its checkpoint file while it runs. As text, it is one line without a
 /// line end.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum CheckpointLine {
     /// The check resumes from the file.
     Resuming {
@@ -184,7 +189,8 @@ impl fmt::Display for NotResumable {
             NotResumable::Damaged(damage) => write!(f, "the checkpoint is damaged ({damage})"),
             NotResumable::OtherLocation { made, own } => write!(
                 f,
-                "the checkpoint is of another check, at {made} (this one is at {own})"
+                "the checkpoint is of another check, at {} (this one is at {own})",
+                tidy(made, WIDEST_VALUE)
             ),
             NotResumable::OtherProgram => {
                 f.write_str("the checkpoint is of another check at the same location")

@@ -68,9 +68,11 @@ impl fmt::Display for BadSchedule {
             }
             BadSchedule::NoPlace { found, prefix } => write!(
                 f,
-                "`{found}` names no place: expected `{prefix}FILE:LINE:COLUMN`"
+                "`{}` names no place: expected `{prefix}FILE:LINE:COLUMN`",
+                quoted(found)
             ),
             BadSchedule::Repeated(word) => {
+                let word = quoted(word);
                 write!(f, "`{word}` is repeated or contradicts an earlier word")
             }
             BadSchedule::Turns(error) => f.write_str(error),
