@@ -60,45 +60,45 @@ fn a_lost_wakeup_after_some_tries_is_found() {
     }
 }
 
+/// A thread that counts to six.
+struct Counted {
+    value: Arc<AtomicUsize>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Counted {
+    fn begin() -> Self {
+        let value = Arc::new(AtomicUsize::new(0));
+        let counted = value.clone();
+        let thread = thread::spawn(move || {
+            for _ in 0..6 {
+                counted.fetch_add(1, SeqCst);
+            }
+        });
+        Counted { value, thread }
+    }
+}
+
 #[test]
 fn a_random_number_in_a_local_variable_is_state() {
     let outcome = Checker::new().run(|| {
-        let shared = Arc::new((
-            [const { 0 }; 2].map(|_: i32| AtomicBool::new(false)),
-            AtomicUsize::new(0),
-            AtomicUsize::new(0),
-        ));
+        let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
         let sets = {
-            let s = shared.clone();
-            thread::spawn(move || s.0[1].store(true, SeqCst))
+            let flags = flags.clone();
+            thread::spawn(move || flags[1].store(true, SeqCst))
         };
-        let x = {
-            let s = shared.clone();
-            thread::spawn(move || {
-                for _ in 0..6 {
-                    s.1.fetch_add(1, SeqCst);
-                }
-            })
-        };
-        let y = {
-            let s = shared.clone();
-            thread::spawn(move || {
-                for _ in 0..6 {
-                    s.2.fetch_add(1, SeqCst);
-                }
-            })
-        };
+        let (x, y) = (Counted::begin(), Counted::begin());
         let mut r = 12345_u32;
         loop {
             r = r.wrapping_mul(1_103_515_245).wrapping_add(12345);
-            if shared.0[(r >> 16) as usize % 2].load(SeqCst) {
+            if flags[(r >> 16) as usize % 2].load(SeqCst) {
                 break;
             }
             hint::spin_loop();
         }
-        let seen = (shared.1.load(SeqCst), shared.2.load(SeqCst));
+        let seen = (x.value.load(SeqCst), y.value.load(SeqCst));
         assert!(seen != (3, 3));
-        for thread in [sets, x, y] {
+        for thread in [sets, x.thread, y.thread] {
             thread.join().unwrap();
         }
     });
@@ -111,34 +111,15 @@ fn two_pauses_are_no_loop() {
         thread::yield_now()
     }
     let outcome = Checker::new().run(|| {
-        let shared = Arc::new((
-            AtomicUsize::new(0),
-            AtomicUsize::new(0),
-            AtomicUsize::new(0),
-        ));
-        let x = {
-            let s = shared.clone();
-            thread::spawn(move || {
-                for _ in 0..6 {
-                    s.1.fetch_add(1, SeqCst);
-                }
-            })
-        };
-        let y = {
-            let s = shared.clone();
-            thread::spawn(move || {
-                for _ in 0..6 {
-                    s.2.fetch_add(1, SeqCst);
-                }
-            })
-        };
-        shared.0.load(SeqCst);
+        let z = AtomicUsize::new(0);
+        let (x, y) = (Counted::begin(), Counted::begin());
+        z.load(SeqCst);
         pause();
-        shared.0.load(SeqCst);
+        z.load(SeqCst);
         pause();
-        let seen = (shared.1.load(SeqCst), shared.2.load(SeqCst));
+        let seen = (x.value.load(SeqCst), y.value.load(SeqCst));
         assert!(seen != (3, 3));
-        for thread in [x, y] {
+        for thread in [x.thread, y.thread] {
             thread.join().unwrap();
         }
     });

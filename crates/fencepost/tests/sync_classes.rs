@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc as StdArc, Mutex as StdMutex};
 
 use crate::explorer::{explore_with, in_threads, without_spurious};
-use crate::support::{Driver, Run, Taken, as_it_is};
+use crate::support::{Driver, Run, Taken, as_it_is, passed_on_to_runtime};
 use fencepost::sync::atomic::{AtomicUsize, Ordering::*, double_compare_exchange};
 use fencepost::sync::mpsc::{channel, sync_channel};
 use fencepost::sync::{Arc, Barrier, Condvar, Mutex, Once, RwLock};
@@ -19,8 +19,8 @@ use fencepost_explore::{
     Intent, MonitoredModel, Performed, Program, Settings, Strategy, ThreadStatus, TouchKind,
     explore,
 };
-use fencepost_memory::{Address, LocationId, ThreadId};
-use fencepost_runtime::{ProgramError, Registry, Restart, Runtime, Setup, Stop};
+use fencepost_memory::ThreadId;
+use fencepost_runtime::{Registry, Restart, Runtime, Setup, Stop};
 
 /// A step: the thread, and which of its steps it is.
 type StepName = (u32, usize);
@@ -149,33 +149,12 @@ impl Noted {
 }
 
 impl Program for Noted {
-    type Error = ProgramError;
-    type Restart = Restart;
+    passed_on_to_runtime!();
 
     fn start(&mut self, performed: &mut Performed) -> Result<(), Stop> {
         self.run = Run::default();
         self.outcomes.clear();
         self.runtime.start(performed)
-    }
-
-    fn is_fatal(&self, error: &ProgramError) -> bool {
-        self.runtime.is_fatal(error)
-    }
-
-    fn thread_bound(&self) -> usize {
-        self.runtime.thread_bound()
-    }
-
-    fn status(&self, thread: ThreadId) -> ThreadStatus {
-        self.runtime.status(thread)
-    }
-
-    fn state(&self, object: Address) -> u64 {
-        self.runtime.state(object)
-    }
-
-    fn location(&self, thread: ThreadId) -> Option<LocationId> {
-        self.runtime.location(thread)
     }
 
     fn step(

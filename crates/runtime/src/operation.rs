@@ -627,7 +627,7 @@ impl Execution {
                 false => Arrival::New,
             };
         };
-        // SAFETY: the frame is that of the running `cross`.
+        // SAFETY: `cross`, which is running, has passed the frame.
         let hash = unsafe { frame.hash() } ^ operation;
         let slot = self.slot_mut();
         // SAFETY: the same, on the stack of the running thread, which ends at the yielder.

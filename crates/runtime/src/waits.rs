@@ -281,13 +281,13 @@ impl Current {
 
     /// The calling thread is about to wait on a condition variable. Whether it is in a loop that
     /// does nothing else; if so, the location is recorded.
-    #[inline(always)] // So that the frame is that of the program.
+    #[inline(always)] // The caller's frame is compared.
     pub fn only_waits(self, condvar: Address, location: &'static Location<'static>) -> bool {
         cross(move |frame| self.only_waits_at(frame, condvar, location, Protected::default()))
     }
 
     /// The same, if the thread releases a lock while it waits, which protects this value.
-    #[inline(always)] // So that the frame is that of the program.
+    #[inline(always)] // The caller's frame is compared.
     pub fn only_waits_without<T>(
         self,
         condvar: Address,
@@ -331,8 +331,8 @@ impl Current {
             let compared = execution.setup.compared_states;
             let slot = execution.slot_mut();
             let state = match compared {
-                // SAFETY: the frame is that of the running `cross` of this thread, whose stack ends
-                // at the yielder, and nobody writes to it meanwhile.
+                // SAFETY: `cross`, which is running, has passed the frame. It is on the stack of this
+                // thread, which ends at the yielder, and nobody writes to it meanwhile.
                 ComparedStates::Always => unsafe { frame.state(slot.stack.yielder.addr()) },
                 _ => &[],
             };

@@ -91,7 +91,7 @@ impl Condvar {
     ///
     /// # Errors
     /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
-    #[inline(always)] // So that the state that is compared is that of the caller.
+    #[inline(always)] // The caller's state is compared.
     #[track_caller]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
         let location = Location::caller();
@@ -118,7 +118,7 @@ impl Condvar {
     ///
     /// # Errors
     /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
-    #[inline(always)] // So that the state that is compared is that of the caller.
+    #[inline(always)] // The caller's state is compared.
     #[track_caller]
     pub fn wait_while<'a, T, F>(
         &self,
@@ -139,7 +139,7 @@ impl Condvar {
     ///
     /// # Errors
     /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
-    #[inline(always)] // So that the state that is compared is that of the caller.
+    #[inline(always)] // The caller's state is compared.
     #[track_caller]
     pub fn wait_timeout<'a, T>(
         &self,
@@ -165,7 +165,7 @@ impl Condvar {
     ///
     /// # Errors
     /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
-    #[inline(always)] // So that the state that is compared is that of the caller.
+    #[inline(always)] // The caller's state is compared.
     #[track_caller]
     pub fn wait_timeout_while<'a, T, F>(
         &self,

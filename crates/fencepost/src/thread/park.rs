@@ -26,7 +26,7 @@ const TAKEN: u64 = 0;
 
 /// Blocks until another thread [unparks](super::Thread::unpark) this one, or has done so since its
 /// last park. In a check it may also return spuriously, as in `std`, so it has to be in a loop.
-#[inline(always)] // So that the state that is compared is that of the caller.
+#[inline(always)] // The caller's state is compared.
 #[track_caller]
 pub fn park() {
     let Some(current) = Current::get() else {

@@ -6,16 +6,16 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
 use fencepost_explore::{
-    MonitoredModel, Performed, Program as Explored, Round, Settings, ThreadStatus, explore,
+    MonitoredModel, Performed, Program as Explored, Settings, ThreadStatus, explore,
 };
-use fencepost_memory::{Address, LocationId, ThreadId};
-use fencepost_runtime::{Checked, ProgramError, Registry, Restart, Runtime, Setup, Stop};
+use fencepost_memory::ThreadId;
+use fencepost_runtime::{Checked, Registry, Runtime, Setup, Stop};
 
 use crate::explorer::apply_restart;
 use crate::journal::{End, Journal, Outcome};
 use crate::over_fencepost;
 use crate::program::Program;
-use crate::support::is_enabled;
+use crate::support::{is_enabled, passed_on_to_runtime};
 
 /// A program with more executions is left out.
 const MOST_EXECUTIONS: u64 = 30_000;
@@ -41,40 +41,11 @@ impl Observed {
 }
 
 impl Explored for Observed {
-    type Error = ProgramError;
-    type Restart = Restart;
+    passed_on_to_runtime!();
 
     fn start(&mut self, performed: &mut Performed) -> Result<(), Stop> {
         self.journal.clear();
         self.runtime.start(performed)
-    }
-
-    fn is_fatal(&self, error: &ProgramError) -> bool {
-        self.runtime.is_fatal(error)
-    }
-
-    fn thread_bound(&self) -> usize {
-        self.runtime.thread_bound()
-    }
-
-    fn status(&self, thread: ThreadId) -> ThreadStatus {
-        self.runtime.status(thread)
-    }
-
-    fn state(&self, object: Address) -> u64 {
-        self.runtime.state(object)
-    }
-
-    fn location(&self, thread: ThreadId) -> Option<LocationId> {
-        self.runtime.location(thread)
-    }
-
-    fn round(&self, thread: ThreadId) -> Round {
-        self.runtime.round(thread)
-    }
-
-    fn may_be_joined(&self, thread: ThreadId) -> bool {
-        self.runtime.may_be_joined(thread)
     }
 
     fn step(

@@ -311,3 +311,46 @@ pub fn operations_of(run: &Run, thread: u32) -> Vec<Operation> {
         .map(|access| access.operation)
         .collect()
 }
+
+/// The methods of [`fencepost_explore::Program`] that a wrapper of a runtime passes on as they are. A wrapper that left
+/// out `round` would have every loop with a hint taken for a wait.
+#[allow(unused_macros)] // Not every test has a wrapper.
+macro_rules! passed_on_to_runtime {
+    () => {
+        type Error = fencepost_runtime::ProgramError;
+        type Restart = fencepost_runtime::Restart;
+
+        fn is_fatal(&self, error: &Self::Error) -> bool {
+            self.runtime.is_fatal(error)
+        }
+
+        fn thread_bound(&self) -> usize {
+            self.runtime.thread_bound()
+        }
+
+        fn status(&self, thread: fencepost_memory::ThreadId) -> fencepost_explore::ThreadStatus {
+            self.runtime.status(thread)
+        }
+
+        fn state(&self, object: fencepost_memory::Address) -> u64 {
+            self.runtime.state(object)
+        }
+
+        fn location(
+            &self,
+            thread: fencepost_memory::ThreadId,
+        ) -> Option<fencepost_memory::LocationId> {
+            self.runtime.location(thread)
+        }
+
+        fn round(&self, thread: fencepost_memory::ThreadId) -> fencepost_explore::Round {
+            self.runtime.round(thread)
+        }
+
+        fn may_be_joined(&self, thread: fencepost_memory::ThreadId) -> bool {
+            self.runtime.may_be_joined(thread)
+        }
+    };
+}
+#[allow(unused_imports)]
+pub(crate) use passed_on_to_runtime;
