@@ -182,6 +182,9 @@ pub struct Performed {
     /// execution with the same prefix. It holds here too, whatever the program would find:
     /// addresses may differ between executions.
     pub known_round: Option<Round>,
+    /// For a plain load: the state that it is to read instead of the current one. A program that
+    /// can do that takes it; one that leaves it here has read the current state.
+    pub stale_read: Option<u64>,
 }
 
 impl Performed {
@@ -195,6 +198,7 @@ impl Performed {
         self.unordered_accesses = 0;
         self.optimistic_load = None;
         self.known_round = None;
+        self.stale_read = None;
     }
 }
 

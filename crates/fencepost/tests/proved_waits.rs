@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize};
 use fencepost::sync::{Arc, Condvar, Mutex, mpsc};
-use fencepost::{Checker, Outcome, hint, thread};
+use fencepost::{Checker, Outcome, Target, hint, thread};
 
 /// Spins `tries` times for the lock, then parks until it is released.
 fn spins_then_parks(tries: usize, looks_again: bool) -> Outcome {
@@ -49,7 +49,7 @@ fn spins_then_parks(tries: usize, looks_again: bool) -> Outcome {
 
 #[test]
 fn a_lost_wakeup_after_some_tries_is_found() {
-    for tries in [3, 10, 100] {
+    for tries in [3, 10, 100, 10_000] {
         let outcome = spins_then_parks(tries, false);
         assert!(
             outcome.to_string().contains("deadlock"),
@@ -367,4 +367,150 @@ fn a_wait_in_ever_other_states_is_bounded() {
     assert!(matches!(outcome, Outcome::Incomplete(_)), "{outcome}");
     let text = outcome.to_string();
     assert!(text.contains("up to 7 times in a row"), "{text}");
+}
+
+/// Runs two threads on shared variables, for a target.
+fn two_threads<const N: usize>(
+    target: Target,
+    first: fn(&[AtomicUsize; N]),
+    second: fn(&[AtomicUsize; N]),
+) -> Outcome {
+    Checker::new().target(target).run(move || {
+        let shared = [(); N].map(|()| AtomicUsize::new(0));
+        thread::scope(|scope| {
+            scope.spawn(|| first(&shared));
+            scope.spawn(|| second(&shared));
+        });
+    })
+}
+
+const TARGETS: [Target; 2] = [Target::X86, Target::Pso];
+
+#[test]
+fn a_rendezvous_is_store_buffer_safe() {
+    fn meets<const I: usize>(flags: &[AtomicUsize; 2]) {
+        flags[I].store(1, Release);
+        while flags[1 - I].load(Acquire) == 0 {
+            hint::spin_loop();
+        }
+    }
+    fn meets_without_hint<const I: usize>(flags: &[AtomicUsize; 2]) {
+        flags[I].store(1, Release);
+        while flags[1 - I].load(Acquire) == 0 {}
+    }
+    for target in TARGETS {
+        let outcome = two_threads(target, meets::<0>, meets::<1>);
+        assert!(outcome.is_verified(), "{outcome}");
+        let text = outcome.to_string();
+        assert!(text.contains("comes back to the same state"), "{text}");
+        let outcome = two_threads(target, meets_without_hint::<0>, meets_without_hint::<1>);
+        assert!(outcome.is_verified(), "{outcome}");
+    }
+}
+
+/// A stale read that ends the wait, or that does something else in a round, counts.
+#[test]
+fn stale_reads_that_do_more_than_wait_are_found() {
+    fn enters<const I: usize>(flags: &[AtomicUsize; 2]) {
+        flags[I].store(1, Release);
+        while flags[1 - I].load(Acquire) == 1 {
+            flags[I].store(0, Release);
+            flags[I].store(1, Release);
+        }
+    }
+    fn counts<const I: usize>(flags: &[AtomicUsize; 2]) {
+        flags[I].store(1, Release);
+        let mut rounds = 0;
+        while flags[1 - I].load(Acquire) == 0 {
+            rounds += 1;
+            if rounds > 2 {
+                break;
+            }
+        }
+    }
+    /// The stale read is in the middle of a round that reads on.
+    fn looks_twice<const I: usize>(flags: &[AtomicUsize; 2]) {
+        flags[I].store(1, Release);
+        loop {
+            let first = flags[1 - I].load(Acquire);
+            let second = flags[1 - I].load(Acquire);
+            if second == 1 {
+                assert!(first < 2);
+                break;
+            }
+        }
+    }
+    for target in TARGETS {
+        for outcome in [
+            two_threads(target, enters::<0>, enters::<1>),
+            two_threads(target, counts::<0>, counts::<1>),
+            two_threads(target, looks_twice::<0>, looks_twice::<1>),
+        ] {
+            assert!(
+                outcome.to_string().contains("not store-buffer safe"),
+                "{outcome}"
+            );
+        }
+    }
+}
+
+/// Of two stale values, the older one leads elsewhere.
+#[test]
+fn an_older_stale_value_is_found() {
+    fn writes(shared: &[AtomicUsize; 3]) {
+        shared[0].store(1, Relaxed);
+        shared[0].store(2, Relaxed);
+        shared[0].store(3, Relaxed);
+        shared[1].swap(1, SeqCst);
+        shared[2].load(Relaxed);
+    }
+    fn waits(shared: &[AtomicUsize; 3]) {
+        shared[2].store(1, Relaxed);
+        loop {
+            match shared[0].load(Relaxed) {
+                2 => {}
+                3 => break,
+                _ => return,
+            }
+        }
+    }
+    fn only_waits(shared: &[AtomicUsize; 3]) {
+        shared[2].store(1, Relaxed);
+        while shared[0].load(Relaxed) != 3 {}
+    }
+    let outcome = two_threads(Target::X86, writes, waits);
+    let text = outcome.to_string();
+    assert!(text.contains("not store-buffer safe"), "{text}");
+    let outcome = two_threads(Target::X86, writes, only_waits);
+    assert!(outcome.is_verified(), "{outcome}");
+}
+
+/// The violation is in a round that fails, and the rounds that end the loop never read `b`.
+#[test]
+fn a_stale_read_in_a_failed_round_is_found() {
+    fn writes(shared: &[AtomicUsize; 2]) {
+        let [a, b] = shared;
+        b.store(1, Relaxed);
+        a.store(1, Relaxed);
+        a.store(2, Relaxed);
+    }
+    fn waits(shared: &[AtomicUsize; 2]) {
+        let [a, b] = shared;
+        loop {
+            let r = a.load(Relaxed);
+            if r == 1 && b.load(Relaxed) == 0 {
+                panic!("stale");
+            }
+            if r == 2 {
+                break;
+            }
+        }
+    }
+    let outcome = two_threads(Target::Pso, writes, waits);
+    assert!(
+        outcome.to_string().contains("not store-buffer safe"),
+        "{outcome}"
+    );
+    let outcome = two_threads(Target::X86, writes, waits);
+    assert!(outcome.is_verified(), "{outcome}");
 }

@@ -103,10 +103,14 @@ impl<'a> ObservedPrefix<'a> {
         }
     }
 
+    /// The number of the step of an access, given its position among the observed accesses.
+    pub fn step_of(self, position: u64) -> usize {
+        self.steps
+            .partition_point(|end| end.observed() as u64 <= position)
+    }
+
     fn translate(self, placed: PlacedEvent) -> PlacedEvent {
-        let is_after = |end: &&StepEnd| end.observed() as u64 > placed.position;
-        let step = self.steps.iter().find(is_after);
-        let skipped = step.expect("the monitor has observed it").skipped;
+        let skipped = self.steps[self.step_of(placed.position)].skipped;
         let position = placed.position + u64::from(skipped);
         let is_own = |access: &&Access| access.thread == placed.thread();
         let earlier = self.accesses[..position as usize].iter().filter(is_own);
@@ -338,6 +342,19 @@ impl RewindingMonitor {
     #[inline]
     pub fn accesses(&self) -> &[Access] {
         &self.accesses
+    }
+
+    /// The interleaving up to a violation, which [`push_step`](Self::push_step) has found in it.
+    pub fn prefix_of(&self, violation: &Violation) -> ObservedPrefix<'_> {
+        let whole = ObservedPrefix {
+            accesses: &self.accesses,
+            steps: &self.steps,
+        };
+        let last = whole.translate(violation.event).position as usize;
+        ObservedPrefix {
+            accesses: &self.accesses[..=last],
+            ..whole
+        }
     }
 
     /// The number of steps of the interleaving.

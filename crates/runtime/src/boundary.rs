@@ -70,13 +70,19 @@ pub(crate) fn cross<R>(function: impl FnOnce(Frame) -> R) -> R {
     let run = run_of(&function);
     let mut call = Call {
         function: ManuallyDrop::new(function),
-        result: MaybeUninit::uninit(),
+        // What the last call left here would make two visits differ.
+        result: MaybeUninit::zeroed(),
     };
-    let pointer = (&raw mut call).cast();
+    let pointer: *mut u8 = (&raw mut call).cast();
     // SAFETY: `run` has the types of the call.
     unsafe { enter(pointer, run) };
-    // SAFETY: `run` has returned, so it has written the result.
-    unsafe { call.result.assume_init() }
+    // SAFETY: `run` has returned, so it has written the result, which is read once.
+    let result = unsafe { call.result.assume_init_read() };
+    // SAFETY: it is a local variable that is not used any more, and nothing in it is dropped.
+    unsafe { (&raw mut call).write_bytes(0, 1) };
+    // SAFETY: it does nothing; the compiler has to assume that it reads what was written.
+    unsafe { std::arch::asm!("/* {} */", in(reg) pointer, options(nostack, preserves_flags)) };
+    result
 }
 
 #[cfg(all(
@@ -89,6 +95,30 @@ unsafe extern "C-unwind" {
     #[link_name = "fencepost_runtime_enter"]
     unsafe fn enter(call: *mut u8, run: extern "C-unwind" fn(*mut u8, *const u8));
 }
+
+/// Clears the stack below the caller's frame, so that what earlier calls have left there is not in
+/// the frames of an operation that is performed next.
+#[cfg(all(
+    any(target_os = "linux", target_os = "macos"),
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#[inline(always)] // The frame is that of the program.
+pub(crate) fn clear_below() {
+    unsafe extern "C" {
+        #[link_name = "fencepost_runtime_clear_below"]
+        fn clear();
+    }
+    // SAFETY: nothing is below the frame of a function that calls no other. The stack has room, or
+    // it ends in a guard page.
+    unsafe { clear() };
+}
+
+/// Does nothing: states are not compared here.
+#[cfg(not(all(
+    any(target_os = "linux", target_os = "macos"),
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+pub(crate) fn clear_below() {}
 
 #[cfg(not(all(
     any(target_os = "linux", target_os = "macos"),
@@ -233,6 +263,28 @@ function!(
     "ldp x19, x20, [sp, #16]",
     "ldp x29, x30, [sp], #160",
     ".cfi_def_cfa_offset 0",
+    "ret",
+);
+
+#[cfg(all(any(target_os = "linux", target_os = "macos"), target_arch = "x86_64"))]
+function!(
+    "fencepost_runtime_clear_below",
+    "lea rdi, [rsp - 4096]",
+    "mov ecx, 512",
+    "xor eax, eax",
+    "rep stosq",
+    "ret",
+);
+
+#[cfg(all(any(target_os = "linux", target_os = "macos"), target_arch = "aarch64"))]
+function!(
+    "fencepost_runtime_clear_below",
+    "mov x1, sp",
+    "sub x0, x1, #1, lsl #12",
+    "2:",
+    "stp xzr, xzr, [x0], #16",
+    "cmp x0, x1",
+    "b.lo 2b",
     "ret",
 );
 

@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 use fencepost_explore::{Effect, Intent, Round};
 use fencepost_memory::{Address, ThreadId};
 
-use super::boundary::{Frame, cross};
+use super::boundary::{Frame, clear_below, cross};
 use super::coroutine::{Yield, reserve_stack};
 use super::current::{has_current_execution, lend, read};
 use super::error::{Restart, Stop};
@@ -237,6 +237,22 @@ impl Current {
     ) -> R {
         // A fence may have been inserted before it.
         self.operation_after(Drains::Nothing, intent, Outcomes::One, location, perform)
+    }
+
+    /// Prepares the stack for an operation whose states may be compared: what earlier calls have
+    /// left below the frame of the program would be taken for a part of the state.
+    #[inline(always)] // The frame is that of the program.
+    pub fn clear_stack_below(self) {
+        // A copy of the setup would be in that frame.
+        if self.compares_states() {
+            clear_below();
+        }
+    }
+
+    /// Whether states are compared.
+    #[inline]
+    fn compares_states(self) -> bool {
+        self.setup().compared_states == ComparedStates::Always
     }
 
     /// As [`operation`](Self::operation), but does not wait for the store buffer.

@@ -131,6 +131,12 @@ impl<'execution> Step<'execution> {
         }
     }
 
+    /// The state that a load has to return instead of the current one, as if it were stale.
+    #[inline]
+    pub fn take_stale_read(&mut self) -> Option<u64> {
+        self.execution.performed_mut().stale_read.take()
+    }
+
     /// The committed value that a variable has not taken yet.
     #[inline]
     pub fn take_committed(&mut self, object: Address) -> Option<u64> {

@@ -31,6 +31,19 @@ impl<'a> Evidence<'a> {
         self.prefix.among_all(violation)
     }
 
+    /// The accesses that the monitor observed.
+    pub(crate) fn observed(self) -> Vec<Access> {
+        self.prefix.observed()
+    }
+
+    /// The event of the log that an observed access belongs to; none for one before the first event.
+    pub(crate) fn event_of(self, position: u64) -> Option<u32> {
+        self.prefix
+            .step_of(position)
+            .checked_sub(1)
+            .map(|event| event as u32)
+    }
+
     /// The violation of an optimistic load, if the load may read a state in which its operation
     /// fails. Returns `None` if it can overtake the writes since such a state only together with
     /// others that it cannot overtake.
@@ -64,20 +77,31 @@ impl<'a> Evidence<'a> {
             }
         }
         let (position, written) = candidate?;
-        let access = observed[position];
-        let own = observed[..position]
-            .iter()
-            .filter(|a| a.thread == access.thread);
-        let moved = Violation {
-            pending: PlacedEvent {
-                event: Event::next(access, own.count() as u64, written),
-                position: position as u64,
-            },
-            ..*violation
-        };
+        let moved = overtaking(violation, &observed, position, written);
         check_interleaving(&moved, &observed)
             .is_ok()
             .then_some(moved)
+    }
+}
+
+/// The violation with another pending write, at this position among the observed accesses, which
+/// comes after `written` writes to the same address.
+pub(crate) fn overtaking(
+    violation: &Violation,
+    observed: &[Access],
+    position: usize,
+    written: u64,
+) -> Violation {
+    let access = observed[position];
+    let own = observed[..position]
+        .iter()
+        .filter(|a| a.thread == access.thread);
+    Violation {
+        pending: PlacedEvent {
+            event: Event::next(access, own.count() as u64, written),
+            position: position as u64,
+        },
+        ..*violation
     }
 }
 
@@ -147,6 +171,27 @@ impl MonitorFeed {
         let before = self.monitor.accesses().len();
         self.optimistic_loads
             .extend(loads.map(|(index, _)| (before + index, optimistic_load)));
+    }
+
+    /// The accesses up to a violation of the last event.
+    pub(crate) fn evidence_of(&self, violation: &Violation) -> Evidence<'_> {
+        let prefix = self.monitor.prefix_of(violation);
+        let accesses = prefix.accesses().len();
+        let known = self
+            .optimistic_loads
+            .partition_point(|&(at, _)| at < accesses);
+        Evidence {
+            prefix,
+            optimistic_loads: &self.optimistic_loads[..known],
+        }
+    }
+
+    /// Notes that it makes no difference whether the load of this violation reads a stale value.
+    pub(crate) fn note_harmless(&mut self, violation: &Violation) {
+        let at = self.evidence_of(violation).accesses().len() - 1;
+        let place = self.optimistic_loads.partition_point(|&(p, _)| p < at);
+        let load = (at, OptimisticLoad::Retries);
+        self.optimistic_loads.insert(place, load);
     }
 
     /// Whether the accesses before the first event were added.

@@ -15,6 +15,7 @@ use crate::dpor::learned::LearnedFootprints;
 use crate::driver::settings::{Settings, SpinRule};
 use crate::execution::fault::{BlockedThread, Fault};
 use crate::execution::findings::Findings;
+use crate::execution::judge::Judge;
 use crate::execution::log::{Event, ExecutionLog, NONE, NewEvent};
 use crate::execution::monitor_feed::MonitorFeed;
 use crate::program::{Intent, Performed, Program, Round, Stop, ThreadStatus, Touch, TouchKind};
@@ -51,7 +52,7 @@ pub(crate) type StopOf<P> = Stop<Fault<<P as Program>::Error>, <P as Program>::R
 /// How an execution of a program ended.
 pub(crate) type EndOf<P> = End<<P as Program>::Error, <P as Program>::Restart>;
 /// Why the program itself does not continue.
-type ProgramStop<P> = Stop<<P as Program>::Error, <P as Program>::Restart>;
+pub(super) type ProgramStop<P> = Stop<<P as Program>::Error, <P as Program>::Restart>;
 
 impl<E, R> From<Stop<Fault<E>, R>> for End<E, R> {
     fn from(stop: Stop<Fault<E>, R>) -> Self {
@@ -64,7 +65,7 @@ impl<E, R> From<Stop<Fault<E>, R>> for End<E, R> {
 
 /// Turns a program's error into a fault of the execution.
 #[inline]
-fn fault_of<E, R>(stop: Stop<E, R>) -> Stop<Fault<E>, R> {
+pub(super) fn fault_of<E, R>(stop: Stop<E, R>) -> Stop<Fault<E>, R> {
     match stop {
         Stop::Error(error) => Stop::Error(Fault::Program(error)),
         Stop::Restart(restart) => Stop::Restart(restart),
@@ -91,7 +92,7 @@ pub(crate) struct Run<P: Program> {
     max_steps: u64,
     /// The turns that every execution starts with, and that are not explored.
     pub(crate) prefix: Schedule,
-    performed: Performed,
+    pub(super) performed: Performed,
     /// Learned footprints, for a search that plans executions.
     pub(crate) learned: Option<LearnedFootprints>,
     touches: Vec<Touch>,
@@ -105,7 +106,8 @@ pub(crate) struct Run<P: Program> {
     first_moved: Vec<ThreadId>,
     /// How often in a row the thread of the last evaluated hint has found nothing changed.
     repeats: u32,
-    is_running: bool,
+    pub(super) is_running: bool,
+    pub(super) judge: Judge,
 }
 
 impl<P: Program> Run<P> {
@@ -136,11 +138,29 @@ impl<P: Program> Run<P> {
             first_moved: Vec::new(),
             repeats: 0,
             is_running: false,
+            judge: Judge::default(),
         }
     }
 
     /// Begins an execution and replays the events of the log.
     pub(crate) fn begin(&mut self) -> Result<(), StopOf<P>> {
+        self.start_program()?;
+        if !self.monitor.has_begun() {
+            self.feed_monitor()?;
+        } else {
+            self.monitor.rewind(self.log.len());
+        }
+        self.replay_events(self.log.len())
+    }
+
+    /// Runs the program from its start to the first `events` events of the log again.
+    pub(super) fn repeat(&mut self, events: usize) -> Result<(), StopOf<P>> {
+        self.start_program()?;
+        self.replay_events(events)
+    }
+
+    /// Starts the program, and runs it to the first event that is explored.
+    fn start_program(&mut self) -> Result<(), StopOf<P>> {
         self.performed.clear();
         self.performed.is_replayed = self.monitor.has_begun();
         self.is_running = true;
@@ -161,18 +181,20 @@ impl<P: Program> Run<P> {
             self.first_moved.extend(moved);
         }
         self.moved.clone_from(&self.first_moved);
-        self.join_ended(false).map_err(fault_of)?;
-        if !self.monitor.has_begun() {
-            self.feed_monitor()?;
-        } else {
-            self.monitor.rewind(self.log.len());
-        }
+        self.join_ended(false).map_err(fault_of)
+    }
+
+    fn replay_events(&mut self, events: usize) -> Result<(), StopOf<P>> {
         self.performed.is_replayed = true;
-        for position in 0..self.log.len() {
-            self.replay(position as u32)?;
+        let mut result = Ok(());
+        for position in 0..events {
+            result = self.replay(position as u32);
+            if result.is_err() {
+                break;
+            }
         }
         self.performed.is_replayed = false;
-        Ok(())
+        result
     }
 
     /// Takes the turns of the prefix, as part of the start of the execution.
@@ -206,11 +228,8 @@ impl<P: Program> Run<P> {
 
     /// Ends the execution that was begun.
     pub(crate) fn finish(&mut self, end: EndOf<P>) -> EndOf<P> {
-        if !std::mem::take(&mut self.is_running) {
-            return end;
-        }
         let is_complete = end == End::Complete;
-        let end = match self.program.finish(is_complete) {
+        let end = match self.stop_program(is_complete) {
             Err(stop) if is_complete => fault_of(stop).into(),
             _ => end,
         };
@@ -225,6 +244,14 @@ impl<P: Program> Run<P> {
             _ => {}
         }
         end
+    }
+
+    /// Ends the execution of the program, if one is running.
+    pub(super) fn stop_program(&mut self, is_complete: bool) -> Result<(), ProgramStop<P>> {
+        match std::mem::take(&mut self.is_running) {
+            true => self.program.finish(is_complete),
+            false => Ok(()),
+        }
     }
 
     /// Records the end of an execution that was not abandoned.
@@ -522,6 +549,9 @@ impl<P: Program> Run<P> {
         self.steps += 1;
         let result = result.and_then(|()| self.join_after(thread));
         self.feed_monitor()?;
+        if !self.judge.suspects.is_empty() {
+            self.judge_suspects(result.is_err())?;
+        }
         result.map_err(fault_of)
     }
 
@@ -647,7 +677,7 @@ impl<P: Program> Run<P> {
     }
 
     fn feed_monitor(&mut self) -> Result<(), Fault<P::Error>> {
-        let (findings, log) = (&mut self.findings, &self.log);
+        let (findings, log, judge) = (&mut self.findings, &self.log, &mut self.judge);
         let Performed {
             accesses,
             unordered_accesses,
@@ -659,7 +689,9 @@ impl<P: Program> Run<P> {
         }
         self.monitor
             .push_step(accesses, is_unordered, |violation, evidence| {
-                findings.violation(violation, evidence, log);
+                if !judge.suspects(violation, log) {
+                    findings.violation(violation, evidence, log);
+                }
             })
             .map_err(Fault::OutOfMemory)
     }

@@ -156,7 +156,7 @@ impl<V: Variable> Atomic<V> {
         self.operation(current, (effect, drains), location, perform)
     }
 
-    #[inline]
+    #[inline(never)]
     #[track_caller]
     pub(super) fn load(&self, current: Current, ordering: Ordering) -> V::Value {
         match ordering {
@@ -171,8 +171,9 @@ impl<V: Variable> Atomic<V> {
             let forwarded = step.forwarded(object);
             let events = step.target().load(object);
             step.emit(events, forwarded.unwrap_or(state));
-            if let Some(own) = forwarded {
-                return V::from_state(own);
+            // A stale value is tried only where there are no store buffers.
+            if let Some(other) = forwarded.or_else(|| step.take_stale_read()) {
+                return V::from_state(other);
             }
             let thread = step.thread();
             if let Some(races) = step.races() {
@@ -366,12 +367,17 @@ macro_rules! common_operations {
             ///
             /// # Panics
             /// If the ordering is `Release` or `AcqRel`.
-            #[inline]
+            // So that the compiler does not take a loop's first load out of the loop: its later
+            // rounds would never be in the state of the first one.
+            #[inline(always)]
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
                 match self.atomic.current(Location::caller()) {
                     None => self.atomic.variable.load(order),
-                    Some(current) => self.atomic.load(current, order),
+                    Some(current) => {
+                        current.clear_stack_below();
+                        self.atomic.load(current, order)
+                    }
                 }
             }
 

@@ -1,0 +1,247 @@
+//! Stale reads that only repeat a wait.
+//!
+//! The monitor reports a load that can read a stale value: under the model it can overtake a write
+//! that it cannot overtake under sequential consistency. If the thread reads that value, comes back
+//! to a state in which it was before the load, and has changed nothing in between, then the round
+//! has no effect. The same execution without the round is an execution of the program too: what a
+//! memory model allows, it still allows without some of the reads. So such a load is no violation.
+//!
+//! **Why that is enough.** Take any execution under the model, and remove the rounds that come back
+//! to their first state, until there are none. If what is left is sequentially consistent, the
+//! program has done nothing that it does not do in a sequentially consistent execution. If not, it
+//! has a shortest prefix that is not sequentially consistent. It ends with an event that the monitor
+//! reports in every execution that is equivalent to the prefix without that event, one of which is
+//! explored. If the event is a load that comes back with every stale value that it can read, its
+//! round would have been removed. So one of these values leads elsewhere, and the load is reported.
+//!
+//! Where a stale value leads is found by a *trial*: the execution is run again up to the load, which
+//! then reads the stale value, and its thread continues alone to its next operation. Only if it has
+//! come back there ([`Program::round`]) the value is harmless. A round that reads on after the stale
+//! load is not followed: what it reads is not known, so the load counts. The same goes for values
+//! that may be pointers: what they point to may have been freed.
+
+use fencepost_memory::{Address, Operation, ThreadId};
+use fencepost_monitor::{Violation, check_interleaving};
+use rustc_hash::FxHashMap;
+
+use crate::execution::log::{ExecutionLog, NONE};
+use crate::execution::monitor_feed::overtaking;
+use crate::execution::run::{Run, StopOf, fault_of};
+use crate::program::{Effect, Intent, Program, Round, Stop, ThreadStatus};
+
+/// Stale values from here on are not tried, since they may be pointers.
+const LEAST_POINTER: u64 = 1 << 16;
+
+/// The maximum number of events of a trial after the load: hints and fences.
+const MAX_EVENTS: u32 = 64;
+
+/// The maximum number of remembered trials.
+const MAX_REMEMBERED: usize = 1 << 14;
+
+/// Where a stale value leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Trial {
+    /// Back to a state in which the thread was before.
+    ComesBack,
+    /// Elsewhere, as far as is known.
+    Continues,
+    /// The program does not support stale reads.
+    Unsupported,
+}
+
+/// What is known about stale reads.
+#[derive(Default)]
+pub(crate) struct Judge {
+    /// The violations of the last event that are not judged yet.
+    pub(super) suspects: Vec<Violation>,
+    /// The trials so far. What a thread does is determined by what it has done and read, so that is
+    /// the key, with the stale value.
+    known: FxHashMap<Box<[u64]>, Trial>,
+    /// Whether the program does not support stale reads.
+    is_unsupported: bool,
+}
+
+impl Judge {
+    /// Whether the violation has to be judged: it is that of a plain load, which is the last event
+    /// of the log.
+    #[cold]
+    pub(super) fn suspects(&mut self, violation: &Violation, log: &ExecutionLog) -> bool {
+        let Some(last) = log.events().last() else {
+            return false;
+        };
+        let Operation::Load(address) = violation.event.event.access.operation else {
+            return false;
+        };
+        let is_last = last.thread == violation.event.thread()
+            && matches!(last.intent, Intent::Access { object, effect: Effect::Read, .. } if object == address);
+        if is_last && !self.is_unsupported {
+            self.suspects.push(*violation);
+        }
+        is_last && !self.is_unsupported
+    }
+
+    fn remember(&mut self, key: Box<[u64]>, trial: Trial) {
+        if self.known.len() >= MAX_REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert(key, trial);
+    }
+}
+
+impl<P: Program> Run<P> {
+    /// Judges the violations of the last event, and records those that count. If the event
+    /// `has_failed` or the search stops, the program need not continue.
+    #[cold]
+    pub(super) fn judge_suspects(&mut self, has_failed: bool) -> Result<(), StopOf<P>> {
+        let suspects = std::mem::take(&mut self.judge.suspects);
+        for suspect in &suspects {
+            match self.judge(suspect)? {
+                Some(violation) => {
+                    let evidence = self.monitor.evidence_of(suspect);
+                    self.findings.violation(&violation, evidence, &self.log);
+                }
+                None => {
+                    self.monitor.note_harmless(suspect);
+                    self.waits.insert(suspect.event.event.access.location);
+                }
+            }
+        }
+        self.judge.suspects = suspects;
+        self.judge.suspects.clear();
+        let is_over = has_failed || self.findings.should_stop;
+        if !self.is_running && !is_over {
+            self.repeat(self.log.len())?;
+        }
+        Ok(())
+    }
+
+    /// The violation of a load with the latest write that it must not overtake: the thread leads
+    /// elsewhere if it reads what was there before. None if there is no such write.
+    fn judge(&mut self, suspect: &Violation) -> Result<Option<Violation>, StopOf<P>> {
+        let evidence = self.monitor.evidence_of(suspect);
+        let observed = evidence.observed();
+        let address = suspect.pending.address();
+        let is_write = |operation: Operation| operation.writes() && operation.address() == address;
+        let stale: Vec<usize> = (0..=suspect.pending.position as usize)
+            .filter(|&position| is_write(observed[position].operation))
+            .collect();
+        let events: Vec<Option<u32>> = stale
+            .iter()
+            .map(|&position| evidence.event_of(position as u64))
+            .collect();
+        for (written, (&position, &event)) in stale.iter().zip(&events).enumerate().rev() {
+            let violation = overtaking(suspect, &observed, position, written as u64);
+            // The last write is the one that the monitor has found.
+            let is_last = written + 1 == stale.len();
+            if !is_last && check_interleaving(&violation, &observed).is_err() {
+                break;
+            }
+            let trial = match (event, address) {
+                (Some(event), Some(address)) => self.trial_before(event, address)?,
+                _ => Trial::Continues,
+            };
+            if trial != Trial::ComesBack {
+                return Ok(Some(violation));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where it leads if the last event reads the state before this write.
+    fn trial_before(&mut self, write: u32, address: Address) -> Result<Trial, StopOf<P>> {
+        let Some(state) = self.state_before(write, address) else {
+            return Ok(Trial::Continues);
+        };
+        if state >= LEAST_POINTER {
+            return Ok(Trial::Continues);
+        }
+        let key = self.history_of_last(state);
+        if let Some(&trial) = self.judge.known.get(&key) {
+            return Ok(trial);
+        }
+        // The program may have failed already.
+        let _ = self.stop_program(false);
+        self.repeat(self.log.len() - 1)?;
+        let trial = match self.state_before(write, address) {
+            Some(state) => self.try_stale(state)?,
+            None => Trial::Continues,
+        };
+        let _ = self.stop_program(false);
+        self.judge.is_unsupported |= trial == Trial::Unsupported;
+        self.judge.remember(key, trial);
+        Ok(trial)
+    }
+
+    /// The state of an object before an event of the log that writes it.
+    fn state_before(&self, write: u32, address: Address) -> Option<u64> {
+        let links = self.log.own_links(write).iter();
+        let mut touches = links.map(|link| link.touch);
+        touches
+            .find(|touch| touch.object == address)
+            .map(|touch| touch.before)
+    }
+
+    /// What the thread of the last event has done before it, and the state that it reads now.
+    fn history_of_last(&self, state: u64) -> Box<[u64]> {
+        let last = self.log.events().last().expect("it has a violation");
+        let mut history = vec![state, u64::from(last.thread.0)];
+        let mut position = last.previous;
+        while position != NONE {
+            let event = self.log.event(position);
+            history.push(u64::from(event.outcome) << 1);
+            for link in self.log.own_links(position) {
+                let touch = link.touch;
+                history.extend([
+                    u64::from(touch.object.0) << 1 | 1,
+                    touch.before,
+                    touch.after,
+                ]);
+            }
+            position = event.previous;
+        }
+        history.into()
+    }
+
+    /// Lets the thread of the last event, which is about to perform it, read this state. The
+    /// program is over then.
+    fn try_stale(&mut self, state: u64) -> Result<Trial, StopOf<P>> {
+        let thread = self.log.events().last().expect("it has a violation").thread;
+        for events in 1..=MAX_EVENTS {
+            self.performed.clear();
+            self.performed.is_replayed = true;
+            self.performed.stale_read = (events == 1).then_some(state);
+            let result = self.program.step(thread, 0, &mut self.performed);
+            self.performed.is_replayed = false;
+            if self.performed.stale_read.take().is_some() {
+                return Ok(Trial::Unsupported);
+            }
+            match result {
+                Ok(()) => {}
+                Err(Stop::Error(_)) => return Ok(Trial::Continues),
+                Err(restart) => return Err(fault_of(restart)),
+            }
+            match self.next_of_trial(thread, events) {
+                Some(trial) => return Ok(trial),
+                None => continue,
+            }
+        }
+        Ok(Trial::Continues)
+    }
+
+    /// Where a thread has got, so many events after the beginning of its stale load. None if it can
+    /// continue without reading or changing something.
+    fn next_of_trial(&self, thread: ThreadId, events: u32) -> Option<Trial> {
+        let ThreadStatus::Pending { intent, .. } = self.program.status(thread) else {
+            return Some(Trial::Continues);
+        };
+        match (intent, self.program.round(thread)) {
+            // A round that began after the load leads nowhere before it.
+            (Intent::SpinHint, Round::Repeated(round)) => Some(match round >= events {
+                true => Trial::ComesBack,
+                false => Trial::Continues,
+            }),
+            (Intent::SpinHint, Round::New) | (Intent::Local, _) => None,
+            _ => Some(Trial::Continues),
+        }
+    }
+}
