@@ -109,6 +109,12 @@ impl<'a> ObservedPrefix<'a> {
             .partition_point(|end| end.observed() as u64 <= position)
     }
 
+    /// The number of the step of an access, given its position among all accesses.
+    pub fn step_of_any(self, position: usize) -> usize {
+        self.steps
+            .partition_point(|end| end.accesses as usize <= position)
+    }
+
     fn translate(self, placed: PlacedEvent) -> PlacedEvent {
         let skipped = self.steps[self.step_of(placed.position)].skipped;
         let position = placed.position + u64::from(skipped);
@@ -336,6 +342,11 @@ impl RewindingMonitor {
             accesses: Vec::with_capacity(FIRST_EVENTS),
             steps: Vec::with_capacity(FIRST_EVENTS),
         }
+    }
+
+    /// The model whose violations it finds.
+    pub fn monitored_model(&self) -> MonitoredModel {
+        self.monitored_model
     }
 
     /// All accesses of the interleaving, including skipped ones.

@@ -14,6 +14,10 @@
 //! explored. If the event is a load that comes back with every stale value that it can read, its
 //! round would have been removed. So one of these values leads elsewhere, and the load is reported.
 //!
+//! For the same reason a violation does not count if it is none without the rounds before it that
+//! came back: a write can be known to a thread only because another thread has seen an earlier value
+//! in a round that has no effect. The execution without these rounds is explored too.
+//!
 //! Where a stale value leads is found by a *trial*: the execution is run again up to the load, which
 //! then reads the stale value, and its thread continues alone to its next operation. Only if it has
 //! come back there ([`Program::round`]) the value is harmless. A round that reads on after the stale
@@ -24,8 +28,8 @@ use fencepost_memory::{Address, Operation, ThreadId};
 use fencepost_monitor::{Violation, check_interleaving};
 use rustc_hash::FxHashMap;
 
-use crate::execution::log::{ExecutionLog, NONE};
-use crate::execution::monitor_feed::overtaking;
+use crate::execution::log::{Event, ExecutionLog, NONE};
+use crate::execution::monitor_feed::{ends_in_violation, overtaking};
 use crate::execution::run::{Run, StopOf, fault_of};
 use crate::program::{Effect, Intent, Program, Round, Stop, ThreadStatus};
 
@@ -62,21 +66,26 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// Whether the violation has to be judged: it is that of a plain load, which is the last event
-    /// of the log.
+    /// Whether the violation has to be judged: it is one of a plain load, or there are rounds that
+    /// came back before it.
     #[cold]
     pub(super) fn suspects(&mut self, violation: &Violation, log: &ExecutionLog) -> bool {
-        let Some(last) = log.events().last() else {
-            return false;
-        };
-        let Operation::Load(address) = violation.event.event.access.operation else {
+        let is_suspect = self.can_try(violation, log) || earlier_events(log).iter().any(ends_round);
+        if is_suspect {
+            self.suspects.push(*violation);
+        }
+        is_suspect
+    }
+
+    /// Whether stale values can be tried: the last event of the log is a plain load.
+    fn can_try(&self, violation: &Violation, log: &ExecutionLog) -> bool {
+        let (Some(last), Operation::Load(address)) =
+            (log.events().last(), violation.event.event.access.operation)
+        else {
             return false;
         };
         let is_last = last.thread == violation.event.thread()
             && matches!(last.intent, Intent::Access { object, effect: Effect::Read, .. } if object == address);
-        if is_last && !self.is_unsupported {
-            self.suspects.push(*violation);
-        }
         is_last && !self.is_unsupported
     }
 
@@ -88,6 +97,56 @@ impl Judge {
     }
 }
 
+/// Whether a thread had come back to an earlier state after this event.
+fn ends_round(event: &Event) -> bool {
+    matches!(event.round_after, Round::Repeated(_))
+}
+
+/// The events in which rounds that came back can end: all but the last one. The round that ends with
+/// that one would be another round if it read another value.
+fn earlier_events(log: &ExecutionLog) -> &[Event] {
+    log.events()
+        .split_last()
+        .map_or(&[], |(_, earlier)| earlier)
+}
+
+/// The events of rounds that came back before the last event, in all threads: without them, each
+/// thread does the same.
+fn events_of_rounds(log: &ExecutionLog) -> Vec<bool> {
+    /// How an event of a thread is left out.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Left {
+        In,
+        Out,
+        /// It is the last one of its round, so the state after it is that before the round.
+        OutLast,
+    }
+    let mut threads: FxHashMap<ThreadId, Vec<(u32, Left)>> = FxHashMap::default();
+    for (position, event) in earlier_events(log).iter().enumerate() {
+        let own = threads.entry(event.thread).or_default();
+        own.push((position as u32, Left::In));
+        let Round::Repeated(round) = event.round_after else {
+            continue;
+        };
+        let Some(first) = own.len().checked_sub(round as usize) else {
+            continue;
+        };
+        // The thread must be in the state before the round if what was left out before is missing.
+        if first > 0 && own[first - 1].1 == Left::Out {
+            continue;
+        }
+        own[first..].iter_mut().for_each(|one| one.1 = Left::Out);
+        if let Some(last) = own.last_mut() {
+            last.1 = Left::OutLast;
+        }
+    }
+    let mut is_left_out = vec![false; log.len()];
+    for &(position, left) in threads.values().flatten() {
+        is_left_out[position as usize] = left != Left::In;
+    }
+    is_left_out
+}
+
 impl<P: Program> Run<P> {
     /// Judges the violations of the last event, and records those that count. If the event
     /// `has_failed` or the search stops, the program need not continue.
@@ -95,7 +154,12 @@ impl<P: Program> Run<P> {
     pub(super) fn judge_suspects(&mut self, has_failed: bool) -> Result<(), StopOf<P>> {
         let suspects = std::mem::take(&mut self.judge.suspects);
         for suspect in &suspects {
-            match self.judge(suspect)? {
+            let judged = match self.is_due_to_rounds(suspect) {
+                true => None,
+                false if self.judge.can_try(suspect, &self.log) => self.judge(suspect)?,
+                false => Some(*suspect),
+            };
+            match judged {
                 Some(violation) => {
                     let evidence = self.monitor.evidence_of(suspect);
                     self.findings.violation(&violation, evidence, &self.log);
@@ -113,6 +177,34 @@ impl<P: Program> Run<P> {
             self.repeat(self.log.len())?;
         }
         Ok(())
+    }
+
+    /// Whether the event of the violation shows none without the rounds before it that came back.
+    fn is_due_to_rounds(&self, suspect: &Violation) -> bool {
+        if !earlier_events(&self.log).iter().any(ends_round) {
+            return false;
+        }
+        let is_left_out = events_of_rounds(&self.log);
+        let evidence = self.monitor.evidence_of(suspect);
+        let last = evidence.accesses().len() - 1;
+        let (mut accesses, mut optimistic_loads) = (Vec::new(), Vec::new());
+        let mut known = evidence.optimistic_loads.iter().peekable();
+        for (at, access) in evidence.accesses().iter().enumerate() {
+            let optimistic_load = known.next_if(|(position, _)| *position == at);
+            // The event itself stays: whether it is stale is the question.
+            let is_out = at < last
+                && evidence.event_of_any(at).is_some_and(|event| {
+                    is_left_out[event as usize] && self.log.event(event).thread == access.thread
+                });
+            if !is_out {
+                if let Some(&(_, load)) = optimistic_load {
+                    optimistic_loads.push((accesses.len(), load));
+                }
+                accesses.push(*access);
+            }
+        }
+        let model = self.monitor.monitored_model();
+        !ends_in_violation(model, &accesses, optimistic_loads)
     }
 
     /// The violation of a load with the latest write that it must not overtake: the thread leads

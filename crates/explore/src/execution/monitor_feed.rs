@@ -44,6 +44,14 @@ impl<'a> Evidence<'a> {
             .map(|event| event as u32)
     }
 
+    /// As [`event_of`](Self::event_of), for a position among all accesses.
+    pub(crate) fn event_of_any(self, position: usize) -> Option<u32> {
+        self.prefix
+            .step_of_any(position)
+            .checked_sub(1)
+            .map(|event| event as u32)
+    }
+
     /// The violation of an optimistic load, if the load may read a state in which its operation
     /// fails. Returns `None` if it can overtake the writes since such a state only together with
     /// others that it cannot overtake.
@@ -112,10 +120,30 @@ pub fn shows_violation(
     accesses: &[Access],
     optimistic_loads: Vec<(usize, OptimisticLoad)>,
 ) -> bool {
+    has_violation(monitored_model, accesses, optimistic_loads, |_| true)
+}
+
+/// As [`shows_violation`], for one of the last access.
+pub(crate) fn ends_in_violation(
+    monitored_model: MonitoredModel,
+    accesses: &[Access],
+    optimistic_loads: Vec<(usize, OptimisticLoad)>,
+) -> bool {
+    let is_last = |violation: &Violation| violation.event.position + 1 == accesses.len() as u64;
+    has_violation(monitored_model, accesses, optimistic_loads, is_last)
+}
+
+fn has_violation(
+    monitored_model: MonitoredModel,
+    accesses: &[Access],
+    optimistic_loads: Vec<(usize, OptimisticLoad)>,
+    is_wanted: impl Fn(&Violation) -> bool,
+) -> bool {
     let mut feed = MonitorFeed::new(monitored_model, MonitorLimits::default().memory);
     feed.optimistic_loads = optimistic_loads;
     let mut is_found = false;
-    let result = feed.push_step(accesses, false, |_, _| is_found = true);
+    let found = |violation: &Violation, _: Evidence<'_>| is_found |= is_wanted(violation);
+    let result = feed.push_step(accesses, false, found);
     is_found || result.is_err()
 }
 
@@ -134,6 +162,10 @@ impl MonitorFeed {
             monitor: RewindingMonitor::new(monitored_model, memory),
             optimistic_loads: Vec::new(),
         }
+    }
+
+    pub(crate) fn monitored_model(&self) -> MonitoredModel {
+        self.monitor.monitored_model()
     }
 
     pub(crate) fn accesses(&self) -> &[Access] {

@@ -31,9 +31,10 @@ fn nothing_is_run_after_a_violation_that_ends_the_search() {
     };
     let outcome = Checker::new().run(program.clone());
     assert!(matches!(outcome, Outcome::NotStoreBufferSafe(_)));
-    // The other thread may have ended before.
+    // The other thread may have ended before: in the search and in the replay, and each time when the stale value was
+    // tried.
     let ended = after.swap(0, std::sync::atomic::Ordering::Relaxed);
-    assert!(ended <= 2, "{ended}");
+    assert!(ended <= 4, "{ended}");
     let outcome = Checker::new().continue_after_failure(true).run(program);
     assert!(matches!(outcome, Outcome::NotStoreBufferSafe(_)));
     let ended = after.load(std::sync::atomic::Ordering::Relaxed) as u64;
