@@ -17,6 +17,7 @@ mod monitor_accesses;
 mod outcomes;
 mod proved_waits;
 mod races;
+mod random_loops;
 mod random_programs;
 mod replays;
 mod store_buffers;
