@@ -464,6 +464,10 @@ fn explored(code: &[Code], target: Target) -> Explored {
         ..Setup::default()
     };
     let report = explore_with(setup, &settings, closure).report;
+    let stopped = (report.findings.iter())
+        .filter(|found| matches!(&found.failure, Failure::Fault(fault) if !matches!(fault, Fault::Livelock(_))));
+    let stopped: Vec<_> = stopped.map(|found| &found.failure).collect();
+    assert!(stopped.is_empty(), "{stopped:?} {:?}", report.limits);
     let mut failures = report.findings.iter().map(|found| &found.failure);
     let has_livelock =
         (failures.clone()).any(|failure| matches!(failure, Failure::Fault(Fault::Livelock(_))));

@@ -323,6 +323,10 @@ impl<P: Program> Optimal<P> {
             thread, footprint, ..
         } = self.forest.branch(tree);
         let (object, kind) = footprint.touches().next()?;
+        // Whether a thread comes back to a state, and hints, depends on what it reads before.
+        if !footprint.is_exact {
+            return None;
+        }
         let thread = *thread;
         match self.run.status(thread) {
             ThreadStatus::Pending {

@@ -56,7 +56,7 @@ impl AtomicBool {
     }
 
     /// Logical "not". Returns the previous value.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn fetch_not(&self, order: Ordering) -> bool {
         match self.atomic.current(Location::caller()) {

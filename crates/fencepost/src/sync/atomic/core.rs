@@ -52,9 +52,16 @@ impl<V: Variable> Atomic<V> {
     }
 
     /// The execution in which an operation on the variable is performed; none outside of a check.
-    #[inline]
+    ///
+    /// What earlier calls have left on the stack must not be in the frames of the operation: see
+    /// [`Current::clear_stack_below`]. So this, and the methods that call it, are always inlined.
+    /// Then the compiler does not take a loop's first load out of the loop either: its later rounds
+    /// would never be in the state of the first one.
+    #[inline(always)]
     pub(super) fn current(&self, location: &'static Location<'static>) -> Option<Current> {
-        self.object.current(location)
+        let current = self.object.current(location)?;
+        current.clear_stack_below();
+        Some(current)
     }
 
     /// The address of its object.
@@ -183,7 +190,7 @@ impl<V: Variable> Atomic<V> {
         })
     }
 
-    #[inline]
+    #[inline(never)]
     #[track_caller]
     pub(super) fn store(&self, current: Current, value: V::Value, ordering: Ordering) {
         match ordering {
@@ -247,7 +254,7 @@ impl<V: Variable> Atomic<V> {
     }
 
     /// Performs a read-modify-write that always writes. Returns the previous value.
-    #[inline]
+    #[inline(never)]
     #[track_caller]
     pub(super) fn modify(
         &self,
@@ -268,7 +275,7 @@ impl<V: Variable> Atomic<V> {
         )
     }
 
-    #[inline]
+    #[inline(never)]
     #[track_caller]
     pub(super) fn compare_exchange(
         &self,
@@ -367,17 +374,12 @@ macro_rules! common_operations {
             ///
             /// # Panics
             /// If the ordering is `Release` or `AcqRel`.
-            // So that the compiler does not take a loop's first load out of the loop: its later
-            // rounds would never be in the state of the first one.
             #[inline(always)]
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
                 match self.atomic.current(Location::caller()) {
                     None => self.atomic.variable.load(order),
-                    Some(current) => {
-                        current.clear_stack_below();
-                        self.atomic.load(current, order)
-                    }
+                    Some(current) => self.atomic.load(current, order),
                 }
             }
 
@@ -385,7 +387,7 @@ macro_rules! common_operations {
             ///
             /// # Panics
             /// If the ordering is `Acquire` or `AcqRel`.
-            #[inline]
+            #[inline(always)]
             #[track_caller]
             pub fn store(&self, value: $value, order: Ordering) {
                 match self.atomic.current(Location::caller()) {
@@ -395,7 +397,7 @@ macro_rules! common_operations {
             }
 
             /// Stores a value, and returns the previous one.
-            #[inline]
+            #[inline(always)]
             #[track_caller]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 match self.atomic.current(Location::caller()) {
@@ -411,7 +413,7 @@ macro_rules! common_operations {
             ///
             /// # Panics
             /// If the failure ordering is `Release` or `AcqRel`.
-            #[inline]
+            #[inline(always)]
             #[track_caller]
             pub fn compare_exchange(
                 &self,
@@ -439,7 +441,7 @@ macro_rules! common_operations {
             ///
             /// # Panics
             /// If the failure ordering is `Release` or `AcqRel`.
-            #[inline]
+            #[inline(always)]
             #[track_caller]
             pub fn compare_exchange_weak(
                 &self,
@@ -468,7 +470,7 @@ macro_rules! common_operations {
             ///
             /// # Panics
             /// If the fetch ordering is `Release` or `AcqRel`.
-            #[inline]
+            #[inline(always)]
             #[track_caller]
             pub fn fetch_update<F>(
                 &self,
@@ -489,7 +491,7 @@ macro_rules! common_operations {
             ///
             /// # Panics
             /// If the fetch ordering is `Release` or `AcqRel`.
-            #[inline]
+            #[inline(always)]
             #[track_caller]
             pub fn try_update<F>(
                 &self,
@@ -514,7 +516,7 @@ macro_rules! common_operations {
             ///
             /// # Panics
             /// If the fetch ordering is `Release` or `AcqRel`.
-            #[inline]
+            #[inline(always)]
             #[track_caller]
             pub fn update<F>(&self, set_order: Ordering, fetch_order: Ordering, mut f: F) -> $value
             where
@@ -552,7 +554,7 @@ macro_rules! modifications {
     ($value:ty => $($(#[$attribute:meta])* $method:ident($operand:ident: $type:ty) $change:expr;)*) => {
         $(
             $(#[$attribute])*
-            #[inline]
+            #[inline(always)]
             #[track_caller]
             pub fn $method(&self, $operand: $type, order: Ordering) -> $value {
                 match self.atomic.current(Location::caller()) {
