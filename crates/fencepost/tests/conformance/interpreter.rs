@@ -76,6 +76,7 @@ impl Drop for Local {
         self.pace.wait();
         let before = self.shared.values[0].fetch_add(1, SeqCst);
         self.shared.journal.add(self.thread, before);
+        self.shared.journal.end();
     }
 }
 
@@ -230,10 +231,13 @@ impl Own {
                 }
             }
             Op::UseLocal => LOCAL.with_borrow_mut(|local| {
-                local.get_or_insert_with(|| Local {
-                    shared: shared.clone(),
-                    thread: self.thread,
-                    pace: self.pace.clone(),
+                local.get_or_insert_with(|| {
+                    shared.journal.begin();
+                    Local {
+                        shared: shared.clone(),
+                        thread: self.thread,
+                        pace: self.pace.clone(),
+                    }
                 });
             }),
             Op::Barrier => {
@@ -423,6 +427,7 @@ pub fn run(program: &Program, journal: std::sync::Arc<Journal>, seed: Option<u64
             own.arcs.push(arc.clone());
         }
     }
+    shared.journal.begin();
     drop(shared);
     let children = owns.split_off(1);
     let mut first = owns.pop().expect("the first thread");
@@ -438,6 +443,7 @@ pub fn run(program: &Program, journal: std::sync::Arc<Journal>, seed: Option<u64
         }
     }
     first.perform_all(&program.after, &mut []);
+    first.shared.journal.end();
 }
 
 type Body = Box<dyn FnOnce() + Send>;
@@ -453,7 +459,11 @@ fn spawn_and_continue<'scope>(
     for (ops, mut own) in program.threads.iter().zip(children) {
         let ops = ops.clone();
         own.threads = first.threads.clone();
-        let handle = spawn(Box::new(move || own.perform_all(&ops, &mut [])));
+        first.shared.journal.begin();
+        let handle = spawn(Box::new(move || {
+            own.perform_all(&ops, &mut []);
+            own.shared.journal.end();
+        }));
         first.threads.push(handle.thread().clone());
         handles.push(Some(handle));
     }
