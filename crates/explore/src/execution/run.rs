@@ -209,7 +209,7 @@ impl<P: Program> Run<P> {
         if !std::mem::take(&mut self.is_running) {
             return end;
         }
-        let is_complete = end == End::Complete;
+        let is_complete = matches!(end, End::Complete);
         let end = match self.program.finish(is_complete) {
             Err(stop) if is_complete => fault_of(stop).into(),
             _ => end,
