@@ -469,9 +469,11 @@ fn run_thread<F: FnOnce()>(yielder: &Yield, body: F) -> End {
     begin(current, yielder);
     let result = catch_unwind(AssertUnwindSafe(|| {
         body();
-        return_late(current);
-        current.drop_locals();
-        end(current);
+        if !end_at_once(current) {
+            return_late(current);
+            current.drop_locals();
+            end(current);
+        }
     }));
     match result {
         Ok(()) => End::Returned,
@@ -495,8 +497,27 @@ fn begin(current: Current, yielder: &Yield) {
     });
 }
 
+/// Records the end of a thread if it is not a step, waits for nothing, and there is nothing to drop,
+/// which is mostly so. Returns whether it did.
+#[inline]
+fn end_at_once(current: Current) -> bool {
+    current.with(|execution| {
+        let (slot, setup) = (execution.slot(), &execution.setup);
+        let is_step = setup.are_destructors_late || setup.do_threads_end_in_steps();
+        let is_simple = slot.locals.is_empty() && slot.final_drop.is_none();
+        let is_done = is_simple && !is_step && !execution.buffers.are_enabled();
+        if is_done && execution.running.thread != ThreadId(0) {
+            // The join tells the monitor.
+            let end = slot.identity.tokens.end;
+            execution.set_state(end, 1);
+        }
+        is_done
+    })
+}
+
 /// Records that the function of a thread has returned, if that is a step. Scopes wait for it, and
 /// then the thread is finished, though it has not dropped its thread-local values.
+#[cold]
 fn return_late(current: Current) {
     let (is_step, object, location) = current.with(|execution| {
         let identity = &execution.slot().identity;
@@ -521,10 +542,10 @@ fn return_late(current: Current) {
 }
 
 /// Records the end of a thread. The first thread cannot be joined, so its end is not an event.
+#[cold]
 fn end(current: Current) {
     let is_done = current.with(|execution| {
         let slot = execution.slot();
-        // Mostly the end is not a step and waits for nothing.
         let is_step = execution.setup.do_threads_end_in_steps()
             || execution.buffers.are_enabled()
             || slot.final_drop.is_some();

@@ -308,11 +308,13 @@ impl Current {
                 // Another outcome may lead elsewhere.
                 slot.visits.forget();
             }
-            let is_reading = !slot.reading.is_empty();
-            let is_early = slot.is_in_early_destructor;
-            Some((yielder, slot.final_drop, is_reading, is_early, arrival))
+            let is_plain = arrival == Arrival::New
+                && slot.reading.is_empty()
+                && slot.final_drop.is_none()
+                && !slot.is_in_early_destructor;
+            Some((yielder, is_plain, arrival))
         });
-        let Some((yielder, final_drop, is_reading, is_early, arrival)) = declared else {
+        let Some((yielder, is_plain, arrival)) = declared else {
             if self.phase() == Phase::StaticInit {
                 self.check_unrecorded(intent, outcomes);
             }
@@ -320,19 +322,13 @@ impl Current {
         };
         // What the step records may have to be allocated.
         reserve_stack();
-        if is_reading && may_wait(intent) {
-            self.note_wait_of_reader();
-        }
-        if let Some(drop) = final_drop {
-            self.request_ordered_drops(drop);
-        }
-        if is_early {
-            self.request_late_destructors();
+        if !is_plain {
+            self.prepare(intent);
         }
         let Some(yielder) = yielder else {
             not_available();
         };
-        if arrival != Arrival::New {
+        if !is_plain && arrival != Arrival::New {
             self.arrive(arrival);
         }
         // SAFETY: it came from `Execution::yielder`, and the coroutine was not suspended since.
@@ -347,6 +343,25 @@ impl Current {
         match result {
             Some(result) => result,
             None => unwind_thread(),
+        }
+    }
+
+    /// What has to be noted or requested before the pending operation, if anything.
+    #[cold]
+    fn prepare(self, intent: Intent) {
+        let (final_drop, is_reading, is_early) = self.with(|execution| {
+            let slot = execution.slot();
+            let is_reading = !slot.reading.is_empty();
+            (slot.final_drop, is_reading, slot.is_in_early_destructor)
+        });
+        if is_reading && may_wait(intent) {
+            self.note_wait_of_reader();
+        }
+        if let Some(drop) = final_drop {
+            self.request_ordered_drops(drop);
+        }
+        if is_early {
+            self.request_late_destructors();
         }
     }
 
@@ -624,7 +639,7 @@ fn may_repeat(intent: Intent) -> bool {
 impl Execution {
     /// The running thread is about to perform an operation. If states are compared, the program's
     /// part of the stack ends at `frame`.
-    #[inline]
+    #[inline(always)] // The caller knows whether there is a frame.
     fn visit(
         &mut self,
         frame: Option<Frame>,
@@ -644,6 +659,15 @@ impl Execution {
             };
         };
         // SAFETY: `cross`, which is running, has passed the frame.
+        unsafe { self.visit_in(frame, operation) }
+    }
+
+    /// Compares the state of the running thread with those at earlier visits.
+    ///
+    /// # Safety
+    /// The frame must be that of a running [`cross`] on the stack of the thread.
+    unsafe fn visit_in(&mut self, frame: Frame, operation: u64) -> Arrival {
+        // SAFETY: the promise of the caller.
         let hash = unsafe { frame.hash() } ^ operation;
         let slot = self.slot_mut();
         // SAFETY: the same, on the stack of the running thread, which ends at the yielder.

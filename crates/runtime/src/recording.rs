@@ -17,12 +17,15 @@ pub(crate) struct PendingJoin {
 
 /// What the steps of an execution record, and where.
 pub(crate) struct Recording {
+    /// Receives what is recorded: `attached`, unless there is none or it is paused, and otherwise
+    /// `discarded`. It is always valid.
+    performed: NonNull<Performed>,
     /// The explorer's record, while [`Attached`] lives.
-    performed: Option<NonNull<Performed>>,
+    attached: Option<NonNull<Performed>>,
     /// Whether what is recorded is discarded all the same.
     is_paused: bool,
-    /// Receives what is recorded otherwise. Nobody reads it.
-    discarded: Box<Performed>,
+    /// What is discarded. Nobody reads it. Allocated by `Box`, freed with the recording.
+    discarded: NonNull<Performed>,
     /// Whether the monitor receives fences that the program does not have.
     pub(crate) has_insertions: bool,
     pub(crate) pending_joins: Vec<PendingJoin>,
@@ -34,10 +37,12 @@ pub(crate) struct Recording {
 
 impl Recording {
     pub(crate) fn new(has_insertions: bool) -> Self {
+        let discarded = NonNull::from(Box::leak(Box::default()));
         Recording {
-            performed: None,
+            performed: discarded,
+            attached: None,
             is_paused: false,
-            discarded: Box::default(),
+            discarded,
             has_insertions,
             pending_joins: Vec::new(),
             steps: 0,
@@ -55,30 +60,55 @@ impl Recording {
     /// The record of the current step.
     #[inline]
     pub(crate) fn performed_mut(&mut self) -> &mut Performed {
-        match self.performed {
-            // SAFETY: `Attached::new` was given an exclusive reference, and takes the pointer back
-            // before that ends. Only this function dereferences it, and the result borrows `self`.
-            Some(mut performed) if !self.is_paused => unsafe { performed.as_mut() },
-            _ => &mut self.discarded,
-        }
+        // SAFETY: it is `discarded`, which lives as long as `self`, or `attached`. For that,
+        // `Attached::new` was given an exclusive reference, and takes the pointer back before that
+        // ends. Only this function and `clear_discarded` dereference them, and the result borrows
+        // `self`.
+        unsafe { self.performed.as_mut() }
+    }
+
+    /// Chooses what receives what is recorded.
+    #[inline]
+    fn direct(&mut self) {
+        self.performed = match self.attached {
+            Some(attached) if !self.is_paused => attached,
+            _ => self.discarded,
+        };
+    }
+
+    fn clear_discarded(&mut self) {
+        // SAFETY: as in `performed_mut`.
+        unsafe { self.discarded.as_mut() }.clear();
     }
 
     /// Discards what is recorded until [`unpause`](Self::unpause). Returns whether it was paused
     /// already.
     pub(crate) fn pause(&mut self) -> bool {
-        self.discarded.clear();
-        std::mem::replace(&mut self.is_paused, true)
+        self.clear_discarded();
+        let was_paused = std::mem::replace(&mut self.is_paused, true);
+        self.direct();
+        was_paused
     }
 
     /// Discards what is recorded from now on.
     pub(crate) fn discard(&mut self) {
-        self.discarded.clear();
-        self.performed = None;
+        self.clear_discarded();
+        self.attached = None;
+        self.direct();
     }
 
     /// Ends a pause, unless it was within another one.
     pub(crate) fn unpause(&mut self, was_paused: bool) {
         self.is_paused = was_paused;
+        self.direct();
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        // SAFETY: it came from a box in `new`, and `performed`, which may point to it, is not used
+        // any more.
+        drop(unsafe { Box::from_raw(self.discarded.as_ptr()) });
     }
 }
 
@@ -99,8 +129,9 @@ impl<'record> Attached<'record> {
     ) -> Self {
         // SAFETY: the caller's promise.
         let attached = unsafe { recording.as_mut() };
-        attached.performed = Some(NonNull::from(performed));
+        attached.attached = Some(NonNull::from(performed));
         attached.is_paused = false;
+        attached.direct();
         Attached {
             recording,
             record: std::marker::PhantomData,
@@ -112,6 +143,8 @@ impl Drop for Attached<'_> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: the promise to `new`.
-        unsafe { self.recording.as_mut() }.performed = None;
+        let attached = unsafe { self.recording.as_mut() };
+        attached.attached = None;
+        attached.direct();
     }
 }

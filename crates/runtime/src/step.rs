@@ -151,12 +151,14 @@ impl<'execution> Step<'execution> {
     /// Writes an object. Returns its state before.
     #[inline]
     pub fn write(&mut self, object: Address, state: u64) -> u64 {
-        let before = self.change(object, TouchKind::Write, state);
+        let before = self.state(object);
+        self.set_state(object, state);
         if before != state {
-            self.execution.threads.slots[self.thread.index()]
-                .waits
-                .note_change();
+            let slot = &mut self.execution.threads.slots[self.thread.index()];
+            slot.visits.forget();
+            slot.waits.note_change();
         }
+        self.touch(object, TouchKind::Write, before, state);
         before
     }
 

@@ -22,6 +22,10 @@ use super::boundary::Frame;
 const SITES: usize = 32;
 const WAYS: usize = 4;
 
+/// How many operations are remembered in the order in which they were performed, if states are not
+/// compared. Threads often change something before there are more, and need no hashes then.
+const FIRST: usize = 4;
+
 /// How much of a stack is cleared below the frames that were compared: deeper ones may be.
 const BELOW: usize = 1024;
 
@@ -34,6 +38,9 @@ pub(crate) struct Visits {
     epoch: u64,
     /// Which of a set is replaced next.
     oldest: usize,
+    /// If states are not compared: the first operations of this epoch, and how many there are.
+    first: [u64; FIRST],
+    first_count: usize,
     /// The number of events of the thread.
     pub(crate) events: u32,
     /// The lowest frame since the stack was cleared; none if it never was.
@@ -48,6 +55,8 @@ impl Default for Visits {
             hashes: [0; SITES],
             epoch: 0,
             oldest: 0,
+            first: [0; FIRST],
+            first_count: 0,
             events: 0,
             lowest: None,
             sites: Vec::new(),
@@ -97,6 +106,7 @@ impl Visits {
     #[inline]
     pub(crate) fn forget(&mut self) {
         self.epoch += 1;
+        self.first_count = 0;
     }
 
     /// Begins a new thread.
@@ -121,7 +131,13 @@ impl Visits {
     /// may be in a loop.
     #[inline]
     pub(crate) fn is_repeated(&mut self, operation: u64) -> bool {
-        self.find(operation).1
+        let count = self.first_count;
+        let Some(next) = self.first.get_mut(count) else {
+            return self.first.contains(&operation) || self.find(operation).1;
+        };
+        *next = operation;
+        self.first_count = count + 1;
+        self.first[..count].contains(&operation)
     }
 
     /// Where a visit is remembered, and whether it was before.

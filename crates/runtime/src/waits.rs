@@ -112,11 +112,15 @@ impl LastReturn {
 
 impl WaitMemory {
     /// Forgets everything, for a new thread.
+    #[inline]
     pub(crate) fn reset(&mut self) {
         self.changes = 0;
         self.changes_by_lock.clear();
         self.held = 0;
-        self.notified();
+        // Most threads have not waited.
+        if !self.returns.is_empty() {
+            self.notified();
+        }
         self.touched.clear();
     }
 

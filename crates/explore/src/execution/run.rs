@@ -228,7 +228,7 @@ impl<P: Program> Run<P> {
 
     /// Ends the execution that was begun.
     pub(crate) fn finish(&mut self, end: EndOf<P>) -> EndOf<P> {
-        let is_complete = end == End::Complete;
+        let is_complete = matches!(end, End::Complete);
         let end = match self.stop_program(is_complete) {
             Err(stop) if is_complete => fault_of(stop).into(),
             _ => end,

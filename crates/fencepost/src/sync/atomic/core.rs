@@ -138,8 +138,12 @@ impl<V: Variable> Atomic<V> {
         location: &'static Location<'static>,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        current.drain(drains, location);
-        self.bring_up_to_date(current);
+        if current.has_store_buffers() {
+            current.drain(drains, location);
+            self.learn_committed(current);
+        }
+        let state = V::state(self.variable.get());
+        current.set_state(self.object.address(), state);
         let intent = Intent::Access {
             object: self.object.address(),
             effect,
