@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-const MAGIC: [u8; 8] = *b"FENCPOST";
+pub(crate) const MAGIC: [u8; 8] = *b"FENCPOST";
 
 /// The bytes that the checksum covers before its own place.
 const SUMMED: usize = 24;

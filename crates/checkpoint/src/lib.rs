@@ -3,7 +3,8 @@
 //! A checkpoint is a serde value in an envelope: [`seal`] encodes it, [`open`] checks the bytes and
 //! returns the value. A search with gigabytes of states follows the envelope with a stream of
 //! 64-bit words ([`StreamWriter`], [`StreamReader`]). [`write_atomically`] replaces a file so that
-//! a crash leaves the old one or the new one, never a part.
+//! a crash leaves the old one or the new one, never a part. [`read`] and [`open_file`] refuse pipes,
+//! devices and directories.
 //!
 //! # Hostile input
 //!
@@ -19,7 +20,7 @@
 //! A checksum notices accidents, not intent: callers validate what the values mean.
 //!
 //! Read in this order: `envelope`, `stream`, `file`. This crate does no I/O except in `file`, which
-//! writes one file, and in `stream` through the reader or writer that it is given.
+//! reads and writes one file, and in `stream` through the reader or writer that it is given.
 
 #![forbid(unsafe_code)]
 
@@ -28,5 +29,5 @@ mod file;
 mod stream;
 
 pub use envelope::{Kind, OpenError, open, seal};
-pub use file::write_atomically;
+pub use file::{FileError, open_file, prepare, read, write_atomically};
 pub use stream::{StreamError, StreamReader, StreamWriter};

@@ -341,3 +341,179 @@ fn a_file_is_replaced_as_a_whole_or_not_at_all() {
     write_atomically(&unwritable, |to| to.write_all(b"x")).expect_err("no such directory");
     std::fs::remove_dir_all(&directory).expect("the directory");
 }
+
+/// A folder for one test, removed at the end.
+#[cfg(unix)]
+struct Folder(std::path::PathBuf);
+
+#[cfg(unix)]
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("fencepost-checkpoint-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name();
+        let mut names: Vec<String> = entries
+            .map(|entry| name(entry).into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_that_never_ends_is_refused() {
+    use fencepost_checkpoint::{open_file, prepare, read};
+    use std::path::Path;
+    let folder = Folder::new("special");
+    let pipe = folder.0.join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let refused: [(&Path, &str); 4] = [
+        (Path::new("/dev/zero"), "a device"),
+        (Path::new("/dev/full"), "a device"),
+        (&pipe, "a named pipe"),
+        (&folder.0, "a directory"),
+    ];
+    for (path, found) in refused {
+        let message = format!("expected a regular file, found {found}");
+        assert_eq!(read(path).unwrap_err().to_string(), message);
+        assert_eq!(open_file(path).unwrap_err().to_string(), message);
+        assert_eq!(prepare(path).unwrap_err().to_string(), message);
+        let written = write_atomically(path, |to| to.write_all(b"new"));
+        assert_eq!(written.unwrap_err().to_string(), message);
+    }
+    assert_eq!(folder.names(), ["pipe"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_huge_file_takes_no_memory() {
+    use fencepost_checkpoint::{FileError, read};
+    use std::io::{Seek, SeekFrom, Write};
+    let folder = Folder::new("sparse");
+    let path = folder.0.join("a.checkpoint");
+    let file = std::fs::File::create(&path).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let error = read(&path).unwrap_err();
+    assert!(matches!(error, FileError::Open(OpenError::NotACheckpoint)));
+    // The header says that all of it belongs to the checkpoint.
+    let mut file = file;
+    let mut header = sealed()[..28].to_vec();
+    header[16..24].copy_from_slice(&((1_u64 << 40) - 28).to_le_bytes());
+    file.seek(SeekFrom::Start(0)).unwrap();
+    file.write_all(&header).unwrap();
+    let error = read(&path).unwrap_err();
+    assert!(matches!(error, FileError::TooLarge { found, .. } if found == 1 << 40));
+}
+
+#[test]
+fn a_file_is_read_as_it_was_written() {
+    use fencepost_checkpoint::{FileError, read};
+    let name = format!("fencepost-checkpoint-read-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    assert!(read(&path).unwrap_err().is_not_found());
+    write_atomically(&path, |to| to.write_all(&sealed())).unwrap();
+    assert_eq!(read(&path).unwrap(), sealed());
+    std::fs::write(&path, [&sealed()[..], b"x"].concat()).unwrap();
+    let longer = read(&path).unwrap_err();
+    assert!(matches!(longer, FileError::Open(OpenError::TrailingBytes)));
+    std::fs::write(&path, &sealed()[..sealed().len() - 1]).unwrap();
+    let shorter = read(&path).unwrap_err();
+    assert!(matches!(shorter, FileError::Open(OpenError::Truncated)));
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn leftovers_of_a_killed_process_are_removed() {
+    use fencepost_checkpoint::prepare;
+    let folder = Folder::new("leftovers");
+    let path = folder.0.join("a.checkpoint");
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.0.join(name), bytes).unwrap();
+    write("a.checkpoint.999999-1.tmp", b"");
+    write("a.checkpoint.999999-2.tmp", b"FENC");
+    write("a.checkpoint.1-7.tmp", &sealed());
+    // Of another checkpoint, not of Fencepost, or not temporary.
+    let kept = [
+        "a.checkpoint",
+        "a.checkpoint.1-.tmp",
+        "a.checkpoint.1-2.tmp",
+        "a.checkpoint.backup.tmp",
+        "b.a.checkpoint.1-3.tmp",
+        "b.checkpoint.1-3.tmp",
+    ];
+    for name in kept {
+        write(name, &sealed());
+    }
+    write("a.checkpoint.1-2.tmp", b"my notes");
+    prepare(&path).unwrap();
+    assert_eq!(folder.names(), kept);
+}
+
+/// Another check must not remove the file that this one is writing.
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_being_written_is_no_leftover() {
+    use fencepost_checkpoint::prepare;
+    let folder = Folder::new("busy");
+    let path = folder.0.join("a.checkpoint");
+    write_atomically(&path, |to| {
+        to.write_all(&sealed())?;
+        to.flush()?;
+        prepare(&path).unwrap();
+        assert_eq!(folder.names().len(), 1, "{:?}", folder.names());
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(folder.names(), ["a.checkpoint"]);
+    assert_eq!(std::fs::read(&path).unwrap(), sealed());
+}
+
+#[cfg(unix)]
+#[test]
+fn writers_and_removers_do_not_disturb_each_other() {
+    use fencepost_checkpoint::prepare;
+    let folder = Folder::new("both");
+    let path = folder.0.join("a.checkpoint");
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for _ in 0..100 {
+                    prepare(&path).unwrap();
+                    write_atomically(&path, |to| to.write_all(&sealed())).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(folder.names(), ["a.checkpoint"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_failed_write_says_why_and_keeps_the_old_file() {
+    let folder = Folder::new("failing");
+    let path = folder.0.join("a.checkpoint");
+    write_atomically(&path, |to| to.write_all(&sealed())).unwrap();
+    let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+    let error = write_atomically(&path, |_| Err(full)).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
+    assert_eq!(std::fs::read(&path).unwrap(), sealed());
+    assert_eq!(folder.names(), ["a.checkpoint"]);
+    let missing = folder.0.join("missing").join("a.checkpoint");
+    let error = write_atomically(&missing, |to| to.write_all(&sealed())).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+}

@@ -1,6 +1,6 @@
 //! Files that commands read and write, and where `--output` sends results.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -135,20 +135,33 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    match path.is_dir() || !folder.is_dir() {
-        true => Err(Failure::BadInput(format!(
+    if path.is_dir() || !folder.is_dir() {
+        return Err(Failure::BadInput(format!(
             "error: cannot write {}: expected a file name in an existing directory",
             path.display()
-        ))),
-        false => Ok(()),
+        )));
+    }
+    try_writing(path).map_err(|error| cannot_write(path, &error))
+}
+
+/// Opens the file for writing, without changing it; a new one is removed again.
+fn try_writing(path: &Path) -> io::Result<()> {
+    match path.metadata() {
+        // To open a pipe may wait for its reader.
+        Ok(metadata) if !metadata.is_file() => Ok(()),
+        Ok(_) => OpenOptions::new().write(true).open(path).map(drop),
+        Err(_) => match OpenOptions::new().write(true).create_new(true).open(path) {
+            Ok(_) => std::fs::remove_file(path),
+            // A link to a file that does not exist yet.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        },
     }
 }
 
 /// Writes a whole file.
 pub fn write(path: &Path, contents: &str) -> Result<(), Failure> {
-    std::fs::write(path, contents).map_err(|error| {
-        Failure::BadInput(format!("error: cannot write {}: {error}", path.display()))
-    })
+    std::fs::write(path, contents).map_err(|error| cannot_write(path, &error))
 }
 
 /// A path as one word of a shell command.
@@ -161,6 +174,10 @@ pub fn shell_word(path: &Path) -> String {
         true => text,
         false => format!("'{}'", text.replace('\'', r"'\''")),
     }
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::BadInput(format!("error: cannot write {}: {error}", path.display()))
 }
 
 fn cannot_create(path: &Path, error: &io::Error) -> Failure {

@@ -183,7 +183,8 @@ fn one_bad_file_does_not_stop_the_others() {
         "bad.litmus:4:2",
         "bytes.litmus:1:5",
         "fault.litmus:4:2",
-        "3 could not be read",
+        "4 files, ",
+        "; 2 could not be read; 1 could not be answered\n",
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }

@@ -401,7 +401,8 @@ fn a_search_is_saved_and_goes_on() {
     let bound = ["--workers", "1", "--max-states", "5000"];
     let cut = run(&[&["protocol", file, "--checkpoint", saved][..], &bound].concat());
     assert_eq!(code(&cut), 3);
-    let command = format!("fencepost protocol {file} --workers 1 --resume {saved}");
+    let command =
+        format!("fencepost protocol {file} --workers 1 --resume {saved} --checkpoint {saved}");
     let told = format!("saved 5,000 states; resume with: {command}");
     assert!(stderr(&cut).contains(&told), "{}", stderr(&cut));
     let rest = run(&["protocol", file, "--json", "--resume", saved]);
@@ -428,4 +429,67 @@ fn a_search_is_saved_and_goes_on() {
     );
     let nowhere = run(&["protocol", file, "--checkpoint", "/no/such/folder/search"]);
     assert_eq!(code(&nowhere), 2);
+}
+
+#[test]
+fn the_command_that_resumes_is_quoted() {
+    let scratch = Scratch::new("protocol-quoted");
+    let (file, saved) = (scratch.path("model.m"), scratch.path("my search"));
+    std::fs::write(&file, ENDLESS).expect("a file");
+    let bound = ["--workers", "1", "--max-states", "500"];
+    let cut = run(&[&["protocol", &file, "--checkpoint", &saved][..], &bound].concat());
+    assert_eq!(code(&cut), 3);
+    let told = format!("--resume '{saved}' --checkpoint '{saved}'\n");
+    assert!(stderr(&cut).contains(&told), "{}", stderr(&cut));
+}
+
+/// A search of this model would not end.
+#[test]
+fn files_that_cannot_be_written_are_refused_before_the_search() {
+    let assert_refused = |option: &str, path: &str, why: &str| {
+        let output = protocol("refused", ENDLESS, &[option, path, "--max-time", "1m"]);
+        assert_eq!(code(&output), 2, "{}", stdout(&output));
+        assert_eq!(stdout(&output), "");
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    };
+    let missing = "expected a file name in an existing directory";
+    assert_refused("--output", "/no/such/folder/trace.txt", missing);
+    assert_refused("--checkpoint", "/no/such/folder/search", missing);
+    #[cfg(unix)]
+    for option in ["--checkpoint", "--resume"] {
+        let device = "/dev/zero: expected a regular file, found a device";
+        assert_refused(option, "/dev/zero", device);
+    }
+}
+
+/// Files may not become large here, and a checkpoint is.
+#[cfg(unix)]
+#[test]
+fn a_checkpoint_that_cannot_be_written_is_in_the_result() {
+    let scratch = Scratch::new("protocol-full");
+    let (file, saved) = (scratch.path("model.m"), scratch.path("search.saved"));
+    std::fs::write(&file, ENDLESS).expect("a file");
+    let limited = |options: &[&str]| {
+        let script = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
+        let output = std::process::Command::new("sh")
+            .args(["-c", script, "sh", env!("CARGO_BIN_EXE_fencepost")])
+            .args(["protocol", &file, "--checkpoint", &saved])
+            .args(["--workers", "1", "--max-states", "5000"])
+            .args(options)
+            .env("NO_COLOR", "1")
+            .output()
+            .expect("the command starts");
+        assert_eq!(code(&output), 3, "{}", stderr(&output));
+        let warning = format!("warning: cannot write the checkpoint {saved}: ");
+        assert_eq!(stderr(&output).matches(&warning).count(), 1);
+        assert!(!stderr(&output).contains("resume with"));
+        output
+    };
+    let output = limited(&["--json"]);
+    let error = last_object(&output)["checkpoint_error"].clone();
+    let error = error.as_str().expect("an error").to_owned();
+    let output = limited(&[]);
+    let row = format!("not written: {error}");
+    assert!(stdout(&output).contains(&row), "{}", stdout(&output));
+    assert!(!Path::new(&saved).exists());
 }

@@ -722,6 +722,73 @@ fn impossible_settings_are_reported_at_once() {
     );
 }
 
+/// The message of a check that must not wait for the file: to read a device may never end, and to open a pipe may wait.
+#[cfg(unix)]
+fn message_without_waiting(path: &Path) -> String {
+    let path = path.to_owned();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let text = panic_message(&checker().checkpoint(&path), counter);
+        // The test may have failed meanwhile.
+        let _ = sender.send(text);
+    });
+    let text = receiver.recv_timeout(Duration::from_secs(60));
+    text.expect("the check is refused, and does not wait")
+}
+
+#[cfg(unix)]
+#[test]
+fn only_a_regular_file_is_a_checkpoint() {
+    let assert_refused = |path: &Path, found: &str| {
+        let why = format!("expected a regular file, found {found}");
+        let text = message_without_waiting(path);
+        let start = format!("cannot write the checkpoint file {}: {why}", path.display());
+        assert!(text.starts_with(&start), "{text}");
+    };
+    assert_refused(Path::new("/dev/zero"), "a device");
+    let folder = Folder::new();
+    let pipe = folder.0.join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    assert_refused(&pipe, "a named pipe");
+
+    // In a folder the check has a file of its own, which may not be a directory.
+    let folder = Folder::new();
+    run(&checker().checkpoint(&folder.0).max_executions(3), counter);
+    let file = folder.files().remove(0);
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    let text = panic_message(&checker().checkpoint(&folder.0), counter);
+    let why = "expected a regular file, found a directory";
+    let start = format!("cannot write the checkpoint file {}: {why}", file.display());
+    assert!(text.starts_with(&start), "{text}");
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_written_is_a_note() {
+    let checked = |checker: Checker| {
+        let folder = Folder::new();
+        let path = folder.0.clone();
+        let checker = checker.checkpoint(folder.file());
+        let outcome = checker.run(move || {
+            // The file could be written at the start of the check.
+            let _ = std::fs::remove_dir_all(&path);
+            count(3);
+        });
+        let note = format!(
+            "the last checkpoint could not be written to {}: ",
+            folder.file().display()
+        );
+        assert!(outcome.to_string().contains(&note), "{outcome}");
+        assert!(outcome.json().contains(&note), "{}", outcome.json());
+        outcome
+    };
+    let stopped = checked(checker().max_executions(3));
+    assert!(matches!(stopped, Outcome::Incomplete(_)), "{stopped}");
+    let outcome = checked(checker().checkpoint_every(Duration::ZERO));
+    assert!(outcome.is_verified(), "{outcome}");
+}
+
 static IS_CHANGED: StdBool = StdBool::new(false);
 
 /// Changes where the first execution does not go.

@@ -11,6 +11,7 @@
 
 pub mod check;
 pub mod columns;
+pub mod duration;
 pub mod json;
 #[cfg(feature = "litmus")]
 pub mod litmus;

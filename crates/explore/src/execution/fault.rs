@@ -29,7 +29,8 @@ pub enum Fault<E> {
     StepLimit {
         /// The limit.
         steps: u64,
-        /// The thread that was about to take the next step.
+        /// The thread that took the last step, or the first that has not finished if that one has.
+        /// It follows from the schedule alone, so a replay names the same.
         last: BlockedThread,
     },
     /// The program did something else than in an earlier execution with the same prefix.

@@ -485,19 +485,36 @@ impl<P: Program> Run<P> {
         Some(self.take_step(Turn { thread, outcome: 0 }, true))
     }
 
+    /// The fault of an execution that has too many steps. Which thread is about to take the next
+    /// one depends on the search.
+    #[cold]
+    fn step_limit(&self, next: BlockedThread) -> StopOf<P> {
+        let last = self.log.events().last().map(|event| event.thread);
+        let last = last.into_iter().chain(self.threads()).find_map(|thread| {
+            match self.program.status(thread) {
+                ThreadStatus::Pending { intent, .. } => Some(BlockedThread {
+                    thread,
+                    intent,
+                    location: self.program.location(thread),
+                }),
+                _ => None,
+            }
+        });
+        let (steps, last) = (self.max_steps, last.unwrap_or(next));
+        Fault::StepLimit { steps, last }.into()
+    }
+
     fn take_step(&mut self, turn: Turn, is_forced: bool) -> Result<(), StopOf<P>> {
         let Turn { thread, outcome } = turn;
         let ThreadStatus::Pending { intent, outcomes } = self.program.status(thread) else {
             unreachable!("only pending threads take steps");
         };
         if self.log.len() as u64 >= self.max_steps {
-            let last = BlockedThread {
+            return Err(self.step_limit(BlockedThread {
                 thread,
                 intent,
                 location: self.program.location(thread),
-            };
-            let steps = self.max_steps;
-            return Err(Fault::StepLimit { steps, last }.into());
+            }));
         }
         let (mut location, mut repeats) = (None, 0);
         let is_hint = intent.is_hint();

@@ -10,11 +10,12 @@ use std::fs::File;
 use std::io::Read;
 use std::panic::Location;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use fencepost_checkpoint::{Kind, open, seal, write_atomically};
+use fencepost_checkpoint::{Kind, open, prepare, read, seal, write_atomically};
 use fencepost_explore::{Checkpoint, CheckpointError, Settings, UnvalidatedCheckpoint};
+use fencepost_report::check::Note;
 use fencepost_report::check::checkpoint::{
     CheckpointLine, CheckpointRefusal, Damage, NoCheckpoints, NotResumable,
 };
@@ -81,6 +82,8 @@ pub(super) struct CheckpointFile {
     name: Option<String>,
     pub(super) every: Duration,
     is_quiet: bool,
+    /// The error of the last write, if it failed.
+    last_error: Mutex<Option<String>>,
 }
 
 /// What a check resumes with.
@@ -117,24 +120,16 @@ impl CheckpointFile {
             name,
             every: checker.checkpoint_every,
             is_quiet: checker.progress == Some(false),
+            last_error: Mutex::default(),
         };
         // An error now is better than one after an hour.
-        match file.probe() {
+        match prepare(&file.path) {
             Ok(()) => Ok(Some(file)),
             Err(error) => Err(CheckpointRefusal::NotWritable {
                 path: file.path,
-                error,
+                error: error.into(),
             }),
         }
-    }
-
-    /// Checks that a file can be created next to this one.
-    fn probe(&self) -> std::io::Result<()> {
-        let mut probe = self.path.clone().into_os_string();
-        let thread = std::thread::current().id();
-        probe.push(format!(".{}-{thread:?}.probe", std::process::id()));
-        File::create(&probe)?;
-        std::fs::remove_file(&probe)
     }
 
     fn say(&self, line: &CheckpointLine) {
@@ -159,9 +154,9 @@ impl CheckpointFile {
         settings: &Settings,
         setup: Setup,
     ) -> Result<Option<Loaded>, CheckpointRefusal> {
-        let bytes = match std::fs::read(&self.path) {
+        let bytes = match read(&self.path) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(self.refusal(NotResumable::Error(error.into()))),
         };
         let contents: Contents<UnvalidatedCheckpoint> =
@@ -198,18 +193,42 @@ impl CheckpointFile {
             exploration: checkpoint,
         };
         let bytes = seal(Kind::Check, FORMAT_VERSION, &contents);
-        if let Err(error) = write_atomically(&self.path, |file| file.write_all(&bytes)) {
-            // The check itself can continue.
+        let written = write_atomically(&self.path, |file| file.write_all(&bytes));
+        let error = match written {
+            Ok(()) => {
+                *self.last_error() = None;
+                return;
+            }
+            Err(error) => error,
+        };
+        // The check itself can continue. The same error is printed once, even if progress is off.
+        let text = error.to_string();
+        if self.last_error().replace(text.clone()).as_ref() != Some(&text) {
             let path = self.path.clone();
-            self.say(&CheckpointLine::NotWritten { path, error });
+            eprintln!("{}", CheckpointLine::NotWritten { path, error });
         }
+    }
+
+    fn last_error(&self) -> MutexGuard<'_, Option<String>> {
+        let locked = self.last_error.lock();
+        locked.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the result says about the file: that the last write failed.
+    pub(super) fn note(&self) -> Option<Note> {
+        let error = self.last_error().clone()?;
+        let path = self.path.clone();
+        Some(Note::CheckpointNotWritten { path, error })
     }
 
     /// Ends the check: the file stays if it can be resumed.
     pub(super) fn end(&self, is_resumable: bool) {
         let path = self.path.clone();
         if is_resumable {
-            return self.say(&CheckpointLine::Resumable { path });
+            if self.last_error().is_none() {
+                self.say(&CheckpointLine::Resumable { path });
+            }
+            return;
         }
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -42,7 +42,9 @@ impl Session {
             compared_states: self.setup.compared_states == ComparedStates::Always,
             store_buffers: self.checker.setup.store_buffers.is_some(),
             assumptions: self.assumptions(),
-            notes: notes(&report, &self.registry, !findings.is_empty()),
+            notes: { notes(&report, &self.registry, !findings.is_empty()).into_iter() }
+                .chain(self.checkpoint_note.clone())
+                .collect(),
         };
         let details = Details {
             showing,

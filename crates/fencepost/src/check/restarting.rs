@@ -62,6 +62,7 @@ impl Session {
         progress.end();
         if let Some(file) = &file {
             file.end(report.is_resumable);
+            self.checkpoint_note = file.note();
         }
         if let Some(replayer) = replayer {
             self.confirm(&mut report, replayer);

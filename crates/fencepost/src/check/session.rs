@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use fencepost_explore::{MonitoredModel, Settings, Strategy as Exploring};
-use fencepost_report::check::Refusal;
+use fencepost_report::check::{Note, Refusal};
 use fencepost_runtime::{
     Checked, Current, Insertions, ProgramError, Registry, Restart, Runtime, Setup,
 };
@@ -37,6 +37,8 @@ pub(super) struct Session {
     pub(super) setup: Setup,
     /// The names of all threads, objects and locations seen so far. Clones of a session share it.
     pub(super) registry: Arc<Registry>,
+    /// That checkpoints could not be written, if so.
+    pub(super) checkpoint_note: Option<Note>,
 }
 
 impl Session {
@@ -49,6 +51,7 @@ impl Session {
             settings: explorer_settings(&checker),
             setup: checker.setup,
             registry: Arc::new(Registry::new(identity.location)),
+            checkpoint_note: None,
             checker,
         }
         .with_fresh_registry()

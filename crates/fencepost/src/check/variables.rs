@@ -9,6 +9,7 @@ use std::time::Duration;
 use fencepost_explore::SpinRule;
 use fencepost_report::check::BadSchedule;
 use fencepost_report::check::variables::{Values, VariableRefusal};
+use fencepost_report::duration::parse_duration;
 use fencepost_runtime::{STACK_SIZES, Target, ThreadIdSpace};
 
 use super::checker::{Checker, Strategy, WORKERS};
@@ -364,17 +365,7 @@ fn switch(text: &str, setting: &mut bool) -> Result<(), Refused> {
 }
 
 fn duration(text: &str) -> Result<Duration, Refused> {
-    let split = text.find(|c: char| c.is_ascii_alphabetic());
-    let (count, unit) = text.split_at(split.unwrap_or(text.len()));
-    let count: f64 = number(count.trim())?;
-    let seconds = match unit {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return refused(),
-    };
-    Duration::try_from_secs_f64(count * seconds).or_else(|_| refused())
+    parse_duration(text).or_else(|_| refused())
 }
 
 #[cfg(test)]
@@ -444,6 +435,7 @@ mod tests {
         assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
         assert_eq!(duration("2 h"), Ok(Duration::from_secs(7200)));
+        assert_eq!(duration("1d"), Ok(Duration::from_secs(86_400)));
         assert!(duration("2 weeks").is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::panic::catch_unwind;
 use fencepost::sync::Arc;
 use fencepost::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize};
-use fencepost::{Checker, Outcome, hint, thread};
+use fencepost::{Checker, Outcome, Strategy, hint, thread};
 
 use super::loops::looks_at_most_unseen;
 use super::{checks_still_work, error, message_of, store_buffering, two};
@@ -24,6 +24,40 @@ fn replay_runs_one_execution_and_refuses_what_does_not_fit() {
     let message = message_of(panic);
     assert!(message.contains("schedule"), "{message}");
     checks_still_work();
+}
+
+/// Which thread would have taken the next step is a choice of the search, and not in the schedule.
+#[test]
+fn a_replay_up_to_the_step_limit_names_the_same_thread() {
+    let counts = |flag: &AtomicBool| {
+        let mut rounds = 0_u64;
+        while !flag.load(Acquire) {
+            rounds += 1;
+        }
+        hint::black_box(rounds);
+    };
+    let program = || {
+        two(
+            || [AtomicBool::new(false), AtomicBool::new(false)],
+            move |flags| counts(&flags[0]),
+            move |flags| counts(&flags[1]),
+        )
+    };
+    let named = |outcome: &Outcome| {
+        let text = error(outcome);
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.contains("'s next operation"));
+        line.expect("it names a thread").trim().to_owned()
+    };
+    for seed in 0..20 {
+        let checker = Checker::new().max_steps(50).seed(seed);
+        let outcome = { checker.clone() }
+            .strategy(Strategy::Random)
+            .executions(1)
+            .run(program());
+        let again = checker.replay(outcome.findings()[0].schedule(), program());
+        assert_eq!(named(&again), named(&outcome), "seed {seed}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The result of a check: the input of the summary.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::source::SourcePosition;
@@ -103,6 +104,13 @@ pub enum Note {
     /// The failure was found in sampled executions in which spin loops run for up to so many
     /// rounds, not in the search in which they only wait.
     FoundInRounds(u32),
+    /// The last checkpoint could not be written, so the check cannot be resumed from there.
+    CheckpointNotWritten {
+        /// The file.
+        path: PathBuf,
+        /// The error of the file system.
+        error: String,
+    },
 }
 
 /// The outcome of a check.

@@ -325,6 +325,10 @@ fn note(note: &Note) -> String {
              from sampled executions in which they spin for up to {} rounds",
             grouped(u64::from(*rounds))
         ),
+        Note::CheckpointNotWritten { path, error } => format!(
+            "the last checkpoint could not be written to {}: {error}",
+            path.display()
+        ),
     }
 }
 

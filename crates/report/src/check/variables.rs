@@ -135,7 +135,7 @@ impl fmt::Display for Values {
             Values::Bytes { least, most } => {
                 write!(f, "a whole number from {least} to {most} (bytes)")
             }
-            Values::Time => f.write_str("a time such as `250ms`, `30s`, `10m` or `2h`"),
+            Values::Time => f.write_str("a time such as `250ms`, `30s`, `10m`, `2h` or `1d`"),
             Values::Path => f.write_str("a path"),
             Values::FencePositions => f.write_str(
                 "places such as `src/lock.rs:31:9` or `src/lock.rs:31`, with commas between them, \

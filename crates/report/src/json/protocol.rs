@@ -55,6 +55,9 @@ struct Summary<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_length: Option<usize>,
     replay: &'a str,
+    /// Why the last checkpoint could not be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint_error: Option<&'a str>,
     version: &'static str,
 }
 
@@ -144,6 +147,7 @@ pub fn summary(checked: &SearchedModel<'_>, with_coverage: bool, version: &'stat
             .as_ref()
             .map(|trace| trace.steps.len() + usize::from(trace.failed.is_some())),
         replay: checked.replay,
+        checkpoint_error: checked.checkpoint_error,
         version,
     };
     super::line(&object)

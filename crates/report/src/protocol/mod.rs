@@ -40,6 +40,8 @@ pub struct SearchedModel<'a> {
     pub seconds: f64,
     /// The command that reproduces the result.
     pub replay: &'a str,
+    /// Why the last checkpoint could not be written, if so.
+    pub checkpoint_error: Option<&'a str>,
 }
 
 impl SearchedModel<'_> {

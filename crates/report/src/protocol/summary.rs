@@ -42,6 +42,9 @@ pub fn summary(checked: &SearchedModel<'_>) -> String {
         let value = format!("states were missed with a probability of at most {omission:.1e}");
         row("compaction", value);
     }
+    if let Some(error) = checked.checkpoint_error {
+        row("checkpoint", format!("not written: {error}"));
+    }
     let mut text = format!("{}\n", Styled(HEADING, "summary"));
     for line in aligned(&rows, "  ") {
         text += &line;

@@ -131,8 +131,13 @@ pub fn vacuity_text(checked: &SearchedModel<'_>, width: usize) -> String {
     let heading = Styled(HEADING, "vacuity");
     if found.is_empty() {
         let none = Styled(SUCCESS, "none");
+        // No rule fired if there is none, or the first one failed.
+        let rules = match checked.report.rules_fired {
+            0 => "",
+            _ => "every rule fired, ",
+        };
         return format!(
-            "{heading}: {none} (every rule fired, every antecedent held, every assertion was reached)\n"
+            "{heading}: {none} ({rules}every antecedent held, every assertion was reached)\n"
         );
     }
     let count = counted(found.len() as u64, "point");

@@ -69,6 +69,7 @@ impl Searched {
             file: &self.file,
             seconds: 0.05,
             replay: "fencepost protocol model.m",
+            checkpoint_error: None,
         }
     }
 }

@@ -54,7 +54,7 @@ fn run_all(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
     let started = Instant::now();
     let progress = TestProgress::new(files.len(), is_quiet);
     let mut totals = Totals {
-        bad_files: errors.len(),
+        unreadable_lists: errors.len(),
         ..Totals::default()
     };
     for error in &errors {
@@ -112,7 +112,14 @@ fn check_arguments(arguments: &LitmusArguments, files: &[PathBuf]) -> Result<(),
 #[derive(Default)]
 struct Totals {
     files: usize,
+    /// Directories and lists of files that could not be read.
+    unreadable_lists: usize,
+    /// Files that could not be read.
+    unreadable_files: usize,
+    /// Files without an answer because of what is in them, readable or not.
     bad_files: usize,
+    /// Files that were read, and whose tests have no answer.
+    faulty_files: usize,
     limited_files: usize,
     is_different: bool,
     was_interrupted: bool,
@@ -146,6 +153,8 @@ impl Totals {
             let _ = writeln!(anstream::stderr(), "{}", result.error);
         }
         self.bad_files += usize::from(result.is_bad);
+        self.unreadable_files += usize::from(result.is_unreadable);
+        self.faulty_files += usize::from(result.is_bad && !result.is_unreadable);
         self.limited_files += usize::from(result.is_limited);
         self.internal_errors += usize::from(result.is_internal);
         self.unsafe_tests += usize::from(result.is_unsafe);
@@ -185,7 +194,7 @@ impl Totals {
     fn exit_code(&self) -> u8 {
         if self.internal_errors > 0 {
             exit::INTERNAL
-        } else if self.bad_files > 0 {
+        } else if self.bad_files > 0 || self.unreadable_lists > 0 {
             exit::BAD_INPUT
         } else if self.is_different || self.unsafe_tests > 0 || self.fails_on_no {
             exit::VIOLATION
@@ -229,8 +238,16 @@ impl Totals {
             text = aligned(&table, "").join("\n") + "\n";
         }
         text += &format!("{}, {seconds:.1} s", counted(self.files as u64, "file"));
-        if self.bad_files > 0 {
-            text += &format!("; {} could not be read", grouped(self.bad_files as u64));
+        let mut add = |count: usize, what: &str| {
+            if count > 0 {
+                text += &format!("; {} {what}", grouped(count as u64));
+            }
+        };
+        add(self.unreadable_files, "could not be read");
+        add(self.faulty_files, "could not be answered");
+        match self.unreadable_lists {
+            1 => add(1, "directory or list could not be read"),
+            count => add(count, "directories or lists could not be read"),
         }
         if self.unsafe_tests > 0 {
             let count = grouped(self.unsafe_tests as u64);

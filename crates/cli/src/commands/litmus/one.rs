@@ -60,6 +60,8 @@ pub struct FileResult {
     pub error: String,
     /// The file could not be read, or a thread of the test faults.
     pub is_bad: bool,
+    /// The file could not be read, or has too much of something.
+    pub is_unreadable: bool,
     /// A limit was reached before there was an answer.
     pub is_limited: bool,
     /// A check of the answer failed: a bug in Fencepost.
@@ -76,6 +78,7 @@ impl FileResult {
         FileResult {
             error,
             is_bad: true,
+            is_unreadable: true,
             ..FileResult::default()
         }
     }
@@ -114,6 +117,7 @@ fn answer_file(path: &Path, inputs: &Inputs<'_>) -> FileResult {
             let rendered = error.render(&path.display().to_string());
             let mut result = FileResult {
                 error: rendered,
+                is_unreadable: true,
                 ..FileResult::default()
             };
             result.is_limited = error.is_limit();

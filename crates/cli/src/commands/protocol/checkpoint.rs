@@ -1,14 +1,15 @@
 //! Checkpoint files of searches: written while a search runs and when it stops early, and resumed.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
-use fencepost_checkpoint::write_atomically;
+use fencepost_checkpoint::{open_file, prepare, write_atomically};
 use fencepost_protocol::search::{SearchCallbacks, SearchCheckpoint, SearchProgress};
 
 use crate::exit::Failure;
+use crate::files;
 
 /// Forwards to the progress display, and writes checkpoints if there is a file for them.
 pub struct CheckpointWriter<'w> {
@@ -60,16 +61,40 @@ impl SearchCallbacks for CheckpointWriter<'_> {
                     last_write.states = Some(saved.states());
                     last_write.error = None;
                 }
-                Err(error) => last_write.error = Some(error.to_string()),
+                Err(error) => {
+                    let error = error.to_string();
+                    // A search may take hours: its user learns of it now, and once.
+                    if last_write.error.as_ref() != Some(&error) {
+                        warn_not_written(path, &error);
+                    }
+                    last_write.error = Some(error);
+                }
             }
         }
     }
 }
 
+fn warn_not_written(path: &Path, error: &str) {
+    let path = path.display();
+    // If standard error is closed, the result still tells.
+    let _ = writeln!(
+        anstream::stderr(),
+        "warning: cannot write the checkpoint {path}: {error}"
+    );
+}
+
 /// Opens the checkpoint to resume.
 pub fn open(path: &Path) -> Result<BufReader<File>, Failure> {
-    let file = File::open(path).map_err(|error| {
+    let file = open_file(path).map_err(|error| {
         Failure::BadInput(format!("error: cannot read {}: {error}", path.display()))
     })?;
     Ok(BufReader::with_capacity(1 << 20, file))
+}
+
+/// Checks that checkpoints can be written, and removes what a killed search left.
+pub fn check_writable(path: &Path) -> Result<(), Failure> {
+    files::check_writable(path)?;
+    prepare(path).map_err(|error| {
+        Failure::BadInput(format!("error: cannot write {}: {error}", path.display()))
+    })
 }

@@ -37,7 +37,7 @@ pub fn run(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure>
 fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
     show::check_arguments(arguments)?;
     if let Some(path) = &arguments.checkpoint {
-        files::check_writable(path)?;
+        checkpoint::check_writable(path)?;
     }
     let file = arguments.file.display().to_string();
     let model = input::model(arguments)?;
@@ -68,6 +68,7 @@ fn check(arguments: &ProtocolArguments, is_quiet: bool) -> Result<u8, Failure> {
         file: &file,
         seconds,
         replay: &replay,
+        checkpoint_error: saved.error.as_deref(),
     };
     let code = exit_code(&report.verdict);
     report_checkpoint(arguments, &saved, code);
@@ -83,18 +84,13 @@ fn report_checkpoint(arguments: &ProtocolArguments, saved: &checkpoint::LastWrit
     let Some(path) = &arguments.checkpoint else {
         return;
     };
-    let path = path.display();
-    // If standard error is closed, the exit code still tells.
-    if let Some(error) = &saved.error {
+    // An error was reported when it happened. If standard error is closed, the exit code still
+    // tells.
+    if let (None, exit::LIMIT, Some(states)) = (&saved.error, code, saved.states) {
+        let (command, path) = (arguments.replay(), files::shell_word(path));
         let _ = writeln!(
             anstream::stderr(),
-            "warning: cannot write the checkpoint {path}: {error}"
-        );
-    } else if let (exit::LIMIT, Some(states)) = (code, saved.states) {
-        let command = arguments.replay();
-        let _ = writeln!(
-            anstream::stderr(),
-            "saved {}; resume with: {command} --resume {path}",
+            "saved {}; resume with: {command} --resume {path} --checkpoint {path}",
             counted(states, "state")
         );
     }
