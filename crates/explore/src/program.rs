@@ -261,6 +261,11 @@ pub trait Program {
         Round::Assumed
     }
 
+    /// Whether plain loads take [`Performed::stale_read`].
+    fn supports_stale_reads(&self) -> bool {
+        false
+    }
+
     /// Whether a thread may ever join this one.
     fn may_be_joined(&self, _thread: ThreadId) -> bool {
         true

@@ -408,6 +408,10 @@ impl Program for Runtime {
         slot.map_or(Round::New, |slot| slot.pending.round)
     }
 
+    fn supports_stale_reads(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn may_be_joined(&self, thread: ThreadId) -> bool {
         thread != self.main.thread

@@ -66,6 +66,13 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
+    pub(super) fn new(are_stale_reads_supported: bool) -> Self {
+        Judge {
+            is_unsupported: !are_stale_reads_supported,
+            ..Judge::default()
+        }
+    }
+
     /// Whether the violation has to be judged: it is one of a plain load, or there are rounds that
     /// came back before it.
     #[cold]

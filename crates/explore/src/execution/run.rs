@@ -112,6 +112,7 @@ pub(crate) struct Run<P: Program> {
 
 impl<P: Program> Run<P> {
     pub(crate) fn new(program: P, settings: &Settings, finds_races: bool) -> Self {
+        let judge = Judge::new(program.supports_stale_reads());
         Run {
             program,
             log: ExecutionLog::new(finds_races),
@@ -138,7 +139,7 @@ impl<P: Program> Run<P> {
             first_moved: Vec::new(),
             repeats: 0,
             is_running: false,
-            judge: Judge::default(),
+            judge,
         }
     }
 
