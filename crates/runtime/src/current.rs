@@ -40,6 +40,19 @@ pub(crate) fn has_current_execution() -> bool {
     CURRENT.get() != NO_EXECUTION
 }
 
+/// Whether code of a checked program runs on this OS thread, and not Fencepost on its behalf.
+#[inline]
+pub(crate) fn is_program_running() -> bool {
+    CURRENT.get().addr() & LENT == 0
+}
+
+/// Calls `f`, for which code of a program seems to run. It must neither panic nor use the execution.
+pub(crate) fn as_program(f: impl FnOnce()) {
+    let before = CURRENT.replace(std::ptr::dangling_mut());
+    f();
+    CURRENT.set(before);
+}
+
 /// The current execution, for the signal handler: it may have interrupted a function that changes
 /// it.
 #[inline]

@@ -17,6 +17,7 @@ use super::buffers::StoreBuffers;
 use super::coroutine::Yield;
 use super::drops::TrackedDrop;
 use super::error::Stop;
+use super::memory::ComparedMemory;
 use super::names::{CreatorId, LocalNames, Registry, SpawnedThread};
 use super::races::Races;
 use super::recording::Recording;
@@ -154,6 +155,7 @@ pub(crate) struct Execution {
     pub(crate) lock_uses: Vec<LockUse>,
     /// Memory that the next execution reuses.
     pub(crate) blocks: Blocks,
+    pub(crate) memory: ComparedMemory,
 }
 
 impl Execution {
@@ -182,6 +184,7 @@ impl Execution {
             tracked_drops: Vec::new(),
             lock_uses: Vec::new(),
             blocks: Blocks::default(),
+            memory: ComparedMemory::new(setup.compared_states),
             names: LocalNames::new(registry),
         }
     }
@@ -209,6 +212,7 @@ impl Execution {
             direct_operations: 0,
         };
         self.names.learn_visible_drops();
+        self.memory.begin(self.setup.compared_states);
     }
 
     /// Whether operations of the program are steps. A panic ends the execution; the panic hook has

@@ -18,6 +18,7 @@
 //! 5. [`names`]: deterministic ids, and names for reports.
 //! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
 //! 7. `boundary` and `visits`: whether a thread that loops has come back to the same state.
+//!    `arena` and `memory`: whether it has changed its heap.
 //! 8. `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
 //!    observe the difference.
 //! 9. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: the watchdog's view, and what
@@ -37,6 +38,7 @@ pub mod races;
 pub mod runtime;
 pub mod step;
 
+mod arena;
 mod blocks;
 mod boundary;
 mod buffers;
@@ -46,6 +48,7 @@ mod drops;
 mod execution;
 mod foreign;
 mod insertions;
+mod memory;
 mod overflow;
 mod panics;
 mod parking;
@@ -57,6 +60,7 @@ mod visits;
 mod waits;
 mod writers;
 
+pub use arena::Allocator;
 pub use blocks::free;
 pub use buffers::ThreadIdSpace;
 pub use coroutine::SpawnOptions;
@@ -65,6 +69,8 @@ pub use error::{OwnedLocation, ProgramError, Race, RaceAccess, Restart, Stop};
 pub use insertions::{Inserted, Insertion, Insertions};
 pub use mapping::releases;
 pub use mapping::{Drains, Events, Target};
+#[doc(hidden)]
+pub use memory::IGNORE_CHANGES;
 pub use names::{Names, Registry};
 pub use object::Object;
 pub use operation::Current;

@@ -281,6 +281,7 @@ impl Current {
                 _ => Round::New,
             };
             let slot = execution.slot_mut();
+            slot.stack.suspended.low = frame.map_or(0, |frame| frame.0.addr());
             slot.pending = PendingOperation {
                 intent,
                 outcomes,
@@ -394,12 +395,23 @@ impl Current {
         let Some(yielder) = yielder else {
             not_available();
         };
+        self.note_stack_use();
         // SAFETY: the callers got it from `Execution::yielder`, and the coroutine was not suspended
         // since.
         unsafe { suspend(yielder) };
         if self.phase() != Phase::Running {
             unwind_thread();
         }
+    }
+
+    /// The calling thread is about to be suspended, here.
+    #[inline(never)] // Its frame is below those of the program.
+    fn note_stack_use(self) {
+        let here = 0_u8;
+        let low = std::hint::black_box(&raw const here).addr();
+        self.with(|execution| {
+            execution.slot_mut().stack.suspended.low = low;
+        });
     }
 
     /// Suspends the thread until the explorer chooses it, without an operation of the program.
@@ -549,6 +561,7 @@ impl Current {
             execution.yielder().filter(|_| is_live)
         };
         while let Some(yielder) = self.with(live_yielder) {
+            self.note_stack_use();
             // SAFETY: it came from `Execution::yielder`, and the coroutine was not suspended since.
             unsafe { suspend(yielder) };
         }
@@ -629,9 +642,14 @@ impl Execution {
         };
         // SAFETY: `cross`, which is running, has passed the frame.
         let hash = unsafe { frame.hash() } ^ operation;
+        let seen = self.seen_memory();
         let slot = self.slot_mut();
+        let base = slot.stack.yielder.addr();
         // SAFETY: the same, on the stack of the running thread, which ends at the yielder.
-        let visit = unsafe { slot.visits.visit(frame, hash, slot.stack.yielder.addr()) };
+        let visit = unsafe { slot.visits.visit(frame, hash, base, seen) };
+        if visit != Visit::Changed && seen.is_none() {
+            self.note_uncompared_heap();
+        }
         let round = match visit {
             Visit::Changed => Round::New,
             Visit::Same(events) => Round::Repeated(events),

@@ -177,6 +177,7 @@ impl Runtime {
         self.heartbeat.end();
         let is_abandoned = self.with(|execution| {
             execution.running.is_in_coroutine = false;
+            execution.note_suspension(thread);
             std::mem::take(&mut execution.running.is_abandoned)
         });
         match result {
@@ -428,6 +429,7 @@ impl Program for Runtime {
             let is_commit = execution.buffers.is_commit(thread);
             if is_commit {
                 execution.step_commit(thread);
+                execution.note_foreign_effects();
             }
             is_commit
         });

@@ -197,10 +197,10 @@ impl<'execution> Step<'execution> {
     fn change(&mut self, object: Address, kind: TouchKind, after: u64) -> u64 {
         let before = self.state(object);
         self.set_state(object, after);
-        if before != after && kind == TouchKind::Write {
-            self.execution.threads.slots[self.thread.index()]
-                .visits
-                .forget();
+        let visits = &mut self.execution.threads.slots[self.thread.index()].visits;
+        match before != after && kind == TouchKind::Write {
+            true => visits.forget(),
+            false => visits.note_idle_write(),
         }
         self.touch(object, kind, before, after);
         before

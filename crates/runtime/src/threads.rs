@@ -10,6 +10,7 @@ use fencepost_memory::{Address, ThreadId};
 use super::coroutine::{Coroutines, End, StackPool, Yield};
 use super::drops::FinalDrop;
 use super::locals::Locals;
+use super::memory::SuspendedStack;
 use super::names::{CreatorId, SpawnedThread, Tokens};
 use super::visits::Visits;
 use super::waits::WaitMemory;
@@ -77,6 +78,8 @@ pub(crate) struct ThreadStack {
     /// The lowest address of the stack: that of the guard page.
     pub(crate) limit: usize,
     pub(crate) size: usize,
+    /// What other threads must not change unseen, while the thread is suspended.
+    pub(crate) suspended: SuspendedStack,
 }
 
 /// One thread of the execution.
@@ -119,6 +122,7 @@ impl ThreadSlot {
                 trap: None,
                 limit: 0,
                 size: 0,
+                suspended: SuspendedStack::default(),
             },
             locals: Locals::default(),
             waits: WaitMemory::default(),

@@ -15,6 +15,7 @@
 #![allow(unsafe_code)] // Stacks are compared by address.
 
 use super::boundary::Frame;
+use super::memory::Seen;
 
 /// The number of operations that are remembered: sets of [`WAYS`] operations with hashes that begin
 /// alike. A new one replaces the oldest of its set. So a loop is missed only if it has more
@@ -38,6 +39,8 @@ pub(crate) struct Visits {
     pub(crate) events: u32,
     /// The lowest frame since the stack was cleared; none if it never was.
     lowest: Option<usize>,
+    /// What is known of the memory that the thread has changed.
+    pub(crate) seen: Seen,
     /// If states are compared: the states at these visits.
     sites: Vec<Site>,
 }
@@ -50,6 +53,7 @@ impl Default for Visits {
             oldest: 0,
             events: 0,
             lowest: None,
+            seen: Seen::default(),
             sites: Vec::new(),
         }
     }
@@ -69,17 +73,19 @@ struct StateCopy {
     bytes: Vec<u8>,
     /// The number of events of the thread before the visit.
     events: u32,
+    seen: Seen,
 }
 
 impl StateCopy {
-    fn renew(&mut self, state: &[u8], events: u32) {
+    fn renew(&mut self, (state, seen): (&[u8], Seen), events: u32) {
         self.bytes.clear();
         self.bytes.extend_from_slice(state);
         self.events = events;
+        self.seen = seen;
     }
 
-    fn is(&self, state: &[u8]) -> bool {
-        self.bytes == state
+    fn is(&self, (state, seen): (&[u8], Seen)) -> bool {
+        self.bytes == state && seen.is_as(&self.seen)
     }
 }
 
@@ -104,6 +110,13 @@ impl Visits {
     pub(crate) fn begin(&mut self) {
         self.forget();
         self.events = 0;
+        self.seen = Seen::default();
+    }
+
+    /// The thread has written what was there already.
+    #[inline]
+    pub(crate) fn note_idle_write(&mut self) {
+        self.seen.idle_writes = self.seen.idle_writes.wrapping_add(1);
     }
 
     /// The thread has another stack than before.
@@ -141,12 +154,18 @@ impl Visits {
     }
 
     /// The thread is about to perform an operation. Equal states at the operation have equal
-    /// hashes.
+    /// hashes. Memory that is not on the stack is compared if it was `seen`.
     ///
     /// # Safety
     /// The frame must be that of a running [`cross`](super::boundary::cross) on the stack that ends
     /// at `base`.
-    pub(crate) unsafe fn visit(&mut self, frame: Frame, hash: u64, base: usize) -> Visit {
+    pub(crate) unsafe fn visit(
+        &mut self,
+        frame: Frame,
+        hash: u64,
+        base: usize,
+        seen: Option<Seen>,
+    ) -> Visit {
         let (site, is_known) = self.find(hash);
         if self.sites.is_empty() {
             self.sites.resize(SITES, Site::default());
@@ -159,12 +178,12 @@ impl Visits {
         self.lowest = self.lowest.map(|lowest| lowest.min(address));
         // SAFETY: the caller's promise. Nobody writes to the stack meanwhile.
         let state = unsafe { frame.state(base) };
-        site.compare(state, self.events)
+        site.compare((state, seen.unwrap_or_default()), self.events)
     }
 }
 
 impl Site {
-    fn compare(&mut self, state: &[u8], events: u32) -> Visit {
+    fn compare(&mut self, state: (&[u8], Seen), events: u32) -> Visit {
         if self.visits == 0 {
             self.last.bytes.clear();
             self.anchor.bytes.clear();

@@ -23,6 +23,7 @@ use fencepost_memory::Address;
 use super::boundary::{Frame, cross};
 use super::error::Restart;
 use super::execution::Phase;
+use super::memory::{Effect, Seen};
 use super::operation::Current;
 use super::setup::ComparedStates;
 
@@ -96,6 +97,8 @@ struct WaitState {
     changes: u64,
     held: u64,
     bytes: Vec<u8>,
+    /// The effect of the thread and of all threads, if memory is compared.
+    memory: Option<(Effect, Effect)>,
 }
 
 impl LastReturn {
@@ -167,11 +170,13 @@ impl WaitMemory {
         condvar: Address,
         location: &'static Location<'static>,
         compared: ComparedStates,
-        (state, protected): (&[u8], Protected<'_>),
+        (state, protected, seen): (&[u8], Protected<'_>, Option<Seen>),
     ) -> WaitKind {
         if compared == ComparedStates::Always {
             self.state.changes = self.changes_except(protected.lock);
             self.state.held = self.held;
+            // The lock was released meanwhile, so that memory is compared as a whole.
+            self.state.memory = seen.map(|seen| (seen.effect, seen.total));
             self.state.bytes.clear();
             self.state.bytes.extend_from_slice(state);
             self.state.bytes.extend_from_slice(protected.value);
@@ -186,7 +191,10 @@ impl WaitMemory {
         let is_unchanged = last.changes == self.changes && last.held == self.held;
         let now = &self.state;
         let is_now = |earlier: &WaitState| {
-            earlier.changes == now.changes && earlier.held == now.held && earlier.bytes == now.bytes
+            earlier.changes == now.changes
+                && earlier.held == now.held
+                && earlier.memory == now.memory
+                && earlier.bytes == now.bytes
         };
         match compared {
             ComparedStates::Always if last.states.iter().any(is_now) => WaitKind::Repeated,
@@ -329,6 +337,7 @@ impl Current {
                 return WaitKind::Free;
             }
             let compared = execution.setup.compared_states;
+            let seen = execution.seen_memory();
             let slot = execution.slot_mut();
             let state = match compared {
                 // SAFETY: `cross`, which is running, has passed the frame. It is on the stack of this
@@ -338,9 +347,12 @@ impl Current {
             };
             let kind = slot
                 .waits
-                .wait(condvar, location, compared, (state, protected));
+                .wait(condvar, location, compared, (state, protected, seen));
             match kind {
                 WaitKind::Repeated => {
+                    if seen.is_none() {
+                        execution.note_uncompared_heap();
+                    }
                     let location = execution.names.location(location);
                     execution.names.registry().note_wait(location);
                 }
@@ -390,8 +402,8 @@ mod tests {
     use super::*;
     use ComparedStates::{Always, Never, OnDemand};
 
-    fn alone(state: &[u8]) -> (&[u8], Protected<'_>) {
-        (state, Protected::default())
+    fn alone(state: &[u8]) -> (&[u8], Protected<'_>, Option<Seen>) {
+        (state, Protected::default(), None)
     }
 
     #[test]
@@ -402,7 +414,7 @@ mod tests {
         let wait = |memory: &mut WaitMemory, value: &[u8]| {
             let lock = Some(lock);
             let protected = Protected { lock, value };
-            memory.wait(condvar, here, Always, (&[1], protected))
+            memory.wait(condvar, here, Always, (&[1], protected, None))
         };
         assert_eq!(wait(&mut memory, &[7]), WaitKind::Free);
         memory.returned(condvar, here);

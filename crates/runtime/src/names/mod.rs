@@ -141,7 +141,7 @@ struct ThreadKey {
 
 /// A source location: a [`Location`] that is compared by value, since the compiler may have several
 /// copies of the same location, and another process has them at other addresses.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SourceLocation {
     file: &'static str,
     line: u32,
@@ -199,6 +199,9 @@ pub struct Registry {
     /// for more stores than on the machine.
     buffering: Mutex<(Option<ThreadIdSpace>, bool)>,
     has_bounded_wait: AtomicBool,
+    has_uncompared_heap: AtomicBool,
+    /// Where a loop did something else although it was in the same state and read the same.
+    unseen: Mutex<BTreeSet<SourceLocation>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -246,6 +249,8 @@ impl Registry {
             insertions: Arc::default(),
             buffering: Mutex::default(),
             has_bounded_wait: AtomicBool::new(false),
+            has_uncompared_heap: AtomicBool::new(false),
+            unseen: Mutex::default(),
         }
     }
 
@@ -258,6 +263,29 @@ impl Registry {
     /// Whether such a wait was left out, so that executions are missing.
     pub fn has_bounded_wait(&self) -> bool {
         self.has_bounded_wait.load(Ordering::Relaxed)
+    }
+
+    /// Records that a thread was taken to be in the same state, and its heap was not compared.
+    pub fn note_uncompared_heap(&self) {
+        self.has_uncompared_heap.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the heap of a thread that was taken to be in the same state was not compared.
+    pub fn has_uncompared_heap(&self) -> bool {
+        self.has_uncompared_heap.load(Ordering::Relaxed)
+    }
+
+    /// Records that a loop came back to this place in the same state, read the same values as in
+    /// the round before, and then did something else.
+    pub fn note_unseen_memory(&self, location: impl Into<SourceLocation>) {
+        let mut unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
+        unseen.insert(location.into());
+    }
+
+    /// Where loops depend on memory that is not compared.
+    pub fn unseen_memory(&self) -> Vec<SourceLocation> {
+        let unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
+        unseen.iter().copied().collect()
     }
 
     /// Sets the ids of threads and commits, for store buffers.

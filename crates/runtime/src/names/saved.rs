@@ -156,6 +156,8 @@ impl Registry {
             insertions: Arc::default(),
             buffering: Mutex::default(),
             has_bounded_wait: AtomicBool::new(false),
+            has_uncompared_heap: AtomicBool::new(false),
+            unseen: Mutex::default(),
             check,
             visible_drop_count: AtomicUsize::new(tables.visible_drops.len()),
             tables: Mutex::new(tables),
