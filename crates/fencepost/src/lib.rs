@@ -48,3 +48,8 @@ pub use check::{
 };
 pub use fencepost_report::SourcePosition;
 pub use fencepost_runtime::Target;
+
+/// The global allocator with which a check also compares the heap of its program.
+pub mod alloc {
+    pub use fencepost_runtime::Allocator;
+}

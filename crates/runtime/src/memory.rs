@@ -93,6 +93,14 @@ pub(crate) struct SuspendedStack {
     words: Vec<u64>,
 }
 
+impl SuspendedStack {
+    /// A new thread has not been suspended yet.
+    pub(crate) fn reset(&mut self) {
+        self.low = 0;
+        self.words.clear();
+    }
+}
+
 /// The hash of a word at an address.
 #[inline]
 fn hash(address: usize, word: u64) -> u128 {
@@ -217,6 +225,10 @@ impl Execution {
                 continue;
             }
             let stack = &mut slot.stack.suspended;
+            if stack.words.is_empty() {
+                // It has not run yet.
+                continue;
+            }
             let start = std::ptr::with_exposed_provenance::<u64>(stack.low);
             // SAFETY: the thread is suspended, so the part of its stack that was copied is still in
             // use, and nobody runs who could write to it.

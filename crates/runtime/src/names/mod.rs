@@ -141,7 +141,7 @@ struct ThreadKey {
 
 /// A source location: a [`Location`] that is compared by value, since the compiler may have several
 /// copies of the same location, and another process has them at other addresses.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SourceLocation {
     file: &'static str,
     line: u32,
@@ -200,8 +200,6 @@ pub struct Registry {
     buffering: Mutex<(Option<ThreadIdSpace>, bool)>,
     has_bounded_wait: AtomicBool,
     has_uncompared_heap: AtomicBool,
-    /// Where a loop did something else although it was in the same state and read the same.
-    unseen: Mutex<BTreeSet<SourceLocation>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -250,7 +248,6 @@ impl Registry {
             buffering: Mutex::default(),
             has_bounded_wait: AtomicBool::new(false),
             has_uncompared_heap: AtomicBool::new(false),
-            unseen: Mutex::default(),
         }
     }
 
@@ -273,19 +270,6 @@ impl Registry {
     /// Whether the heap of a thread that was taken to be in the same state was not compared.
     pub fn has_uncompared_heap(&self) -> bool {
         self.has_uncompared_heap.load(Ordering::Relaxed)
-    }
-
-    /// Records that a loop came back to this place in the same state, read the same values as in
-    /// the round before, and then did something else.
-    pub fn note_unseen_memory(&self, location: impl Into<SourceLocation>) {
-        let mut unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
-        unseen.insert(location.into());
-    }
-
-    /// Where loops depend on memory that is not compared.
-    pub fn unseen_memory(&self) -> Vec<SourceLocation> {
-        let unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
-        unseen.iter().copied().collect()
     }
 
     /// Sets the ids of threads and commits, for store buffers.

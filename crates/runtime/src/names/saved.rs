@@ -157,7 +157,6 @@ impl Registry {
             buffering: Mutex::default(),
             has_bounded_wait: AtomicBool::new(false),
             has_uncompared_heap: AtomicBool::new(false),
-            unseen: Mutex::default(),
             check,
             visible_drop_count: AtomicUsize::new(tables.visible_drops.len()),
             tables: Mutex::new(tables),
