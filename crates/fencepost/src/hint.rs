@@ -1,10 +1,8 @@
 //! Hints, as in [`std::hint`].
 
-use std::panic::Location;
-
 pub use std::hint::black_box;
 
-use fencepost_runtime::Current;
+use fencepost_runtime::{Current, LocationRef};
 
 /// Signals a spin loop, as [`std::hint::spin_loop`]. In a check, other threads may run first. If the
 /// calling thread has come back to the state of an earlier round, it continues when a value that it
@@ -16,7 +14,7 @@ pub fn spin_loop() {
         None => std::hint::spin_loop(),
         Some(current) => {
             current.clear_stack_below();
-            crate::thread::hint(current, Location::caller())
+            crate::thread::hint(current, LocationRef::caller())
         }
     }
 }

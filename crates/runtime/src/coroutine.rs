@@ -6,7 +6,7 @@
 #![allow(unsafe_code)] // Scoped threads borrow from their parents' stacks.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,6 +17,7 @@ use fencepost_memory::{Operation, ThreadId};
 
 use super::error::{ProgramError, Restart};
 use super::execution::Execution;
+use super::location::LocationRef;
 use super::mapping::{Drains, Events};
 use super::names::RETURNED;
 use super::names::SpawnedThread;
@@ -157,11 +158,7 @@ pub struct SpawnOptions {
 impl Current {
     /// Creates a thread. The caller gives it a [body](Self::give_body) before it does anything
     /// else. None if the execution is over.
-    pub fn create_thread(
-        self,
-        options: &SpawnOptions,
-        location: &'static Location<'static>,
-    ) -> Option<ThreadId> {
+    pub fn create_thread(self, options: &SpawnOptions, location: LocationRef) -> Option<ThreadId> {
         reserve_stack();
         if !self.with(Execution::spawns_at_once) && !self.may_spawn(location) {
             return None;
@@ -190,7 +187,7 @@ impl Current {
 
     /// What has to be done before a thread is spawned, if anything. False if the execution is over.
     #[cold]
-    fn may_spawn(self, location: &'static Location<'static>) -> bool {
+    fn may_spawn(self, location: LocationRef) -> bool {
         if self.is_tearing_down() || self.is_ending_in_panic() {
             return false;
         }
@@ -231,11 +228,7 @@ impl Current {
 
 /// Records the parent's part of a spawn.
 #[inline]
-fn announce_spawn(
-    execution: &mut Execution,
-    spawned: &SpawnedThread,
-    location: &'static Location<'static>,
-) {
+fn announce_spawn(execution: &mut Execution, spawned: &SpawnedThread, location: LocationRef) {
     let parent = execution.running.thread;
     execution.slot_mut().visits.forget();
     execution.set_state(spawned.tokens.start, 1);
@@ -255,7 +248,7 @@ fn announce_spawn(
 fn emit_of_spawn(
     execution: &mut Execution,
     thread: ThreadId,
-    location: &'static Location<'static>,
+    location: LocationRef,
     events: Events,
 ) {
     let mut step = Step::in_place(execution, thread, location);

@@ -1,37 +1,10 @@
 //! Errors of a checked program, misuse of the library, and requests to restart a check.
 
+use super::location::OwnedLocation;
 use std::fmt;
-use std::panic::Location;
 
 use fencepost_explore::Fault;
 use fencepost_memory::ThreadId;
-
-/// A source location with an owned file name.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct OwnedLocation {
-    /// The file, as the compiler was given it.
-    pub file: String,
-    /// The line, from 1.
-    pub line: u32,
-    /// The column, from 1.
-    pub column: u32,
-}
-
-impl From<&Location<'_>> for OwnedLocation {
-    fn from(location: &Location<'_>) -> Self {
-        OwnedLocation {
-            file: location.file().to_owned(),
-            line: location.line(),
-            column: location.column(),
-        }
-    }
-}
-
-impl fmt::Display for OwnedLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.line, self.column)
-    }
-}
 
 /// One of the two accesses of a race.
 #[derive(Clone, PartialEq, Eq, Debug)]

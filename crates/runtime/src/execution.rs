@@ -4,7 +4,6 @@
 //! its threads; see `current`. The runtime reuses it, with its memory, for the next execution.
 
 use std::any::Any;
-use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use super::buffers::StoreBuffers;
 use super::coroutine::Yield;
 use super::drops::TrackedDrop;
 use super::error::Stop;
+use super::location::LocationRef;
 use super::names::{CreatorId, LocalNames, Registry, SpawnedThread};
 use super::races::Races;
 use super::recording::Recording;
@@ -252,7 +252,7 @@ impl Execution {
         &mut self,
         kind: &'static str,
         state: u64,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Address {
         if self.phase == Phase::Teardown {
             // Only unrecorded operations will use it, so it needs no address of its own.
@@ -280,7 +280,7 @@ impl Execution {
 
     /// The id and the objects of the next thread that the running thread spawns.
     #[inline]
-    pub(crate) fn create_thread(&mut self, location: &'static Location<'static>) -> SpawnedThread {
+    pub(crate) fn create_thread(&mut self, location: LocationRef) -> SpawnedThread {
         let creator = self.creator();
         let nth = self.objects.count_thread(creator);
         self.names.thread(creator, nth, location)

@@ -15,7 +15,7 @@
 //! 3. [`mapping`]: the memory events of each operation. `buffers`: store buffers. `insertions`:
 //!    fences that the program does not have.
 //! 4. [`races`] and [`cells`]: data races.
-//! 5. [`names`]: deterministic ids, and names for reports.
+//! 5. [`names`]: deterministic ids, and names for reports. `location`: source locations.
 //! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
 //! 7. `boundary` and `visits`: whether a thread that loops has come back to the same state.
 //! 8. `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
@@ -46,6 +46,7 @@ mod drops;
 mod execution;
 mod foreign;
 mod insertions;
+mod location;
 mod overflow;
 mod panics;
 mod parking;
@@ -61,8 +62,9 @@ pub use blocks::free;
 pub use buffers::ThreadIdSpace;
 pub use coroutine::SpawnOptions;
 pub use drops::DropTracker;
-pub use error::{OwnedLocation, ProgramError, Race, RaceAccess, Restart, Stop};
+pub use error::{ProgramError, Race, RaceAccess, Restart, Stop};
 pub use insertions::{Inserted, Insertion, Insertions};
+pub use location::{LocationRef, OwnedLocation, SourceLocation};
 pub use mapping::releases;
 pub use mapping::{Drains, Events, Target};
 pub use names::{Names, Registry};

@@ -17,7 +17,6 @@
 
 use std::any::Any;
 use std::marker::PhantomData;
-use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,6 +29,7 @@ use super::coroutine::{Yield, reserve_stack};
 use super::current::{has_current_execution, lend, read};
 use super::error::{Restart, Stop};
 use super::execution::{Execution, Phase};
+use super::location::LocationRef;
 use super::mapping::{Drains, Target};
 use super::names::Tokens;
 use super::setup::{ComparedStates, Setup};
@@ -194,7 +194,7 @@ impl Current {
         self,
         intent: Intent,
         outcomes: Outcomes,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         self.operation_after(Drains::Everything, intent, outcomes, location, perform)
@@ -207,7 +207,7 @@ impl Current {
         drains: Drains<'_>,
         intent: Intent,
         outcomes: Outcomes,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         self.drain(drains, location);
@@ -220,7 +220,7 @@ impl Current {
         self,
         intent: Intent,
         outcomes: Outcomes,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         let drains = self.target().drained_by_exchange(&[], Ordering::Acquire);
@@ -232,7 +232,7 @@ impl Current {
     pub fn load_operation<R>(
         self,
         intent: Intent,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         // A fence may have been inserted before it.
@@ -261,7 +261,7 @@ impl Current {
         self,
         intent: Intent,
         outcomes: Outcomes,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         // Crossing the boundary takes time, and without comparisons there is no need to.
@@ -280,7 +280,7 @@ impl Current {
         frame: Option<Frame>,
         intent: Intent,
         outcomes: Outcomes,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         let declared = self.with(|execution| {
@@ -401,7 +401,7 @@ impl Current {
 
     /// Suspends the thread until something has changed that it has read in its last events, or no
     /// other thread is enabled.
-    pub fn wait_for_change(self, events: u32, location: &'static Location<'static>) {
+    pub fn wait_for_change(self, events: u32, location: LocationRef) {
         if self.is_direct() {
             return;
         }
@@ -434,7 +434,7 @@ impl Current {
     }
 
     /// Suspends the thread until the explorer chooses it, without an operation of the program.
-    pub(crate) fn stop_before(self, intent: Intent, location: &'static Location<'static>) {
+    pub(crate) fn stop_before(self, intent: Intent, location: LocationRef) {
         let yielder = self.with(|execution| {
             let slot = execution.slot_mut();
             slot.pending = PendingOperation {
@@ -462,7 +462,7 @@ impl Current {
     pub fn try_inline_join(
         self,
         ended: ThreadId,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>),
     ) -> bool {
         self.with(|execution| {
@@ -504,11 +504,7 @@ impl Current {
 
     /// Performs an operation that touches no object and is not a step.
     #[inline]
-    pub fn local<R>(
-        self,
-        location: &'static Location<'static>,
-        perform: impl FnOnce(&mut Step<'_>) -> R,
-    ) -> R {
+    pub fn local<R>(self, location: LocationRef, perform: impl FnOnce(&mut Step<'_>) -> R) -> R {
         if self.is_direct() {
             return self.directly(location, perform);
         }
@@ -517,11 +513,7 @@ impl Current {
     }
 
     #[inline]
-    fn perform<R>(
-        self,
-        location: &'static Location<'static>,
-        perform: impl FnOnce(&mut Step<'_>) -> R,
-    ) -> R {
+    fn perform<R>(self, location: LocationRef, perform: impl FnOnce(&mut Step<'_>) -> R) -> R {
         self.with(|execution| {
             let thread = execution.running.thread;
             perform(&mut Step::in_place(execution, thread, location))
@@ -535,11 +527,7 @@ impl Current {
     }
 
     #[cold]
-    fn directly<R>(
-        self,
-        location: &'static Location<'static>,
-        perform: impl FnOnce(&mut Step<'_>) -> R,
-    ) -> R {
+    fn directly<R>(self, location: LocationRef, perform: impl FnOnce(&mut Step<'_>) -> R) -> R {
         let is_over_limit = self.with(|execution| {
             execution.teardown.direct_operations += u32::from(execution.phase == Phase::Teardown);
             execution.teardown.direct_operations > DIRECT_OPERATIONS
@@ -640,17 +628,12 @@ impl Execution {
     /// The running thread is about to perform an operation. If states are compared, the program's
     /// part of the stack ends at `frame`.
     #[inline(always)] // The caller knows whether there is a frame.
-    fn visit(
-        &mut self,
-        frame: Option<Frame>,
-        intent: Intent,
-        location: &'static Location<'static>,
-    ) -> Arrival {
+    fn visit(&mut self, frame: Option<Frame>, intent: Intent, location: LocationRef) -> Arrival {
         let object = match intent {
             Intent::Access { object, .. } => u64::from(object.0),
             _ => u64::MAX,
         };
-        let operation = object.rotate_left(32) ^ (&raw const *location).addr() as u64;
+        let operation = object.rotate_left(32) ^ location.addr() as u64;
         let Some(frame) = frame else {
             let is_on_demand = self.setup.compared_states == ComparedStates::OnDemand;
             return match is_on_demand && self.slot_mut().visits.is_repeated(operation) {

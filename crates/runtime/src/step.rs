@@ -1,7 +1,6 @@
 //! What an operation records while it is performed: the objects that it touches, its memory events,
 //! and what it happens after.
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use fencepost_explore::{OptimisticLoad, Touch, TouchKind};
@@ -9,6 +8,7 @@ use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::buffers::Waited;
 use super::execution::{Execution, Phase};
+use super::location::LocationRef;
 use super::mapping::{Events, Target};
 use super::names::Tokens;
 use super::races::Races;
@@ -18,7 +18,7 @@ use super::recording::PendingJoin;
 pub struct Step<'execution> {
     execution: &'execution mut Execution,
     thread: ThreadId,
-    location: &'static Location<'static>,
+    location: LocationRef,
 }
 
 impl<'execution> Step<'execution> {
@@ -27,7 +27,7 @@ impl<'execution> Step<'execution> {
     pub(crate) fn in_place(
         execution: &'execution mut Execution,
         thread: ThreadId,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Self {
         Step {
             execution,
@@ -87,7 +87,7 @@ impl<'execution> Step<'execution> {
         object: Address,
         thread: ThreadId,
         kind: &'static str,
-        created_at: &'static Location<'static>,
+        created_at: LocationRef,
     ) -> Address {
         let creator = self.execution.threads.slots[thread.index()]
             .identity
@@ -100,7 +100,7 @@ impl<'execution> Step<'execution> {
         &mut self,
         object: Address,
         kind: &'static str,
-        created_at: &'static Location<'static>,
+        created_at: LocationRef,
         parts: &mut Vec<(ThreadId, Address)>,
     ) {
         for position in 0..self.execution.threads.spawned.len() {

@@ -1,6 +1,5 @@
 //! The threads of an execution: a slot for each, and their coroutines.
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use corosensei::trap::CoroutineTrapHandler;
@@ -10,6 +9,7 @@ use fencepost_memory::{Address, ThreadId};
 use super::coroutine::{Coroutines, End, StackPool, Yield};
 use super::drops::FinalDrop;
 use super::locals::Locals;
+use super::location::LocationRef;
 use super::names::{CreatorId, SpawnedThread, Tokens};
 use super::visits::Visits;
 use super::waits::WaitMemory;
@@ -40,14 +40,14 @@ pub(crate) struct PendingOperation {
     pub(crate) intent: Intent,
     pub(crate) outcomes: Outcomes,
     /// The source location of the operation; before the first one, that of the spawn.
-    pub(crate) location: &'static Location<'static>,
+    pub(crate) location: LocationRef,
     /// Whether the thread has come back to the operation in the same state.
     pub(crate) round: Round,
 }
 
 impl PendingOperation {
     /// What a new thread has before its first operation.
-    pub(crate) fn first(spawned_at: &'static Location<'static>) -> Self {
+    pub(crate) fn first(spawned_at: LocationRef) -> Self {
         PendingOperation {
             intent: Intent::Local,
             outcomes: Outcomes::One,
@@ -59,7 +59,7 @@ impl PendingOperation {
 
 /// What identifies a thread in the registry and in reports.
 pub(crate) struct ThreadIdentity {
-    pub(crate) spawned_at: &'static Location<'static>,
+    pub(crate) spawned_at: LocationRef,
     /// The creator of the objects and threads that this thread creates: the thread itself, or the
     /// static that it initializes.
     pub(crate) creator: CreatorId,

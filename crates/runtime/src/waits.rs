@@ -16,13 +16,13 @@
 #![allow(unsafe_code)] // Stacks are compared by address.
 
 use std::mem::MaybeUninit;
-use std::panic::Location;
 
 use fencepost_memory::Address;
 
 use super::boundary::{Frame, cross};
 use super::error::Restart;
 use super::execution::Phase;
+use super::location::LocationRef;
 use super::operation::Current;
 use super::setup::ComparedStates;
 
@@ -80,7 +80,7 @@ pub(crate) enum WaitKind {
 #[derive(Debug)]
 struct LastReturn {
     condvar: Address,
-    location: &'static Location<'static>,
+    location: LocationRef,
     changes: u64,
     held: u64,
     in_a_row: u32,
@@ -99,7 +99,7 @@ struct WaitState {
 }
 
 impl LastReturn {
-    fn is_at(&self, condvar: Address, location: &'static Location<'static>) -> bool {
+    fn is_at(&self, condvar: Address, location: LocationRef) -> bool {
         self.condvar == condvar && self.location == location
     }
 
@@ -169,7 +169,7 @@ impl WaitMemory {
     fn wait(
         &mut self,
         condvar: Address,
-        location: &'static Location<'static>,
+        location: LocationRef,
         compared: ComparedStates,
         (state, protected): (&[u8], Protected<'_>),
     ) -> WaitKind {
@@ -216,7 +216,7 @@ impl WaitMemory {
     }
 
     /// The wait returned without a notification.
-    pub fn returned(&mut self, condvar: Address, location: &'static Location<'static>) {
+    pub fn returned(&mut self, condvar: Address, location: LocationRef) {
         let at = |last: &LastReturn| last.is_at(condvar, location);
         let mut last = match self.returns.iter().position(at) {
             Some(position) => self.returns.swap_remove(position),
@@ -286,7 +286,7 @@ impl Current {
     /// The calling thread is about to wait on a condition variable. Whether it is in a loop that
     /// does nothing else; if so, the location is recorded.
     #[inline(always)] // The caller's frame is compared.
-    pub fn only_waits(self, condvar: Address, location: &'static Location<'static>) -> bool {
+    pub fn only_waits(self, condvar: Address, location: LocationRef) -> bool {
         cross(move |frame| self.only_waits_at(frame, condvar, location, Protected::default()))
     }
 
@@ -295,7 +295,7 @@ impl Current {
     pub fn only_waits_without<T>(
         self,
         condvar: Address,
-        location: &'static Location<'static>,
+        location: LocationRef,
         lock: Address,
         value: &T,
     ) -> bool {
@@ -325,7 +325,7 @@ impl Current {
         self,
         frame: Frame,
         condvar: Address,
-        location: &'static Location<'static>,
+        location: LocationRef,
         protected: Protected<'_>,
     ) -> bool {
         let kind = self.with(|execution| {
@@ -369,12 +369,7 @@ impl Current {
     }
 
     /// The calling thread returns from a wait.
-    pub fn note_return(
-        self,
-        condvar: Address,
-        was_notified: bool,
-        location: &'static Location<'static>,
-    ) {
+    pub fn note_return(self, condvar: Address, was_notified: bool, location: LocationRef) {
         self.with(|execution| {
             if execution.phase != Phase::Running {
                 return;
@@ -400,7 +395,7 @@ mod tests {
 
     #[test]
     fn mutable_access_to_what_is_compared_is_no_change() {
-        let here = Location::caller();
+        let here = LocationRef::caller();
         let (condvar, lock) = (Address(1), Address(2));
         let mut memory = WaitMemory::default();
         let wait = |memory: &mut WaitMemory, value: &[u8]| {
@@ -423,8 +418,8 @@ mod tests {
 
     #[test]
     fn a_thread_is_assumed_to_wait_if_it_has_changed_nothing() {
-        let here = Location::caller();
-        let there = Location::caller();
+        let here = LocationRef::caller();
+        let there = LocationRef::caller();
         let (condvar, lock) = (Address(1), Address(2));
         let mut memory = WaitMemory::default();
         let only_waits = |memory: &mut WaitMemory, condvar, location| {
@@ -468,7 +463,7 @@ mod tests {
 
     #[test]
     fn a_thread_only_waits_in_the_same_state() {
-        let here = Location::caller();
+        let here = LocationRef::caller();
         let condvar = Address(1);
         let mut memory = WaitMemory::default();
         assert_eq!(
@@ -523,7 +518,7 @@ mod tests {
         let mut memory = WaitMemory::default();
         memory.note_touch(Address(1));
         assert_eq!(memory.touched(), []);
-        memory.returned(Address(9), Location::caller());
+        memory.returned(Address(9), LocationRef::caller());
         memory.note_touch(Address(1));
         memory.note_touch(Address(3));
         memory.note_touch(Address(1));

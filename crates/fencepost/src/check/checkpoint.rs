@@ -304,7 +304,7 @@ impl CheckpointFile {
             return Err(NotResumable::Damaged(Damage::ThreadIdSpace));
         }
         setup.store_buffers = thread_id_space;
-        let registry = Registry::restore(self.check.location, contents.registry);
+        let registry = Registry::restore(self.check.location.into(), contents.registry);
         let registry = registry.map_err(|error| match error {
             RegistryError::OtherCheck { made, own } => NotResumable::OtherLocation { made, own },
             RegistryError::Damaged { table } => NotResumable::Damaged(Damage::Table(table)),

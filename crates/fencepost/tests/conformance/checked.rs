@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
 use fencepost_explore::{
@@ -73,7 +72,7 @@ impl Explored for Observed {
 
 /// All outcomes of a program. None if it has too many executions.
 pub fn outcomes(program: &Arc<Program>) -> Option<BTreeSet<Outcome>> {
-    let registry = Arc::new(Registry::new(Location::caller()));
+    let registry = Arc::new(Registry::new(fencepost_runtime::LocationRef::caller()));
     let journal = Arc::new(Journal::default());
     let (checked_program, checked_journal) = (program.clone(), journal.clone());
     let checked: Checked =

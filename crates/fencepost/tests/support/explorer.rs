@@ -44,7 +44,7 @@ pub fn explore_with(
     settings: &Settings,
     program: impl Fn() + Send + Sync + 'static,
 ) -> Explored {
-    let registry = Arc::new(Registry::new(std::panic::Location::caller()));
+    let registry = Arc::new(Registry::new(fencepost_runtime::LocationRef::caller()));
     let checked: Checked = Arc::new(program);
     let mut restarts = 0;
     loop {

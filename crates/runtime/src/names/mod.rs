@@ -21,7 +21,6 @@ pub use saved::{RegistryError, SavedRegistry};
 pub use shown::{Names, read_source_line};
 
 use std::collections::BTreeSet;
-use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,8 +28,8 @@ use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::buffers::ThreadIdSpace;
-use super::error::OwnedLocation;
 use super::insertions::Insertions;
+use crate::location::{LocationRef, OwnedLocation, SourceLocation};
 
 /// The id of a creator of threads and objects: a thread or a static.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -139,57 +138,11 @@ struct ThreadKey {
     location: LocationId,
 }
 
-/// A source location: a [`Location`] that is compared by value, since the compiler may have several
-/// copies of the same location, and another process has them at other addresses.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct SourceLocation {
-    file: &'static str,
-    line: u32,
-    column: u32,
-}
-
-impl SourceLocation {
-    /// The file, as the compiler was given it.
-    pub fn file(self) -> &'static str {
-        self.file
-    }
-
-    /// The line, from 1.
-    pub fn line(self) -> u32 {
-        self.line
-    }
-
-    /// The column, from 1.
-    pub fn column(self) -> u32 {
-        self.column
-    }
-}
-
-impl From<&'static Location<'static>> for SourceLocation {
-    fn from(location: &'static Location<'static>) -> Self {
-        SourceLocation {
-            file: location.file(),
-            line: location.line(),
-            column: location.column(),
-        }
-    }
-}
-
-impl From<SourceLocation> for OwnedLocation {
-    fn from(location: SourceLocation) -> Self {
-        OwnedLocation {
-            file: location.file.to_owned(),
-            line: location.line,
-            column: location.column,
-        }
-    }
-}
-
 /// The ids of a check: its threads, objects and source locations.
 #[derive(Debug)]
 pub struct Registry {
     /// The source location of the check.
-    check: &'static Location<'static>,
+    check: LocationRef,
     tables: Mutex<Tables>,
     /// The number of `visible_drops`, to be read without the lock.
     visible_drop_count: AtomicUsize,
@@ -235,7 +188,7 @@ impl std::fmt::Debug for ThreadKey {
 
 impl Registry {
     /// Creates the registry of a new check. It has the first thread, which starts at `check`.
-    pub fn new(check: &'static Location<'static>) -> Self {
+    pub fn new(check: LocationRef) -> Self {
         let mut tables = Tables::default();
         let location = tables.location(check);
         tables.add_thread(None, 0, location);
@@ -395,7 +348,7 @@ impl Registry {
 }
 
 impl Tables {
-    fn location(&mut self, location: &'static Location<'static>) -> LocationId {
+    fn location(&mut self, location: LocationRef) -> LocationId {
         self.source_location(SourceLocation::from(location))
     }
 

@@ -4,7 +4,6 @@
 //! be derived. It is read from a file that may be damaged or written by anyone:
 //! [`Registry::restore`] checks everything that the registry relies on.
 
-use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
@@ -13,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Creator, CreatorId, END_TOKEN, ObjectKey, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN,
-    SourceLocation, Tables, ThreadKey, ThreadRecord, Tokens, WAIT_TOKEN,
+    Tables, ThreadKey, ThreadRecord, Tokens, WAIT_TOKEN,
 };
+use crate::location::{LocationRef, SourceLocation};
 
 /// Why a registry cannot be restored.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -147,10 +147,7 @@ impl Registry {
     }
 
     /// Restores the registry of a check at the same source location.
-    pub fn restore(
-        check: &'static Location<'static>,
-        saved: SavedRegistry,
-    ) -> Result<Self, RegistryError> {
+    pub fn restore(check: LocationRef, saved: SavedRegistry) -> Result<Self, RegistryError> {
         let tables = saved.into_tables(check)?;
         Ok(Registry {
             insertions: Arc::default(),
@@ -176,7 +173,7 @@ fn location_id(index: u32, tables: &Tables) -> Option<LocationId> {
 }
 
 impl SavedRegistry {
-    fn into_tables(self, check: &'static Location<'static>) -> Result<Tables, RegistryError> {
+    fn into_tables(self, check: LocationRef) -> Result<Tables, RegistryError> {
         let own = SourceLocation::from(check);
         if let Some(SavedLocation { file, line, column }) = self.locations.first() {
             if (file.as_str(), *line, *column) != (own.file, own.line, own.column) {
@@ -351,15 +348,15 @@ mod tests {
     use super::super::{LocalNames, Names};
     use super::*;
 
-    fn check() -> &'static Location<'static> {
-        Location::caller()
+    fn check() -> LocationRef {
+        LocationRef::caller()
     }
 
     /// Creates threads and objects in one of two orders. Returns their ids, always in the same
     /// order.
     fn make(registry: &Arc<Registry>, is_reversed: bool) -> Vec<u32> {
         let mut local = LocalNames::new(Arc::clone(registry));
-        let (here, there) = (Location::caller(), Location::caller());
+        let (here, there) = (LocationRef::caller(), LocationRef::caller());
         let child = local.thread(CreatorId::MAIN, 0, here);
         let grandchild = local.thread(child.creator, 0, there);
         let mut made = vec![
@@ -410,7 +407,7 @@ mod tests {
             CreatorId::MAIN,
             9,
             "AtomicU8",
-            Location::caller(),
+            LocationRef::caller(),
         );
         assert!(!made[3..].contains(&new.0));
     }
@@ -421,7 +418,7 @@ mod tests {
         let registry = Arc::new(Registry::new(check()));
         make(&registry, false);
         let saved = registry.save();
-        let elsewhere = Registry::restore(Location::caller(), saved.clone());
+        let elsewhere = Registry::restore(LocationRef::caller(), saved.clone());
         assert!(matches!(elsewhere, Err(RegistryError::OtherCheck { .. })));
         let refuses = |change: &dyn Fn(&mut SavedRegistry)| {
             let mut saved = saved.clone();

@@ -34,7 +34,6 @@
 //!
 //! While there is only one thread, none of this is a step.
 
-use std::panic::Location;
 use std::sync::Arc as StdArc;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -42,7 +41,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fencepost_explore::{Condition, Effect, Intent, TouchKind};
 use fencepost_memory::{Address, ThreadId};
 
-use fencepost_runtime::{Current, Drains, DropTracker, Object, Outcomes, Step};
+use fencepost_runtime::{Current, Drains, DropTracker, LocationRef, Object, Outcomes, Step};
 
 /// The kinds of the addresses to which threads write when they change a word.
 const KINDS: [[&str; 2]; 2] = [
@@ -112,7 +111,7 @@ pub(super) enum Uniqueness {
 
 impl Counts {
     /// Creates the counts of a new value, in a check.
-    pub(super) fn new(strong: usize, location: &'static Location<'static>) -> Option<StdArc<Self>> {
+    pub(super) fn new(strong: usize, location: LocationRef) -> Option<StdArc<Self>> {
         let current = Current::get()?;
         Some(StdArc::new(Counts {
             object: Object::new("Arc", strong as u64, location),
@@ -126,7 +125,7 @@ impl Counts {
     }
 
     #[inline]
-    pub(super) fn current(&self, location: &'static Location<'static>) -> Option<Current> {
+    pub(super) fn current(&self, location: LocationRef) -> Option<Current> {
         self.object.current(location)
     }
 
@@ -146,7 +145,7 @@ impl Counts {
         &self,
         current: Current,
         effect: Effect,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Counting<'_, '_>) -> R,
     ) -> R {
         self.operation_after(Drains::Everything, current, effect, location, perform)
@@ -158,7 +157,7 @@ impl Counts {
         drains: Drains<'_>,
         current: Current,
         effect: Effect,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Counting<'_, '_>) -> R,
     ) -> R {
         let object = self.object.address();
@@ -189,7 +188,7 @@ impl Counts {
     fn update(
         &self,
         current: Current,
-        location: &'static Location<'static>,
+        location: LocationRef,
         word: Word,
         change: impl FnOnce(&mut Count),
     ) {
@@ -202,12 +201,12 @@ impl Counts {
     }
 
     /// Adds a strong reference.
-    pub(super) fn add(&self, current: Current, location: &'static Location<'static>) {
+    pub(super) fn add(&self, current: Current, location: LocationRef) {
         self.update(current, location, Word::Strong, |count| count.strong += 1);
     }
 
     /// Adds a weak reference.
-    pub(super) fn add_weak(&self, current: Current, location: &'static Location<'static>) {
+    pub(super) fn add_weak(&self, current: Current, location: LocationRef) {
         self.update(current, location, Word::Weak, |count| count.weak += 1);
     }
 
@@ -236,16 +235,11 @@ impl Counts {
     }
 
     /// Removes a strong reference. Returns whether it was the last.
-    pub(super) fn remove_and_learn(&self, current: Current, location: &'static Location<'static>) {
+    pub(super) fn remove_and_learn(&self, current: Current, location: LocationRef) {
         self.remove_one(current, Effect::Write, location);
     }
 
-    fn remove_one(
-        &self,
-        current: Current,
-        effect: Effect,
-        location: &'static Location<'static>,
-    ) -> bool {
+    fn remove_one(&self, current: Current, effect: Effect, location: LocationRef) -> bool {
         let is_last = self.operation(current, effect, location, |counting| {
             counting.count.strong = counting.count.strong.saturating_sub(1);
             counting.record(effect.strongest_touch());
@@ -266,12 +260,7 @@ impl Counts {
     }
 
     /// Reads the counts, by loads of these words.
-    pub(super) fn read(
-        &self,
-        current: Current,
-        words: &[Word],
-        location: &'static Location<'static>,
-    ) -> Count {
+    pub(super) fn read(&self, current: Current, words: &[Word], location: LocationRef) -> Count {
         self.operation_after(
             Drains::Nothing,
             current,
@@ -288,11 +277,7 @@ impl Counts {
     }
 
     /// Checks whether there is only one reference.
-    pub(super) fn look_if_only(
-        &self,
-        current: Current,
-        location: &'static Location<'static>,
-    ) -> Uniqueness {
+    pub(super) fn look_if_only(&self, current: Current, location: LocationRef) -> Uniqueness {
         self.operation(current, Effect::Read, location, |counting| {
             let seen = counting.count.uniqueness();
             counting.record(TouchKind::Read);
@@ -309,11 +294,7 @@ impl Counts {
     }
 
     /// Takes the value away from the weak references, if there is no other strong one.
-    pub(super) fn leave_weak(
-        &self,
-        current: Current,
-        location: &'static Location<'static>,
-    ) -> Uniqueness {
+    pub(super) fn leave_weak(&self, current: Current, location: LocationRef) -> Uniqueness {
         let effect = Effect::WriteIf(Condition::Equals(1));
         let seen = self.operation(current, effect, location, |counting| {
             let seen = counting.count.uniqueness();
@@ -345,7 +326,7 @@ impl Counts {
         &self,
         current: Current,
         count_of_std: impl FnOnce() -> usize,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> bool {
         let effect = Effect::WriteIf(Condition::Equals(1));
         let is_taken = self.operation(current, effect, location, |counting| {
@@ -371,11 +352,7 @@ impl Counts {
     }
 
     /// Adds a strong reference if there is one. Returns whether there was.
-    pub(super) fn add_if_alive(
-        &self,
-        current: Current,
-        location: &'static Location<'static>,
-    ) -> bool {
+    pub(super) fn add_if_alive(&self, current: Current, location: LocationRef) -> bool {
         // If the value was dropped, this is a plain load, which does not wait for stores.
         if current.buffers_stores() && self.read(current, &[Word::Strong], location).strong == 0 {
             return false;
@@ -417,7 +394,7 @@ struct Counting<'a, 'execution> {
     count: &'a mut Count,
     places: &'a mut [Places; 2],
     object: Address,
-    created_at: &'static Location<'static>,
+    created_at: LocationRef,
     /// Whether other threads can observe it.
     is_step: bool,
 }
