@@ -385,7 +385,8 @@ pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: T
         unsafe { put_on_stack(execution, thread, body) }
     } else {
         reserve_stack();
-        let body = Box::new(body);
+        // As an object, so that the coroutine of a boxed body is compiled once.
+        let body: Box<dyn FnOnce() + '_> = Box::new(body);
         // SAFETY: the caller's promise.
         unsafe { put_on_stack(execution, thread, body) }
     }

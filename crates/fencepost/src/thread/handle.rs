@@ -347,7 +347,10 @@ where
     T: Send + 'static,
 {
     match Current::get() {
-        None => Builder::new().spawn(f).expect("failed to spawn thread"),
+        None => {
+            let outside = Builder::new().spawn_outside(Box::new(f));
+            outside.expect("failed to spawn thread")
+        }
         Some(current) => {
             let options = SpawnOptions::default();
             // SAFETY: `F` borrows nothing.
@@ -357,6 +360,9 @@ where
         }
     }
 }
+
+/// The function of a thread outside of a check.
+pub(super) type Outside<'scope, T> = Box<dyn FnOnce() -> T + Send + 'scope>;
 
 /// A thread factory, which configures a new thread, as [`std::thread::Builder`].
 #[derive(Debug, Default)]
@@ -399,17 +405,21 @@ impl Builder {
         T: Send + 'static,
     {
         let location = LocationRef::caller();
-        let inner = match Current::get() {
-            None => {
-                let handle = self.for_std().spawn(f)?;
-                let thread = Thread::outside(handle.thread().clone());
-                JoinInner::Std(Box::new((handle, thread)))
-            }
-            // SAFETY: `F` borrows nothing.
-            Some(current) => JoinInner::Checked(unsafe {
-                spawn_checked(current, self.into_options(), location, f)
-            }),
+        let Some(current) = Current::get() else {
+            return self.spawn_outside(Box::new(f));
         };
+        // SAFETY: `F` borrows nothing.
+        let joinable = unsafe { spawn_checked(current, self.into_options(), location, f) };
+        let inner = JoinInner::Checked(joinable);
+        Ok(JoinHandle { inner })
+    }
+
+    /// Spawns a thread outside of a check. What `std` does is compiled once for all functions with such a result: of a
+    /// program that is checked it would be a large part, and is never run.
+    fn spawn_outside<T: Send + 'static>(self, f: Outside<'static, T>) -> io::Result<JoinHandle<T>> {
+        let handle = self.for_std().spawn(f)?;
+        let thread = Thread::outside(handle.thread().clone());
+        let inner = JoinInner::Std(Box::new((handle, thread)));
         Ok(JoinHandle { inner })
     }
 

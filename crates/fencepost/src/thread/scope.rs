@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory as memory;
 
-use super::handle::{Builder, Joinable, Thread, spawn_checked, wait_for_return};
+use super::handle::{Builder, Joinable, Outside, Thread, spawn_checked, wait_for_return};
 use super::park::end_parking_wait;
 use fencepost_runtime::{Current, LocationRef, Outcomes};
 
@@ -206,6 +206,8 @@ impl Builder {
         let inner = match (&scope.inner, Current::get()) {
             (ScopeInner::Std(std_scope), _) => {
                 let std_scope = std_scope.get().expect("`scope` has set it");
+                // Boxed for the same reason as in `Builder::spawn_outside`.
+                let f: Outside<'scope, T> = Box::new(f);
                 let handle = self.for_std().spawn_scoped(std_scope, f)?;
                 let thread = Thread::outside(handle.thread().clone());
                 ScopedInner::Std(handle, thread)

@@ -40,12 +40,17 @@ pub fn apply_restart(restart: Restart, setup: &mut Setup) {
 /// Explores; begins again when the runtime asks for it.
 #[track_caller]
 pub fn explore_with(
-    mut setup: Setup,
+    setup: Setup,
     settings: &Settings,
     program: impl Fn() + Send + Sync + 'static,
 ) -> Explored {
+    explore_checked(setup, settings, Arc::new(program))
+}
+
+/// It is compiled once, and not for each of some hundred programs.
+#[track_caller]
+fn explore_checked(mut setup: Setup, settings: &Settings, checked: Checked) -> Explored {
     let registry = Arc::new(Registry::new(fencepost_runtime::LocationRef::caller()));
-    let checked: Checked = Arc::new(program);
     let mut restarts = 0;
     loop {
         let runtime = || Runtime::new(checked.clone(), setup, registry.clone());
