@@ -145,7 +145,8 @@ impl Current {
     /// The machine that the program is compiled for.
     #[inline]
     pub fn target(self) -> Target {
-        self.setup().target
+        // SAFETY: this copies a field.
+        unsafe { self.read(|execution| execution.setup.target) }
     }
 
     /// Whether the execution is over, so that operations are performed at once and not recorded.
@@ -252,7 +253,8 @@ impl Current {
     /// Whether states are compared.
     #[inline]
     fn compares_states(self) -> bool {
-        self.setup().compared_states == ComparedStates::Always
+        // SAFETY: this compares a field.
+        unsafe { self.read(|execution| execution.setup.compared_states == ComparedStates::Always) }
     }
 
     /// As [`operation`](Self::operation), but does not wait for the store buffer.
@@ -265,25 +267,58 @@ impl Current {
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         // Crossing the boundary takes time, and without comparisons there is no need to.
-        if self.setup().compared_states == ComparedStates::Always {
+        if self.compares_states() {
             return cross(move |frame| {
-                self.operation_at(Some(frame), intent, outcomes, location, perform)
+                self.operation_at(Some(frame), None, intent, outcomes, location, perform)
             });
         }
-        self.operation_at(None, intent, outcomes, location, perform)
+        self.operation_at(None, None, intent, outcomes, location, perform)
     }
 
-    /// Performs a visible operation of the program, whose part of the stack ends at `frame`.
+    /// As [`plain_operation`](Self::plain_operation) on a variable whose state is known only to the
+    /// front end, since the program may have changed it through an exclusive reference.
+    #[inline(always)] // So that the operands are in the frame of the program.
+    pub fn variable_operation<R>(
+        self,
+        object: Address,
+        state: impl FnOnce() -> u64,
+        effect: Effect,
+        location: LocationRef,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        let intent = Intent::Access {
+            object,
+            effect,
+            awaits: None,
+        };
+        // The state is no operand: two rounds of a loop may differ in it.
+        if self.compares_states() {
+            self.set_state(object, state());
+            return cross(move |frame| {
+                self.operation_at(Some(frame), None, intent, Outcomes::One, location, perform)
+            });
+        }
+        // One loan less than with `set_state`.
+        let update = Some((object, state()));
+        self.operation_at(None, update, intent, Outcomes::One, location, perform)
+    }
+
+    /// Performs a visible operation of the program, whose part of the stack ends at `frame`. Before
+    /// that, updates the state of an object.
     #[inline(always)] // It is the body of what `cross` calls.
     fn operation_at<R>(
         self,
         frame: Option<Frame>,
+        update: Option<(Address, u64)>,
         intent: Intent,
         outcomes: Outcomes,
         location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         let declared = self.with(|execution| {
+            if let Some((object, state)) = update {
+                execution.set_state(object, state);
+            }
             if !execution.takes_steps() {
                 return None;
             }

@@ -147,7 +147,7 @@ impl<T> Owner<T> {
         let shared = current.allocate(Shared {
             owners: AtomicU8::new(2),
             id,
-            thread: Thread::of(current, id.unwrap_or(current.thread())),
+            thread: Thread::of(current, id.unwrap_or_else(|| current.thread())),
             result: UnsafeCell::new(None),
         });
         let owner = || Owner {

@@ -129,26 +129,23 @@ impl<V: Variable> Atomic<V> {
         self.variable.get()
     }
 
+    /// Performs an operation that waits for the stores in `drains`.
     #[inline]
-    fn operation<R>(
+    fn operation<'addresses, R>(
         &self,
         current: Current,
-        (effect, drains): (Effect, Drains<'_>),
+        effect: Effect,
+        drains: impl FnOnce() -> Drains<'addresses>,
         location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         if current.has_store_buffers() {
-            current.drain(drains, location);
+            current.drain(drains(), location);
             self.learn_committed(current);
         }
-        let state = V::state(self.variable.get());
-        current.set_state(self.object.address(), state);
-        let intent = Intent::Access {
-            object: self.object.address(),
-            effect,
-            awaits: None,
-        };
-        current.plain_operation(intent, Outcomes::One, location, perform)
+        let object = self.object.address();
+        let state = || V::state(self.variable.get());
+        current.variable_operation(object, state, effect, location, perform)
     }
 
     /// Performs a read-modify-write, which may fail.
@@ -162,8 +159,8 @@ impl<V: Variable> Atomic<V> {
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         let object = [self.object.address()];
-        let drains = current.target().drained_by_exchange(&object, ordering);
-        self.operation(current, (effect, drains), location, perform)
+        let drains = || current.target().drained_by_exchange(&object, ordering);
+        self.operation(current, effect, drains, location, perform)
     }
 
     #[inline(never)]
@@ -175,8 +172,8 @@ impl<V: Variable> Atomic<V> {
             _ => {}
         }
         let object = self.object.address();
-        let kind = (Effect::Read, Drains::Nothing);
-        self.operation(current, kind, LocationRef::caller(), |step| {
+        let (drains, location) = (|| Drains::Nothing, LocationRef::caller());
+        self.operation(current, Effect::Read, drains, location, |step| {
             let state = step.read(object);
             let forwarded = step.forwarded(object);
             let events = step.target().load(object);
@@ -209,8 +206,8 @@ impl<V: Variable> Atomic<V> {
             true if current.inserted(location).seq_cst_store => Drains::Everything,
             true => return self.store_later(current, value, ordering, location),
         };
-        let kind = (Effect::Write, drains);
-        self.operation(current, kind, LocationRef::caller(), |step| {
+        let drains = || drains;
+        self.operation(current, Effect::Write, drains, location, |step| {
             self.in_memory(step);
             self.variable.set(value);
             step.write(object, V::state(value));
