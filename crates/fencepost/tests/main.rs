@@ -29,4 +29,5 @@ mod sync_mpsc;
 mod sync_once;
 mod sync_store_buffers;
 mod threads;
+mod unseen_memory;
 mod workers;

@@ -193,6 +193,7 @@ impl Current {
         }
         self.note_thread_dependence();
         self.note_shared_use();
+        self.note_other_action();
         let is_one_too_many = |execution: &mut Execution| {
             let most = execution.setup.max_steps;
             let is_reached = execution.is_at_thread_limit();
@@ -299,6 +300,7 @@ pub(crate) fn add_thread(
     slot.is_unordered = is_unordered;
     slot.waits.reset();
     slot.visits.begin();
+    slot.stack.low = 0;
     slot.reading.clear();
     slot.has_waited_by_parking = false;
     slot.is_in_early_destructor = false;
@@ -463,6 +465,7 @@ fn run_thread<F: FnOnce()>(yielder: &Yield, body: F) -> End {
     begin(current, yielder);
     let result = catch_unwind(AssertUnwindSafe(|| {
         body();
+        current.note_other_action();
         if !end_at_once(current) {
             return_late(current);
             current.drop_locals();

@@ -106,6 +106,9 @@ pub enum Restart {
     /// threads have to be compared
     /// ([`Setup::compared_states`](super::Setup::compared_states)).
     ComparedStates,
+    /// A loop depends on memory that is not compared, so it must not be taken to wait. The
+    /// [`Registry`](super::Registry) has recorded it: reuse it.
+    UnseenMemory,
     /// The destructor of a thread-local value does something that other threads can observe, so it
     /// matters that it may do so after the end of a scope
     /// ([`Setup::are_destructors_late`](super::Setup::are_destructors_late)).

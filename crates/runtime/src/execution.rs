@@ -17,6 +17,7 @@ use super::coroutine::Yield;
 use super::drops::TrackedDrop;
 use super::error::Stop;
 use super::location::LocationRef;
+use super::memory::ComparedMemory;
 use super::names::{CreatorId, LocalNames, Registry, SpawnedThread};
 use super::races::Races;
 use super::recording::Recording;
@@ -154,6 +155,7 @@ pub(crate) struct Execution {
     pub(crate) lock_uses: Vec<LockUse>,
     /// Memory that the next execution reuses.
     pub(crate) blocks: Blocks,
+    pub(crate) memory: ComparedMemory,
 }
 
 impl Execution {
@@ -182,6 +184,7 @@ impl Execution {
             tracked_drops: Vec::new(),
             lock_uses: Vec::new(),
             blocks: Blocks::default(),
+            memory: ComparedMemory::new(setup.compared_states),
             names: LocalNames::new(registry),
         }
     }
@@ -208,7 +211,8 @@ impl Execution {
             began_panicking: std::thread::panicking(),
             direct_operations: 0,
         };
-        self.names.learn_visible_drops();
+        self.names.learn();
+        self.memory.begin();
     }
 
     /// Whether operations of the program are steps. A panic ends the execution; the panic hook has

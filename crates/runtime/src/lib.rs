@@ -18,6 +18,7 @@
 //! 5. [`names`]: deterministic ids, and names for reports. `location`: source locations.
 //! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
 //! 7. `boundary` and `visits`: whether a thread that loops has come back to the same state.
+//!    `memory` and `arena`: whether it has changed the heap of the program.
 //! 8. `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
 //!    observe the difference.
 //! 9. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: the watchdog's view, and what
@@ -37,6 +38,7 @@ pub mod races;
 pub mod runtime;
 pub mod step;
 
+mod arena;
 mod blocks;
 mod boundary;
 mod buffers;
@@ -47,6 +49,7 @@ mod execution;
 mod foreign;
 mod insertions;
 mod location;
+mod memory;
 mod overflow;
 mod panics;
 mod parking;
@@ -58,6 +61,7 @@ mod visits;
 mod waits;
 mod writers;
 
+pub use arena::Allocator;
 pub use blocks::free;
 pub use buffers::ThreadIdSpace;
 pub use coroutine::SpawnOptions;
@@ -67,7 +71,7 @@ pub use insertions::{Inserted, Insertion, Insertions};
 pub use location::{LocationRef, OwnedLocation, SourceLocation};
 pub use mapping::releases;
 pub use mapping::{Drains, Events, Target};
-pub use names::{Names, Registry};
+pub use names::{ComparedHeap, Names, Registry};
 pub use object::Object;
 pub use operation::Current;
 pub use runtime::{Checked, Runtime};

@@ -21,7 +21,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fencepost_explore::{Effect, Intent, Round};
+use fencepost_explore::{Effect, Intent, Round, TouchKind};
 use fencepost_memory::{Address, ThreadId};
 
 use super::boundary::{Frame, clear_below, cross};
@@ -323,7 +323,12 @@ impl Current {
                 return None;
             }
             let yielder = execution.yielder();
+            let is_unexpected = match frame {
+                Some(frame) => execution.stop_at(frame, intent, location),
+                None => false,
+            };
             let arrival = match may_repeat(intent) {
+                _ if is_unexpected => Arrival::Unexpected,
                 true => execution.visit(frame, intent, location),
                 false => Arrival::New,
             };
@@ -373,7 +378,11 @@ impl Current {
                 return None;
             }
             let thread = execution.running.thread;
-            Some(perform(&mut Step::in_place(execution, thread, location)))
+            let result = perform(&mut Step::in_place(execution, thread, location));
+            if frame.is_some() {
+                execution.go_on();
+            }
+            Some(result)
         });
         match result {
             Some(result) => result,
@@ -404,8 +413,10 @@ impl Current {
     /// waits until something that it has read has changed.
     #[cold]
     fn arrive(self, arrival: Arrival) {
-        if arrival == Arrival::Unknown {
-            self.fail(Restart::ComparedStates);
+        match arrival {
+            Arrival::Unknown => self.fail(Restart::ComparedStates),
+            Arrival::Unexpected => self.fail_for_unseen_memory(),
+            Arrival::New | Arrival::Round(_) => {}
         }
         let Arrival::Round(round) = arrival else {
             return;
@@ -451,7 +462,7 @@ impl Current {
             };
             execution.yielder()
         });
-        self.wait_for_turn(yielder);
+        self.wait_outside(yielder);
     }
 
     /// Suspends the calling coroutine until the explorer chooses its thread. If the execution is
@@ -468,6 +479,67 @@ impl Current {
         }
     }
 
+    /// As [`wait_for_turn`](Self::wait_for_turn), outside of an operation of the program.
+    #[inline(never)] // Its frame is below those of the program.
+    fn wait_outside(self, yielder: Option<NonNull<Yield>>) {
+        let compares_states = self.compares_states();
+        if compares_states {
+            let here = 0_u8;
+            let low = std::hint::black_box(&raw const here).addr();
+            self.with(|execution| {
+                execution.note_changes();
+                execution.slot_mut().stack.low = low;
+            });
+        }
+        self.wait_for_turn(yielder);
+        if compares_states {
+            self.with(Execution::watch_changes);
+        }
+    }
+
+    /// The calling thread does something that is no operation in itself: it ends, or spawns another
+    /// one. It may have had to repeat an operation instead.
+    #[inline]
+    pub(crate) fn note_other_action(self) {
+        if self.compares_states() {
+            let is_unexpected = |execution: &mut Execution| {
+                let slot = execution.slot_mut();
+                let location = slot.pending.location;
+                let is_running = execution.phase == Phase::Running;
+                is_running
+                    && execution
+                        .slot_mut()
+                        .visits
+                        .is_unexpected(OTHER_ACTION, location)
+            };
+            if self.with(is_unexpected) {
+                self.fail_for_unseen_memory();
+            }
+        }
+    }
+
+    /// The calling thread repeats a round in the same state, has read the same values, and does
+    /// something else all the same: it depends on memory that is not compared.
+    #[cold]
+    fn fail_for_unseen_memory(self) -> ! {
+        self.with(|execution| {
+            let expected = execution.threads.slots[execution.running.thread.index()]
+                .visits
+                .expected();
+            let mut places = expected.iter().map(|done| done.location);
+            let first = places.next().map(|place| execution.names.location(place));
+            let Some(first) = first else { return };
+            let others: Vec<_> = places
+                .map(|place| execution.names.location(place))
+                .collect();
+            execution
+                .names
+                .registry()
+                .note_unseen_memory(first, &others);
+        });
+        self.fail(Restart::UnseenMemory)
+    }
+
     /// Suspends the thread until the explorer chooses it, without an operation of the program.
     pub(crate) fn stop_before(self, intent: Intent, location: LocationRef) {
         let yielder = self.with(|execution| {
@@ -480,7 +552,7 @@ impl Current {
             };
             execution.yielder()
         });
-        self.wait_for_turn(yielder);
+        self.wait_outside(yielder);
     }
 
     /// Whether the program has spawned no thread yet. What the thread does now happens before
@@ -644,6 +716,8 @@ enum Arrival {
     New,
     /// It has been here, and states are not compared.
     Unknown,
+    /// It should have done something else.
+    Unexpected,
     /// It has been here, or the explorer says so.
     Round(Round),
 }
@@ -659,16 +733,50 @@ fn may_repeat(intent: Intent) -> bool {
     }
 }
 
+/// The number of what is no operation.
+const OTHER_ACTION: u64 = u64::MAX;
+
+/// A number for an operation, to compare it with others.
+#[inline]
+fn number_of(intent: Intent, location: LocationRef) -> u64 {
+    let object = match intent {
+        Intent::Access { object, .. } => u64::from(object.0),
+        _ => u64::MAX,
+    };
+    object.rotate_left(32) ^ location.addr() as u64
+}
+
 impl Execution {
+    /// The running thread stops before an operation, and states are compared. Whether it was known to
+    /// perform another one.
+    fn stop_at(&mut self, frame: Frame, intent: Intent, location: LocationRef) -> bool {
+        self.note_changes();
+        let slot = self.slot_mut();
+        slot.stack.low = frame.0.addr();
+        slot.visits
+            .is_unexpected(number_of(intent, location), location)
+    }
+
+    /// The running thread has performed an operation, and states are compared.
+    fn go_on(&mut self) {
+        let touches = &self.performed_mut().touches;
+        // What an update reads does not influence the program.
+        let read = touches
+            .iter()
+            .filter(|touch| touch.kind != TouchKind::Update)
+            .fold(0, |read: u64, touch| {
+                let touch = touch.before ^ u64::from(touch.object.0).rotate_left(40);
+                read.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(touch)
+            });
+        self.slot_mut().visits.note_done(read);
+        self.watch_changes();
+    }
+
     /// The running thread is about to perform an operation. If states are compared, the program's
     /// part of the stack ends at `frame`.
     #[inline(always)] // The caller knows whether there is a frame.
     fn visit(&mut self, frame: Option<Frame>, intent: Intent, location: LocationRef) -> Arrival {
-        let object = match intent {
-            Intent::Access { object, .. } => u64::from(object.0),
-            _ => u64::MAX,
-        };
-        let operation = object.rotate_left(32) ^ location.addr() as u64;
+        let operation = number_of(intent, location);
         let Some(frame) = frame else {
             let is_on_demand = self.setup.compared_states == ComparedStates::OnDemand;
             return match is_on_demand && self.slot_mut().visits.is_repeated(operation) {
@@ -676,6 +784,9 @@ impl Execution {
                 false => Arrival::New,
             };
         };
+        if self.names.is_unseen(location) {
+            return Arrival::New;
+        }
         // SAFETY: `cross`, which is running, has passed the frame.
         unsafe { self.visit_in(frame, operation) }
     }
@@ -688,11 +799,15 @@ impl Execution {
         // SAFETY: the promise of the caller.
         let hash = unsafe { frame.hash() } ^ operation;
         let slot = self.slot_mut();
+        let (base, changes) = (slot.stack.yielder.addr(), &mut slot.changes);
         // SAFETY: the same, on the stack of the running thread, which ends at the yielder.
-        let visit = unsafe { slot.visits.visit(frame, hash, slot.stack.yielder.addr()) };
+        let visit = unsafe { slot.visits.visit(frame, hash, base, changes) };
         let round = match visit {
             Visit::Changed => Round::New,
-            Visit::Same(events) => Round::Repeated(events),
+            Visit::Same(events) => {
+                self.note_same_state();
+                Round::Repeated(events)
+            }
         };
         let known = match self.running.stepping == Some(self.running.thread) {
             true => self.performed_mut().known_round,

@@ -161,6 +161,7 @@ impl Runtime {
         let (mut slot, since) = self.with(|execution| {
             execution.running.thread = thread;
             execution.running.is_in_coroutine = true;
+            execution.memory.enter(thread);
             let since = execution.threads.slots[thread.index()].pending.location;
             (execution.threads.coroutines.slot(thread), since)
         });
@@ -177,6 +178,7 @@ impl Runtime {
         self.heartbeat.end();
         let is_abandoned = self.with(|execution| {
             execution.running.is_in_coroutine = false;
+            execution.memory.leave();
             std::mem::take(&mut execution.running.is_abandoned)
         });
         match result {

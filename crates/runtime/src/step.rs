@@ -123,18 +123,38 @@ impl<'execution> Step<'execution> {
 
     /// The value that a load forwards from the thread's store buffer.
     #[inline]
-    pub fn forwarded(&self, object: Address) -> Option<u64> {
-        let buffers = &self.execution.buffers;
-        match buffers.are_enabled() && self.is_recorded() {
-            true => buffers.forwarded(self.thread, object),
+    pub fn forwarded(&mut self, object: Address) -> Option<u64> {
+        match self.execution.buffers.are_enabled() && self.is_recorded() {
+            true => self.forwarded_from_buffer(object),
             false => None,
         }
+    }
+
+    #[cold]
+    fn forwarded_from_buffer(&mut self, object: Address) -> Option<u64> {
+        let forwarded = self.execution.buffers.forwarded(self.thread, object);
+        if forwarded.is_some() {
+            self.note_unknown_read();
+        }
+        forwarded
+    }
+
+    /// The operation reads something else than the states of the objects that it touches.
+    #[cold]
+    fn note_unknown_read(&mut self) {
+        self.execution.threads.slots[self.thread.index()]
+            .visits
+            .note_unknown_read();
     }
 
     /// The state that a load has to return instead of the current one, as if it were stale.
     #[inline]
     pub fn take_stale_read(&mut self) -> Option<u64> {
-        self.execution.performed_mut().stale_read.take()
+        let stale = self.execution.performed_mut().stale_read.take();
+        if stale.is_some() {
+            self.note_unknown_read();
+        }
+        stale
     }
 
     /// The committed value that a variable has not taken yet.

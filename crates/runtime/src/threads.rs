@@ -10,6 +10,7 @@ use super::coroutine::{Coroutines, End, StackPool, Yield};
 use super::drops::FinalDrop;
 use super::locals::Locals;
 use super::location::LocationRef;
+use super::memory::Changes;
 use super::names::{CreatorId, SpawnedThread, Tokens};
 use super::visits::Visits;
 use super::waits::WaitMemory;
@@ -77,6 +78,9 @@ pub(crate) struct ThreadStack {
     /// The lowest address of the stack: that of the guard page.
     pub(crate) limit: usize,
     pub(crate) size: usize,
+    /// While the thread is suspended and states are compared: where the frames of the program end,
+    /// or below. 0 if the thread has not run yet.
+    pub(crate) low: usize,
 }
 
 /// One thread of the execution.
@@ -88,6 +92,8 @@ pub(crate) struct ThreadSlot {
     pub(crate) locals: Locals,
     pub(crate) waits: WaitMemory,
     pub(crate) visits: Visits,
+    /// If states are compared: how it has changed memory other than its stack.
+    pub(crate) changes: Changes,
     /// The reader-writer locks that the thread holds for reading, one entry per guard.
     pub(crate) reading: Vec<Address>,
     /// Whether the thread drops its thread-local values, and it was not asked yet whether destructors
@@ -119,16 +125,24 @@ impl ThreadSlot {
                 trap: None,
                 limit: 0,
                 size: 0,
+                low: 0,
             },
             locals: Locals::default(),
             waits: WaitMemory::default(),
             visits: Visits::default(),
+            changes: Changes::default(),
             reading: Vec::new(),
             is_in_early_destructor: false,
             has_waited_by_parking: false,
             final_drop: None,
             is_unordered: true,
         }
+    }
+
+    /// Whether a later state of the thread may be compared with an earlier one.
+    #[inline]
+    pub(crate) fn is_compared(&self) -> bool {
+        self.visits.are_there() || self.waits.are_compared()
     }
 }
 

@@ -23,6 +23,7 @@ use super::boundary::{Frame, cross};
 use super::error::Restart;
 use super::execution::Phase;
 use super::location::LocationRef;
+use super::memory::Changes;
 use super::operation::Current;
 use super::setup::ComparedStates;
 
@@ -52,6 +53,8 @@ pub(crate) struct WaitMemory {
     touched: Vec<Address>,
     /// The state in which it waits.
     state: WaitState,
+    /// Whether that was recorded and may be needed.
+    is_recorded: bool,
     /// Unused ones, for reuse.
     spare: Vec<WaitState>,
 }
@@ -96,6 +99,8 @@ struct WaitState {
     changes: u64,
     held: u64,
     bytes: Vec<u8>,
+    /// How often it has changed other memory.
+    memory: u64,
 }
 
 impl LastReturn {
@@ -121,7 +126,14 @@ impl WaitMemory {
         if !self.returns.is_empty() {
             self.notified();
         }
+        self.is_recorded = false;
         self.touched.clear();
+    }
+
+    /// Whether a later state may be compared with an earlier one.
+    #[inline]
+    pub(crate) fn are_compared(&self) -> bool {
+        self.is_recorded || !self.returns.is_empty()
     }
 
     /// It changes something.
@@ -172,8 +184,11 @@ impl WaitMemory {
         location: LocationRef,
         compared: ComparedStates,
         (state, protected): (&[u8], Protected<'_>),
+        memory: &mut Changes,
     ) -> WaitKind {
         if compared == ComparedStates::Always {
+            self.is_recorded = true;
+            self.state.memory = memory.count();
             self.state.changes = self.changes_except(protected.lock);
             self.state.held = self.held;
             self.state.bytes.clear();
@@ -189,11 +204,14 @@ impl WaitMemory {
         };
         let is_unchanged = last.changes == self.changes && last.held == self.held;
         let now = &self.state;
-        let is_now = |earlier: &WaitState| {
-            earlier.changes == now.changes && earlier.held == now.held && earlier.bytes == now.bytes
+        let mut is_now = |earlier: &WaitState| {
+            earlier.changes == now.changes
+                && earlier.held == now.held
+                && earlier.bytes == now.bytes
+                && memory.cancel_out_since(earlier.memory)
         };
         match compared {
-            ComparedStates::Always if last.states.iter().any(is_now) => WaitKind::Repeated,
+            ComparedStates::Always if last.states.iter().any(&mut is_now) => WaitKind::Repeated,
             ComparedStates::Always if last.is_at_bound(is_unchanged) => WaitKind::Bounded,
             ComparedStates::Always => WaitKind::Free,
             ComparedStates::OnDemand => WaitKind::Again,
@@ -210,6 +228,7 @@ impl WaitMemory {
 
     /// The wait returned after a notification.
     pub fn notified(&mut self) {
+        self.is_recorded = false;
         for mut last in self.returns.drain(..) {
             self.spare.append(&mut last.states);
         }
@@ -274,6 +293,13 @@ impl Current {
         result
     }
 
+    /// The value of this variable was brought up to date with the state of its object. That is no
+    /// change by the program.
+    pub fn note_up_to_date<T>(self, variable: &T) {
+        let (address, size) = ((&raw const *variable).addr(), size_of::<T>());
+        self.with(|execution| execution.note_up_to_date(address, size));
+    }
+
     /// The calling thread holds a lock again, or no longer, that a step was said to release or
     /// take.
     pub fn note_lock(self, lock: Address) {
@@ -333,6 +359,7 @@ impl Current {
                 return WaitKind::Free;
             }
             let compared = execution.setup.compared_states;
+            execution.note_changes();
             let slot = execution.slot_mut();
             let state = match compared {
                 // SAFETY: `cross`, which is running, has passed the frame. It is on the stack of this
@@ -340,11 +367,13 @@ impl Current {
                 ComparedStates::Always => unsafe { frame.state(slot.stack.yielder.addr()) },
                 _ => &[],
             };
-            let kind = slot
-                .waits
-                .wait(condvar, location, compared, (state, protected));
+            let (waits, changes) = (&mut slot.waits, &mut slot.changes);
+            let kind = waits.wait(condvar, location, compared, (state, protected), changes);
             match kind {
                 WaitKind::Repeated => {
+                    if compared == ComparedStates::Always {
+                        execution.note_same_state();
+                    }
                     let location = execution.names.location(location);
                     execution.names.registry().note_wait(location);
                 }
@@ -393,6 +422,16 @@ mod tests {
         (state, Protected::default())
     }
 
+    fn wait_in(
+        memory: &mut WaitMemory,
+        condvar: Address,
+        location: LocationRef,
+        compared: ComparedStates,
+        state: (&[u8], Protected<'_>),
+    ) -> WaitKind {
+        memory.wait(condvar, location, compared, state, &mut Changes::default())
+    }
+
     #[test]
     fn mutable_access_to_what_is_compared_is_no_change() {
         let here = LocationRef::caller();
@@ -401,7 +440,7 @@ mod tests {
         let wait = |memory: &mut WaitMemory, value: &[u8]| {
             let lock = Some(lock);
             let protected = Protected { lock, value };
-            memory.wait(condvar, here, Always, (&[1], protected))
+            wait_in(memory, condvar, here, Always, (&[1], protected))
         };
         assert_eq!(wait(&mut memory, &[7]), WaitKind::Free);
         memory.returned(condvar, here);
@@ -423,7 +462,7 @@ mod tests {
         let (condvar, lock) = (Address(1), Address(2));
         let mut memory = WaitMemory::default();
         let only_waits = |memory: &mut WaitMemory, condvar, location| {
-            memory.wait(condvar, location, Never, alone(&[])) == WaitKind::Repeated
+            wait_in(memory, condvar, location, Never, alone(&[])) == WaitKind::Repeated
         };
         assert!(!only_waits(&mut memory, condvar, here), "its first wait");
         memory.returned(condvar, here);
@@ -467,48 +506,48 @@ mod tests {
         let condvar = Address(1);
         let mut memory = WaitMemory::default();
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[1])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[1])),
             WaitKind::Free
         );
         memory.returned(condvar, here);
         assert_eq!(
-            memory.wait(condvar, here, OnDemand, alone(&[])),
+            wait_in(&mut memory, condvar, here, OnDemand, alone(&[])),
             WaitKind::Again
         );
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[2])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[2])),
             WaitKind::Free
         );
         memory.returned(condvar, here);
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[1])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[1])),
             WaitKind::Repeated
         );
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[3])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[3])),
             WaitKind::Free
         );
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[2])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[2])),
             WaitKind::Repeated
         );
         memory.returned(condvar, here);
         memory.note_change();
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[2])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[2])),
             WaitKind::Free
         );
         let mut returns = 0;
         for state in 4.. {
             memory.returned(condvar, here);
             returns += 1;
-            if memory.wait(condvar, here, Always, alone(&[state])) != WaitKind::Free {
+            if wait_in(&mut memory, condvar, here, Always, alone(&[state])) != WaitKind::Free {
                 break;
             }
         }
         assert!((1..=RETURNS_WITHOUT_CHANGE).contains(&returns), "{returns}");
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[9])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[9])),
             WaitKind::Bounded
         );
     }

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use fencepost_explore::{Failure, Fault, Limit};
 use fencepost_memory::{LocationId, MemoryModel};
 use fencepost_report::SourcePosition;
-use fencepost_report::check::{Assumption, CheckSummary, FenceOrdering, Gap, Note};
-use fencepost_runtime::{ComparedStates, Insertion, MOST_RETURNS, Registry};
+use fencepost_report::check::{Assumption, CheckSummary, Compared, FenceOrdering, Gap, Note};
+use fencepost_runtime::{ComparedHeap, ComparedStates, Insertion, MOST_RETURNS, Registry};
 
 use super::details::Details;
 use super::fences;
@@ -39,7 +39,7 @@ impl Session {
             waiting_loops: self.positions(report.waits.iter().copied().flatten()),
             tried_rounds: None,
             repeated_waits: self.positions(self.registry.waits()),
-            compared_states: self.setup.compared_states == ComparedStates::Always,
+            compared: self.compared(),
             store_buffers: self.checker.setup.store_buffers.is_some(),
             assumptions: self.assumptions(),
             notes: { notes(&report, &self.registry, !findings.is_empty()).into_iter() }
@@ -137,7 +137,21 @@ impl Session {
         if self.registry.has_bounded_wait() {
             gaps.push(Gap::WaitBound(MOST_RETURNS));
         }
+        let loops = self.positions(self.registry.loops_on_unseen_memory());
+        if !loops.is_empty() {
+            gaps.push(Gap::UnseenMemory(loops));
+        }
         gaps
+    }
+
+    /// What was compared before a loop was taken to wait.
+    fn compared(&self) -> Compared {
+        match (self.setup.compared_states, self.registry.compared_heap()) {
+            (ComparedStates::Never | ComparedStates::OnDemand, _) => Compared::Nothing,
+            (ComparedStates::Always, ComparedHeap::Nothing) => Compared::Stacks,
+            (ComparedStates::Always, ComparedHeap::Part) => Compared::MostMemory,
+            (ComparedStates::Always, ComparedHeap::All) => Compared::Memory,
+        }
     }
 
     /// Where these locations are, in the order of the source.

@@ -82,7 +82,7 @@ pub use problem::{
 };
 pub use refusal::Refusal;
 pub use schedule::BadSchedule;
-pub use summary::{Assumption, CheckSummary, FenceOrdering, Gap, Note, Outcome};
+pub use summary::{Assumption, CheckSummary, Compared, FenceOrdering, Gap, Note, Outcome};
 
 pub(crate) use consequence::consequence_sentence;
 pub(crate) use diagnosis::{Diagnosis, Row, mismatch_sentence};

@@ -51,6 +51,7 @@ pub struct LocalNames {
     object_names: Vec<Option<Box<str>>>,
     thread_names: Vec<Option<Box<str>>>,
     visible_drops: FxHashSet<LocationId>,
+    unseen: FxHashSet<LocationId>,
 }
 
 impl LocalNames {
@@ -67,6 +68,7 @@ impl LocalNames {
             object_names: Vec::new(),
             thread_names: Vec::new(),
             visible_drops: FxHashSet::default(),
+            unseen: FxHashSet::default(),
         }
     }
 
@@ -227,12 +229,26 @@ impl LocalNames {
             .or_insert_with(|| registry.tables().static_creator(identity, name))
     }
 
-    /// Learns which drops matter to other threads.
+    /// Learns which drops matter to other threads, and which loops depend on memory that is not
+    /// compared.
     #[inline]
-    pub fn learn_visible_drops(&mut self) {
+    pub fn learn(&mut self) {
         if self.registry.visible_drop_count() != self.visible_drops.len() {
             self.visible_drops.extend(self.registry.visible_drops());
         }
+        if self.registry.unseen_count() != self.unseen.len() {
+            self.unseen.extend(self.registry.unseen_memory());
+        }
+    }
+
+    /// Whether an operation here is part of a loop that depends on memory that is not compared.
+    #[inline]
+    pub fn is_unseen(&mut self, location: LocationRef) -> bool {
+        if self.unseen.is_empty() {
+            return false;
+        }
+        let location = self.location(location);
+        self.unseen.contains(&location)
     }
 
     /// Whether other threads can observe the drops of an `Arc` that is created here.

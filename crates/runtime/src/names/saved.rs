@@ -4,15 +4,15 @@
 //! be derived. It is read from a file that may be damaged or written by anyone:
 //! [`Registry::restore`] checks everything that the registry relies on.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Creator, CreatorId, END_TOKEN, ObjectKey, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN,
-    Tables, ThreadKey, ThreadRecord, Tokens, WAIT_TOKEN,
+    ComparedHeap, Creator, CreatorId, END_TOKEN, ObjectKey, ObjectRecord, PARK_TOKEN, Registry,
+    START_TOKEN, Tables, ThreadKey, ThreadRecord, Tokens, WAIT_TOKEN,
 };
 use crate::location::{LocationRef, SourceLocation};
 
@@ -51,6 +51,8 @@ pub struct SavedRegistry {
     objects: Vec<SavedObject>,
     repeated_waits: Vec<u32>,
     visible_drops: Vec<u32>,
+    unseen: Vec<u32>,
+    unseen_loops: Vec<u32>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -143,6 +145,8 @@ impl Registry {
             objects,
             repeated_waits: indices(&tables.waits),
             visible_drops: indices(&tables.visible_drops),
+            unseen: indices(&tables.unseen),
+            unseen_loops: indices(&tables.unseen_loops),
         }
     }
 
@@ -153,8 +157,10 @@ impl Registry {
             insertions: Arc::default(),
             buffering: Mutex::default(),
             has_bounded_wait: AtomicBool::new(false),
+            compared_heap: AtomicU8::new(ComparedHeap::All as u8),
             check,
             visible_drop_count: AtomicUsize::new(tables.visible_drops.len()),
+            unseen_count: AtomicUsize::new(tables.unseen.len()),
             tables: Mutex::new(tables),
         })
     }
@@ -190,15 +196,21 @@ impl SavedRegistry {
         let creators = restore_creators(&mut tables, self.creators);
         restore_threads(&mut tables, self.threads, &creators).ok_or_else(damaged("threads"))?;
         restore_objects(&mut tables, self.objects, &kinds).ok_or_else(damaged("objects"))?;
-        for index in self.repeated_waits {
-            let location = location_id(index, &tables).ok_or_else(damaged("waits"))?;
-            tables.waits.insert(location);
-        }
-        for index in self.visible_drops {
-            let location = location_id(index, &tables).ok_or_else(damaged("drops"))?;
-            tables.visible_drops.insert(location);
-        }
-        Ok(tables)
+        let known = |indices: Vec<u32>, table| {
+            let locations = indices.into_iter().map(|index| location_id(index, &tables));
+            locations.collect::<Option<_>>().ok_or_else(damaged(table))
+        };
+        let waits = known(self.repeated_waits, "waits")?;
+        let visible_drops = known(self.visible_drops, "drops")?;
+        let unseen = known(self.unseen, "unseen")?;
+        let unseen_loops = known(self.unseen_loops, "unseen")?;
+        Ok(Tables {
+            waits,
+            visible_drops,
+            unseen,
+            unseen_loops,
+            ..tables
+        })
     }
 }
 
@@ -390,12 +402,15 @@ mod tests {
         let made = make(&registry, false);
         registry.note_wait(LocationId::from_index(1));
         registry.note_visible_drop(LocationId::from_index(2));
+        let places = [1, 2].map(LocationId::from_index);
+        registry.note_unseen_memory(places[0], &places[1..]);
         let saved = registry.save();
         let again = Arc::new(Registry::restore(registry.check, saved.clone()).unwrap());
         assert_eq!(again.save(), saved);
         assert_eq!(make(&again, true), made);
         assert_eq!(again.save(), saved, "nothing was new");
         assert_eq!(again.visible_drop_count(), 1);
+        assert_eq!(again.unseen_count(), 2);
         let names = |registry: &Registry| {
             let names = Names::new(registry, |_, _| None);
             let objects = 0..names.object_count() as u32;
@@ -454,5 +469,7 @@ mod tests {
         assert!(refuses(&|s| s.kinds.clear()));
         assert!(refuses(&|s| s.repeated_waits.push(u32::MAX)));
         assert!(refuses(&|s| s.visible_drops.push(u32::MAX)));
+        assert!(refuses(&|s| s.unseen.push(u32::MAX)));
+        assert!(refuses(&|s| s.unseen_loops.push(u32::MAX)));
     }
 }

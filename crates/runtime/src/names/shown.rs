@@ -246,6 +246,7 @@ mod tests {
 
     use super::super::LocalNames;
     use super::*;
+    use crate::location::LocationRef;
 
     #[test]
     fn names_are_given_derived_or_placed() {

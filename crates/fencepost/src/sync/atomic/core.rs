@@ -86,6 +86,7 @@ impl<V: Variable> Atomic<V> {
         let committed = current.take_committed(object);
         if let Some(state) = committed {
             self.variable.set(V::from_state(state));
+            current.note_up_to_date(&self.variable);
         }
     }
 
