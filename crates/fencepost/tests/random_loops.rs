@@ -624,7 +624,7 @@ fn a_round_that_stores_what_is_there_has_an_effect() {
 #[test]
 fn loops_agree_with_brute_force() {
     let seed = number_from("FENCEPOST_TEST_SEED", 19);
-    let programs = number_from("FENCEPOST_TEST_PROGRAMS", 20_000);
+    let programs = number_from("FENCEPOST_TEST_PROGRAMS", 6_000);
     let half = |which: u64| {
         let mut counts = Counts::default();
         for number in (which..programs).step_by(2) {
