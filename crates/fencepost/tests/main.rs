@@ -8,6 +8,7 @@ mod explorer;
 mod support;
 
 mod attempts;
+mod backoff;
 mod double_compare_exchange;
 mod errors;
 mod families;

@@ -299,6 +299,7 @@ pub(crate) fn add_thread(
     slot.is_unordered = is_unordered;
     slot.waits.reset();
     slot.visits.begin();
+    slot.declared.reset();
     slot.reading.clear();
     slot.has_waited_by_parking = false;
     slot.is_in_early_destructor = false;

@@ -18,7 +18,7 @@
 //! 5. [`names`]: deterministic ids, and names for reports. `location`: source locations.
 //! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
 //! 7. `boundary` and `visits`: whether a thread that loops has come back to the same state.
-//! 8. `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
+//! 8. `declared`, `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
 //!    observe the difference.
 //! 9. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: the watchdog's view, and what
 //!    can go wrong.
@@ -42,6 +42,7 @@ mod boundary;
 mod buffers;
 mod coroutine;
 mod current;
+mod declared;
 mod drops;
 mod execution;
 mod foreign;

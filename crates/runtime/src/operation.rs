@@ -323,13 +323,19 @@ impl Current {
                 return None;
             }
             let yielder = execution.yielder();
-            let arrival = match may_repeat(intent) {
+            let arrival = match may_repeat(intent) || matches!(outcomes, Outcomes::FirstTime(_)) {
                 true => execution.visit(frame, intent, location),
                 false => Arrival::New,
             };
             let round = match execution.setup.compared_states {
                 ComparedStates::Never => Round::Assumed,
                 _ => Round::New,
+            };
+            let (outcomes, round, arrival) = match (outcomes, arrival) {
+                (Outcomes::FirstTime(_), Arrival::Round(round)) => {
+                    (Outcomes::One, round, Arrival::New)
+                }
+                _ => (outcomes, round, arrival),
             };
             let slot = execution.slot_mut();
             slot.pending = PendingOperation {
@@ -339,12 +345,13 @@ impl Current {
                 round,
             };
             slot.visits.events += 1;
-            if !matches!(outcomes, Outcomes::One) {
+            if matches!(outcomes, Outcomes::Fixed(_) | Outcomes::Of(..)) {
                 // Another outcome may lead elsewhere.
                 slot.visits.forget();
             }
             let is_plain = arrival == Arrival::New
                 && slot.reading.is_empty()
+                && slot.declared.are_none()
                 && slot.final_drop.is_none()
                 && !slot.is_in_early_destructor;
             Some((yielder, is_plain, arrival))
@@ -358,7 +365,7 @@ impl Current {
         // What the step records may have to be allocated.
         reserve_stack();
         if !is_plain {
-            self.prepare(intent);
+            self.prepare(intent, location);
         }
         let Some(yielder) = yielder else {
             not_available();
@@ -383,7 +390,8 @@ impl Current {
 
     /// What has to be noted or requested before the pending operation, if anything.
     #[cold]
-    fn prepare(self, intent: Intent) {
+    fn prepare(self, intent: Intent, location: &'static Location<'static>) {
+        self.keep_declarations(intent, location);
         let (final_drop, is_reading, is_early) = self.with(|execution| {
             let slot = execution.slot();
             let is_reading = !slot.reading.is_empty();
@@ -456,7 +464,7 @@ impl Current {
 
     /// Suspends the calling coroutine until the explorer chooses its thread. If the execution is
     /// over by then, unwinds the thread.
-    fn wait_for_turn(self, yielder: Option<NonNull<Yield>>) {
+    pub(crate) fn wait_for_turn(self, yielder: Option<NonNull<Yield>>) {
         let Some(yielder) = yielder else {
             not_available();
         };
@@ -670,10 +678,14 @@ impl Execution {
         };
         let operation = object.rotate_left(32) ^ location.addr() as u64;
         let Some(frame) = frame else {
-            let is_on_demand = self.setup.compared_states == ComparedStates::OnDemand;
-            return match is_on_demand && self.slot_mut().visits.is_repeated(operation) {
-                true => Arrival::Unknown,
-                false => Arrival::New,
+            let compared = self.setup.compared_states;
+            if compared == ComparedStates::Never && intent != Intent::Local {
+                return Arrival::New;
+            }
+            return match (self.slot_mut().visits.is_repeated(operation), compared) {
+                (false, _) => Arrival::New,
+                (true, ComparedStates::Never) => Arrival::Round(Round::Assumed),
+                (true, _) => Arrival::Unknown,
             };
         };
         // SAFETY: `cross`, which is running, has passed the frame.

@@ -93,6 +93,8 @@ pub enum Assumption {
     /// The waits at these positions do not wake up spuriously again and again: the same, for waits on condition
     /// variables and parks.
     NoRepeatedWakeups(Vec<SourcePosition>),
+    /// The loops around these calls of [`hint::assume_waits`](crate::hint::assume_waits) only wait.
+    DeclaredLoopsOnlyWait(Vec<SourcePosition>),
     /// Every store reaches memory at once ([`Checker::monitor`](crate::Checker::monitor) is off).
     ImmediateStores,
     /// No `Arc` leaks ([`Checker::leak_check`](crate::Checker::leak_check) is off).
@@ -169,6 +171,8 @@ impl Details {
         };
         let loops = positions(&summary.waiting_loops).map(Assumption::LoopsOnlyWait);
         let waits = positions(&summary.repeated_waits).map(Assumption::NoRepeatedWakeups);
+        let declared = positions(&summary.declared_waits).map(Assumption::DeclaredLoopsOnlyWait);
+        let waits = waits.into_iter().chain(declared);
         let others = summary.assumptions.iter().filter_map(assumption);
         loops.into_iter().chain(waits).chain(others).collect()
     }

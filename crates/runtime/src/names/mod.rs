@@ -167,6 +167,7 @@ pub(crate) struct Tables {
     /// Statics of a resumed check that this process has not used yet.
     unused_statics: Vec<CreatorId>,
     waits: BTreeSet<LocationId>,
+    declared_waits: BTreeSet<LocationId>,
     visible_drops: BTreeSet<LocationId>,
     /// The initial values of the objects of the last execution, and those of the executions that
     /// are reported.
@@ -269,6 +270,16 @@ impl Registry {
     /// Records that a loop that waits on a condition variable here was assumed to only wait.
     pub fn note_wait(&self, location: LocationId) {
         self.tables().waits.insert(location);
+    }
+
+    /// Records that a loop is declared to only wait.
+    pub fn note_declared_wait(&self, location: LocationId) {
+        self.tables().declared_waits.insert(location);
+    }
+
+    /// The declarations of loops that only wait.
+    pub fn declared_waits(&self) -> Vec<LocationId> {
+        self.tables().declared_waits.iter().copied().collect()
     }
 
     /// Where loops that wait on a condition variable were assumed to only wait.

@@ -50,6 +50,7 @@ pub struct SavedRegistry {
     threads: Vec<SavedThread>,
     objects: Vec<SavedObject>,
     repeated_waits: Vec<u32>,
+    declared_waits: Vec<u32>,
     visible_drops: Vec<u32>,
 }
 
@@ -142,6 +143,7 @@ impl Registry {
             threads: tables.threads.iter().map(thread).collect(),
             objects,
             repeated_waits: indices(&tables.waits),
+            declared_waits: indices(&tables.declared_waits),
             visible_drops: indices(&tables.visible_drops),
         }
     }
@@ -193,6 +195,10 @@ impl SavedRegistry {
         for index in self.repeated_waits {
             let location = location_id(index, &tables).ok_or_else(damaged("waits"))?;
             tables.waits.insert(location);
+        }
+        for index in self.declared_waits {
+            let location = location_id(index, &tables).ok_or_else(damaged("declared waits"))?;
+            tables.declared_waits.insert(location);
         }
         for index in self.visible_drops {
             let location = location_id(index, &tables).ok_or_else(damaged("drops"))?;
@@ -453,6 +459,7 @@ mod tests {
         assert!(refuses(&|s| s.threads.clear()));
         assert!(refuses(&|s| s.kinds.clear()));
         assert!(refuses(&|s| s.repeated_waits.push(u32::MAX)));
+        assert!(refuses(&|s| s.declared_waits.push(u32::MAX)));
         assert!(refuses(&|s| s.visible_drops.push(u32::MAX)));
     }
 }
