@@ -72,7 +72,7 @@ pub use names::{Names, Registry};
 pub use object::Object;
 pub use operation::Current;
 pub use runtime::{Checked, Runtime};
-pub use setup::{ComparedStates, STACK_SIZES, Setup};
+pub use setup::{ComparedStates, STACK_SIZES, Setup, StateMutation};
 pub use statics::StaticDeclaration;
 pub use step::Step;
 pub use threads::Outcomes;

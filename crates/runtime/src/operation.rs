@@ -697,11 +697,11 @@ impl Execution {
     /// # Safety
     /// The frame must be that of a running [`cross`] on the stack of the thread.
     unsafe fn visit_in(&mut self, frame: Frame, operation: u64) -> Arrival {
-        // SAFETY: the promise of the caller.
-        let hash = unsafe { frame.hash() } ^ operation;
+        let mutation = self.setup.state_mutation;
         let slot = self.slot_mut();
-        // SAFETY: the same, on the stack of the running thread, which ends at the yielder.
-        let visit = unsafe { slot.visits.visit(frame, hash, slot.stack.yielder.addr()) };
+        let base = slot.stack.yielder.addr();
+        // SAFETY: the promise of the caller. The stack of the running thread ends at the yielder.
+        let visit = unsafe { slot.visits.visit(frame, operation, base, mutation) };
         let round = match visit {
             Visit::Changed => Round::New,
             Visit::Same(events) => Round::Repeated(events),

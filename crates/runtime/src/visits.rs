@@ -15,6 +15,7 @@
 #![allow(unsafe_code)] // Stacks are compared by address.
 
 use super::boundary::Frame;
+use super::setup::StateMutation;
 
 /// The number of operations that are remembered: sets of [`WAYS`] operations with hashes that begin
 /// alike. A new one replaces the oldest of its set. So a loop is missed only if it has more
@@ -156,13 +157,34 @@ impl Visits {
         (site, known.is_some())
     }
 
-    /// The thread is about to perform an operation. Equal states at the operation have equal
-    /// hashes.
+    /// The thread is about to perform an operation.
     ///
     /// # Safety
     /// The frame must be that of a running [`cross`](super::boundary::cross) on the stack that ends
     /// at `base`.
-    pub(crate) unsafe fn visit(&mut self, frame: Frame, hash: u64, base: usize) -> Visit {
+    pub(crate) unsafe fn visit(
+        &mut self,
+        frame: Frame,
+        operation: u64,
+        base: usize,
+        mutation: Option<StateMutation>,
+    ) -> Visit {
+        // SAFETY: the caller's promise. Nobody writes to the stack meanwhile.
+        let (hash, state) = unsafe { (frame.hash(), frame.state(base)) };
+        let address = frame.address();
+        self.lowest = self.lowest.map(|lowest| lowest.min(address));
+        match mutation {
+            None => self.compare(hash ^ operation, state),
+            Some(mutation) => {
+                let state = mutation.compared(state);
+                self.compare(address as u64 ^ operation, &state)
+            }
+        }
+    }
+
+    /// Compares a state with those at earlier visits with that hash. Equal states at an operation
+    /// have equal hashes.
+    fn compare(&mut self, hash: u64, state: &[u8]) -> Visit {
         let (site, is_known) = self.find(hash);
         if self.sites.is_empty() {
             self.sites.resize(SITES, Site::default());
@@ -171,11 +193,37 @@ impl Visits {
         if !is_known {
             site.visits = 0;
         }
-        let address = frame.0.addr();
-        self.lowest = self.lowest.map(|lowest| lowest.min(address));
-        // SAFETY: the caller's promise. Nobody writes to the stack meanwhile.
-        let state = unsafe { frame.state(base) };
         site.compare(state, self.events)
+    }
+}
+
+impl StateMutation {
+    /// How much of the stack is taken for the lowest frame, in bytes.
+    const LOWEST: usize = 256;
+
+    /// What is compared of a state.
+    #[cold]
+    pub(crate) fn compared(self, state: &[u8]) -> Vec<u8> {
+        let parts = Frame::parts();
+        let mut state = state.to_vec();
+        match self {
+            StateMutation::IgnoreRegisters => {
+                parts
+                    .registers
+                    .into_iter()
+                    .for_each(|part| state[part].fill(0));
+            }
+            StateMutation::IgnoreLowestFrame => {
+                let frames = &mut state[parts.frames];
+                let lowest = Self::LOWEST.min(frames.len());
+                frames[..lowest].fill(0);
+            }
+            StateMutation::CompareHashes => {
+                let fold = |hash: u8, byte: &u8| hash.rotate_left(3) ^ byte;
+                state = vec![state.iter().fold(0, fold)];
+            }
+        }
+        state
     }
 }
 

@@ -332,7 +332,10 @@ impl Current {
             if execution.phase != Phase::Running || !execution.running.is_in_coroutine {
                 return WaitKind::Free;
             }
-            let compared = execution.setup.compared_states;
+            let (compared, mutation) = {
+                let setup = &execution.setup;
+                (setup.compared_states, setup.state_mutation)
+            };
             let slot = execution.slot_mut();
             let state = match compared {
                 // SAFETY: `cross`, which is running, has passed the frame. It is on the stack of this
@@ -340,6 +343,9 @@ impl Current {
                 ComparedStates::Always => unsafe { frame.state(slot.stack.yielder.addr()) },
                 _ => &[],
             };
+            let mutated =
+                (mutation.filter(|_| !state.is_empty())).map(|mutation| mutation.compared(state));
+            let state = mutated.as_deref().unwrap_or(state);
             let kind = slot
                 .waits
                 .wait(condvar, location, compared, (state, protected));
