@@ -8,13 +8,12 @@
 //!
 //! Hints are not compared, since a thread that backs off pauses longer and longer.
 
-use std::panic::Location;
-
 use fencepost_explore::{Intent, Round};
 use fencepost_memory::{Address, ThreadId};
 
-use super::error::{OwnedLocation, ProgramError};
+use super::error::ProgramError;
 use super::execution::{Execution, Phase};
+use super::location::{LocationRef, OwnedLocation};
 use super::operation::Current;
 use super::threads::{Outcomes, PendingOperation};
 
@@ -25,7 +24,7 @@ const MAX_DEEDS: usize = 1 << 12;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Deed {
     /// It was about to perform an operation on this object; none if it touches none.
-    Began(Option<Address>, *const Location<'static>),
+    Began(Option<Address>, LocationRef),
     /// The operation has found an object in a state, and has left it in another or the same.
     Touched(Address, u64, u64),
 }
@@ -44,7 +43,7 @@ impl Deed {
 #[derive(Debug)]
 struct DeclaredLoop {
     /// The declaration.
-    location: &'static Location<'static>,
+    location: LocationRef,
     /// What the thread has done in its last round. Empty if there was none, or if it was no wait.
     last: Vec<Deed>,
     current: Vec<Deed>,
@@ -102,7 +101,7 @@ impl DeclaredLoops {
     }
 
     /// The thread comes to a declaration. Returns whether it has broken it.
-    fn begin_round(&mut self, location: &'static Location<'static>) -> bool {
+    fn begin_round(&mut self, location: LocationRef) -> bool {
         let mut known = self.0.iter_mut();
         if let Some(declared) = known.find(|declared| declared.location == location) {
             return declared.begin_round();
@@ -117,7 +116,7 @@ impl DeclaredLoops {
     }
 
     /// The thread does something. Returns the declaration that it breaks.
-    fn note(&mut self, deed: Deed) -> Option<&'static Location<'static>> {
+    fn note(&mut self, deed: Deed) -> Option<LocationRef> {
         let mut broken = None;
         for declared in &mut self.0 {
             if declared.note(deed) {
@@ -137,8 +136,8 @@ impl DeclaredLoops {
     pub(crate) fn note_operation(
         &mut self,
         intent: Intent,
-        location: &'static Location<'static>,
-    ) -> Option<&'static Location<'static>> {
+        location: LocationRef,
+    ) -> Option<LocationRef> {
         let object = match intent {
             Intent::SpinHint => return None,
             Intent::Access { object, .. } => Some(object),
@@ -148,7 +147,7 @@ impl DeclaredLoops {
     }
 
     /// The declaration that the thread breaks if it ends now.
-    pub(crate) fn broken_by_end(&self) -> Option<&'static Location<'static>> {
+    pub(crate) fn broken_by_end(&self) -> Option<LocationRef> {
         let leaves = |one: &&DeclaredLoop| one.repeats && one.current.len() < one.last.len();
         self.0.iter().find(leaves).map(|declared| declared.location)
     }
@@ -156,10 +155,7 @@ impl DeclaredLoops {
 
 /// The error of a thread that breaks a declaration by what it does at `location`.
 #[cold]
-pub(crate) fn broken(
-    declared: &'static Location<'static>,
-    location: Option<&'static Location<'static>>,
-) -> ProgramError {
+pub(crate) fn broken(declared: LocationRef, location: Option<LocationRef>) -> ProgramError {
     ProgramError::Misuse {
         message: format!(
             "the loop at {} is declared to only wait (`hint::assume_waits`), but it does more: the thread \
@@ -174,7 +170,7 @@ impl Current {
     /// The calling thread is in a loop that is assumed to only wait: it waits until something has
     /// changed that it has read since it was here the last time. The location is recorded in the
     /// [`Registry`](super::Registry).
-    pub fn assume_waits(self, location: &'static Location<'static>) {
+    pub fn assume_waits(self, location: LocationRef) {
         let arrived = self.with(|execution| {
             if !execution.takes_steps() {
                 return None;
@@ -191,7 +187,7 @@ impl Current {
 
     /// The calling thread is about to perform an operation. Fails if that breaks a declaration.
     #[cold]
-    pub(crate) fn keep_declarations(self, intent: Intent, location: &'static Location<'static>) {
+    pub(crate) fn keep_declarations(self, intent: Intent, location: LocationRef) {
         let note = |execution: &mut Execution| {
             let declared = &mut execution.slot_mut().declared;
             declared.note_operation(intent, location)
@@ -216,7 +212,7 @@ impl Execution {
     }
 
     /// The running thread is about to wait at a declaration. Returns whether it has kept it so far.
-    fn begin_declared_round(&mut self, location: &'static Location<'static>) -> bool {
+    fn begin_declared_round(&mut self, location: LocationRef) -> bool {
         if self.slot().declared.are_none() {
             let id = self.names.location(location);
             self.names.registry().note_declared_wait(id);
@@ -243,8 +239,8 @@ mod tests {
     /// A thread loads an object in each round: the values, and whether the rounds end with another
     /// operation.
     fn breaks(rounds: &[(u64, bool)]) -> bool {
-        let here = Location::caller();
-        let there = Location::caller();
+        let here = LocationRef::caller();
+        let there = LocationRef::caller();
         let mut loops = DeclaredLoops::default();
         let mut is_broken = loops.begin_round(here);
         let load = |object: u32| Intent::Access {
@@ -279,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_ends_does_not_repeat_its_round() {
-        let here = Location::caller();
+        let here = LocationRef::caller();
         let mut loops = DeclaredLoops::default();
         let read = |loops: &mut DeclaredLoops, value| loops.note_touch(Address(1), value, value);
         loops.begin_round(here);
@@ -295,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_round_that_changes_something_is_no_wait() {
-        let here = Location::caller();
+        let here = LocationRef::caller();
         let mut loops = DeclaredLoops::default();
         for _ in 0..3 {
             assert!(!loops.begin_round(here));

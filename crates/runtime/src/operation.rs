@@ -390,7 +390,7 @@ impl Current {
 
     /// What has to be noted or requested before the pending operation, if anything.
     #[cold]
-    fn prepare(self, intent: Intent, location: &'static Location<'static>) {
+    fn prepare(self, intent: Intent, location: LocationRef) {
         self.keep_declarations(intent, location);
         let (final_drop, is_reading, is_early) = self.with(|execution| {
             let slot = execution.slot();
