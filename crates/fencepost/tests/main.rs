@@ -8,6 +8,7 @@ mod explorer;
 mod support;
 
 mod attempts;
+mod backoff;
 mod double_compare_exchange;
 mod errors;
 mod families;
@@ -20,6 +21,7 @@ mod races;
 mod random_loops;
 mod random_programs;
 mod replays;
+mod state_mutations;
 mod store_buffers;
 mod sync_arc;
 mod sync_classes;

@@ -42,6 +42,7 @@ fn verified() {
         ],
         tried_rounds: Some(64),
         repeated_waits: vec![SourcePosition::new("src/queue.rs", 7, 9)],
+        declared_waits: vec![SourcePosition::new("src/spin.rs", 12, 13)],
         assumptions: vec![
             Assumption::ImmediateStores,
             Assumption::NoLeaks,

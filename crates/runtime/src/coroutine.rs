@@ -301,6 +301,7 @@ pub(crate) fn add_thread(
     slot.waits.reset();
     slot.visits.begin();
     slot.stack.low = 0;
+    slot.declared.reset();
     slot.reading.clear();
     slot.has_waited_by_parking = false;
     slot.is_in_early_destructor = false;

@@ -19,7 +19,7 @@
 //! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
 //! 7. `boundary` and `visits`: whether a thread that loops has come back to the same state.
 //!    `memory` and `arena`: whether it has changed the heap of the program.
-//! 8. `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
+//! 8. `declared`, `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
 //!    observe the difference.
 //! 9. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: the watchdog's view, and what
 //!    can go wrong.
@@ -44,6 +44,7 @@ mod boundary;
 mod buffers;
 mod coroutine;
 mod current;
+mod declared;
 mod drops;
 mod execution;
 mod foreign;
@@ -75,7 +76,7 @@ pub use names::{ComparedHeap, Names, Registry};
 pub use object::Object;
 pub use operation::Current;
 pub use runtime::{Checked, Runtime};
-pub use setup::{ComparedStates, STACK_SIZES, Setup};
+pub use setup::{ComparedStates, STACK_SIZES, Setup, StateMutation};
 pub use statics::StaticDeclaration;
 pub use step::Step;
 pub use threads::Outcomes;

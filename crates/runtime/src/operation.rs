@@ -327,7 +327,8 @@ impl Current {
                 Some(frame) => execution.stop_at(frame, intent, location),
                 None => false,
             };
-            let arrival = match may_repeat(intent) {
+            let may_repeat = may_repeat(intent) || matches!(outcomes, Outcomes::FirstTime(_));
+            let arrival = match may_repeat {
                 _ if is_unexpected => Arrival::Unexpected,
                 true => execution.visit(frame, intent, location),
                 false => Arrival::New,
@@ -335,6 +336,12 @@ impl Current {
             let round = match execution.setup.compared_states {
                 ComparedStates::Never => Round::Assumed,
                 _ => Round::New,
+            };
+            let (outcomes, round, arrival) = match (outcomes, arrival) {
+                (Outcomes::FirstTime(_), Arrival::Round(round)) => {
+                    (Outcomes::One, round, Arrival::New)
+                }
+                _ => (outcomes, round, arrival),
             };
             let slot = execution.slot_mut();
             slot.pending = PendingOperation {
@@ -344,12 +351,13 @@ impl Current {
                 round,
             };
             slot.visits.events += 1;
-            if !matches!(outcomes, Outcomes::One) {
+            if matches!(outcomes, Outcomes::Fixed(_) | Outcomes::Of(..)) {
                 // Another outcome may lead elsewhere.
                 slot.visits.forget();
             }
             let is_plain = arrival == Arrival::New
                 && slot.reading.is_empty()
+                && slot.declared.are_none()
                 && slot.final_drop.is_none()
                 && !slot.is_in_early_destructor;
             Some((yielder, is_plain, arrival))
@@ -363,7 +371,7 @@ impl Current {
         // What the step records may have to be allocated.
         reserve_stack();
         if !is_plain {
-            self.prepare(intent);
+            self.prepare(intent, location);
         }
         let Some(yielder) = yielder else {
             not_available();
@@ -392,7 +400,8 @@ impl Current {
 
     /// What has to be noted or requested before the pending operation, if anything.
     #[cold]
-    fn prepare(self, intent: Intent) {
+    fn prepare(self, intent: Intent, location: LocationRef) {
+        self.keep_declarations(intent, location);
         let (final_drop, is_reading, is_early) = self.with(|execution| {
             let slot = execution.slot();
             let is_reading = !slot.reading.is_empty();
@@ -467,7 +476,7 @@ impl Current {
 
     /// Suspends the calling coroutine until the explorer chooses its thread. If the execution is
     /// over by then, unwinds the thread.
-    fn wait_for_turn(self, yielder: Option<NonNull<Yield>>) {
+    pub(crate) fn wait_for_turn(self, yielder: Option<NonNull<Yield>>) {
         let Some(yielder) = yielder else {
             not_available();
         };
@@ -752,19 +761,20 @@ impl Execution {
     fn stop_at(&mut self, frame: Frame, intent: Intent, location: LocationRef) -> bool {
         self.note_changes();
         let slot = self.slot_mut();
-        slot.stack.low = frame.0.addr();
+        slot.stack.low = frame.address();
         slot.visits
             .is_unexpected(number_of(intent, location), location)
     }
 
     /// The running thread has performed an operation, and states are compared.
     fn go_on(&mut self) {
+        let outcome = u64::from(self.running.outcome);
         let touches = &self.performed_mut().touches;
         // What an update reads does not influence the program.
         let read = touches
             .iter()
             .filter(|touch| touch.kind != TouchKind::Update)
-            .fold(0, |read: u64, touch| {
+            .fold(outcome, |read, touch| {
                 let touch = touch.before ^ u64::from(touch.object.0).rotate_left(40);
                 read.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(touch)
             });
@@ -778,10 +788,14 @@ impl Execution {
     fn visit(&mut self, frame: Option<Frame>, intent: Intent, location: LocationRef) -> Arrival {
         let operation = number_of(intent, location);
         let Some(frame) = frame else {
-            let is_on_demand = self.setup.compared_states == ComparedStates::OnDemand;
-            return match is_on_demand && self.slot_mut().visits.is_repeated(operation) {
-                true => Arrival::Unknown,
-                false => Arrival::New,
+            let compared = self.setup.compared_states;
+            if compared == ComparedStates::Never && intent != Intent::Local {
+                return Arrival::New;
+            }
+            return match (self.slot_mut().visits.is_repeated(operation), compared) {
+                (false, _) => Arrival::New,
+                (true, ComparedStates::Never) => Arrival::Round(Round::Assumed),
+                (true, _) => Arrival::Unknown,
             };
         };
         if self.names.is_unseen(location) {
@@ -796,12 +810,11 @@ impl Execution {
     /// # Safety
     /// The frame must be that of a running [`cross`] on the stack of the thread.
     unsafe fn visit_in(&mut self, frame: Frame, operation: u64) -> Arrival {
-        // SAFETY: the promise of the caller.
-        let hash = unsafe { frame.hash() } ^ operation;
+        let mutation = self.setup.state_mutation;
         let slot = self.slot_mut();
         let (base, changes) = (slot.stack.yielder.addr(), &mut slot.changes);
-        // SAFETY: the same, on the stack of the running thread, which ends at the yielder.
-        let visit = unsafe { slot.visits.visit(frame, hash, base, changes) };
+        // SAFETY: the promise of the caller. The stack of the running thread ends at the yielder.
+        let visit = unsafe { slot.visits.visit(frame, operation, base, changes, mutation) };
         let round = match visit {
             Visit::Changed => Round::New,
             Visit::Same(events) => {

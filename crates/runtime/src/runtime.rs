@@ -184,7 +184,11 @@ impl Runtime {
         match result {
             CoroutineResult::Yield(()) if !is_abandoned => {}
             CoroutineResult::Yield(()) => self.leak(thread),
-            CoroutineResult::Return(End::Returned | End::Unwound) => self.end(thread),
+            CoroutineResult::Return(End::Returned) => {
+                self.with(|execution| execution.end_declared_loops(thread));
+                self.end(thread);
+            }
+            CoroutineResult::Return(End::Unwound) => self.end(thread),
             CoroutineResult::Return(End::Overflowed) => self.overflow(thread),
             CoroutineResult::Return(End::Panicked(payload)) => {
                 let error = panic_error(thread, &*payload);
@@ -374,7 +378,7 @@ impl Program for Runtime {
                 intent: slot.pending.intent,
                 outcomes: match slot.pending.outcomes {
                     Outcomes::One => 1,
-                    Outcomes::Fixed(count) => count,
+                    Outcomes::Fixed(count) | Outcomes::FirstTime(count) => count,
                     Outcomes::Of(object, count) => count(execution.state(object)),
                 },
             },

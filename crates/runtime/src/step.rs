@@ -244,9 +244,9 @@ impl<'execution> Step<'execution> {
             after,
         });
         if self.execution.recording.are_touches_noted {
-            self.execution.threads.slots[self.thread.index()]
-                .waits
-                .note_touch(object);
+            let slot = &mut self.execution.threads.slots[self.thread.index()];
+            slot.waits.note_touch(object);
+            slot.declared.note_touch(object, before, after);
         }
     }
 

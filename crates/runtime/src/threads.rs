@@ -7,6 +7,7 @@ use fencepost_explore::{Intent, Round};
 use fencepost_memory::{Address, ThreadId};
 
 use super::coroutine::{Coroutines, End, StackPool, Yield};
+use super::declared::DeclaredLoops;
 use super::drops::FinalDrop;
 use super::locals::Locals;
 use super::location::LocationRef;
@@ -22,6 +23,8 @@ pub enum Outcomes {
     One,
     /// A fixed number.
     Fixed(u32),
+    /// So many, but one if the thread has come back to the operation in the same state.
+    FirstTime(u32),
     /// A number that the function computes from the state of the object, whenever the explorer
     /// asks.
     Of(Address, fn(u64) -> u32),
@@ -94,6 +97,7 @@ pub(crate) struct ThreadSlot {
     pub(crate) visits: Visits,
     /// If states are compared: how it has changed memory other than its stack.
     pub(crate) changes: Changes,
+    pub(crate) declared: DeclaredLoops,
     /// The reader-writer locks that the thread holds for reading, one entry per guard.
     pub(crate) reading: Vec<Address>,
     /// Whether the thread drops its thread-local values, and it was not asked yet whether destructors
@@ -131,6 +135,7 @@ impl ThreadSlot {
             waits: WaitMemory::default(),
             visits: Visits::default(),
             changes: Changes::default(),
+            declared: DeclaredLoops::default(),
             reading: Vec::new(),
             is_in_early_destructor: false,
             has_waited_by_parking: false,

@@ -23,6 +23,7 @@
 use super::boundary::Frame;
 use super::location::LocationRef;
 use super::memory::Changes;
+use super::setup::StateMutation;
 
 /// The number of operations that are remembered: sets of [`WAYS`] operations with hashes that begin
 /// alike. A new one replaces the oldest of its set. So a loop is missed only if it has more
@@ -286,8 +287,7 @@ impl Visits {
         (site, known.is_some())
     }
 
-    /// The thread is about to perform an operation. Equal states at the operation have equal
-    /// hashes.
+    /// The thread is about to perform an operation.
     ///
     /// # Safety
     /// The frame must be that of a running [`cross`](super::boundary::cross) on the stack that ends
@@ -295,10 +295,27 @@ impl Visits {
     pub(crate) unsafe fn visit(
         &mut self,
         frame: Frame,
-        hash: u64,
+        operation: u64,
         base: usize,
         changes: &mut Changes,
+        mutation: Option<StateMutation>,
     ) -> Visit {
+        // SAFETY: the caller's promise. Nobody writes to the stack meanwhile.
+        let (hash, state) = unsafe { (frame.hash(), frame.state(base)) };
+        let address = frame.address();
+        self.lowest = self.lowest.map(|lowest| lowest.min(address));
+        match mutation {
+            None => self.compare(hash ^ operation, state, changes),
+            Some(mutation) => {
+                let state = mutation.compared(state);
+                self.compare(address as u64 ^ operation, &state, changes)
+            }
+        }
+    }
+
+    /// Compares a state with those at earlier visits with that hash. Equal states at an operation
+    /// have equal hashes.
+    fn compare(&mut self, hash: u64, state: &[u8], changes: &mut Changes) -> Visit {
         self.first_count = 1;
         self.done.enter(self.epoch);
         let now = Moment {
@@ -314,15 +331,41 @@ impl Visits {
         if !is_known {
             site.visits = 0;
         }
-        let address = frame.0.addr();
-        self.lowest = self.lowest.map(|lowest| lowest.min(address));
-        // SAFETY: the caller's promise. Nobody writes to the stack meanwhile.
-        let state = unsafe { frame.state(base) };
         let Some(earlier) = site.compare(state, changes, now) else {
             return Visit::Changed;
         };
         self.done.expect_from(earlier.done);
         Visit::Same(now.events - earlier.events)
+    }
+}
+
+impl StateMutation {
+    /// How much of the stack is taken for the lowest frame, in bytes.
+    const LOWEST: usize = 256;
+
+    /// What is compared of a state.
+    #[cold]
+    pub(crate) fn compared(self, state: &[u8]) -> Vec<u8> {
+        let parts = Frame::parts();
+        let mut state = state.to_vec();
+        match self {
+            StateMutation::IgnoreRegisters => {
+                parts
+                    .registers
+                    .into_iter()
+                    .for_each(|part| state[part].fill(0));
+            }
+            StateMutation::IgnoreLowestFrame => {
+                let frames = &mut state[parts.frames];
+                let lowest = Self::LOWEST.min(frames.len());
+                frames[..lowest].fill(0);
+            }
+            StateMutation::CompareHashes => {
+                let fold = |hash: u8, byte: &u8| hash.rotate_left(3) ^ byte;
+                state = vec![state.iter().fold(0, fold)];
+            }
+        }
+        state
     }
 }
 

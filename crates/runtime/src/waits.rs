@@ -358,8 +358,11 @@ impl Current {
             if execution.phase != Phase::Running || !execution.running.is_in_coroutine {
                 return WaitKind::Free;
             }
-            let compared = execution.setup.compared_states;
             execution.note_changes();
+            let (compared, mutation) = {
+                let setup = &execution.setup;
+                (setup.compared_states, setup.state_mutation)
+            };
             let slot = execution.slot_mut();
             let state = match compared {
                 // SAFETY: `cross`, which is running, has passed the frame. It is on the stack of this
@@ -367,6 +370,9 @@ impl Current {
                 ComparedStates::Always => unsafe { frame.state(slot.stack.yielder.addr()) },
                 _ => &[],
             };
+            let mutated =
+                (mutation.filter(|_| !state.is_empty())).map(|mutation| mutation.compared(state));
+            let state = mutated.as_deref().unwrap_or(state);
             let (waits, changes) = (&mut slot.waits, &mut slot.changes);
             let kind = waits.wait(condvar, location, compared, (state, protected), changes);
             match kind {

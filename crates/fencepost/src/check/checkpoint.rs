@@ -255,6 +255,7 @@ impl CheckpointFile {
             are_statics_visible: _,
             are_writers_announced: _,
             compared_states: _,
+            state_mutation: _,
             are_destructors_late: _,
             do_waits_take_tokens: _,
             keeps_first_values: _,

@@ -27,6 +27,9 @@ impl Session {
             _ => None,
         });
         let is_stopped = report.limits.len() > 1;
+        let declared = self.registry.declared_waits();
+        let blocked = report.waits.iter().copied().flatten();
+        let (declared, waits): (Vec<_>, Vec<_>) = blocked.partition(|at| declared.contains(at));
         let summary = CheckSummary {
             executions: report.executions,
             steps: report.steps,
@@ -36,7 +39,8 @@ impl Session {
             distinct_is_lower_bound: false,
             gaps: self.gaps(&report, memory_limit),
             covered_preemptions: bound.filter(|_| !is_stopped),
-            waiting_loops: self.positions(report.waits.iter().copied().flatten()),
+            waiting_loops: self.positions(waits),
+            declared_waits: self.positions(declared),
             tried_rounds: None,
             repeated_waits: self.positions(self.registry.waits()),
             compared: self.compared(),

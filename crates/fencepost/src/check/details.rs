@@ -101,6 +101,8 @@ pub enum Assumption {
     /// thread-local values of `std`, and not on what the program captures. All else was compared, because
     /// [`Allocator`](crate::Allocator) is the global allocator.
     NothingOutlivesExecutions(Vec<SourcePosition>),
+    /// The loops around these calls of [`hint::assume_waits`](crate::hint::assume_waits) only wait.
+    DeclaredLoopsOnlyWait(Vec<SourcePosition>),
     /// Every store reaches memory at once ([`Checker::monitor`](crate::Checker::monitor) is off).
     ImmediateStores,
     /// No `Arc` leaks ([`Checker::leak_check`](crate::Checker::leak_check) is off).
@@ -186,6 +188,8 @@ impl Details {
                 positions(&summary.repeated_waits).map(Assumption::NoRepeatedWakeups),
             ),
         };
+        let declared = positions(&summary.declared_waits).map(Assumption::DeclaredLoopsOnlyWait);
+        let waits = waits.into_iter().chain(declared);
         let others = summary.assumptions.iter().filter_map(assumption);
         loops.into_iter().chain(waits).chain(others).collect()
     }

@@ -181,6 +181,10 @@ impl Protected {
         Protected(UnsafeCell::new(0))
     }
 
+    pub fn named(self, name: &str) -> Self {
+        Protected(self.0.named(name))
+    }
+
     #[track_caller]
     #[allow(unsafe_code)]
     pub fn increment(&self) {

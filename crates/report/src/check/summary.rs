@@ -27,9 +27,11 @@ pub struct CheckSummary {
     pub covered_preemptions: Option<u32>,
     /// Spin loops that are assumed to only wait: the locations of their spin hints.
     pub waiting_loops: Vec<SourcePosition>,
-    /// If these loops were run in sampled executions to test the assumption: the smallest number of
+    /// If these loops, or those that are declared to only wait, were run in sampled executions to test the assumption: the smallest number of
     /// rounds over all loops, where each loop counts its longest run.
     pub tried_rounds: Option<u32>,
+    /// Loops that the program declares to only wait: the locations of the declarations.
+    pub declared_waits: Vec<SourcePosition>,
     /// Waits that are assumed not to wake up spuriously again and again.
     pub repeated_waits: Vec<SourcePosition>,
     /// What was compared before these loops and waits were taken to come back to the same state: the

@@ -238,6 +238,7 @@ pub(crate) fn assumptions(summary: &CheckSummary) -> Vec<String> {
             all.extend(wait_assumption(summary));
         }
     }
+    all.extend(declared_assumptions(summary));
     all.push(COMPILER_ASSUMPTION.to_string());
     all.extend(summary.assumptions.iter().map(assumption));
     all
@@ -282,6 +283,20 @@ fn outliving_assumption(summary: &CheckSummary, besides: &str) -> Option<String>
          closure captures{}){besides}",
         tried(summary)
     ))
+}
+
+/// One clause for each loop that the program declares to only wait.
+fn declared_assumptions(summary: &CheckSummary) -> impl Iterator<Item = String> + '_ {
+    summary.declared_waits.iter().filter_map(|declared| {
+        let declared = places(std::slice::from_ref(declared))?;
+        let tried = match summary.tried_rounds {
+            Some(rounds) => format!(" (tried for {})", counted(u64::from(rounds), "round")),
+            None => String::new(),
+        };
+        Some(format!(
+            "the loop around `assume_waits` at {declared} only waits{tried}"
+        ))
+    })
 }
 
 fn loop_assumption(summary: &CheckSummary) -> Option<String> {

@@ -382,6 +382,7 @@ impl SummaryObject {
                 .waiting_loops
                 .iter()
                 .chain(&summary.repeated_waits)
+                .chain(&summary.declared_waits)
                 .map(PlaceObject::new)
                 .collect(),
             assumptions: assumptions(summary),

@@ -183,6 +183,7 @@ pub(crate) struct Tables {
     /// Statics of a resumed check that this process has not used yet.
     unused_statics: Vec<CreatorId>,
     waits: BTreeSet<LocationId>,
+    declared_waits: BTreeSet<LocationId>,
     visible_drops: BTreeSet<LocationId>,
     /// The operations of loops that depend on memory that is not compared, and the first of each.
     unseen: BTreeSet<LocationId>,
@@ -369,6 +370,16 @@ impl Registry {
     /// Records that a loop that waits on a condition variable here was assumed to only wait.
     pub fn note_wait(&self, location: LocationId) {
         self.tables().waits.insert(location);
+    }
+
+    /// Records that a loop is declared to only wait.
+    pub fn note_declared_wait(&self, location: LocationId) {
+        self.tables().declared_waits.insert(location);
+    }
+
+    /// The declarations of loops that only wait.
+    pub fn declared_waits(&self) -> Vec<LocationId> {
+        self.tables().declared_waits.iter().copied().collect()
     }
 
     /// Where loops that wait on a condition variable were assumed to only wait.

@@ -50,6 +50,7 @@ pub struct SavedRegistry {
     threads: Vec<SavedThread>,
     objects: Vec<SavedObject>,
     repeated_waits: Vec<u32>,
+    declared_waits: Vec<u32>,
     visible_drops: Vec<u32>,
     unseen: Vec<u32>,
     unseen_loops: Vec<u32>,
@@ -144,6 +145,7 @@ impl Registry {
             threads: tables.threads.iter().map(thread).collect(),
             objects,
             repeated_waits: indices(&tables.waits),
+            declared_waits: indices(&tables.declared_waits),
             visible_drops: indices(&tables.visible_drops),
             unseen: indices(&tables.unseen),
             unseen_loops: indices(&tables.unseen_loops),
@@ -201,11 +203,13 @@ impl SavedRegistry {
             locations.collect::<Option<_>>().ok_or_else(damaged(table))
         };
         let waits = known(self.repeated_waits, "waits")?;
+        let declared_waits = known(self.declared_waits, "declared waits")?;
         let visible_drops = known(self.visible_drops, "drops")?;
         let unseen = known(self.unseen, "unseen")?;
         let unseen_loops = known(self.unseen_loops, "unseen")?;
         Ok(Tables {
             waits,
+            declared_waits,
             visible_drops,
             unseen,
             unseen_loops,
@@ -468,6 +472,7 @@ mod tests {
         assert!(refuses(&|s| s.threads.clear()));
         assert!(refuses(&|s| s.kinds.clear()));
         assert!(refuses(&|s| s.repeated_waits.push(u32::MAX)));
+        assert!(refuses(&|s| s.declared_waits.push(u32::MAX)));
         assert!(refuses(&|s| s.visible_drops.push(u32::MAX)));
         assert!(refuses(&|s| s.unseen.push(u32::MAX)));
         assert!(refuses(&|s| s.unseen_loops.push(u32::MAX)));

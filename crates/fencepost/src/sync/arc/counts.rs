@@ -60,6 +60,9 @@ pub(super) struct Counts {
 
 struct Shared {
     count: Count,
+    /// The clock of the dropped weak references, if the execution has cells. That of the strong ones is
+    /// the object's.
+    weak_released: Vec<u32>,
     /// By [`Word`].
     places: [Places; 2],
 }
@@ -119,6 +122,7 @@ impl Counts {
             are_drops_ordered: current.is_drop_visible(location),
             shared: Mutex::new(Shared {
                 count: Count { strong, weak: 0 },
+                weak_released: Vec::new(),
                 places: Default::default(),
             }),
         }))
@@ -170,6 +174,7 @@ impl Counts {
                 created_at: self.object.created_at(),
                 is_step,
                 count: &mut shared.count,
+                weak_released: &mut shared.weak_released,
                 places: &mut shared.places,
             })
         };
@@ -248,7 +253,7 @@ impl Counts {
             if effect == Effect::Write {
                 counting.look(Word::Strong, Look::Locked);
                 if is_last {
-                    counting.acquire();
+                    counting.acquire(Word::Strong);
                 }
             }
             is_last
@@ -286,8 +291,11 @@ impl Counts {
             if counting.count.weak == 0 {
                 counting.look(Word::Strong, Look::Load);
             }
+            if counting.count.weak == 0 {
+                counting.acquire(Word::Weak);
+            }
             if seen == Uniqueness::Only {
-                counting.acquire();
+                counting.acquire(Word::Strong);
             }
             seen
         })
@@ -308,7 +316,7 @@ impl Counts {
                 return seen;
             }
             counting.record(TouchKind::Write);
-            counting.acquire();
+            counting.acquire(Word::Strong);
             if seen == Uniqueness::OnlyButWeak {
                 counting.change(Word::Strong, Ordering::Relaxed);
             }
@@ -341,7 +349,7 @@ impl Counts {
             counting.record(TouchKind::Write);
             if is_taken {
                 counting.change(Word::Strong, Ordering::Relaxed);
-                counting.acquire();
+                counting.acquire(Word::Strong);
             }
             is_taken
         });
@@ -369,7 +377,7 @@ impl Counts {
             counting.drain();
             counting.look(Word::Strong, Look::Locked);
             counting.change(Word::Strong, Ordering::Relaxed);
-            counting.acquire();
+            counting.acquire(Word::Strong);
             true
         })
     }
@@ -392,6 +400,7 @@ impl Counts {
 struct Counting<'a, 'execution> {
     step: &'a mut Step<'execution>,
     count: &'a mut Count,
+    weak_released: &'a mut Vec<u32>,
     places: &'a mut [Places; 2],
     object: Address,
     created_at: LocationRef,
@@ -414,14 +423,30 @@ impl Counting<'_, '_> {
     /// Releases a dropped reference: what the thread has done happens before what the thread does
     /// that gets exclusive access to the value.
     fn release(&mut self, word: Word) {
-        self.step.release(self.object);
+        let thread = self.step.thread();
+        match word {
+            Word::Strong => self.step.release(self.object),
+            Word::Weak => {
+                if let Some(races) = self.step.races() {
+                    races.publish_more(thread, self.weak_released);
+                }
+            }
+        }
         self.change(word, Ordering::Release);
     }
 
-    /// Acquires the dropped references: what the thread does next happens after what other threads
-    /// did before they dropped theirs.
-    fn acquire(&mut self) {
-        self.step.acquire(self.object);
+    /// Acquires the dropped references that a word counts: what the thread does next happens after what
+    /// other threads did before they dropped theirs.
+    fn acquire(&mut self, word: Word) {
+        let thread = self.step.thread();
+        match word {
+            Word::Strong => self.step.acquire(self.object),
+            Word::Weak => {
+                if let Some(races) = self.step.races() {
+                    races.learn(thread, self.weak_released);
+                }
+            }
+        }
     }
 
     fn is_noticed(&self) -> bool {

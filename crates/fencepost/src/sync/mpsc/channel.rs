@@ -169,7 +169,10 @@ impl<T> Channel<T> {
         };
         let events = step.target().draining(Operation::LockedLoad(object));
         step.emit(events, state);
-        step.acquire(object);
+        // Only a disconnected channel tells that senders were dropped.
+        if state == DISCONNECTED {
+            step.acquire(object);
+        }
     }
 }
 
