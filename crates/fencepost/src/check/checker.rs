@@ -14,6 +14,7 @@ use fencepost_report::check::Refusal;
 use super::checkpoint::Identity;
 use super::environment;
 use super::fences::{self, FenceInference, FenceStrength};
+use super::invocation::Invocation;
 use super::outcome::Outcome;
 use super::replaying::ReplaySchedule;
 use super::session::Session;
@@ -85,6 +86,8 @@ pub struct Checker {
     pub(super) sources: Arc<BTreeMap<String, String>>,
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) checkpoint_every: Duration,
+    /// How the test that runs the check is run again.
+    pub(super) invocation: Option<Invocation>,
 }
 
 impl Default for Checker {
@@ -118,6 +121,7 @@ impl Checker {
             sources: Arc::default(),
             checkpoint: None,
             checkpoint_every: Duration::from_secs(60),
+            invocation: None,
         }
     }
 

@@ -36,6 +36,7 @@ use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
 use super::fences;
+use super::invocation::Invocation;
 use super::session::{Counterexample, Session};
 
 /// A schedule with the settings of the runtime that it needs.
@@ -290,6 +291,8 @@ pub(super) struct Replaying {
     stride: Option<ThreadIdSpace>,
     /// The code up to `replay(…)`.
     checker: String,
+    /// The test that runs the check.
+    invocation: Option<Invocation>,
 }
 
 impl Replaying {
@@ -298,6 +301,7 @@ impl Replaying {
             header: Header::of(session),
             stride: session.setup.store_buffers,
             checker: checker_code(&session.checker),
+            invocation: session.checker.invocation.clone(),
         }
     }
 
@@ -310,6 +314,12 @@ impl Replaying {
     /// The code that replays a schedule, given as [`schedule`](Self::schedule) writes it.
     pub(super) fn code(&self, schedule: &str) -> String {
         format!("{}replay({schedule:?}, program)", self.checker)
+    }
+
+    /// The command that replays a schedule by running the test again. None outside of tests.
+    pub(super) fn command(&self, schedule: &str) -> Option<String> {
+        let invocation = self.invocation.as_ref()?;
+        Some(invocation.command(schedule, self.stride.is_some()))
     }
 }
 

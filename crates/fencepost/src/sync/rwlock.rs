@@ -42,6 +42,11 @@ pub(crate) fn is_release(value: u64) -> bool {
     value == FREE || value != WRITTEN && value & RELEASED != 0
 }
 
+/// Whether a writer holds the lock after an event with this value.
+pub(crate) fn is_written(value: u64) -> bool {
+    value == WRITTEN
+}
+
 /// A reader-writer lock, as [`std::sync::RwLock`].
 ///
 /// ```

@@ -187,6 +187,9 @@ pub struct FindingObject {
     pub schedule: String,
     /// The code that replays the execution.
     pub replay: String,
+    /// A command that replays it without a change of the code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay_command: Option<String>,
     /// The execution.
     pub interleaving: ExecutionObject,
     /// The consequence of a store-buffer violation, if the user asked for it.
@@ -249,6 +252,7 @@ impl FindingObject {
             execution: finding.execution,
             schedule: finding.schedule.clone(),
             replay: finding.replay.clone(),
+            replay_command: finding.command.clone(),
             interleaving: ExecutionObject::new(finding, &rows, names),
             consequence: finding
                 .consequence
