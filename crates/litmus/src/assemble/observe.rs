@@ -54,7 +54,7 @@ pub(super) fn observe<'s>(
     }
     for target in &targets {
         if let Target::Register(reference) = target {
-            threads.resolve(reference)?;
+            threads.resolve_observed(reference)?;
         }
     }
     let names = threads.names();
