@@ -170,7 +170,7 @@ fn one_bad_file_does_not_stop_the_others() {
     scratch.file("bytes.litmus", b"X86 \xff\n");
     scratch.file(
         "fault.litmus",
-        "X86 F\n{ 0:EAX=5; }\n P0 ;\n MOV [EAX],$1 ;\nexists ([x]=1)\n",
+        "X86 F\n{ x; 0:EAX=5; }\n P0 ;\n MOV [EAX],$1 ;\nexists ([x]=1)\n",
     );
     scratch.file("good.litmus", SB);
     let output = fencepost(&["--json", &scratch.directory()]);

@@ -30,7 +30,7 @@ fn well_known_tests_have_their_cycles() {
     assert_eq!(cycle(iriw()), "a →rf b →po c →fr d →rf e →po f →fr a");
     assert_eq!(
         cycle(three_threads()),
-        "a →po b →fr c →po e →fr f →po h →fr a"
+        "a →po b →fr c →mfence e →fr f →mfence h →fr a"
     );
     assert_eq!(cycle(exchange()), "(a,b) →po c →fr d →po e →fr (a,b)");
 }

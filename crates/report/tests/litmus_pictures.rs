@@ -21,7 +21,7 @@ fn options(sample: &Sample) -> PictureOptions<'_> {
     }
 }
 
-fn picture(sample: &Sample) -> Picture<'_> {
+fn shown(sample: &Sample) -> Picture<'_> {
     Picture::of_execution(&sample.test, &sample.execution, &options(sample))
 }
 
@@ -51,24 +51,21 @@ fn svg_of_known_tests() {
     ));
     expect("litmus-store-buffering.svg", &picture);
     let sample = n6();
-    let picture = svg(&picture(&sample));
+    let picture = svg(&shown(&sample));
     expect("litmus-n6.svg", &picture);
 }
 
 #[test]
 fn dot_of_a_known_test() {
     let sample = exchange();
-    let graph = dot(&picture(&sample));
+    let graph = dot(&shown(&sample));
     expect("litmus-exchange.dot", &graph);
 }
 
 #[test]
 fn text_of_known_tests() {
     let sample = n6();
-    expect(
-        "litmus-n6-events.txt",
-        &plain(&event_list(&picture(&sample))),
-    );
+    expect("litmus-n6-events.txt", &plain(&event_list(&shown(&sample))));
     expect(
         "litmus-n6-steps.txt",
         &plain(&step_table(&sample.test, &sample.run)),
@@ -76,7 +73,7 @@ fn text_of_known_tests() {
     let sample = exchange();
     expect(
         "litmus-exchange-events.txt",
-        &plain(&event_list(&picture(&sample))),
+        &plain(&event_list(&shown(&sample))),
     );
     expect(
         "litmus-exchange-steps.txt",
@@ -87,9 +84,9 @@ fn text_of_known_tests() {
 #[test]
 fn pictures_have_each_arrow_and_box_once_and_halos_for_the_cycle() {
     for sample in samples() {
-        let shown = picture(&sample);
+        let shown = shown(&sample);
         let graph = shown.graph();
-        let found = elements(&svg(&picture(&sample)));
+        let found = elements(&svg(&shown));
         let legend = |relation: Relation| {
             let edges = graph.edges.iter().filter(|e| e.relation == relation);
             let kinds: BTreeSet<Strength> = edges.map(|e| e.strength).collect();
@@ -126,10 +123,10 @@ fn odd_names_do_not_break_the_formats() {
     sample.test.name = odd.into();
     sample.test.cells[0].name = odd.into();
     sample.test.threads[0].instructions[0].text = odd.into();
-    let picture = svg(&picture(&sample));
+    let picture = svg(&shown(&sample));
     assert!(elements(&picture).len() > 20);
     assert!(picture.contains("&lt;/text&gt;&amp;&quot;'"));
-    let graph = dot(&picture(&sample));
+    let graph = dot(&shown(&sample));
     assert!(graph.contains("digraph \"</text>&\\\"'<x>\\\\N\u{fffd}"));
     assert!(graph.contains("label=\"</text>&amp;\\\"'<x>\\\\N"));
     dot_statements(&graph);
@@ -204,9 +201,9 @@ fn values_are_printed_as_their_cells_want_them() {
             };
         }
     }
-    let list = plain(&event_list(&picture(&sample)));
+    let list = plain(&event_list(&shown(&sample)));
     assert!(list.contains("W x=-1") && list.contains("W y=x"), "{list}");
     sample.test.cells[0].unsigned = true;
-    let list = plain(&event_list(&picture(&sample)));
+    let list = plain(&event_list(&shown(&sample)));
     assert!(list.contains("W x=4294967295"), "{list}");
 }

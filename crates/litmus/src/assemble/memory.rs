@@ -99,11 +99,14 @@ impl<'s> MemoryMap<'s> {
             architecture: file.architecture,
             errors,
         };
-        for target in &file.locations {
-            map.mention_target(target, &mut asked);
-        }
         for claim in file.filter.iter().chain([&file.condition]) {
             map.mention_claim(claim, &mut constants, &mut asked);
+        }
+        // To show what the test does not have does no harm.
+        for target in &file.locations {
+            if let Target::Memory(reference) = target {
+                map.locations.entry(reference.name).or_default();
+            }
         }
         map.settle_widths();
         map.reference(constants, limits)?;
@@ -436,7 +439,7 @@ impl<'s> MemoryMap<'s> {
 /// The most locations that an error lists.
 const MOST_LISTED: usize = 8;
 
-/// Checks that the condition, the filter and `locations` ask about what the test has.
+/// Checks that the condition and the filter ask about what the test has.
 struct Asked<'e, 's> {
     /// The locations of the instructions and of the initial state.
     known: std::collections::BTreeSet<&'s str>,

@@ -77,7 +77,8 @@ pub struct Forbidden {
 /// Why a model does not allow final states of a kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Explanation {
-    /// Candidates have such a state, and the model forbids them all; this one says most.
+    /// Candidates have such a state, and the model forbids all within the limits; this one says
+    /// most. Whether others are allowed is for the engines to say.
     Forbidden(Box<Forbidden>),
     /// No candidate has such a state.
     Impossible,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use fencepost_litmus::code::Operation;
 use fencepost_litmus::execution::{Action, Candidate, Event, EventId, Execution};
 use fencepost_litmus::judge;
 use fencepost_litmus::test::{CellId, Test};
@@ -226,13 +227,12 @@ fn event_lists(test: &Test) -> Vec<Vec<Event>> {
         .iter()
         .map(|cell| BTreeSet::from([cell.initial]))
         .collect();
-    let writes: usize = test
-        .threads
-        .iter()
-        .map(|thread| thread.operations.len())
-        .sum();
+    // A chain of writes is no longer than there are stores. Some more values do no harm.
+    let operations = test.threads.iter().flat_map(|thread| &thread.operations);
+    let stores = operations.filter(|operation| matches!(operation, Operation::Store { .. }));
+    let most_rounds = stores.count() + 2;
     let mut runs = Vec::new();
-    for _ in 0..writes {
+    for _ in 0..most_rounds {
         runs = (0..test.threads.len())
             .map(|thread| thread_runs(test, thread, &values))
             .collect();
