@@ -20,7 +20,7 @@ use crate::exit;
 use crate::files;
 use crate::interrupt;
 
-use super::show;
+use super::show::{ShowError, Shown};
 
 /// The options of a run.
 pub struct Inputs<'a> {
@@ -85,8 +85,9 @@ impl FileResult {
 }
 
 /// Reads and answers a file. With `--json`, the output is an error object if there is no answer.
-pub fn run(path: &Path, inputs: &Inputs<'_>) -> FileResult {
-    let mut result = answer_file(path, inputs);
+/// Pictures in a directory have the `name`.
+pub fn run(path: &Path, name: &str, inputs: &Inputs<'_>) -> FileResult {
+    let mut result = answer_file(path, name, inputs);
     let exit_code = match (result.is_internal, result.is_bad, result.is_limited) {
         (true, _, _) => exit::INTERNAL,
         (_, true, _) => exit::BAD_INPUT,
@@ -105,7 +106,7 @@ pub fn run(path: &Path, inputs: &Inputs<'_>) -> FileResult {
     result
 }
 
-fn answer_file(path: &Path, inputs: &Inputs<'_>) -> FileResult {
+fn answer_file(path: &Path, name: &str, inputs: &Inputs<'_>) -> FileResult {
     let limits = Limits::default();
     let bytes = match files::read_up_to(path, limits.bytes as u64) {
         Ok(bytes) => bytes,
@@ -126,16 +127,10 @@ fn answer_file(path: &Path, inputs: &Inputs<'_>) -> FileResult {
         }
     };
     let mut result = FileResult::default();
-    for name in &test.unused_locations {
-        let _ = writeln!(
-            result.error,
-            "warning: `{name}` occurs in no instruction and not in the initial state\n --> {}",
-            path.display()
-        );
-    }
     let source = String::from_utf8_lossy(&bytes);
     let subject = Subject {
         path,
+        name,
         test: &test,
         source: &source,
     };
@@ -153,6 +148,8 @@ fn answer_file(path: &Path, inputs: &Inputs<'_>) -> FileResult {
 #[derive(Clone, Copy)]
 struct Subject<'t> {
     path: &'t Path,
+    /// The name of its pictures.
+    name: &'t str,
     test: &'t Test,
     source: &'t str,
 }
@@ -191,10 +188,24 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
             .is_some()
             .then(|| LogEntry::of_answer(&answer)),
     });
+    let shown = match Shown::new(&answer, arguments, &is_late) {
+        Ok(shown) => shown,
+        Err(ShowError::Answer(error)) => return fail(subject, model, &error, result),
+        Err(ShowError::BadState(message)) => {
+            result.error += &message;
+            result.is_bad = true;
+            return;
+        }
+    };
     if arguments.result.json {
+        let witnesses = match arguments.witness {
+            Some(_) => shown.json(),
+            None => json::Witnesses::default(),
+        };
         let line = json::answer(
             &path.display().to_string(),
             &answer,
+            &witnesses,
             seconds,
             interrupt::was_requested(),
         );
@@ -205,7 +216,9 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
             let _ = writeln!(result.output, "Model {}", model.name());
         }
         result.output += &log::block(&answer, seconds);
-        show::show_witnesses(&answer, arguments, &mut result.output);
+        if arguments.witness.is_some() {
+            result.output += &shown.text();
+        }
     }
     if arguments.cross_check && !answer.is_cross_checked && answer.cut().is_none() {
         result.is_limited = true;
@@ -224,7 +237,7 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
             explain_cut(path, test, model, cut, arguments)
         );
     }
-    show::draw(&answer, arguments, result);
+    shown.draw(arguments, subject.name, result);
 }
 
 fn explain_cut(
@@ -272,7 +285,9 @@ fn explain_cut(
 }
 
 fn fail(subject: Subject<'_>, model: &MemoryModel, error: &AnswerError, result: &mut FileResult) {
-    let Subject { path, test, source } = subject;
+    let Subject {
+        path, test, source, ..
+    } = subject;
     let path = path.display().to_string();
     match error {
         AnswerError::Fault(fault) => {
@@ -292,7 +307,9 @@ fn fail(subject: Subject<'_>, model: &MemoryModel, error: &AnswerError, result: 
 
 /// Whether a test is store-buffer safe, under TSO and PSO.
 fn decide(subject: Subject<'_>, inputs: &Inputs<'_>, result: &mut FileResult) {
-    let Subject { path, test, source } = subject;
+    let Subject {
+        path, test, source, ..
+    } = subject;
     let arguments = inputs.arguments;
     let pso = match arguments.pso_locked {
         crate::args::PsoLocked::Everything => MemoryModel::PSO,
