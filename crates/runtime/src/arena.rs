@@ -31,6 +31,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::coroutine::reserve_stack;
 use super::current::is_program_running;
 
+/// Whether there are heaps on this platform. Elsewhere all blocks are the system's.
+const IS_SUPPORTED: bool = cfg!(all(
+    any(target_os = "linux", target_os = "macos"),
+    target_pointer_width = "64"
+));
+
 /// The addresses of a heap, of which only what is used needs memory.
 const HEAP_SIZE: usize = if cfg!(target_pointer_width = "64") {
     16 << 20
@@ -41,7 +47,11 @@ const HEAP_SIZE: usize = if cfg!(target_pointer_width = "64") {
 const HEAPS: usize = 64;
 const ARENA_SIZE: usize = HEAP_SIZE * HEAPS;
 /// The number of arenas. Each OS thread that runs checks has one.
-const ARENAS: usize = 64;
+const ARENAS: usize = if cfg!(target_pointer_width = "64") {
+    256
+} else {
+    1
+};
 const RESERVED_SIZE: usize = ARENA_SIZE * ARENAS;
 
 /// The most bytes of a heap that an execution uses. Blocks beyond come from the system, and are not
@@ -121,8 +131,8 @@ struct State {
 /// The number of grains between the start of the arena and a block; 0 for none.
 type Link = u32;
 
-const _: () = assert!(ARENA_SIZE / GRAIN <= u32::MAX as usize + 1);
-const _: () = assert!(size_of::<State>() % 8 == 0 && align_of::<Header>() >= 8);
+const _: () = assert!(ARENA_SIZE / GRAIN - 1 <= u32::MAX as usize);
+const _: () = assert!(!IS_SUPPORTED || size_of::<State>() % 8 == 0 && align_of::<Header>() >= 8);
 
 const FIRST: usize = size_of::<Header>().next_multiple_of(GRAIN);
 
@@ -152,7 +162,7 @@ fn arena_of(address: usize) -> usize {
 /// Whether the address is in an arena.
 #[inline]
 fn is_in_arena(address: usize) -> bool {
-    address.wrapping_sub(RESERVED.load(Ordering::Relaxed)) < RESERVED_SIZE
+    IS_SUPPORTED && address.wrapping_sub(RESERVED.load(Ordering::Relaxed)) < RESERVED_SIZE
 }
 
 /// A range of words.
@@ -517,7 +527,7 @@ impl Drop for Arena {
 }
 
 /// Whether [`Allocator`] is the global allocator.
-fn is_installed() -> bool {
+pub(crate) fn is_installed() -> bool {
     static IS_INSTALLED: OnceLock<bool> = OnceLock::new();
     *IS_INSTALLED.get_or_init(|| {
         WAS_PROBED.set(false);
@@ -545,7 +555,10 @@ fn claim_one() -> Option<usize> {
 }
 
 /// Reserves the addresses of all arenas.
-#[cfg(all(unix, target_pointer_width = "64"))]
+#[cfg(all(
+    any(target_os = "linux", target_os = "macos"),
+    target_pointer_width = "64"
+))]
 fn reserve() -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE;
     let size = RESERVED_SIZE + ARENA_SIZE;
@@ -560,7 +573,10 @@ fn reserve() -> bool {
 }
 
 /// Makes the addresses of a heap usable.
-#[cfg(all(unix, target_pointer_width = "64"))]
+#[cfg(all(
+    any(target_os = "linux", target_os = "macos"),
+    target_pointer_width = "64"
+))]
 fn make_usable(heap: usize) -> bool {
     let heap = with_exposed_provenance_mut(heap);
     let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -575,12 +591,18 @@ fn make_usable(heap: usize) -> bool {
     is_usable
 }
 
-#[cfg(not(all(unix, target_pointer_width = "64")))]
+#[cfg(not(all(
+    any(target_os = "linux", target_os = "macos"),
+    target_pointer_width = "64"
+)))]
 fn reserve() -> bool {
     false
 }
 
-#[cfg(not(all(unix, target_pointer_width = "64")))]
+#[cfg(not(all(
+    any(target_os = "linux", target_os = "macos"),
+    target_pointer_width = "64"
+)))]
 fn make_usable(_: usize) -> bool {
     false
 }

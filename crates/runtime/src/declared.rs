@@ -6,6 +6,10 @@
 //! round as long as it reads the same values, however often. That is assumed; but where a thread is
 //! seen to do something else, the execution fails.
 //!
+//! A round has to be repeated only if it has performed the operations of the round before: the first
+//! one also has what the thread has done before the loop, since it last came to the declaration. And
+//! not if one of its operations had several outcomes, which are chosen anew.
+//!
 //! Hints are not compared, since a thread that backs off pauses longer and longer.
 
 use fencepost_explore::{Intent, Round};
@@ -30,6 +34,14 @@ enum Deed {
 }
 
 impl Deed {
+    fn is_same_operation(&self, other: &Deed) -> bool {
+        match (self, other) {
+            (Deed::Began(..), Deed::Began(..)) => self == other,
+            (Deed::Touched(one, ..), Deed::Touched(other, ..)) => one == other,
+            _ => false,
+        }
+    }
+
     fn is_touch(&self) -> bool {
         matches!(self, Deed::Touched(..))
     }
@@ -44,11 +56,13 @@ impl Deed {
 struct DeclaredLoop {
     /// The declaration.
     location: LocationRef,
-    /// What the thread has done in its last round. Empty if there was none, or if it was no wait.
+    /// What the thread has done in its last round. Empty if there was none.
     last: Vec<Deed>,
     current: Vec<Deed>,
-    /// Whether the thread has repeated the last round so far.
+    /// Whether the thread has repeated the last round so far, and has to.
     repeats: bool,
+    /// Whether an operation of the current round had several outcomes.
+    has_choice: bool,
 }
 
 impl DeclaredLoop {
@@ -57,13 +71,13 @@ impl DeclaredLoop {
     fn begin_round(&mut self) -> bool {
         let is_broken = self.repeats && self.current.len() < self.last.len();
         std::mem::swap(&mut self.last, &mut self.current);
-        let round = &self.last;
+        let (round, before) = (&self.last, &self.current);
         let is_wait = round.iter().any(Deed::is_touch) && !round.iter().any(Deed::changes);
-        if !is_wait || round.len() > MAX_DEEDS {
-            self.last.clear();
-        }
+        let same = |(one, other): (&Deed, &Deed)| one.is_same_operation(other);
+        let is_as_before = round.len() == before.len() && round.iter().zip(before).all(same);
+        let has_choice = std::mem::take(&mut self.has_choice);
+        self.repeats = is_wait && is_as_before && !has_choice && round.len() <= MAX_DEEDS;
         self.current.clear();
-        self.repeats = !self.last.is_empty();
         is_broken
     }
 
@@ -111,6 +125,7 @@ impl DeclaredLoops {
             last: Vec::new(),
             current: Vec::new(),
             repeats: false,
+            has_choice: false,
         });
         false
     }
@@ -124,6 +139,14 @@ impl DeclaredLoops {
             }
         }
         broken
+    }
+
+    /// The thread is about to perform an operation with several outcomes.
+    fn note_choice(&mut self) {
+        for declared in &mut self.0 {
+            declared.has_choice = true;
+            declared.repeats = false;
+        }
     }
 
     /// An operation of the thread has touched an object.
@@ -181,16 +204,20 @@ impl Current {
         match arrived {
             None => {}
             Some((_, false)) => self.fail(broken(location, None)),
-            Some((yielder, true)) => self.wait_for_turn(yielder),
+            Some((yielder, true)) => self.wait_outside(yielder),
         }
     }
 
     /// The calling thread is about to perform an operation. Fails if that breaks a declaration.
     #[cold]
-    pub(crate) fn keep_declarations(self, intent: Intent, location: LocationRef) {
+    pub(crate) fn keep_declarations(self, intent: Intent, location: LocationRef, has_choice: bool) {
         let note = |execution: &mut Execution| {
             let declared = &mut execution.slot_mut().declared;
-            declared.note_operation(intent, location)
+            let broken = declared.note_operation(intent, location);
+            if has_choice {
+                declared.note_choice();
+            }
+            broken
         };
         if let Some(declared) = self.with(note) {
             self.fail(broken(declared, Some(location)));
@@ -268,9 +295,51 @@ mod tests {
             !breaks(&[(0, false), (1, true), (0, false)]),
             "other values"
         );
-        assert!(breaks(&[(0, false), (0, true)]), "it does more");
-        assert!(breaks(&[(0, true), (0, false)]), "it does less");
+        assert!(breaks(&[(0, false), (0, false), (0, true)]), "it does more");
+        assert!(breaks(&[(0, true), (0, true), (0, false)]), "it does less");
         assert!(breaks(&[(1, false), (0, false), (0, true)]));
+        assert!(
+            !breaks(&[(0, false), (0, true), (0, false)]),
+            "the first round may have more before it"
+        );
+    }
+
+    /// Loops that wait in turn for one variable and another, in one function.
+    #[test]
+    fn a_thread_may_come_to_the_declaration_from_elsewhere() {
+        let here = LocationRef::caller();
+        let mut loops = DeclaredLoops::default();
+        let mut load = |object: u32, value| {
+            let intent = Intent::Access {
+                object: Address(object),
+                effect: fencepost_explore::Effect::Read,
+                awaits: None,
+            };
+            assert_eq!(loops.note_operation(intent, here), None);
+            loops.note_touch(Address(object), value, value);
+            if value == 0 {
+                assert!(!loops.begin_round(here));
+            }
+        };
+        for _ in 0..2 {
+            for (object, value) in [(1, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 1)] {
+                load(object, value);
+            }
+        }
+    }
+
+    #[test]
+    fn a_round_with_a_choice_need_not_be_repeated() {
+        let here = LocationRef::caller();
+        let mut loops = DeclaredLoops::default();
+        for round in 0..4 {
+            loops.note_choice();
+            loops.note_touch(Address(1), 0, 0);
+            if round % 2 == 0 {
+                assert_eq!(loops.note_operation(Intent::Local, here), None);
+            }
+            assert!(!loops.begin_round(here));
+        }
     }
 
     #[test]
@@ -281,6 +350,8 @@ mod tests {
         loops.begin_round(here);
         read(&mut loops, 0);
         assert_eq!(loops.broken_by_end(), None, "it has only begun");
+        loops.begin_round(here);
+        read(&mut loops, 0);
         loops.begin_round(here);
         assert_eq!(loops.broken_by_end(), Some(here));
         read(&mut loops, 1);

@@ -32,7 +32,7 @@ impl Heartbeat {
     /// Starts a turn of a thread. Turns are numbered from 1.
     #[inline]
     pub(crate) fn begin(&self, turn: u64, thread: ThreadId, since: LocationRef) {
-        self.since.store(since.as_ptr(), Ordering::Relaxed);
+        self.since.store(since.as_ptr(), Ordering::Release);
         let turn = turn << THREAD_BITS | u64::from(thread.0);
         self.turn.store(turn, Ordering::Release);
     }
@@ -48,7 +48,7 @@ impl Heartbeat {
     pub fn turn(&self) -> Option<RunningThread> {
         let turn = self.turn.load(Ordering::Acquire);
         // SAFETY: the field is private, and `begin` stores such a pointer.
-        let since = unsafe { LocationRef::from_ptr(self.since.load(Ordering::Relaxed)) }?;
+        let since = unsafe { LocationRef::from_ptr(self.since.load(Ordering::Acquire)) }?;
         (turn != 0).then_some(RunningThread {
             number: turn >> THREAD_BITS,
             thread: ThreadId((turn & ((1 << THREAD_BITS) - 1)) as u32),

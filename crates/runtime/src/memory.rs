@@ -44,7 +44,7 @@
 
 use fencepost_memory::ThreadId;
 
-use super::arena::{Arena, Heap, Words};
+use super::arena::{Arena, Heap, Words, is_installed};
 use super::execution::Execution;
 use super::names::ComparedHeap;
 use super::setup::ComparedStates;
@@ -186,6 +186,8 @@ impl ComparedMemory {
     fn compared(&self) -> ComparedHeap {
         let has_everything = |heap: &Option<Heap>| heap.is_some_and(Heap::has_everything);
         match self.heaps.iter().all(has_everything) {
+            // There was no room for another arena.
+            _ if !self.is_on() && is_installed() => ComparedHeap::Part,
             _ if !self.is_on() => ComparedHeap::Nothing,
             true => ComparedHeap::All,
             false => ComparedHeap::Part,

@@ -315,6 +315,7 @@ impl Current {
         location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
+        let has_choice = !matches!(outcomes, Outcomes::One);
         let declared = self.with(|execution| {
             if let Some((object, state)) = update {
                 execution.set_state(object, state);
@@ -371,7 +372,7 @@ impl Current {
         // What the step records may have to be allocated.
         reserve_stack();
         if !is_plain {
-            self.prepare(intent, location);
+            self.prepare(intent, location, has_choice);
         }
         let Some(yielder) = yielder else {
             not_available();
@@ -400,8 +401,8 @@ impl Current {
 
     /// What has to be noted or requested before the pending operation, if anything.
     #[cold]
-    fn prepare(self, intent: Intent, location: LocationRef) {
-        self.keep_declarations(intent, location);
+    fn prepare(self, intent: Intent, location: LocationRef, has_choice: bool) {
+        self.keep_declarations(intent, location, has_choice);
         let (final_drop, is_reading, is_early) = self.with(|execution| {
             let slot = execution.slot();
             let is_reading = !slot.reading.is_empty();
@@ -490,7 +491,7 @@ impl Current {
 
     /// As [`wait_for_turn`](Self::wait_for_turn), outside of an operation of the program.
     #[inline(never)] // Its frame is below those of the program.
-    fn wait_outside(self, yielder: Option<NonNull<Yield>>) {
+    pub(crate) fn wait_outside(self, yielder: Option<NonNull<Yield>>) {
         let compares_states = self.compares_states();
         if compares_states {
             let here = 0_u8;
@@ -794,7 +795,11 @@ impl Execution {
             }
             return match (self.slot_mut().visits.is_repeated(operation), compared) {
                 (false, _) => Arrival::New,
-                (true, ComparedStates::Never) => Arrival::Round(Round::Assumed),
+                (true, ComparedStates::Never) => {
+                    // It may be in another state, in which both outcomes are possible.
+                    self.names.registry().note_bounded_wait();
+                    Arrival::Round(Round::Assumed)
+                }
                 (true, _) => Arrival::Unknown,
             };
         };

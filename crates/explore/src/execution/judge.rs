@@ -129,14 +129,9 @@ impl<P: Program> Run<P> {
     pub(super) fn judge_suspects(&mut self, has_failed: bool) -> Result<(), StopOf<P>> {
         let suspects = std::mem::take(&mut self.judge.suspects);
         for suspect in &suspects {
-            // Where no thread has waited yet, one trial per violation is enough: all would lead
-            // elsewhere, and the finding is there.
-            let is_known = self.waits.is_empty() && self.findings.has_violation(suspect);
-            let judged = match !is_known && self.is_due_to_rounds(suspect) {
+            let judged = match self.is_due_to_rounds(suspect) {
                 true => None,
-                false if !is_known && self.judge.can_try(suspect, &self.log) => {
-                    self.judge(suspect)?
-                }
+                false if self.judge.can_try(suspect, &self.log) => self.judge(suspect)?,
                 false => Some(*suspect),
             };
             match judged {

@@ -280,7 +280,7 @@ fn outliving_assumption(summary: &CheckSummary, besides: &str) -> Option<String>
     };
     Some(format!(
         "{noun} at {loops} {depends} on nothing that outlives an execution (statics, thread-locals of std, what the \
-         closure captures{}){besides}",
+         closure captures{}), and on no atomics and locks of std{besides}",
         tried(summary)
     ))
 }
