@@ -5,6 +5,8 @@
 
 pub mod check;
 pub mod fences;
+#[cfg(feature = "hardware")]
+pub mod hardware;
 #[cfg(feature = "litmus")]
 pub mod litmus;
 #[cfg(feature = "protocol")]

@@ -184,6 +184,8 @@ pub fn safety(file: &str, test: &Test, decided: &[(MemoryModel, Safety)]) -> Str
 /// The fields of an answer that a comparison needs.
 #[derive(Deserialize)]
 struct ReadAnswer {
+    #[serde(rename = "type")]
+    kind: Option<String>,
     test: Option<String>,
     file: Option<String>,
     model: Option<String>,
@@ -216,5 +218,6 @@ pub fn read_line(line: &str) -> Option<LogEntry> {
         observation: read.observation,
         is_cut: read.complete == Some(false),
         is_damaged: false,
+        is_sample: read.kind.as_deref() == Some("run"),
     })
 }
