@@ -106,19 +106,13 @@ fn flow(operation: &Operation, in_cells: &mut bool, holding: &mut BTreeSet<Regis
         Operation::Compute {
             computation: Computation::Move,
             to: Some((to, _)),
-            left,
+            left: from,
             ..
-        } => {
-            if holds(*left, holding) {
-                holding.insert(*to);
-            }
         }
-        Operation::MoveIf {
+        | Operation::MoveIf {
             to: (to, _), from, ..
-        } => {
-            if holds(*from, holding) {
-                holding.insert(*to);
-            }
+        } if holds(*from, holding) => {
+            holding.insert(*to);
         }
         _ => {}
     }
