@@ -22,10 +22,12 @@ use crate::program::{MARK, Program};
 use crate::record::Goal;
 
 /// How long a worker spins at a barrier before it sleeps, in cycles.
-const SPIN: u64 = 20_000;
+const SPIN: u64 = 100_000;
 /// How long after a barrier the first slot begins: if no worker slept, and if one did.
 const LEAD: u64 = 1_500;
 const LEAD_OF_SLEEPERS: u64 = 20_000;
+/// How often workers meet before a round until none slept.
+const MOST_MEETINGS: usize = 4;
 
 /// The most slots of a batch if threads wait for others that have no processor.
 const MOST_SLOTS_OF_CROWDS: u64 = 4;
@@ -62,6 +64,7 @@ pub(super) struct Batch {
     /// The counter at the begin of the batch, and at that of the round.
     began: u64,
     origin: u64,
+    is_together: bool,
     is_over: bool,
     has_shared: bool,
     random: Random,
@@ -77,6 +80,7 @@ impl Batch {
             order: (0..test.threads.len()).collect(),
             began: 0,
             origin: 0,
+            is_together: false,
             is_over: false,
             has_shared: false,
             random: Random::new(seed),
@@ -141,14 +145,26 @@ impl<'a> Worker<'a> {
             }
             let rounds = self.crew.test.threads.len().div_ceil(self.crew.workers);
             for round in 0..rounds {
-                self.meet(|batch, has_sleepers| {
-                    let lead = if has_sleepers { LEAD_OF_SLEEPERS } else { LEAD };
-                    batch.origin = read_counter() + lead;
-                });
+                self.start_together();
                 self.perform(round);
             }
             self.meet(|_, _| ());
             self.count();
+        }
+    }
+
+    /// Chooses when the first slot begins. A worker that slept at the barrier may not have its
+    /// processor back yet: then all meet again, until none slept.
+    fn start_together(&self) {
+        for _ in 0..MOST_MEETINGS {
+            self.meet(|batch, has_sleepers| {
+                let lead = if has_sleepers { LEAD_OF_SLEEPERS } else { LEAD };
+                batch.origin = read_counter() + lead;
+                batch.is_together = !has_sleepers;
+            });
+            if self.batch().is_together {
+                return;
+            }
         }
     }
 

@@ -103,6 +103,7 @@ fn settle(crew: &Crew<'_>, number: usize, cpu: usize) {
         // SAFETY: the set is whole. Where it cannot be had, the thread runs anywhere.
         unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) };
     }
+    confinement::ask_for_short_slices();
     let (stack, bytes) = crew.shared.signal_stack(number);
     let stack = libc::stack_t {
         ss_sp: stack.cast(),
