@@ -170,7 +170,7 @@ fn one_bad_file_does_not_stop_the_others() {
     scratch.file("bytes.litmus", b"X86 \xff\n");
     scratch.file(
         "fault.litmus",
-        "X86 F\n{ 0:EAX=5; }\n P0 ;\n MOV [EAX],$1 ;\nexists ([x]=1)\n",
+        "X86 F\n{ x; 0:EAX=5; }\n P0 ;\n MOV [EAX],$1 ;\nexists ([x]=1)\n",
     );
     scratch.file("good.litmus", SB);
     let output = fencepost(&["--json", &scratch.directory()]);
@@ -196,7 +196,7 @@ fn one_bad_file_does_not_stop_the_others() {
 fn limits_are_stated_in_the_result_and_in_the_exit_code() {
     let scratch = Scratch::new("litmus-limits");
     let endless = scratch.file("endless.litmus", COUNTS_FOR_EVER);
-    for limit in [["--max-states", "100"], ["--max-time", "0.2"]] {
+    for limit in [["--max-states", "100"], ["--max-time", "0.05"]] {
         let output = fencepost(&["--json", limit[0], limit[1], &endless]);
         assert_eq!(code(&output), 3);
         let object = &objects(&output)[0];
@@ -254,7 +254,11 @@ fn pictures_are_of_one_execution() {
     ];
     let output = fencepost(&state);
     assert_eq!(code(&output), 2);
-    assert!(text(&output.stderr).contains("has no final state with `0:EAX=7;`"));
+    assert!(text(&output.stderr).contains("impossible by values"));
+    let unknown = ["--witness", "--state", "0:ECX=7", "litmus/basic/SB.litmus"];
+    let output = fencepost(&unknown);
+    assert_eq!(code(&output), 2);
+    assert!(text(&output.stderr).contains("SB does not show `0:ECX`"));
     let nowhere = fencepost(&["--svg", "/no/such/place.svg", "litmus/basic/SB.litmus"]);
     assert_eq!(code(&nowhere), 2);
 }
@@ -275,15 +279,151 @@ fn contradictory_options_are_refused() {
 }
 
 #[test]
-fn a_location_that_nothing_uses_is_a_warning() {
+fn a_location_that_the_test_does_not_have_is_an_error() {
     let test = SB.replace("0:EAX=0 /\\", "zz=1 /\\");
     let output = run_with_input(&["litmus", "-"], test.as_bytes());
-    assert_eq!(code(&output), 0);
-    let warning = "warning: `zz` occurs in no instruction and not in the initial state\n";
-    assert!(text(&output.stderr).starts_with(warning), "{output:?}");
+    assert_eq!(code(&output), 2);
+    let said = text(&output.stderr);
+    assert!(
+        said.starts_with("error: the test has no location `zz`\n"),
+        "{said}"
+    );
     let initialized = test.replace("{ }", "{ zz=0; }");
     let output = run_with_input(&["litmus", "-"], initialized.as_bytes());
-    assert_eq!(text(&output.stderr), "");
+    assert_eq!((code(&output), text(&output.stderr).as_str()), (0, ""));
+}
+
+#[test]
+fn a_loop_that_counts_for_ever_ends_soon() {
+    let output = run_with_input(&["litmus", "--json", "-"], COUNTS_FOR_EVER.as_bytes());
+    assert_eq!(code(&output), 3);
+    assert_eq!(objects(&output)[0]["limit"], "long-loop");
+}
+
+#[test]
+fn what_is_forbidden_is_shown_as_text_json_and_pictures() {
+    let scratch = Scratch::new("litmus-forbidden");
+    let svg = scratch.path("forbidden.svg");
+    let file = "litmus/basic/SB+mfences.litmus";
+    let output = fencepost(&["--witness=condition", "--svg", &svg, file]);
+    assert_eq!(code(&output), 0);
+    let said = text(&output.stdout);
+    let cycle = "a →mfence c →fr d →mfence f →fr a";
+    assert!(
+        said.contains("Forbidden SB+mfences tso 0:EAX=0; 1:EAX=0;"),
+        "{said}"
+    );
+    assert!(said.contains(&format!("cycle  {cycle}\n")), "{said}");
+    assert!(!said.contains("Witness "), "{said}");
+    let drawn = std::fs::read_to_string(&svg).expect("a picture");
+    assert!(drawn.contains(&format!("cycle: {cycle}")), "{drawn}");
+    assert!(drawn.contains("SB+mfences: forbidden under TSO"));
+
+    let output = fencepost(&["--json", "--witness", "--model", "sc,tso,pso", file]);
+    for object in objects(&output) {
+        assert_eq!(object["witnesses"].as_array().map(Vec::len), Some(3));
+        let none = &object["no_witness"];
+        assert_eq!(
+            (&none["result"], &none["axiom"]),
+            (&"forbidden".into(), &"order".into())
+        );
+        assert_eq!(none["state"], "0:EAX=0; 1:EAX=0;");
+        assert_eq!(none["cycle"].as_array().map(Vec::len), Some(4));
+    }
+    let output = fencepost(&["--json", "--witness", "--state", "0:EAX=7", file]);
+    assert_eq!(objects(&output)[0]["no_witness"]["result"], "impossible");
+    let output = fencepost(&["--json", file]);
+    assert!(objects(&output)[0].get("witnesses").is_none());
+}
+
+#[test]
+fn a_directory_gets_a_picture_of_each_test_and_model() {
+    let scratch = Scratch::new("litmus-directory");
+    scratch.file("tests/a/SB.litmus", SB);
+    scratch.file("tests/b/SB.litmus", SB);
+    scratch.file(
+        "tests/none.litmus",
+        SB.replace("0:EAX=0 /\\", "0:EAX=9 /\\"),
+    );
+    let pictures = scratch.path("pictures/");
+    let output = fencepost(&[
+        "--svg",
+        &pictures,
+        "--model",
+        "sc,tso",
+        &scratch.path("tests"),
+    ]);
+    assert_eq!(code(&output), 0, "{output:?}");
+    let entries = std::fs::read_dir(&pictures).expect("a directory");
+    let mut names: Vec<_> = entries
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("a name")
+        })
+        .collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        ["SB-2.sc.svg", "SB-2.tso.svg", "SB.sc.svg", "SB.tso.svg"]
+    );
+    assert!(text(&output.stderr).contains("note: no picture of SB under sc"));
+}
+
+#[test]
+fn edges_can_be_selected() {
+    let scratch = Scratch::new("litmus-edges");
+    let names = |edges: &str| {
+        let svg = scratch.path("edges.svg");
+        let mut arguments = vec!["--svg", &svg, "litmus/basic/peterson.litmus"];
+        arguments.extend(
+            (!edges.is_empty())
+                .then_some(["--edges", edges])
+                .into_iter()
+                .flatten(),
+        );
+        assert_eq!(code(&fencepost(&arguments)), 0);
+        let drawn = std::fs::read_to_string(&svg).expect("a picture");
+        drawn.matches("name arrow").count()
+    };
+    let (all, cycle, po) = (names(""), names("cycle"), names("po"));
+    assert_eq!(cycle, 4);
+    assert!(cycle < po && po < all, "{cycle} {po} {all}");
+    assert_eq!(names("po,rf,co,fr"), all);
+    assert_eq!(
+        code(&fencepost(&["--edges", "po", "litmus/basic/SB.litmus"])),
+        2
+    );
+}
+
+#[test]
+fn a_comparison_can_be_json() {
+    let scratch = Scratch::new("litmus-compare-json");
+    let log = scratch.file("tso.log", fencepost(&["litmus/basic/SB.litmus"]).stdout);
+    let sc = [
+        "--json",
+        "--model",
+        "sc",
+        "--compare",
+        &log,
+        "litmus/basic/SB.litmus",
+    ];
+    let output = fencepost(&sc);
+    assert_eq!(code(&output), 1);
+    let [difference, totals] = &objects(&output)[..] else {
+        panic!("two objects: {output:?}");
+    };
+    assert_eq!(difference["type"], "difference");
+    assert_eq!(difference["verdicts"]["log"], "Ok");
+    assert_eq!(difference["only_in_log"][0], "0:EAX=0; 1:EAX=0;");
+    assert_eq!(
+        (&totals["compared"], &totals["different"]),
+        (&1.into(), &1.into())
+    );
+    let same = fencepost(&["--json", "--compare", &log, "litmus/basic/SB.litmus"]);
+    assert_eq!((code(&same), objects(&same).len()), (0, 1));
 }
 
 #[test]

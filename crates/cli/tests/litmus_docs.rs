@@ -10,7 +10,7 @@ use support::console::{check_pages, check_picture};
 
 #[test]
 fn every_console_block_prints_what_it_says() {
-    check_pages("docs/litmus", 9);
+    check_pages("docs/litmus", 11);
 }
 
 #[test]
@@ -23,6 +23,8 @@ fn the_pictures_are_what_the_command_draws() {
             "--state \"1:rax=1; 1:rbx=0; 3:rax=1; 3:rbx=1;\" litmus/basic/IRIW.litmus",
         ),
         ("peterson.svg", "litmus/basic/peterson.litmus"),
+        ("SB+mfences.svg", "litmus/basic/SB+mfences.litmus"),
+        ("IRIW-forbidden.svg", "litmus/basic/IRIW.litmus"),
     ] {
         check_picture(
             &format!("docs/litmus/pictures/{picture}"),

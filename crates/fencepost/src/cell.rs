@@ -6,10 +6,10 @@
 #![allow(unsafe_code)] // It is an unsafe cell.
 
 use std::fmt;
-use std::panic::Location;
 
 pub use std::cell::{Cell, RefCell};
 
+use fencepost_runtime::LocationRef;
 use fencepost_runtime::cells::{CellAccessKind, CellAccessStart, CheckedCell};
 
 /// The core primitive for interior mutability, as [`std::cell::UnsafeCell`], with accesses that
@@ -32,7 +32,7 @@ impl<T> UnsafeCell<T> {
     #[track_caller]
     pub fn new(value: T) -> Self {
         UnsafeCell {
-            checked: CheckedCell::new(Location::caller()),
+            checked: CheckedCell::new(LocationRef::caller()),
             value: std::cell::UnsafeCell::new(value),
         }
     }
@@ -48,7 +48,7 @@ impl<T> UnsafeCell<T> {
     #[track_caller]
     pub fn into_inner(self) -> T {
         self.checked
-            .begin(CellAccessKind::Write, Location::caller());
+            .begin(CellAccessKind::Write, LocationRef::caller());
         self.value.into_inner()
     }
 }
@@ -60,7 +60,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     where
         F: FnOnce(*const T) -> R,
     {
-        let access = self.begin(CellAccessKind::Read, Location::caller());
+        let access = self.begin(CellAccessKind::Read, LocationRef::caller());
         let result = f(self.value.get());
         drop(access);
         result
@@ -72,7 +72,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     where
         F: FnOnce(*mut T) -> R,
     {
-        let access = self.begin(CellAccessKind::Write, Location::caller());
+        let access = self.begin(CellAccessKind::Write, LocationRef::caller());
         let result = f(self.value.get());
         drop(access);
         result
@@ -82,7 +82,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[track_caller]
     pub fn get(&self) -> ConstPtr<'_, T> {
         ConstPtr {
-            _access: self.begin(CellAccessKind::Read, Location::caller()),
+            _access: self.begin(CellAccessKind::Read, LocationRef::caller()),
             pointer: self.value.get(),
         }
     }
@@ -91,12 +91,12 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<'_, T> {
         MutPtr {
-            _access: self.begin(CellAccessKind::Write, Location::caller()),
+            _access: self.begin(CellAccessKind::Write, LocationRef::caller()),
             pointer: self.value.get(),
         }
     }
 
-    fn begin(&self, how: CellAccessKind, location: &'static Location<'static>) -> CellAccess<'_> {
+    fn begin(&self, how: CellAccessKind, location: LocationRef) -> CellAccess<'_> {
         CellAccess {
             cell: &self.checked,
             how,
@@ -131,7 +131,7 @@ struct CellAccess<'cell> {
     cell: &'cell CheckedCell,
     how: CellAccessKind,
     begun: CellAccessStart,
-    location: &'static Location<'static>,
+    location: LocationRef,
 }
 
 impl Drop for CellAccess<'_> {

@@ -6,10 +6,9 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::panic::Location;
 use std::sync::OnceLock;
 
-use fencepost_runtime::{Current, StaticDeclaration};
+use fencepost_runtime::{Current, LocationRef, StaticDeclaration};
 
 /// A static that is initialized on first use; in a check, in every execution.
 /// [`lazy_static!`](crate::lazy_static) declares it.
@@ -20,7 +19,7 @@ use fencepost_runtime::{Current, StaticDeclaration};
 pub struct Lazy<T: 'static> {
     name: &'static str,
     initialize: fn() -> T,
-    location: &'static Location<'static>,
+    location: LocationRef,
     outside: OnceLock<T>,
 }
 
@@ -31,7 +30,7 @@ impl<T: 'static> Lazy<T> {
         Lazy {
             name,
             initialize,
-            location: Location::caller(),
+            location: LocationRef::caller(),
             outside: OnceLock::new(),
         }
     }
@@ -50,7 +49,7 @@ impl<T: 'static> Lazy<T> {
                 // execution. This is the one promise that is not enforced: `Deref` of a `static`
                 // has to return a reference, whose lifetime the program may choose up to `'static`.
                 // A use of an object of an earlier execution is reported as misuse.
-                unsafe { current.static_value(declared, Location::caller(), self.initialize) }
+                unsafe { current.static_value(declared, LocationRef::caller(), self.initialize) }
             }
         }
     }

@@ -22,6 +22,9 @@
 //! - [`hint`]: the spin hint,
 //! - [`lazy_static!`] and [`thread_local!`]: statics that every execution initializes anew.
 //!
+//! With the global allocator [`Allocator`], a check also compares what the program has allocated before it takes a loop
+//! to wait.
+//!
 //! In a check, each operation on them is a step that the checker schedules. Outside of a check, they behave as those
 //! of `std`. [`check`] panics with a report if the program is wrong; [`Checker`] has settings and returns an
 //! [`Outcome`].
@@ -47,4 +50,4 @@ pub use check::{
     FenceStrength, Finding, InferredFence, Limit, Outcome, Strategy, check, replay,
 };
 pub use fencepost_report::SourcePosition;
-pub use fencepost_runtime::Target;
+pub use fencepost_runtime::{Allocator, Target};

@@ -117,7 +117,7 @@ fn execute(
 #[test]
 fn steps_allocate_nothing_and_executions_leak_nothing() {
     IS_COUNTED.set(true);
-    let registry = Arc::new(Registry::new(std::panic::Location::caller()));
+    let registry = Arc::new(Registry::new(fencepost_runtime::LocationRef::caller()));
     let mut runtime = Runtime::new(Arc::new(program), Setup::default(), registry);
     let mut performed = Performed::default();
     let mut random = Random::new(9);

@@ -342,8 +342,8 @@ fn what_is_watched_has_to_be_dropped() {
     let line = line!() + 3;
     let error = first_error(|| {
         let current = Current::get().unwrap();
-        let watch = current.track_drop("Arc", std::panic::Location::caller());
-        let dropped = current.track_drop("Arc", std::panic::Location::caller());
+        let watch = current.track_drop("Arc", fencepost_runtime::LocationRef::caller());
+        let dropped = current.track_drop("Arc", fencepost_runtime::LocationRef::caller());
         dropped.end();
         let _ = watch;
     });

@@ -514,3 +514,73 @@ fn a_stale_read_in_a_failed_round_is_found() {
     let outcome = two_threads(Target::X86, writes, waits);
     assert!(outcome.is_verified(), "{outcome}");
 }
+
+/// The first thread waits for the second one, unless the limit is 0. Returns what both have seen.
+fn meets(flags: &[AtomicUsize; 2], limit: impl FnOnce() -> usize) -> usize {
+    let limit = limit();
+    flags[0].store(1, Relaxed);
+    loop {
+        let seen = flags[1].load(Relaxed);
+        if seen >= limit {
+            return seen;
+        }
+    }
+}
+
+/// Whether the second thread is seen to have come first.
+fn looks(flags: &[AtomicUsize; 2]) -> usize {
+    flags[1].store(1, Relaxed);
+    flags[0].load(Relaxed)
+}
+
+/// What a stale value leads to depends on all that the thread knows: what it has read itself, what a
+/// lock protects, what a joined thread has returned, and what the thread captures.
+#[test]
+fn a_stale_value_is_tried_with_all_that_the_thread_knows() {
+    let reads = || {
+        let limit = Arc::new(AtomicUsize::new(1));
+        let flags = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let waits = {
+            let (limit, flags) = (limit.clone(), flags.clone());
+            thread::spawn(move || meets(&flags, || limit.load(Relaxed)))
+        };
+        let looks = thread::spawn(move || looks(&flags));
+        limit.store(0, Relaxed);
+        let seen = (waits.join().unwrap(), looks.join().unwrap());
+        assert!(seen != (0, 0));
+    };
+    let locks = || {
+        let limit = Arc::new(Mutex::new(1));
+        let flags = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let waits = {
+            let (limit, flags) = (limit.clone(), flags.clone());
+            thread::spawn(move || meets(&flags, || *limit.lock().unwrap()))
+        };
+        let looks = thread::spawn(move || looks(&flags));
+        *limit.lock().unwrap() = 0;
+        let seen = (waits.join().unwrap(), looks.join().unwrap());
+        assert!(seen != (0, 0));
+    };
+    let captures = || {
+        let limit = Arc::new(AtomicUsize::new(1));
+        let (reads, lowers) = (limit.clone(), limit);
+        let reads = thread::spawn(move || reads.load(Relaxed));
+        let lowers = thread::spawn(move || lowers.store(0, Relaxed));
+        let limit = reads.join().unwrap();
+        let flags = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let waits = {
+            let flags = flags.clone();
+            thread::spawn(move || meets(&flags, || limit))
+        };
+        let looks = thread::spawn(move || looks(&flags));
+        let seen = (waits.join().unwrap(), looks.join().unwrap());
+        assert!(seen != (0, 0));
+        lowers.join().unwrap();
+    };
+    let programs: [fn(); 3] = [reads, locks, captures];
+    for (number, program) in programs.into_iter().enumerate() {
+        let outcome = Checker::new().run(program);
+        let text = outcome.to_string();
+        assert!(text.contains("not store-buffer safe"), "{number}: {text}");
+    }
+}

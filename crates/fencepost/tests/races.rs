@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::support::{Driver, all_fine, all_fine_with, first_error, no_spurious};
 use fencepost::cell::UnsafeCell;
 use fencepost::sync::atomic::{AtomicUsize, Ordering, Ordering::*, fence};
-use fencepost::sync::mpsc::{TrySendError, channel, sync_channel};
-use fencepost::thread;
+use fencepost::sync::mpsc::{TryRecvError, TrySendError, channel, sync_channel};
+use fencepost::{sync, thread};
 use fencepost_runtime::{ProgramError, Race, Setup};
 
 /// A cell that is shared whatever happens.
@@ -458,4 +458,87 @@ fn is_finished_orders_nothing() {
     all_fine_with(ends_are_visible, program(true));
     let runs = Driver::with(ends_are_visible, program(false)).run_all();
     race(runs.last().unwrap().error.clone());
+}
+
+/// A message-passing program with a relaxed flag: `drops` comes before it is set, `looks` after it is seen. Whether
+/// they synchronize decides whether the accesses race.
+fn with_relaxed_flag<T: Send + 'static>(
+    make: fn() -> (Box<dyn FnOnce() + Send>, T),
+    looks: fn(T),
+) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        let shared = Shared::new();
+        let (drops, kept) = make();
+        let writer = shared.clone();
+        let thread = thread::spawn(move || {
+            writer.write();
+            drops();
+            writer.flag.store(1, Relaxed);
+        });
+        if shared.flag.load(Relaxed) == 1 {
+            looks(kept);
+            shared.read();
+        }
+        thread.join().unwrap();
+    }
+}
+
+/// A dropped sender is learnt of from a channel that is disconnected, not from one that is empty or full.
+#[test]
+fn an_empty_or_full_channel_orders_nothing() {
+    race(first_error(with_relaxed_flag(
+        || {
+            let (sender, receiver) = channel::<u32>();
+            let dropped = sender.clone();
+            (Box::new(move || drop(dropped)), (sender, receiver))
+        },
+        |(_sender, receiver)| assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty)),
+    )));
+    race(first_error(with_relaxed_flag(
+        || {
+            let (sender, receiver) = sync_channel::<u32>(0);
+            let dropped = sender.clone();
+            (Box::new(move || drop(dropped)), (sender, receiver))
+        },
+        |(sender, _receiver)| assert_eq!(sender.try_send(1), Err(TrySendError::Full(1))),
+    )));
+    all_fine(with_relaxed_flag(
+        || {
+            let (sender, receiver) = channel::<u32>();
+            (Box::new(move || drop(sender)), receiver)
+        },
+        |receiver| assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected)),
+    ));
+}
+
+/// A dropped reference is learnt of from the count that it changes: strong and weak references have one each.
+#[test]
+fn the_drop_of_a_weak_reference_orders_no_upgrade() {
+    fn weak_and_strong() -> (sync::Weak<()>, sync::Arc<()>) {
+        let arc = sync::Arc::new(());
+        (sync::Arc::downgrade(&arc), arc)
+    }
+    race(first_error(with_relaxed_flag(
+        || {
+            let (weak, arc) = weak_and_strong();
+            let dropped = weak.clone();
+            (Box::new(move || drop(dropped)), (weak, arc))
+        },
+        |(weak, _arc)| assert!(weak.upgrade().is_some()),
+    )));
+    all_fine(with_relaxed_flag(
+        || {
+            let (weak, arc) = weak_and_strong();
+            let dropped = arc.clone();
+            (Box::new(move || drop(dropped)), (weak, arc))
+        },
+        |(weak, _arc)| assert!(weak.upgrade().is_some()),
+    ));
+    all_fine(with_relaxed_flag(
+        || {
+            let (weak, arc) = weak_and_strong();
+            (Box::new(move || drop(weak)), arc)
+        },
+        |mut arc| assert!(sync::Arc::get_mut(&mut arc).is_some()),
+    ));
 }

@@ -26,6 +26,8 @@ const REGISTERS: usize = 4;
 /// what it should not find.
 const COUNTER: usize = 2;
 const FOUND: usize = 3;
+/// How many stores a thread can buffer: a loop can store without end.
+const MAX_BUFFERED: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
 enum Instruction {
@@ -102,7 +104,7 @@ fn simple(random: &mut Random) -> Instruction {
 }
 
 /// A loop until a register has a value.
-fn add_loop(code: &mut Code, random: &mut Random) {
+fn add_loop(code: &mut Code, random: &mut Random, is_wide: bool) {
     let start = code.len();
     let variable = below(random, VARIABLES as u64) as usize;
     let value = below(random, 3);
@@ -154,14 +156,39 @@ fn add_loop(code: &mut Code, random: &mut Random) {
             };
         }
     }
-    let again = code.len();
+    let mut leaves_unless = vec![code.len()];
     code.push(Unless {
         register: 0,
         value,
-        to: again + 2,
+        to: 0,
     });
+    if is_wide && below(random, 4) == 0 {
+        // It waits for a second variable.
+        let variable = below(random, VARIABLES as u64) as usize;
+        code.push(Load { variable, to: 1 });
+        leaves_unless.push(code.len());
+        code.push(Unless {
+            register: 1,
+            value: below(random, 2),
+            to: 0,
+        });
+    }
     let leaves = code.len();
     code.push(Jump { to: 0 });
+    let again = code.len();
+    for at in leaves_unless {
+        if let Unless { to, .. } = &mut code[at] {
+            *to = again;
+        }
+    }
+    if is_wide && below(random, 12) == 0 {
+        // A store that changes something in the first round only, unless another thread does too.
+        code.push(Store {
+            variable: below(random, VARIABLES as u64) as usize,
+            value: 1 + below(random, 2),
+            is_release: below(random, 2) == 0,
+        });
+    }
     if below(random, 3) == 0 {
         // It gives up after some rounds.
         code.push(Count);
@@ -185,7 +212,8 @@ fn add_loop(code: &mut Code, random: &mut Random) {
     code[leaves] = Jump { to: code.len() };
 }
 
-fn program(random: &mut Random) -> Vec<Code> {
+/// A wide one has loops that wait for two variables, or store, and threads with two loops.
+fn program(random: &mut Random, is_wide: bool) -> Vec<Code> {
     let threads = 2 + usize::from(below(random, 4) == 0);
     let thread = |random: &mut Random| {
         let mut code = Vec::new();
@@ -193,7 +221,14 @@ fn program(random: &mut Random) -> Vec<Code> {
             code.push(simple(random));
         }
         if below(random, 4) != 0 {
-            add_loop(&mut code, random);
+            add_loop(&mut code, random, is_wide);
+        }
+        if is_wide && below(random, 16) == 0 {
+            code.push(Set {
+                register: COUNTER,
+                value: 0,
+            });
+            add_loop(&mut code, random, is_wide);
         }
         for _ in 0..below(random, 2) + u64::from(code.is_empty()) {
             code.push(simple(random));
@@ -280,6 +315,16 @@ struct State {
     threads: Vec<ThreadState>,
 }
 
+impl ThreadState {
+    /// Counts barriers from the first buffered store on, so that there are finitely many states.
+    fn renumber_barriers(&mut self) {
+        let first = self.buffer.iter().map(|entry| entry.2).min();
+        let first = first.unwrap_or(self.barriers);
+        self.barriers -= first;
+        self.buffer.iter_mut().for_each(|entry| entry.2 -= first);
+    }
+}
+
 impl State {
     fn first(threads: usize) -> Self {
         let thread = ThreadState {
@@ -317,13 +362,17 @@ impl State {
                     let mut next = self.clone();
                     next.threads[number].buffer.remove(entry);
                     next.memory[variable] = value;
+                    next.threads[number].renumber_barriers();
                     all.push(next);
                 }
             }
             if let Some(&instruction) = code[number].get(thread.at) {
-                let needs_empty =
-                    matches!(instruction, Swap { .. } | CompareExchange { .. } | Fence);
-                if !needs_empty || thread.buffer.is_empty() {
+                let room = match instruction {
+                    Swap { .. } | CompareExchange { .. } | Fence => 0,
+                    Store { .. } => MAX_BUFFERED - 1,
+                    _ => MAX_BUFFERED,
+                };
+                if thread.buffer.len() <= room {
                     let mut next = self.clone();
                     next.perform(number, instruction, buffers);
                     all.push(next);
@@ -433,7 +482,8 @@ struct Explored {
     waits: bool,
 }
 
-fn explored(code: &[Code], target: Target) -> Explored {
+/// None if there are too many executions: threads write each other's variables in endless loops.
+fn explored(code: &[Code], target: Target) -> Option<Explored> {
     let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
     let (code, seen) = (Arc::new(code.to_vec()), outcomes.clone());
     let closure = move || {
@@ -457,6 +507,8 @@ fn explored(code: &[Code], target: Target) -> Explored {
         monitored_model,
         continue_after_failure: true,
         livelock_after: 3,
+        max_steps: 200,
+        max_executions: Some(500),
         ..Settings::default()
     };
     let setup = Setup {
@@ -464,6 +516,11 @@ fn explored(code: &[Code], target: Target) -> Explored {
         ..Setup::default()
     };
     let report = explore_with(setup, &settings, closure).report;
+    let has_too_many_steps = (report.findings.iter())
+        .any(|found| matches!(found.failure, Failure::Fault(Fault::StepLimit { .. })));
+    if has_too_many_steps || !report.limits.is_empty() {
+        return None;
+    }
     let stopped = (report.findings.iter())
         .filter(|found| matches!(&found.failure, Failure::Fault(fault) if !matches!(fault, Fault::Livelock(_))));
     let stopped: Vec<_> = stopped.map(|found| &found.failure).collect();
@@ -472,17 +529,18 @@ fn explored(code: &[Code], target: Target) -> Explored {
     let has_livelock =
         (failures.clone()).any(|failure| matches!(failure, Failure::Fault(Fault::Livelock(_))));
     let is_safe = !failures.any(|failure| matches!(failure, Failure::StoreBuffer(_)));
-    Explored {
+    Some(Explored {
         outcomes: std::mem::take(&mut outcomes.lock().unwrap()),
         is_safe,
         has_livelock,
         waits: !report.waits.is_empty(),
-    }
+    })
 }
 
 #[derive(Default, Debug)]
 struct Counts {
     programs: u64,
+    too_large: u64,
     hang: u64,
     wait: u64,
     safe: u64,
@@ -492,9 +550,12 @@ struct Counts {
 
 fn compare(code: &[Code], target: Target, counts: &mut Counts) {
     let (expected, ends) = outcomes(code, Buffers::None);
-    let found = explored(code, target);
-    let shown = || format!("{target:?} {code:#?}");
     counts.programs += 1;
+    let Some(found) = explored(code, target) else {
+        counts.too_large += 1;
+        return;
+    };
+    let shown = || format!("{target:?} {code:#?}");
     assert_eq!(found.has_livelock, !ends, "a livelock: {}", shown());
     assert_eq!(found.outcomes, expected, "{}", shown());
     counts.hang += u64::from(!ends);
@@ -522,6 +583,45 @@ fn number_from(variable: &str, otherwise: u64) -> u64 {
     value.map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
+/// A round that stores the value that another thread has just stored is not without effect: the
+/// thread may read its own store before that of the other one is in memory.
+#[test]
+fn a_round_that_stores_what_is_there_has_an_effect() {
+    let (x, go, after) = (0, 1, 2);
+    let store = |variable, value| Store {
+        variable,
+        value,
+        is_release: false,
+    };
+    let load = |variable, to| Load { variable, to };
+    let waits = vec![
+        load(go, 0),
+        Unless {
+            register: 0,
+            value: 1,
+            to: 3,
+        },
+        Jump { to: 5 },
+        store(x, 1),
+        Jump { to: 0 },
+        load(x, 0),
+        load(after, 1),
+    ];
+    let lets_go = vec![load(x, 0), store(go, 1)];
+    let exchange = CompareExchange {
+        variable: x,
+        expected: 2,
+        new: 1,
+        to: 0,
+    };
+    let writes = vec![store(x, 2), store(after, 1), exchange];
+    let code = [waits, lets_go, writes];
+    let mut counts = Counts::default();
+    compare(&code, Target::X86, &mut counts);
+    let is_unsafe = counts.safe == 0 && counts.unsafe_without_other_outcomes == 0;
+    assert!(is_unsafe && counts.wait == 1, "{counts:?}");
+}
+
 #[test]
 fn loops_agree_with_brute_force() {
     let seed = number_from("FENCEPOST_TEST_SEED", 19);
@@ -530,7 +630,8 @@ fn loops_agree_with_brute_force() {
         let mut counts = Counts::default();
         for number in (which..programs).step_by(2) {
             let mut random = Random::new(seed.wrapping_mul(1 << 32) + number);
-            let code = program(&mut random);
+            // Wide programs have ten times as many executions.
+            let code = program(&mut random, number / 4 % 6 == 0);
             let target = if number % 4 < 2 {
                 Target::X86
             } else {
@@ -550,6 +651,7 @@ fn loops_agree_with_brute_force() {
     });
     println!("seed {seed}: {counts:?}");
     for counts in counts {
+        assert!(counts.too_large * 20 < counts.programs, "{counts:?}");
         assert!(counts.wait * 4 > counts.programs, "{counts:?}");
         assert!(counts.safe_and_wait * 10 > counts.programs, "{counts:?}");
     }

@@ -33,7 +33,7 @@ fn executions_per_second() {
             thread.join().unwrap();
         }
     };
-    let registry = Arc::new(Registry::new(std::panic::Location::caller()));
+    let registry = Arc::new(Registry::new(fencepost_runtime::LocationRef::caller()));
     let mut runtime = Runtime::new(Arc::new(program), Setup::default(), registry);
     let mut performed = Performed::default();
     let mut random = Random::new(1);

@@ -204,7 +204,7 @@ fn assert_all_classes(name: &str, setup: Setup, program: fn()) {
     let expected = brute_force(setup, program);
     let run = |strategy| {
         let all = StdArc::<StdMutex<Classes>>::default();
-        let registry = StdArc::new(Registry::new(std::panic::Location::caller()));
+        let registry = StdArc::new(Registry::new(fencepost_runtime::LocationRef::caller()));
         let noted = || Noted {
             runtime: Runtime::new(StdArc::new(program), as_it_is(setup), registry.clone()),
             run: Run::default(),

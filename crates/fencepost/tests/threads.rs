@@ -633,7 +633,7 @@ fn workers_of_a_check_agree_on_names() {
             });
         }
     });
-    let registry = Arc::new(Registry::new(std::panic::Location::caller()));
+    let registry = Arc::new(Registry::new(fencepost_runtime::LocationRef::caller()));
     let workers: Vec<_> = (0..4)
         .map(|seed| {
             let (program, registry) = (program.clone(), registry.clone());

@@ -9,10 +9,12 @@ use fencepost_memory::MemoryModel;
 use thiserror::Error;
 
 use crate::axioms;
+use crate::forbidden::{self, Explanation, Forbidden};
 use crate::judge::{self, Rejection};
 use crate::machine::{self, Cut, Exploration};
 use crate::run::Run;
-use crate::test::{Quantifier, Test};
+use crate::shorten;
+use crate::test::{Proposition, Quantifier, Test};
 use crate::thread::Fault;
 
 /// How many final states have their witnesses checked without being asked for.
@@ -125,6 +127,20 @@ pub enum AnswerError {
          Fencepost, please report it with the test"
     )]
     WrongWitness,
+    /// A candidate that has a state that the machine does not find, is not forbidden for the reason
+    /// that is given. This is a bug in Fencepost.
+    #[error(
+        "internal error: the reason why a final state is forbidden does not hold ({0}); this is a \
+         bug in Fencepost, please report it with the test"
+    )]
+    WrongReason(Box<Rejection>),
+    /// The model allows a candidate that has a state that the machine does not find, or the axioms
+    /// allow one that is said to be forbidden. This is a bug in Fencepost.
+    #[error(
+        "internal error: the axioms allow a final state that the machine does not find; this is a \
+         bug in Fencepost, please report it with the test"
+    )]
+    AllowedAfterAll,
     /// The engines differ. This is a bug in Fencepost.
     #[error(
         "internal error: machine and axioms do not agree; this is a bug in Fencepost, please report \
@@ -274,12 +290,67 @@ impl Answer<'_> {
         self.exploration.run(self.states[number].index)
     }
 
-    /// The most informative final state: one for which the condition holds or, for `forall`, does
-    /// not hold. If there is none, the first.
-    pub fn most_telling(&self) -> Option<usize> {
-        let wanted = self.test.quantifier != Quantifier::ForAll;
-        let telling = self.states.iter().position(|state| state.holds == wanted);
-        telling.or((!self.states.is_empty()).then_some(0))
+    /// A run of the machine that ends in the final state with this number, without turns of loops
+    /// that say nothing.
+    pub fn short_run(&self, number: usize) -> Run {
+        let state = &self.states[number].contents;
+        shorten::shortened(self.test, &self.model, self.run(number), state)
+    }
+
+    /// What the test asks about: final states for which the condition holds or, for `forall`, does
+    /// not hold.
+    pub fn asked(&self) -> Proposition {
+        match self.test.quantifier {
+            Quantifier::ForAll => Proposition::Not(Box::new(self.test.condition.clone())),
+            _ => self.test.condition.clone(),
+        }
+    }
+
+    /// The first final state that is as wanted.
+    pub fn position(&self, wanted: &Proposition) -> Option<usize> {
+        let mut states = self.states.iter();
+        states.position(|state| wanted.holds(&state.contents))
+    }
+
+    /// Why there is no final state that is as wanted. The reason is checked: the judge follows the
+    /// candidate and its cycle, and the axioms of the memory models forbid it too.
+    ///
+    /// # Errors
+    /// If the reason does not hold, or if the model allows such a state after all.
+    pub fn why_not(
+        &self,
+        wanted: &Proposition,
+        limits: &forbidden::Limits<'_>,
+    ) -> Result<Explanation, AnswerError> {
+        if self.cut().is_some() {
+            return Ok(Explanation::Unknown);
+        }
+        let explanation = forbidden::explain(self.test, &self.model, wanted, limits);
+        match &explanation {
+            Explanation::Forbidden(found) => self.check_reason(wanted, found)?,
+            Explanation::Allowed(_) => return Err(AnswerError::AllowedAfterAll),
+            Explanation::Impossible | Explanation::Unknown => {}
+        }
+        Ok(explanation)
+    }
+
+    fn check_reason(&self, wanted: &Proposition, found: &Forbidden) -> Result<(), AnswerError> {
+        let Forbidden {
+            candidate,
+            state,
+            violation,
+        } = found;
+        let judged = judge::check_forbidden(self.test, &self.model, candidate, violation);
+        let judged = judged.map_err(|rejection| AnswerError::WrongReason(Box::new(rejection)))?;
+        let observed = judged.observed(self.test);
+        let is_wanted = wanted.holds(&observed) && self.test.passes_filter(&observed);
+        if observed != *state || !is_wanted {
+            return Err(AnswerError::WrongWitness);
+        }
+        match candidate.is_allowed_trace(&self.model) {
+            Some(true) => Err(AnswerError::AllowedAfterAll),
+            Some(false) | None => Ok(()),
+        }
     }
 
     /// In how many final states the condition holds.

@@ -50,6 +50,10 @@ mod hints {
     pub(super) const HIGH_BYTES: &str = "observe the whole register";
     pub(super) const SYMBOLIC_REGISTERS: &str = "a symbolic register belongs to the thread whose \
         instructions use it";
+    pub(super) const UNUSED_REGISTERS: &str = "it would only have its initial value; if that is \
+        meant, initialize it: `{ 0:EAX=0; }`";
+    pub(super) const UNKNOWN_LOCATIONS: &str = "no instruction and no initial state has it, so it \
+        would always be 0; if that is meant, initialize it: `{ x=0; }`";
     pub(super) const OPERAND_SYNTAX: &str = "registers of `X86_64` are written `%rax`, those of \
         `X86` `EAX`; memory operands are in brackets or parentheses";
     pub(super) const ADDRESSES: &str = "locations have names; their addresses are not specified";
@@ -148,7 +152,7 @@ impl ParseErrorKind {
                 Some(meant) => format!("an instruction; did you mean `{meant}`?"),
                 None => "an instruction of the model".into(),
             },
-            ParseErrorKind::NotModelled { .. } => "an instruction of the model".into(),
+            ParseErrorKind::NotModelled { .. } => "instructions and registers of the model".into(),
             ParseErrorKind::OperandCount { wanted, .. }
             | ParseErrorKind::OperandKind { wanted, .. } => (*wanted).into(),
             ParseErrorKind::ConstantDestination { .. } => "a register or memory".into(),
@@ -168,7 +172,18 @@ impl ParseErrorKind {
             ParseErrorKind::WideRegister { .. } => "a register of at most 4 bytes".into(),
             ParseErrorKind::HighByteObserved { .. } => "the low bytes or all of a register".into(),
             ParseErrorKind::AmbiguousRegister { found } => format!("a thread, as in `0:%{found}`"),
-            ParseErrorKind::UnusedRegister { .. } => "a register that the thread uses".into(),
+            ParseErrorKind::UnusedRegister { meant, .. } => match meant {
+                Some(meant) => format!("a register that the thread uses; did you mean `{meant}`?"),
+                None => "a register that the thread uses".into(),
+            },
+            ParseErrorKind::UnknownLocation { meant, known, .. } => match (meant, known.as_slice())
+            {
+                (Some(meant), _) => {
+                    format!("a location of the test; did you mean `{meant}`?")
+                }
+                (None, []) => "a location of the test".into(),
+                (None, known) => format!("a location of the test: {}", listed(known)),
+            },
             ParseErrorKind::BareName { found } => {
                 format!("`[{found}]`, or `${found}` for its address")
             }
@@ -232,9 +247,9 @@ impl ParseErrorKind {
             ParseErrorKind::UnknownRegister { .. } => hints::REGISTERS,
             ParseErrorKind::WideRegister { .. } => hints::WIDE_REGISTERS,
             ParseErrorKind::HighByteObserved { .. } => hints::HIGH_BYTES,
-            ParseErrorKind::AmbiguousRegister { .. } | ParseErrorKind::UnusedRegister { .. } => {
-                hints::SYMBOLIC_REGISTERS
-            }
+            ParseErrorKind::AmbiguousRegister { .. } => hints::SYMBOLIC_REGISTERS,
+            ParseErrorKind::UnusedRegister { .. } => hints::UNUSED_REGISTERS,
+            ParseErrorKind::UnknownLocation { .. } => hints::UNKNOWN_LOCATIONS,
             ParseErrorKind::BareName { .. } => hints::OPERAND_SYNTAX,
             ParseErrorKind::NumericAddress => hints::ADDRESSES,
             ParseErrorKind::NarrowAddress => hints::ADDRESS_REGISTERS,
@@ -254,6 +269,15 @@ impl ParseErrorKind {
             ParseErrorKind::NoRoom => hints::NO_ADDRESS,
         };
         hint.to_owned()
+    }
+}
+
+/// `x`, `y` and `z`, in quotes.
+fn listed(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.as_slice() {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => quoted.concat(),
     }
 }
 

@@ -5,14 +5,15 @@
 //! 2. [`parse()`], `syntax`, `x86` and `assemble`: from files to tests. `parse_error`,
 //!    `parse_error_kind` and `help`: errors in files.
 //! 3. [`arithmetic`] and [`thread`]: the semantics of instructions.
-//! 4. [`execution`] and [`run`]: witnesses. [`event_graph`]: their relations, and the cycle that
+//! 4. [`execution`] and [`run`]: witnesses; `shorten`: short ones. [`event_graph`]: their relations, and the cycle that
 //!    makes one not sequentially consistent.
 //! 5. [`machine`]: exhaustive search of the store-buffer machine of x86-TSO, section 3.1.
 //! 6. [`axioms`]: the axiomatic model of section 3.2.
 //! 7. [`judge`]: the checker of witnesses of section E.4.
-//! 8. [`answer`] and [`log`]: the result of a test, and its log. [`robust`]: whether a test is
-//!    store-buffer safe.
-//! 9. [`generate`]: random tests.
+//! 8. [`mod@forbidden`]: why a model does not allow a final state.
+//! 9. [`answer`] and [`log`]: the result of a test, and its log; `herd_hash`: the checksum in it.
+//!    [`robust`]: whether a test is store-buffer safe.
+//! 10. [`generate`]: random tests.
 //!
 //! The engines share the semantics of instructions and nothing else; the judge shares nothing else
 //! with the engines. This crate does no I/O: it takes bytes and returns values.
@@ -27,8 +28,10 @@ pub mod event_graph;
 pub mod execution;
 mod fault_text;
 pub mod final_state;
+pub mod forbidden;
 pub mod generate;
 mod help;
+mod herd_hash;
 pub mod judge;
 mod limits;
 pub mod log;
@@ -38,6 +41,7 @@ mod parse_error;
 mod parse_error_kind;
 pub mod robust;
 pub mod run;
+mod shorten;
 mod state;
 mod syntax;
 pub mod test;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::answer::{Answer, Verdict};
-use crate::test::Quantifier;
+use crate::test::{Observable, Proposition, Quantifier, Term, Test};
 
 /// A final state as assignments, such as `0:EAX` to `1`, so that states of different tools can be
 /// compared. Brackets around locations are left out.
@@ -99,7 +99,7 @@ pub fn block(answer: &Answer<'_>, seconds: f64) -> String {
          Time {name} {seconds:.2}\n",
         condition = test.condition_text,
     );
-    if let Some((_, hash)) = test.info.iter().find(|(key, _)| key == "Hash") {
+    if let Some(hash) = &test.hash {
         let _ = writeln!(text, "Hash={hash}");
     }
     text.push('\n');
@@ -123,6 +123,48 @@ pub fn parse_state(text: &str) -> Option<LoggedState> {
         state.insert(name.to_owned(), decimal(value.trim()));
     }
     Some(state)
+}
+
+impl Test {
+    /// The proposition that a final state has these contents.
+    ///
+    /// # Errors
+    /// A name or a content that the test does not print.
+    pub fn proposition_of(&self, state: &LoggedState) -> Result<Proposition, String> {
+        let mut parts = Vec::new();
+        for (name, content) in state {
+            let bare = |printed: &str| {
+                let inner = printed
+                    .strip_prefix('[')
+                    .and_then(|name| name.strip_suffix(']'));
+                inner.unwrap_or(printed).to_owned()
+            };
+            let index = self
+                .observed
+                .iter()
+                .position(|observable| match observable {
+                    Observable::Register { name: printed, .. }
+                    | Observable::Cell { name: printed, .. } => bare(printed) == *name,
+                });
+            let index = index.ok_or_else(|| name.clone())?;
+            let mask = self.observed_width(&self.observed[index]).mask();
+            let mut cells = self.cells.iter();
+            let number = match content.parse::<u64>() {
+                Ok(number) => Some(number),
+                Err(_) => content.parse::<i64>().ok().map(|number| number as u64),
+            };
+            let number = number.or_else(|| {
+                let cell = cells.find(|cell| cell.name == *content);
+                cell.map(|cell| cell.address)
+            });
+            let number = number.ok_or_else(|| format!("{name}={content}"))?;
+            parts.push(Proposition::Equal(
+                Term::Observed(index),
+                Term::Constant(number & mask),
+            ));
+        }
+        Ok(Proposition::And(parts))
+    }
 }
 
 /// A number as we print it; other tools can print it in hexadecimal.

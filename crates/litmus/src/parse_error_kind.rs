@@ -287,11 +287,23 @@ pub enum ParseErrorKind {
         /// Its name.
         found: String,
     },
-    /// A symbolic register that no instruction of the thread uses.
-    #[error("no instruction uses `%{found}`")]
+    /// A register that its thread neither uses nor initializes.
+    #[error("no instruction uses `{found}`")]
     UnusedRegister {
-        /// Its name.
+        /// The register, with its thread if that is given.
         found: String,
+        /// A register that was probably meant.
+        meant: Option<String>,
+    },
+    /// A location in the condition that the test does not have.
+    #[error("the test has no location `{found}`")]
+    UnknownLocation {
+        /// The name.
+        found: String,
+        /// A similar name.
+        meant: Option<String>,
+        /// The locations that there are, if they are few.
+        known: Vec<String>,
     },
     /// A name as an operand.
     #[error("`{found}` is neither a register nor a memory operand")]

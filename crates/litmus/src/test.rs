@@ -176,9 +176,9 @@ pub struct Test {
     pub condition: Proposition,
     /// The condition as it is printed: `exists (0:EAX=0 /\ 1:EAX=0)`.
     pub condition_text: String,
-    /// Observed locations that occur in no instruction and not in the initial state: probably
-    /// misspelled.
-    pub unused_locations: Vec<String>,
+    /// The checksum of initial state, program and observed locations by which the tools around
+    /// herd7 tell tests of one name apart; none if herd7 could not read the test.
+    pub hash: Option<String>,
 }
 
 impl Test {

@@ -148,7 +148,7 @@ fn deep_propositions_are_safe() {
         };
         let close = if open.contains('(') { ")" } else { "" };
         let claim = format!("{}x=1{}", open.repeat(count), close.repeat(count));
-        let source = format!("X86 a {{}} P0 ; exists {claim}");
+        let source = format!("X86 a {{x; y;}} P0 ; exists {claim}");
         let read = move || {
             let test = parse(source.as_bytes(), &limits).expect("within the limit");
             let again = test.condition.clone();
@@ -172,13 +172,13 @@ fn large_files_are_read_in_proportion() {
         ParseErrorKind::Unterminated(_)
     ));
     let closed = format!("{}{}", many("(* ", 300_000), many("*)", 300_000));
-    let closed = format!("X86 a {{}} P0 ; {closed} exists (x=1)");
+    let closed = format!("X86 a {{x;}} P0 ; {closed} exists (x=1)");
     measured(closed.as_bytes(), &all, 10).expect("a test");
     let cell = with_code(&format!("MOV {}EAX,[x]", many(" ", 4_000_000)));
     measured(cell.as_bytes(), &all, 10).expect("a test");
     let one_line = format!("X86 a {{}} P0 ; {}", many("MOV [x],$1;", 60_000));
     measured(one_line.as_bytes(), &all, 60).expect("a test");
-    let claim = format!("X86 a {{}} P0 ; exists x=1 {}", many("/\\ x=1 ", 300_000));
+    let claim = format!("X86 a {{x;}} P0 ; exists x=1 {}", many("/\\ x=1 ", 300_000));
     measured(claim.as_bytes(), &all, 60).expect("a test");
     let array = format!(
         "X86 a {{ int x[60000]; }} P0 ; locations [{}]",

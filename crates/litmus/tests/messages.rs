@@ -60,6 +60,7 @@ const PROBLEMS: &[&str] = &[
     "UnknownArchitecture",
     "UnknownInstruction",
     "UnknownLabel",
+    "UnknownLocation",
     "UnknownRegister",
     "UnknownType",
     "Unterminated",

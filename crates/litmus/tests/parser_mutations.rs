@@ -20,7 +20,7 @@ const SAMPLES: [&str; 6] = [
      SHL EDX,CL ;\n LOCK NOT [b] ;\n MOV %q,EAX ;\nforall (3:AL=1 /\\ %q=0)\n",
     "X86 pointers\n{ int *p = x; q = &y; int z[3]; }\n P0 ;\n MOV EAX,[p] ;\n MOV [EAX],$7 ;\n \
      MOV EBX,$z ;\n MOV [EBX+4],EAX ;\n MOV ECX,[EBX+ECX*4] ;\nexists (x=7 /\\ p=x /\\ z={0,0,0})\n",
-    "X86_64 comments (* a (* b *) c *)\n{ (* *) }\n P0:T0 | P1 ;\n (* *) nop | pause ;\n\
+    "X86_64 comments (* a (* b *) c *)\n{ x; (* *) }\n P0:T0 | P1 ;\n (* *) nop | pause ;\n\
      observed 0:rax=1; and x=2; << nothing",
     "X86 loop {} P0 | P1 ; again: MOV EAX,[x] | MOV [x],$1 ; CMP EAX,$0 | ; JE again | ; final (0:EAX=1)",
 ];

@@ -75,6 +75,51 @@ fn comments_are_no_text() {
 }
 
 #[test]
+fn comments_to_the_end_of_the_line_are_read_everywhere() {
+    let test = read(
+        "# before { \nX86 a # a name\n# Key=value {\nKind=#1\n{ # an initial state }\n x=1; }\n P0 ; # threads\n \
+         MOV EAX,[x] ;\n# a condition\nexists # not yet\n (0:EAX=1 # /\\ x=2\n)\n# the end",
+    );
+    assert_eq!(test.name, "a");
+    assert_eq!(test.info, [("Kind".to_owned(), "#1".to_owned())]);
+    assert_eq!(test.cells[0].initial, 1);
+    assert_eq!(test.condition_text, "exists (0:EAX=1)");
+}
+
+#[test]
+fn what_is_claimed_of_models_is_read_and_not_used() {
+    for ending in [
+        "with tso: ~exists",
+        "; with tso: ~exists;",
+        "with sc: exists; tso: ~exists; arm: forall",
+    ] {
+        let test = with("", &format!("exists (0:EAX=0 /\\ 1:EAX=0) {ending}"));
+        assert_eq!(test.quantifier, Quantifier::Exists);
+        assert_eq!(test.condition_text, "exists (0:EAX=0 /\\ 1:EAX=0)");
+    }
+}
+
+#[test]
+fn long_nops_have_operands_that_are_not_accessed() {
+    let test = read(
+        "X86_64 a\n{ }\n P0 ;\n nopw 0x0(%rax,%rax,1) ;\n nopl (%rax) ;\n NOPL %cs:0(%rax,%eax,0) ;\n nop ;\n \
+         movl $1,(x) ;\nexists (x=1)",
+    );
+    assert_eq!(test.cells.len(), 1);
+    assert_eq!(test.threads[0].operations.len(), 2);
+    assert_eq!(test.threads[0].instructions.len(), 5);
+}
+
+#[test]
+fn what_is_only_initialized_can_be_asked_about() {
+    let test = with("z=0; 0:EBX=0;", "exists (z=0 /\\ 0:EBX=0)");
+    assert_eq!(test.cells.len(), 3);
+    // A thread without an operation uses nothing, and nothing was misspelled.
+    let idle = read("X86 a\n{ }\n P0 | P1 ;\n NOP | MOV EAX,[x] ;\nforall (0:EAX=0)");
+    assert_eq!(idle.observed.len(), 1);
+}
+
+#[test]
 fn instructions_are_tidied_and_know_their_places() {
     let test = read(
         "X86_64 a {}\n P3 | P1 ;\n l0:  lock  ;  incq\t( x )|movq 8( %rax , %rbx , 8 ) , %rcx ;\n\
@@ -186,7 +231,7 @@ fn conditions_mean_what_they_say() {
 #[test]
 fn observables_are_in_herd7s_order() {
     let test = read(
-        "X86_64 a\n{ int b[2]; int a; }\n P2 | P0 ;\n nop | nop ;\n\
+        "X86_64 a\n{ int b[2]; int a; z; 0:r8; 0:rsp; 0:rbp; 2:rdi; 2:rsi; 2:rdx; 2:rcx; 2:rbx; }\n P2 | P0 ;\n nop | nop ;\n\
          locations [z; a; b; 0:r8; 0:rsp; 0:rbp]\n\
          exists (2:rdi=0 /\\ 2:rsi=0 /\\ 2:rdx=0 /\\ 2:rcx=0 /\\ 2:rbx=0 /\\ 2:eax=0 /\\ b[1]=0)",
     );
@@ -220,7 +265,7 @@ fn the_filter_observes_without_printing() {
 #[test]
 fn symbolic_registers_are_printed_as_those_that_they_get() {
     let test = read(
-        "X86 a {}\n P0 | P1 ;\n MOV %b,[x] | MOV %b,[y] ;\n MOV %a,EAX | ;\n\
+        "X86 a {0:ECX;}\n P0 | P1 ;\n MOV %b,[x] | MOV %b,[y] ;\n MOV %a,EAX | ;\n\
          exists (%a=1 /\\ 0:%b=1 /\\ 0:ECX=0 /\\ 1:%b=1)",
     );
     assert_eq!(
@@ -284,7 +329,7 @@ fn widths_follow_the_accesses() {
     let program =
         |initial: &str, code: &str| format!("X86_64 a {{ {initial} }} P0 ; {code} ; locations [x]");
     let x = |initial, code| width(&program(initial, code), "x");
-    assert_eq!(x("", "nop"), Width::Long);
+    assert_eq!(x("x", "nop"), Width::Long);
     assert_eq!(x("int8_t x", "nop"), Width::Byte);
     assert_eq!(x("int x", "movq $1,(x)"), Width::Quad);
     assert_eq!(x("int64_t x", "movb $1,(x)"), Width::Byte);

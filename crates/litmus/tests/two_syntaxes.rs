@@ -116,7 +116,7 @@ fn both_syntaxes_mean_the_same() {
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect();
             format!(
-                "{architecture} test\n{{ x=1; int t[3]={{7,8,9}}; {}={}; {}=t; {}=2; {} }}\n P0 ;\n{code}\
+                "{architecture} test\n{{ x=1; y; int t[3]={{7,8,9}}; {}={}; {}=t; {}=2; {} }}\n P0 ;\n{code}\
                  locations [{}; x; y; t]",
                 register("si"),
                 "x",

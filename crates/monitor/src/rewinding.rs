@@ -355,6 +355,13 @@ impl RewindingMonitor {
         &self.accesses
     }
 
+    /// The accesses of a step. None if the interleaving has no such step.
+    pub fn accesses_of_step(&self, step: usize) -> &[Access] {
+        let end_of = |step: usize| self.steps.get(step).map_or(0, |end| end.accesses as usize);
+        let from = step.checked_sub(1).map_or(0, end_of);
+        self.accesses.get(from..end_of(step)).unwrap_or_default()
+    }
+
     /// The interleaving up to a violation, which [`push_step`](Self::push_step) has found in it.
     pub fn prefix_of(&self, violation: &Violation) -> ObservedPrefix<'_> {
         let whole = ObservedPrefix {

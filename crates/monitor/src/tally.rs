@@ -50,6 +50,11 @@ impl ViolationTally {
         }
     }
 
+    /// Whether a violation was counted that is not distinct from this one.
+    pub fn contains(&self, violation: &Violation) -> bool {
+        self.numbers.contains_key(&violation.distinct_key())
+    }
+
     /// Counts a violation.
     pub fn record(&mut self, violation: &Violation) -> TallyResult {
         self.total += 1;
@@ -180,7 +185,9 @@ mod tests {
         };
         let mut tally = ViolationTally::with_capacity(2);
         let (a, b, c) = (at(0, Some(1)), at(1, Some(2)), at(1, Some(3)));
+        assert!(!tally.contains(&violation(a, b, c)));
         assert_eq!(tally.record(&violation(a, b, c)), TallyResult::New(0));
+        assert!(tally.contains(&violation(a, b, c)));
         // The same source lines in other roles and other threads are the same violation.
         let moved = at(5, Some(1));
         assert_eq!(

@@ -4,6 +4,8 @@
 //! added within a version. [`check`] has the objects of checked programs.
 
 pub mod check;
+#[cfg(feature = "litmus")]
+pub mod executions;
 pub mod fences;
 #[cfg(feature = "hardware")]
 pub mod hardware;

@@ -5,7 +5,7 @@ use crate::support;
 use fencepost_memory::MemoryModel;
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{
-    Awaited, PlannedOperation, Problem, RaceAccess, RacedCell, Unreproduced, Wait,
+    Awaited, Holder, PlannedOperation, Problem, RaceAccess, RacedCell, Unreproduced, Wait,
 };
 use support::{Program, expect, plain};
 
@@ -80,19 +80,29 @@ fn panic_without_place() {
 fn deadlock() {
     check("deadlock.txt", |program| {
         let location = Some(program.find("to.balance.|lock"));
+        let taken = program.find("from.balance.|lock");
+        let held = |thread| {
+            vec![Holder {
+                thread,
+                location: Some(taken.clone()),
+            }]
+        };
+        let (first, second) = (program.thread_id("T1"), program.thread_id("T2"));
         Problem::Deadlock {
             waits: vec![
                 Wait {
-                    thread: program.thread_id("T1"),
-                    awaited: Awaited::Object("mutex `bob`, held by T2".into()),
+                    thread: first,
+                    awaited: Awaited::Object("bob".into()),
                     spins: false,
                     location: location.clone(),
+                    holders: held(second),
                 },
                 Wait {
-                    thread: program.thread_id("T2"),
-                    awaited: Awaited::Object("mutex `alice`, held by T1".into()),
+                    thread: second,
+                    awaited: Awaited::Object("alice".into()),
                     spins: false,
                     location,
+                    holders: held(first),
                 },
             ],
         }
@@ -108,6 +118,7 @@ fn deadlock_of_many_threads() {
             awaited: Awaited::ThreadEnd(program.thread_id("T1")),
             spins: false,
             location: location.clone(),
+            holders: Vec::new(),
         };
         Problem::Deadlock {
             waits: (0..40).map(wait).collect(),
@@ -123,6 +134,7 @@ fn livelock() {
             awaited: Awaited::Object("`done`, which stays 0".into()),
             spins: true,
             location: Some(program.find("flag.|load")),
+            holders: Vec::new(),
         }],
     });
 }
@@ -135,6 +147,7 @@ fn livelock_with_somebody_who_waits() {
             awaited,
             spins,
             location: Some(location),
+            holders: Vec::new(),
         };
         let (flag, lock) = (program.find("spin_|loop"), program.find("to.balance.|lock"));
         let threads = ["T1", "T2", "main"].map(|name| program.thread_id(name));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fencepost_memory::MemoryModel;
 use fencepost_report::check::{
-    Assumption, CheckSummary, FenceOrdering, Gap, Note, Outcome, Problem,
+    Assumption, CheckSummary, Compared, FenceOrdering, Gap, Note, Outcome, Problem,
 };
 use fencepost_report::json::check::{FindingObject, SummaryObject};
 use fencepost_report::{SourcePosition, json};
@@ -42,6 +42,7 @@ fn verified() {
         ],
         tried_rounds: Some(64),
         repeated_waits: vec![SourcePosition::new("src/queue.rs", 7, 9)],
+        declared_waits: vec![SourcePosition::new("src/spin.rs", 12, 13)],
         assumptions: vec![
             Assumption::ImmediateStores,
             Assumption::NoLeaks,
@@ -60,6 +61,24 @@ fn verified() {
         MemoryModel::PSO,
     );
     both("summary-verified-sc.txt", &summary(), MemoryModel::SC);
+}
+
+/// What is said of loops depends on what was compared.
+#[test]
+fn compared() {
+    for (compared, name) in [
+        (Compared::Stacks, "summary-compared-stacks.txt"),
+        (Compared::MostMemory, "summary-compared-most.txt"),
+        (Compared::Memory, "summary-compared-memory.txt"),
+    ] {
+        let summary = CheckSummary {
+            waiting_loops: vec![SourcePosition::new("src/dekker.rs", 31, 9)],
+            tried_rounds: (compared != Compared::Memory).then_some(1000),
+            compared,
+            ..summary()
+        };
+        both(name, &summary, MemoryModel::TSO);
+    }
 }
 
 #[test]
@@ -82,6 +101,7 @@ fn incomplete() {
             Gap::Replay,
             Gap::Interrupted,
             Gap::EarlyDrain,
+            Gap::UnseenMemory(vec![SourcePosition::new("src/lock.rs", 31, 9)]),
         ],
         ..summary()
     };

@@ -2,9 +2,11 @@
 
 use crate::support;
 
-use fencepost_litmus::event_graph::{EventGraph, Relation};
+use std::collections::BTreeSet;
+
+use fencepost_litmus::event_graph::{Relation, Strength};
 use fencepost_memory::random::Random;
-use fencepost_report::litmus::{PictureOptions, dot, event_list, step_table, svg};
+use fencepost_report::litmus::{Picture, PictureOptions, dot, event_list, step_table, svg};
 
 use support::litmus::*;
 use support::markup::{dot_statements, elements};
@@ -17,6 +19,10 @@ fn options(sample: &Sample) -> PictureOptions<'_> {
         final_state: Some(&sample.final_state),
         run: Some(&sample.run),
     }
+}
+
+fn shown(sample: &Sample) -> Picture<'_> {
+    Picture::of_execution(&sample.test, &sample.execution, &options(sample))
 }
 
 fn samples() -> Vec<Sample> {
@@ -38,27 +44,28 @@ fn svg_of_known_tests() {
         run: None,
         ..options(&sample)
     };
-    let picture = svg(&sample.test, &sample.execution, &without_run);
+    let picture = svg(&Picture::of_execution(
+        &sample.test,
+        &sample.execution,
+        &without_run,
+    ));
     expect("litmus-store-buffering.svg", &picture);
     let sample = n6();
-    let picture = svg(&sample.test, &sample.execution, &options(&sample));
+    let picture = svg(&shown(&sample));
     expect("litmus-n6.svg", &picture);
 }
 
 #[test]
 fn dot_of_a_known_test() {
     let sample = exchange();
-    let graph = dot(&sample.test, &sample.execution, &options(&sample));
+    let graph = dot(&shown(&sample));
     expect("litmus-exchange.dot", &graph);
 }
 
 #[test]
 fn text_of_known_tests() {
     let sample = n6();
-    expect(
-        "litmus-n6-events.txt",
-        &plain(&event_list(&sample.test, &sample.execution)),
-    );
+    expect("litmus-n6-events.txt", &plain(&event_list(&shown(&sample))));
     expect(
         "litmus-n6-steps.txt",
         &plain(&step_table(&sample.test, &sample.run)),
@@ -66,7 +73,7 @@ fn text_of_known_tests() {
     let sample = exchange();
     expect(
         "litmus-exchange-events.txt",
-        &plain(&event_list(&sample.test, &sample.execution)),
+        &plain(&event_list(&shown(&sample))),
     );
     expect(
         "litmus-exchange-steps.txt",
@@ -77,15 +84,13 @@ fn text_of_known_tests() {
 #[test]
 fn pictures_have_each_arrow_and_box_once_and_halos_for_the_cycle() {
     for sample in samples() {
-        let graph = EventGraph::new(&sample.execution);
-        let found = elements(&svg(&sample.test, &sample.execution, &options(&sample)));
+        let shown = shown(&sample);
+        let graph = shown.graph();
+        let found = elements(&svg(&shown));
         let legend = |relation: Relation| {
-            let kinds = [false, true].into_iter();
-            let is_shown = |&from_buffer: &bool| {
-                let mut edges = graph.edges.iter();
-                edges.any(|e| e.relation == relation && e.from_buffer == from_buffer)
-            };
-            kinds.filter(is_shown).count()
+            let edges = graph.edges.iter().filter(|e| e.relation == relation);
+            let kinds: BTreeSet<Strength> = edges.map(|e| e.strength).collect();
+            kinds.len()
         };
         for relation in Relation::ALL {
             let own = |class: &str| {
@@ -98,7 +103,7 @@ fn pictures_have_each_arrow_and_box_once_and_halos_for_the_cycle() {
             assert_eq!(own("line"), edges.len() + legend(relation));
             assert_eq!(own("head"), edges.len() + legend(relation));
             let cycle = graph.cycle.as_ref();
-            let on_cycle = |e: &&&_| cycle.is_some_and(|cycle| cycle.contains(&graph, e));
+            let on_cycle = |e: &&&_| cycle.is_some_and(|cycle| cycle.contains(e));
             assert_eq!(own("halo"), edges.iter().filter(on_cycle).count());
         }
         let count = |class: &str| found.iter().filter(|e| e.has_class(class)).count();
@@ -118,10 +123,10 @@ fn odd_names_do_not_break_the_formats() {
     sample.test.name = odd.into();
     sample.test.cells[0].name = odd.into();
     sample.test.threads[0].instructions[0].text = odd.into();
-    let picture = svg(&sample.test, &sample.execution, &options(&sample));
+    let picture = svg(&shown(&sample));
     assert!(elements(&picture).len() > 20);
     assert!(picture.contains("&lt;/text&gt;&amp;&quot;'"));
-    let graph = dot(&sample.test, &sample.execution, &options(&sample));
+    let graph = dot(&shown(&sample));
     assert!(graph.contains("digraph \"</text>&\\\"'<x>\\\\N\u{fffd}"));
     assert!(graph.contains("label=\"</text>&amp;\\\"'<x>\\\\N"));
     dot_statements(&graph);
@@ -142,11 +147,12 @@ fn large_pictures_are_well_formed_and_always_the_same() {
             run: Some(&run),
             ..PictureOptions::default()
         };
-        let picture = svg(&test, &execution, &options);
+        let shown = Picture::of_execution(&test, &execution, &options);
+        let picture = svg(&shown);
         elements(&picture);
-        assert_eq!(picture, svg(&test, &execution, &options));
-        let graph = EventGraph::new(&execution);
-        let statements = dot_statements(&dot(&test, &execution, &options));
+        assert_eq!(picture, svg(&shown));
+        let graph = shown.graph();
+        let statements = dot_statements(&dot(&shown));
         let arrows = statements
             .iter()
             .filter(|s| s.get(1).is_some_and(|w| w == "->"));
@@ -155,7 +161,7 @@ fn large_pictures_are_well_formed_and_always_the_same() {
         assert_eq!(clusters.count(), test.threads.len());
         let table = plain(&step_table(&test, &run));
         assert_eq!(table.lines().count(), run.steps.len() + 2);
-        let list = plain(&event_list(&test, &execution));
+        let list = plain(&event_list(&shown));
         assert!(list.lines().count() >= execution.events.len() + 3);
     }
 }
@@ -195,9 +201,9 @@ fn values_are_printed_as_their_cells_want_them() {
             };
         }
     }
-    let list = plain(&event_list(&sample.test, &sample.execution));
+    let list = plain(&event_list(&shown(&sample)));
     assert!(list.contains("W x=-1") && list.contains("W y=x"), "{list}");
     sample.test.cells[0].unsigned = true;
-    let list = plain(&event_list(&sample.test, &sample.execution));
+    let list = plain(&event_list(&shown(&sample)));
     assert!(list.contains("W x=4294967295"), "{list}");
 }

@@ -60,7 +60,8 @@ impl Current {
             true => self.with(|execution| execution.blocks.free.pop()),
             false => None,
         };
-        let block = block.unwrap_or_else(|| allocate(layout_for::<T>()));
+        // It may outlive the execution, so it does not come from the heap of the program.
+        let block = block.unwrap_or_else(|| self.with(|_| allocate(layout_for::<T>())));
         let memory = block.cast::<T>();
         // SAFETY: it has the layout for `T`, and was free or is new.
         unsafe { memory.write(value) };

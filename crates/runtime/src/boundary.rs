@@ -11,6 +11,7 @@
 #![allow(unsafe_code)] // Assembly, and the closure is passed by pointer.
 
 use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ops::{Range, RangeFrom};
 
 /// Whether states of threads can be compared on this platform.
 pub(crate) const IS_SUPPORTED: bool = cfg!(all(
@@ -20,9 +21,31 @@ pub(crate) const IS_SUPPORTED: bool = cfg!(all(
 
 /// The lowest address of what belongs to the program on the stack of the calling thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Frame(pub(crate) *const u8);
+pub(crate) struct Frame(*const u8);
+
+/// Parts of a state, as distances from its first byte.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Parts {
+    pub(crate) registers: [Range<usize>; 2],
+    /// Everything above what is pushed.
+    pub(crate) frames: RangeFrom<usize>,
+}
 
 impl Frame {
+    /// The address as a number.
+    #[inline]
+    pub(crate) fn address(self) -> usize {
+        self.0.addr()
+    }
+
+    /// Where the parts of a state are.
+    pub(crate) fn parts() -> Parts {
+        Parts {
+            registers: REGISTERS.map(|words| words.start * WORD..words.end * WORD),
+            frames: PUSHED * WORD..,
+        }
+    }
+
     /// What belongs to the program on the stack, which ends at `base`.
     ///
     /// # Safety
@@ -31,7 +54,7 @@ impl Frame {
     #[inline]
     pub(crate) unsafe fn state<'a>(self, base: usize) -> &'a [u8] {
         // SAFETY: the caller's promise.
-        unsafe { std::slice::from_raw_parts(self.0, base - self.0.addr()) }
+        unsafe { std::slice::from_raw_parts(self.0, base - self.address()) }
     }
 
     /// A hash of the registers and of the return address. Equal states have equal hashes.
@@ -43,7 +66,7 @@ impl Frame {
         // SAFETY: the assembly below has pushed them there.
         let words = unsafe { &*self.0.cast::<[u64; PUSHED]>() };
         let fold = |hash: u64, word: &u64| hash.rotate_left(9) ^ word;
-        words.iter().fold(self.0.addr() as u64, fold)
+        words.iter().fold(self.address() as u64, fold)
     }
 }
 
@@ -129,12 +152,22 @@ unsafe fn enter(call: *mut u8, run: extern "C-unwind" fn(*mut u8, *const u8)) {
     run(call, std::ptr::null());
 }
 
+/// The size of what is pushed at once, in bytes.
+const WORD: usize = size_of::<u64>();
+
 /// The number of words that are pushed, with the return address.
 #[cfg(target_arch = "x86_64")]
 const PUSHED: usize = 7;
 /// The number of words that are pushed, with the return address.
 #[cfg(not(target_arch = "x86_64"))]
 const PUSHED: usize = 20;
+
+/// Which of the words are registers, and not the return address.
+#[cfg(target_arch = "x86_64")]
+const REGISTERS: [Range<usize>; 2] = [0..6, 7..7];
+/// Which of the words are registers, and not the return address.
+#[cfg(not(target_arch = "x86_64"))]
+const REGISTERS: [Range<usize>; 2] = [0..1, 2..20];
 
 /// The start and end of a hidden function. What follows the name is its body.
 #[cfg(target_os = "linux")]
@@ -296,7 +329,7 @@ mod tests {
     fn results_and_panics_pass_the_boundary() {
         let text = String::from("operand");
         let length = cross(|frame| {
-            assert!(!IS_SUPPORTED || !frame.0.is_null());
+            assert!(!IS_SUPPORTED || frame.address() != 0);
             text.len()
         });
         assert_eq!(length, 7);

@@ -13,13 +13,12 @@
 //! Memory is the table of object states, since a variable may have been dropped when a store to it
 //! is committed. A variable takes the committed value when it is used next.
 
-use std::panic::Location;
-
 use fencepost_explore::{Effect, Intent, ThreadStatus, Touch, TouchKind};
 use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::execution::{Execution, Phase};
 use super::insertions::Inserted;
+use super::location::LocationRef;
 use super::mapping::{Drains, Events, Target};
 use super::operation::Current;
 
@@ -75,7 +74,7 @@ impl ThreadIdSpace {
 struct Store {
     object: Address,
     value: u64,
-    location: &'static Location<'static>,
+    location: LocationRef,
     /// The stores of the thread that are committed before it, and how many of their commits it has
     /// joined.
     after: Vec<u32>,
@@ -231,7 +230,7 @@ impl StoreBuffers {
     }
 
     /// The source location of the store of a pending commit.
-    pub(crate) fn location(&self, number: ThreadId) -> Option<&'static Location<'static>> {
+    pub(crate) fn location(&self, number: ThreadId) -> Option<LocationRef> {
         let (_, store) = self.store_of(number)?;
         (!store.is_committed).then_some(store.location)
     }
@@ -450,7 +449,7 @@ impl Current {
     }
 
     /// The insertions at a source location.
-    pub fn inserted(self, location: &'static Location<'static>) -> Inserted {
+    pub fn inserted(self, location: LocationRef) -> Inserted {
         self.with(|execution| match execution.recording.has_insertions {
             true => execution
                 .names
@@ -463,14 +462,14 @@ impl Current {
 
     /// Waits until these stores of the calling thread are committed.
     #[inline]
-    pub fn drain(self, drains: Drains<'_>, location: &'static Location<'static>) {
+    pub fn drain(self, drains: Drains<'_>, location: LocationRef) {
         if self.has_store_buffers() && !self.is_direct() {
             self.drain_buffer(drains, location);
         }
     }
 
     #[cold]
-    fn drain_buffer(self, drains: Drains<'_>, location: &'static Location<'static>) {
+    fn drain_buffer(self, drains: Drains<'_>, location: LocationRef) {
         let inserted = self.inserted(location).barrier();
         let last = self.with(|execution| {
             let thread = execution.running.thread;
@@ -495,7 +494,7 @@ impl Current {
         object: Address,
         value: u64,
         is_releasing: bool,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) {
         self.with(|execution| {
             let (thread, target) = (execution.running.thread, execution.setup.target);

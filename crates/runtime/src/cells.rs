@@ -1,10 +1,9 @@
 //! Cells whose accesses are checked for data races.
 
-use std::panic::Location;
-
-use super::error::{OwnedLocation, ProgramError};
+use super::error::ProgramError;
 use super::execution::Phase;
 use super::foreign;
+use super::location::{LocationRef, OwnedLocation};
 use super::operation::Current;
 
 /// A cell of an execution, or one that was created outside of any.
@@ -12,7 +11,7 @@ use super::operation::Current;
 pub struct CheckedCell {
     execution: u64,
     index: u32,
-    created_at: &'static Location<'static>,
+    created_at: LocationRef,
 }
 
 /// The step in which an access to a cell started.
@@ -32,7 +31,7 @@ pub enum CellAccessKind {
 
 impl CheckedCell {
     /// Creates a cell. This counts as a write.
-    pub fn new(location: &'static Location<'static>) -> Self {
+    pub fn new(location: LocationRef) -> Self {
         let (execution, index) = match Current::get() {
             None => (0, 0),
             Some(current) => current.with(|execution| {
@@ -63,11 +62,7 @@ impl CheckedCell {
 
     /// Starts an access. A data race ends the execution.
     #[inline]
-    pub fn begin(
-        &self,
-        how: CellAccessKind,
-        location: &'static Location<'static>,
-    ) -> CellAccessStart {
+    pub fn begin(&self, how: CellAccessKind, location: LocationRef) -> CellAccessStart {
         match Current::get() {
             Some(current) => self.begin_in(current, how, location),
             None => {
@@ -82,12 +77,7 @@ impl CheckedCell {
     /// Ends an access. If the thread took a step meanwhile, other threads may have run, so the end
     /// counts as an access too.
     #[inline]
-    pub fn end(
-        &self,
-        how: CellAccessKind,
-        begun: CellAccessStart,
-        location: &'static Location<'static>,
-    ) {
+    pub fn end(&self, how: CellAccessKind, begun: CellAccessStart, location: LocationRef) {
         if let Some(current) = Current::get() {
             if current.step_count() != begun.step {
                 self.begin_in(current, how, location);
@@ -99,7 +89,7 @@ impl CheckedCell {
         &self,
         current: Current,
         how: CellAccessKind,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> CellAccessStart {
         if current.phase() == Phase::StaticInit
             && !current.is_alone()

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)] // Scoped threads borrow from their parents' stacks.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,6 +17,7 @@ use fencepost_memory::{Operation, ThreadId};
 
 use super::error::{ProgramError, Restart};
 use super::execution::Execution;
+use super::location::LocationRef;
 use super::mapping::{Drains, Events};
 use super::names::RETURNED;
 use super::names::SpawnedThread;
@@ -157,11 +158,7 @@ pub struct SpawnOptions {
 impl Current {
     /// Creates a thread. The caller gives it a [body](Self::give_body) before it does anything
     /// else. None if the execution is over.
-    pub fn create_thread(
-        self,
-        options: &SpawnOptions,
-        location: &'static Location<'static>,
-    ) -> Option<ThreadId> {
+    pub fn create_thread(self, options: &SpawnOptions, location: LocationRef) -> Option<ThreadId> {
         reserve_stack();
         if !self.with(Execution::spawns_at_once) && !self.may_spawn(location) {
             return None;
@@ -190,12 +187,13 @@ impl Current {
 
     /// What has to be done before a thread is spawned, if anything. False if the execution is over.
     #[cold]
-    fn may_spawn(self, location: &'static Location<'static>) -> bool {
+    fn may_spawn(self, location: LocationRef) -> bool {
         if self.is_tearing_down() || self.is_ending_in_panic() {
             return false;
         }
         self.note_thread_dependence();
         self.note_shared_use();
+        self.note_other_action();
         let is_one_too_many = |execution: &mut Execution| {
             let most = execution.setup.max_steps;
             let is_reached = execution.is_at_thread_limit();
@@ -231,11 +229,7 @@ impl Current {
 
 /// Records the parent's part of a spawn.
 #[inline]
-fn announce_spawn(
-    execution: &mut Execution,
-    spawned: &SpawnedThread,
-    location: &'static Location<'static>,
-) {
+fn announce_spawn(execution: &mut Execution, spawned: &SpawnedThread, location: LocationRef) {
     let parent = execution.running.thread;
     execution.slot_mut().visits.forget();
     execution.set_state(spawned.tokens.start, 1);
@@ -255,7 +249,7 @@ fn announce_spawn(
 fn emit_of_spawn(
     execution: &mut Execution,
     thread: ThreadId,
-    location: &'static Location<'static>,
+    location: LocationRef,
     events: Events,
 ) {
     let mut step = Step::in_place(execution, thread, location);
@@ -306,6 +300,8 @@ pub(crate) fn add_thread(
     slot.is_unordered = is_unordered;
     slot.waits.reset();
     slot.visits.begin();
+    slot.stack.low = 0;
+    slot.declared.reset();
     slot.reading.clear();
     slot.has_waited_by_parking = false;
     slot.is_in_early_destructor = false;
@@ -392,7 +388,8 @@ pub(crate) unsafe fn give_body<F: FnOnce()>(execution: &mut Execution, thread: T
         unsafe { put_on_stack(execution, thread, body) }
     } else {
         reserve_stack();
-        let body = Box::new(body);
+        // As an object, so that the coroutine of a boxed body is compiled once.
+        let body: Box<dyn FnOnce() + '_> = Box::new(body);
         // SAFETY: the caller's promise.
         unsafe { put_on_stack(execution, thread, body) }
     }
@@ -469,6 +466,7 @@ fn run_thread<F: FnOnce()>(yielder: &Yield, body: F) -> End {
     begin(current, yielder);
     let result = catch_unwind(AssertUnwindSafe(|| {
         body();
+        current.note_other_action();
         if !end_at_once(current) {
             return_late(current);
             current.drop_locals();

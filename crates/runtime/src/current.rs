@@ -40,6 +40,12 @@ pub(crate) fn has_current_execution() -> bool {
     CURRENT.get() != NO_EXECUTION
 }
 
+/// Whether code of a checked program runs on this OS thread, and not Fencepost on its behalf.
+#[inline]
+pub(crate) fn is_program_running() -> bool {
+    CURRENT.get().addr() & LENT == 0
+}
+
 /// The current execution, for the signal handler: it may have interrupted a function that changes
 /// it.
 #[inline]

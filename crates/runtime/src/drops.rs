@@ -1,10 +1,9 @@
 //! Drops: of the last reference to an `Arc`, and of values that must not leak.
 
-use std::panic::Location;
-
 use fencepost_memory::Address;
 
 use super::error::Restart;
+use super::location::LocationRef;
 use super::object::Object;
 use super::operation::Current;
 
@@ -14,13 +13,13 @@ pub(crate) struct FinalDrop {
     /// The counts of the `Arc`.
     pub(crate) counts: Address,
     /// Where the `Arc` was created.
-    pub(crate) created_at: &'static Location<'static>,
+    pub(crate) created_at: LocationRef,
 }
 
 /// A value that has to be dropped before the execution ends.
 pub(crate) struct TrackedDrop {
     pub(crate) what: &'static str,
-    pub(crate) location: &'static Location<'static>,
+    pub(crate) location: LocationRef,
     pub(crate) is_alive: bool,
 }
 
@@ -89,16 +88,12 @@ impl Current {
     }
 
     /// Whether other threads can observe the drops of what is created there.
-    pub fn is_drop_visible(self, created_at: &'static Location<'static>) -> bool {
+    pub fn is_drop_visible(self, created_at: LocationRef) -> bool {
         self.with(|execution| execution.names.is_drop_visible(created_at))
     }
 
     /// Registers a value that has to be dropped before the execution ends.
-    pub fn track_drop(
-        self,
-        what: &'static str,
-        location: &'static Location<'static>,
-    ) -> DropTracker {
+    pub fn track_drop(self, what: &'static str, location: LocationRef) -> DropTracker {
         self.with(|execution| {
             execution.tracked_drops.push(TrackedDrop {
                 what,

@@ -1,37 +1,10 @@
 //! Errors of a checked program, misuse of the library, and requests to restart a check.
 
+use super::location::OwnedLocation;
 use std::fmt;
-use std::panic::Location;
 
 use fencepost_explore::Fault;
 use fencepost_memory::ThreadId;
-
-/// A source location with an owned file name.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct OwnedLocation {
-    /// The file, as the compiler was given it.
-    pub file: String,
-    /// The line, from 1.
-    pub line: u32,
-    /// The column, from 1.
-    pub column: u32,
-}
-
-impl From<&Location<'_>> for OwnedLocation {
-    fn from(location: &Location<'_>) -> Self {
-        OwnedLocation {
-            file: location.file().to_owned(),
-            line: location.line(),
-            column: location.column(),
-        }
-    }
-}
-
-impl fmt::Display for OwnedLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.line, self.column)
-    }
-}
 
 /// One of the two accesses of a race.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -133,6 +106,9 @@ pub enum Restart {
     /// threads have to be compared
     /// ([`Setup::compared_states`](super::Setup::compared_states)).
     ComparedStates,
+    /// A loop depends on memory that is not compared, so it must not be taken to wait. The
+    /// [`Registry`](super::Registry) has recorded it: reuse it.
+    UnseenMemory,
     /// The destructor of a thread-local value does something that other threads can observe, so it
     /// matters that it may do so after the end of a scope
     /// ([`Setup::are_destructors_late`](super::Setup::are_destructors_late)).

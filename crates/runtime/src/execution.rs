@@ -4,7 +4,6 @@
 //! its threads; see `current`. The runtime reuses it, with its memory, for the next execution.
 
 use std::any::Any;
-use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -17,6 +16,8 @@ use super::buffers::StoreBuffers;
 use super::coroutine::Yield;
 use super::drops::TrackedDrop;
 use super::error::Stop;
+use super::location::LocationRef;
+use super::memory::ComparedMemory;
 use super::names::{CreatorId, LocalNames, Registry, SpawnedThread};
 use super::races::Races;
 use super::recording::Recording;
@@ -154,6 +155,7 @@ pub(crate) struct Execution {
     pub(crate) lock_uses: Vec<LockUse>,
     /// Memory that the next execution reuses.
     pub(crate) blocks: Blocks,
+    pub(crate) memory: ComparedMemory,
 }
 
 impl Execution {
@@ -182,6 +184,7 @@ impl Execution {
             tracked_drops: Vec::new(),
             lock_uses: Vec::new(),
             blocks: Blocks::default(),
+            memory: ComparedMemory::new(setup.compared_states),
             names: LocalNames::new(registry),
         }
     }
@@ -208,7 +211,8 @@ impl Execution {
             began_panicking: std::thread::panicking(),
             direct_operations: 0,
         };
-        self.names.learn_visible_drops();
+        self.names.learn();
+        self.memory.begin();
     }
 
     /// Whether operations of the program are steps. A panic ends the execution; the panic hook has
@@ -252,7 +256,7 @@ impl Execution {
         &mut self,
         kind: &'static str,
         state: u64,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Address {
         if self.phase == Phase::Teardown {
             // Only unrecorded operations will use it, so it needs no address of its own.
@@ -280,7 +284,7 @@ impl Execution {
 
     /// The id and the objects of the next thread that the running thread spawns.
     #[inline]
-    pub(crate) fn create_thread(&mut self, location: &'static Location<'static>) -> SpawnedThread {
+    pub(crate) fn create_thread(&mut self, location: LocationRef) -> SpawnedThread {
         let creator = self.creator();
         let nth = self.objects.count_thread(creator);
         self.names.thread(creator, nth, location)

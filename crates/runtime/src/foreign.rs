@@ -3,11 +3,11 @@
 //! Such a thread has no execution to report to. It leaves a note for the worker whose execution it
 //! is, and panics.
 
-use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::error::{OwnedLocation, ProgramError};
+use super::error::ProgramError;
+use super::location::{LocationRef, OwnedLocation};
 
 static NOTES: Mutex<Notes> = Mutex::new(Notes {
     runtimes: Vec::new(),
@@ -51,11 +51,7 @@ impl Notes {
 }
 
 /// Reports that an OS thread outside of any check uses an object of an execution.
-pub(crate) fn report_foreign_use(
-    execution: u64,
-    created_at: &'static Location<'static>,
-    location: &'static Location<'static>,
-) {
+pub(crate) fn report_foreign_use(execution: u64, created_at: LocationRef, location: LocationRef) {
     if std::thread::panicking() {
         return;
     }
@@ -77,7 +73,7 @@ pub(crate) fn report_foreign_use(
 
 /// Reports that an OS thread outside of any check drops a reference to an object of an execution.
 /// Unlike a use, this does not panic.
-pub fn report_foreign_drop(execution: u64, created_at: &'static Location<'static>) {
+pub fn report_foreign_drop(execution: u64, created_at: LocationRef) {
     let message = format!(
         "the object created in a check, at {}, is dropped by a thread that the check does not know: spawn \
          threads with fencepost::thread, and keep nothing of a check after it",

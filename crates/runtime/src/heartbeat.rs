@@ -1,7 +1,7 @@
 //! Lets another OS thread, such as a watchdog, see whether a worker makes progress.
 #![allow(unsafe_code)] // A location is handed on as a pointer.
 
-use std::panic::Location;
+use super::location::LocationRef;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use fencepost_memory::ThreadId;
@@ -14,7 +14,7 @@ const THREAD_BITS: u32 = 20;
 pub struct Heartbeat {
     /// 0 while no thread runs.
     turn: AtomicU64,
-    since: AtomicPtr<Location<'static>>,
+    since: AtomicPtr<u8>,
 }
 
 /// A thread of the program that is running.
@@ -25,15 +25,14 @@ pub struct RunningThread {
     /// The thread.
     pub thread: ThreadId,
     /// The source location of its last step.
-    pub since: &'static Location<'static>,
+    pub since: LocationRef,
 }
 
 impl Heartbeat {
     /// Starts a turn of a thread. Turns are numbered from 1.
     #[inline]
-    pub(crate) fn begin(&self, turn: u64, thread: ThreadId, since: &'static Location<'static>) {
-        let location = std::ptr::from_ref(since).cast_mut();
-        self.since.store(location, Ordering::Relaxed);
+    pub(crate) fn begin(&self, turn: u64, thread: ThreadId, since: LocationRef) {
+        self.since.store(since.as_ptr(), Ordering::Relaxed);
         let turn = turn << THREAD_BITS | u64::from(thread.0);
         self.turn.store(turn, Ordering::Release);
     }
@@ -48,15 +47,12 @@ impl Heartbeat {
     /// between.
     pub fn turn(&self) -> Option<RunningThread> {
         let turn = self.turn.load(Ordering::Acquire);
-        let since = self.since.load(Ordering::Relaxed);
-        if turn == 0 || since.is_null() {
-            return None;
-        }
-        Some(RunningThread {
+        // SAFETY: the field is private, and `begin` stores such a pointer.
+        let since = unsafe { LocationRef::from_ptr(self.since.load(Ordering::Relaxed)) }?;
+        (turn != 0).then_some(RunningThread {
             number: turn >> THREAD_BITS,
             thread: ThreadId((turn & ((1 << THREAD_BITS) - 1)) as u32),
-            // SAFETY: the field is private, and `begin` stores a reference that is valid for ever.
-            since: unsafe { &*since },
+            since,
         })
     }
 }

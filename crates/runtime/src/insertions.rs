@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fencepost_memory::{Access, Operation};
 use rustc_hash::FxHashMap;
 
-use super::error::OwnedLocation;
+use super::location::{OwnedLocation, SourceLocation};
 use super::mapping::Target;
-use super::names::SourceLocation;
 
 /// A change of the operations at a source location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

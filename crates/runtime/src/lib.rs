@@ -15,10 +15,11 @@
 //! 3. [`mapping`]: the memory events of each operation. `buffers`: store buffers. `insertions`:
 //!    fences that the program does not have.
 //! 4. [`races`] and [`cells`]: data races.
-//! 5. [`names`]: deterministic ids, and names for reports.
+//! 5. [`names`]: deterministic ids, and names for reports. `location`: source locations.
 //! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
 //! 7. `boundary` and `visits`: whether a thread that loops has come back to the same state.
-//! 8. `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
+//!    `memory` and `arena`: whether it has changed the heap of the program.
+//! 8. `declared`, `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
 //!    observe the difference.
 //! 9. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: the watchdog's view, and what
 //!    can go wrong.
@@ -37,15 +38,19 @@ pub mod races;
 pub mod runtime;
 pub mod step;
 
+mod arena;
 mod blocks;
 mod boundary;
 mod buffers;
 mod coroutine;
 mod current;
+mod declared;
 mod drops;
 mod execution;
 mod foreign;
 mod insertions;
+mod location;
+mod memory;
 mod overflow;
 mod panics;
 mod parking;
@@ -57,19 +62,21 @@ mod visits;
 mod waits;
 mod writers;
 
+pub use arena::Allocator;
 pub use blocks::free;
 pub use buffers::ThreadIdSpace;
 pub use coroutine::SpawnOptions;
 pub use drops::DropTracker;
-pub use error::{OwnedLocation, ProgramError, Race, RaceAccess, Restart, Stop};
+pub use error::{ProgramError, Race, RaceAccess, Restart, Stop};
 pub use insertions::{Inserted, Insertion, Insertions};
+pub use location::{LocationRef, OwnedLocation, SourceLocation};
 pub use mapping::releases;
 pub use mapping::{Drains, Events, Target};
-pub use names::{Names, Registry};
+pub use names::{ComparedHeap, Names, Registry};
 pub use object::Object;
 pub use operation::Current;
 pub use runtime::{Checked, Runtime};
-pub use setup::{ComparedStates, STACK_SIZES, Setup};
+pub use setup::{ComparedStates, STACK_SIZES, Setup, StateMutation};
 pub use statics::StaticDeclaration;
 pub use step::Step;
 pub use threads::Outcomes;

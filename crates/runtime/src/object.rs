@@ -1,14 +1,14 @@
 //! Objects: what operations are performed on. An object has an address, and belongs to one
 //! execution.
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use fencepost_memory::{Address, ThreadId};
 
-use super::error::{OwnedLocation, ProgramError};
+use super::error::ProgramError;
 use super::execution::{Execution, Phase};
 use super::foreign;
+use super::location::{LocationRef, OwnedLocation};
 use super::operation::Current;
 
 /// A shared object, as the explorer knows it.
@@ -17,14 +17,14 @@ pub struct Object {
     /// The serial number of the execution in which it was created; 0 outside of a check.
     execution: u64,
     address: Address,
-    created_at: &'static Location<'static>,
+    created_at: LocationRef,
 }
 
 impl Object {
     /// Creates an object of the running thread, or of the static that it initializes. `kind` is the
     /// name of its type. Outside of a check the object belongs to no execution.
     #[inline]
-    pub fn new(kind: &'static str, state: u64, location: &'static Location<'static>) -> Self {
+    pub fn new(kind: &'static str, state: u64, location: LocationRef) -> Self {
         match Current::get() {
             None => Object {
                 execution: 0,
@@ -39,7 +39,7 @@ impl Object {
     }
 
     #[inline]
-    fn of(execution: &Execution, address: Address, created_at: &'static Location<'static>) -> Self {
+    fn of(execution: &Execution, address: Address, created_at: LocationRef) -> Self {
         Object {
             execution: execution.serial,
             address,
@@ -54,7 +54,7 @@ impl Object {
     }
 
     /// Where it was created.
-    pub fn created_at(&self) -> &'static Location<'static> {
+    pub fn created_at(&self) -> LocationRef {
         self.created_at
     }
 
@@ -69,7 +69,7 @@ impl Object {
     /// If the object does not belong to the caller's execution, this reports a misuse and does not
     /// return.
     #[inline]
-    pub fn current(&self, location: &'static Location<'static>) -> Option<Current> {
+    pub fn current(&self, location: LocationRef) -> Option<Current> {
         match Current::get() {
             Some(current) if current.is_of(self.execution) => Some(current),
             None if self.execution == 0 => None,
@@ -99,7 +99,7 @@ impl Object {
     }
 
     #[cold]
-    fn report_misuse(&self, current: Option<Current>, location: &'static Location<'static>) {
+    fn report_misuse(&self, current: Option<Current>, location: LocationRef) {
         let Some(current) = current else {
             return foreign::report_foreign_use(self.execution, self.created_at, location);
         };

@@ -3,10 +3,9 @@
 //! it done only reads it, with a plain load. The initialization happens before whatever other
 //! threads do after they see it done.
 
-use std::panic::Location;
-
 use fencepost_explore::{Condition, Effect, Intent};
 
+use super::location::LocationRef;
 use super::{Current, Object, Outcomes, Step};
 
 /// No thread has begun the initialization.
@@ -33,14 +32,14 @@ pub enum Begin {
 
 impl OnceFlag {
     /// Creates a flag: an object of type `kind`.
-    pub fn new(kind: &'static str, state: u64, location: &'static Location<'static>) -> Self {
+    pub fn new(kind: &'static str, state: u64, location: LocationRef) -> Self {
         OnceFlag {
             object: Object::new(kind, state, location),
         }
     }
 
     /// Creates the flag of a static.
-    pub fn of_static(location: &'static Location<'static>) -> Self {
+    pub fn of_static(location: LocationRef) -> Self {
         OnceFlag::new("static", NEW, location)
     }
 
@@ -67,7 +66,7 @@ impl OnceFlag {
     }
 
     /// Claims the initialization, or waits until another thread has completed it.
-    pub fn begin(&self, current: Current, location: &'static Location<'static>) -> Begin {
+    pub fn begin(&self, current: Current, location: LocationRef) -> Begin {
         if self.is_done_without_waiting(current, location) {
             return Begin::AlreadyDone;
         }
@@ -96,7 +95,7 @@ impl OnceFlag {
     pub fn complete<R>(
         &self,
         current: Current,
-        location: &'static Location<'static>,
+        location: LocationRef,
         put: impl FnOnce() -> R,
     ) -> R {
         let intent = self.intent(Effect::Write, None);
@@ -111,7 +110,7 @@ impl OnceFlag {
     pub fn do_at_once<R>(
         &self,
         current: Current,
-        location: &'static Location<'static>,
+        location: LocationRef,
         put: impl FnOnce() -> R,
     ) -> Option<R> {
         if self.is_done_without_waiting(current, location) {
@@ -146,16 +145,12 @@ impl OnceFlag {
 
     /// With store buffers, whether the initialization is complete, by a plain load: the operation
     /// that follows if it is not waits for the buffer.
-    fn is_done_without_waiting(
-        &self,
-        current: Current,
-        location: &'static Location<'static>,
-    ) -> bool {
+    fn is_done_without_waiting(&self, current: Current, location: LocationRef) -> bool {
         current.buffers_stores() && self.is_done(current, location)
     }
 
     /// Whether the initialization is complete.
-    pub fn is_done(&self, current: Current, location: &'static Location<'static>) -> bool {
+    pub fn is_done(&self, current: Current, location: LocationRef) -> bool {
         let intent = self.intent(Effect::Read, None);
         let state =
             current.plain_operation(intent, Outcomes::One, location, |step| self.load(step));
@@ -163,7 +158,7 @@ impl OnceFlag {
     }
 
     /// Waits until the initialization is complete.
-    pub fn wait(&self, current: Current, location: &'static Location<'static>) {
+    pub fn wait(&self, current: Current, location: LocationRef) {
         let intent = self.intent(Effect::Read, Some(Condition::Equals(DONE)));
         let state =
             current.plain_operation(intent, Outcomes::One, location, |step| self.load(step));

@@ -17,12 +17,11 @@
 
 use std::any::Any;
 use std::marker::PhantomData;
-use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fencepost_explore::{Effect, Intent, Round};
+use fencepost_explore::{Effect, Intent, Round, TouchKind};
 use fencepost_memory::{Address, ThreadId};
 
 use super::boundary::{Frame, clear_below, cross};
@@ -30,6 +29,7 @@ use super::coroutine::{Yield, reserve_stack};
 use super::current::{has_current_execution, lend, read};
 use super::error::{Restart, Stop};
 use super::execution::{Execution, Phase};
+use super::location::LocationRef;
 use super::mapping::{Drains, Target};
 use super::names::Tokens;
 use super::setup::{ComparedStates, Setup};
@@ -145,7 +145,8 @@ impl Current {
     /// The machine that the program is compiled for.
     #[inline]
     pub fn target(self) -> Target {
-        self.setup().target
+        // SAFETY: this copies a field.
+        unsafe { self.read(|execution| execution.setup.target) }
     }
 
     /// Whether the execution is over, so that operations are performed at once and not recorded.
@@ -194,7 +195,7 @@ impl Current {
         self,
         intent: Intent,
         outcomes: Outcomes,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         self.operation_after(Drains::Everything, intent, outcomes, location, perform)
@@ -207,7 +208,7 @@ impl Current {
         drains: Drains<'_>,
         intent: Intent,
         outcomes: Outcomes,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         self.drain(drains, location);
@@ -220,7 +221,7 @@ impl Current {
         self,
         intent: Intent,
         outcomes: Outcomes,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         let drains = self.target().drained_by_exchange(&[], Ordering::Acquire);
@@ -232,7 +233,7 @@ impl Current {
     pub fn load_operation<R>(
         self,
         intent: Intent,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         // A fence may have been inserted before it.
@@ -252,7 +253,8 @@ impl Current {
     /// Whether states are compared.
     #[inline]
     fn compares_states(self) -> bool {
-        self.setup().compared_states == ComparedStates::Always
+        // SAFETY: this compares a field.
+        unsafe { self.read(|execution| execution.setup.compared_states == ComparedStates::Always) }
     }
 
     /// As [`operation`](Self::operation), but does not wait for the store buffer.
@@ -261,40 +263,85 @@ impl Current {
         self,
         intent: Intent,
         outcomes: Outcomes,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         // Crossing the boundary takes time, and without comparisons there is no need to.
-        if self.setup().compared_states == ComparedStates::Always {
+        if self.compares_states() {
             return cross(move |frame| {
-                self.operation_at(Some(frame), intent, outcomes, location, perform)
+                self.operation_at(Some(frame), None, intent, outcomes, location, perform)
             });
         }
-        self.operation_at(None, intent, outcomes, location, perform)
+        self.operation_at(None, None, intent, outcomes, location, perform)
     }
 
-    /// Performs a visible operation of the program, whose part of the stack ends at `frame`.
+    /// As [`plain_operation`](Self::plain_operation) on a variable whose state is known only to the
+    /// front end, since the program may have changed it through an exclusive reference.
+    #[inline(always)] // So that the operands are in the frame of the program.
+    pub fn variable_operation<R>(
+        self,
+        object: Address,
+        state: impl FnOnce() -> u64,
+        effect: Effect,
+        location: LocationRef,
+        perform: impl FnOnce(&mut Step<'_>) -> R,
+    ) -> R {
+        let intent = Intent::Access {
+            object,
+            effect,
+            awaits: None,
+        };
+        // The state is no operand: two rounds of a loop may differ in it.
+        if self.compares_states() {
+            self.set_state(object, state());
+            return cross(move |frame| {
+                self.operation_at(Some(frame), None, intent, Outcomes::One, location, perform)
+            });
+        }
+        // One loan less than with `set_state`.
+        let update = Some((object, state()));
+        self.operation_at(None, update, intent, Outcomes::One, location, perform)
+    }
+
+    /// Performs a visible operation of the program, whose part of the stack ends at `frame`. Before
+    /// that, updates the state of an object.
     #[inline(always)] // It is the body of what `cross` calls.
     fn operation_at<R>(
         self,
         frame: Option<Frame>,
+        update: Option<(Address, u64)>,
         intent: Intent,
         outcomes: Outcomes,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         let declared = self.with(|execution| {
+            if let Some((object, state)) = update {
+                execution.set_state(object, state);
+            }
             if !execution.takes_steps() {
                 return None;
             }
             let yielder = execution.yielder();
-            let arrival = match may_repeat(intent) {
+            let is_unexpected = match frame {
+                Some(frame) => execution.stop_at(frame, intent, location),
+                None => false,
+            };
+            let may_repeat = may_repeat(intent) || matches!(outcomes, Outcomes::FirstTime(_));
+            let arrival = match may_repeat {
+                _ if is_unexpected => Arrival::Unexpected,
                 true => execution.visit(frame, intent, location),
                 false => Arrival::New,
             };
             let round = match execution.setup.compared_states {
                 ComparedStates::Never => Round::Assumed,
                 _ => Round::New,
+            };
+            let (outcomes, round, arrival) = match (outcomes, arrival) {
+                (Outcomes::FirstTime(_), Arrival::Round(round)) => {
+                    (Outcomes::One, round, Arrival::New)
+                }
+                _ => (outcomes, round, arrival),
             };
             let slot = execution.slot_mut();
             slot.pending = PendingOperation {
@@ -304,12 +351,13 @@ impl Current {
                 round,
             };
             slot.visits.events += 1;
-            if !matches!(outcomes, Outcomes::One) {
+            if matches!(outcomes, Outcomes::Fixed(_) | Outcomes::Of(..)) {
                 // Another outcome may lead elsewhere.
                 slot.visits.forget();
             }
             let is_plain = arrival == Arrival::New
                 && slot.reading.is_empty()
+                && slot.declared.are_none()
                 && slot.final_drop.is_none()
                 && !slot.is_in_early_destructor;
             Some((yielder, is_plain, arrival))
@@ -323,7 +371,7 @@ impl Current {
         // What the step records may have to be allocated.
         reserve_stack();
         if !is_plain {
-            self.prepare(intent);
+            self.prepare(intent, location);
         }
         let Some(yielder) = yielder else {
             not_available();
@@ -338,7 +386,11 @@ impl Current {
                 return None;
             }
             let thread = execution.running.thread;
-            Some(perform(&mut Step::in_place(execution, thread, location)))
+            let result = perform(&mut Step::in_place(execution, thread, location));
+            if frame.is_some() {
+                execution.go_on();
+            }
+            Some(result)
         });
         match result {
             Some(result) => result,
@@ -348,7 +400,8 @@ impl Current {
 
     /// What has to be noted or requested before the pending operation, if anything.
     #[cold]
-    fn prepare(self, intent: Intent) {
+    fn prepare(self, intent: Intent, location: LocationRef) {
+        self.keep_declarations(intent, location);
         let (final_drop, is_reading, is_early) = self.with(|execution| {
             let slot = execution.slot();
             let is_reading = !slot.reading.is_empty();
@@ -369,8 +422,10 @@ impl Current {
     /// waits until something that it has read has changed.
     #[cold]
     fn arrive(self, arrival: Arrival) {
-        if arrival == Arrival::Unknown {
-            self.fail(Restart::ComparedStates);
+        match arrival {
+            Arrival::Unknown => self.fail(Restart::ComparedStates),
+            Arrival::Unexpected => self.fail_for_unseen_memory(),
+            Arrival::New | Arrival::Round(_) => {}
         }
         let Arrival::Round(round) = arrival else {
             return;
@@ -401,7 +456,7 @@ impl Current {
 
     /// Suspends the thread until something has changed that it has read in its last events, or no
     /// other thread is enabled.
-    pub fn wait_for_change(self, events: u32, location: &'static Location<'static>) {
+    pub fn wait_for_change(self, events: u32, location: LocationRef) {
         if self.is_direct() {
             return;
         }
@@ -416,12 +471,12 @@ impl Current {
             };
             execution.yielder()
         });
-        self.wait_for_turn(yielder);
+        self.wait_outside(yielder);
     }
 
     /// Suspends the calling coroutine until the explorer chooses its thread. If the execution is
     /// over by then, unwinds the thread.
-    fn wait_for_turn(self, yielder: Option<NonNull<Yield>>) {
+    pub(crate) fn wait_for_turn(self, yielder: Option<NonNull<Yield>>) {
         let Some(yielder) = yielder else {
             not_available();
         };
@@ -433,8 +488,69 @@ impl Current {
         }
     }
 
+    /// As [`wait_for_turn`](Self::wait_for_turn), outside of an operation of the program.
+    #[inline(never)] // Its frame is below those of the program.
+    fn wait_outside(self, yielder: Option<NonNull<Yield>>) {
+        let compares_states = self.compares_states();
+        if compares_states {
+            let here = 0_u8;
+            let low = std::hint::black_box(&raw const here).addr();
+            self.with(|execution| {
+                execution.note_changes();
+                execution.slot_mut().stack.low = low;
+            });
+        }
+        self.wait_for_turn(yielder);
+        if compares_states {
+            self.with(Execution::watch_changes);
+        }
+    }
+
+    /// The calling thread does something that is no operation in itself: it ends, or spawns another
+    /// one. It may have had to repeat an operation instead.
+    #[inline]
+    pub(crate) fn note_other_action(self) {
+        if self.compares_states() {
+            let is_unexpected = |execution: &mut Execution| {
+                let slot = execution.slot_mut();
+                let location = slot.pending.location;
+                let is_running = execution.phase == Phase::Running;
+                is_running
+                    && execution
+                        .slot_mut()
+                        .visits
+                        .is_unexpected(OTHER_ACTION, location)
+            };
+            if self.with(is_unexpected) {
+                self.fail_for_unseen_memory();
+            }
+        }
+    }
+
+    /// The calling thread repeats a round in the same state, has read the same values, and does
+    /// something else all the same: it depends on memory that is not compared.
+    #[cold]
+    fn fail_for_unseen_memory(self) -> ! {
+        self.with(|execution| {
+            let expected = execution.threads.slots[execution.running.thread.index()]
+                .visits
+                .expected();
+            let mut places = expected.iter().map(|done| done.location);
+            let first = places.next().map(|place| execution.names.location(place));
+            let Some(first) = first else { return };
+            let others: Vec<_> = places
+                .map(|place| execution.names.location(place))
+                .collect();
+            execution
+                .names
+                .registry()
+                .note_unseen_memory(first, &others);
+        });
+        self.fail(Restart::UnseenMemory)
+    }
+
     /// Suspends the thread until the explorer chooses it, without an operation of the program.
-    pub(crate) fn stop_before(self, intent: Intent, location: &'static Location<'static>) {
+    pub(crate) fn stop_before(self, intent: Intent, location: LocationRef) {
         let yielder = self.with(|execution| {
             let slot = execution.slot_mut();
             slot.pending = PendingOperation {
@@ -445,7 +561,7 @@ impl Current {
             };
             execution.yielder()
         });
-        self.wait_for_turn(yielder);
+        self.wait_outside(yielder);
     }
 
     /// Whether the program has spawned no thread yet. What the thread does now happens before
@@ -462,7 +578,7 @@ impl Current {
     pub fn try_inline_join(
         self,
         ended: ThreadId,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>),
     ) -> bool {
         self.with(|execution| {
@@ -504,11 +620,7 @@ impl Current {
 
     /// Performs an operation that touches no object and is not a step.
     #[inline]
-    pub fn local<R>(
-        self,
-        location: &'static Location<'static>,
-        perform: impl FnOnce(&mut Step<'_>) -> R,
-    ) -> R {
+    pub fn local<R>(self, location: LocationRef, perform: impl FnOnce(&mut Step<'_>) -> R) -> R {
         if self.is_direct() {
             return self.directly(location, perform);
         }
@@ -517,11 +629,7 @@ impl Current {
     }
 
     #[inline]
-    fn perform<R>(
-        self,
-        location: &'static Location<'static>,
-        perform: impl FnOnce(&mut Step<'_>) -> R,
-    ) -> R {
+    fn perform<R>(self, location: LocationRef, perform: impl FnOnce(&mut Step<'_>) -> R) -> R {
         self.with(|execution| {
             let thread = execution.running.thread;
             perform(&mut Step::in_place(execution, thread, location))
@@ -535,11 +643,7 @@ impl Current {
     }
 
     #[cold]
-    fn directly<R>(
-        self,
-        location: &'static Location<'static>,
-        perform: impl FnOnce(&mut Step<'_>) -> R,
-    ) -> R {
+    fn directly<R>(self, location: LocationRef, perform: impl FnOnce(&mut Step<'_>) -> R) -> R {
         let is_over_limit = self.with(|execution| {
             execution.teardown.direct_operations += u32::from(execution.phase == Phase::Teardown);
             execution.teardown.direct_operations > DIRECT_OPERATIONS
@@ -621,6 +725,8 @@ enum Arrival {
     New,
     /// It has been here, and states are not compared.
     Unknown,
+    /// It should have done something else.
+    Unexpected,
     /// It has been here, or the explorer says so.
     Round(Round),
 }
@@ -636,28 +742,65 @@ fn may_repeat(intent: Intent) -> bool {
     }
 }
 
+/// The number of what is no operation.
+const OTHER_ACTION: u64 = u64::MAX;
+
+/// A number for an operation, to compare it with others.
+#[inline]
+fn number_of(intent: Intent, location: LocationRef) -> u64 {
+    let object = match intent {
+        Intent::Access { object, .. } => u64::from(object.0),
+        _ => u64::MAX,
+    };
+    object.rotate_left(32) ^ location.addr() as u64
+}
+
 impl Execution {
+    /// The running thread stops before an operation, and states are compared. Whether it was known to
+    /// perform another one.
+    fn stop_at(&mut self, frame: Frame, intent: Intent, location: LocationRef) -> bool {
+        self.note_changes();
+        let slot = self.slot_mut();
+        slot.stack.low = frame.address();
+        slot.visits
+            .is_unexpected(number_of(intent, location), location)
+    }
+
+    /// The running thread has performed an operation, and states are compared.
+    fn go_on(&mut self) {
+        let outcome = u64::from(self.running.outcome);
+        let touches = &self.performed_mut().touches;
+        // What an update reads does not influence the program.
+        let read = touches
+            .iter()
+            .filter(|touch| touch.kind != TouchKind::Update)
+            .fold(outcome, |read, touch| {
+                let touch = touch.before ^ u64::from(touch.object.0).rotate_left(40);
+                read.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(touch)
+            });
+        self.slot_mut().visits.note_done(read);
+        self.watch_changes();
+    }
+
     /// The running thread is about to perform an operation. If states are compared, the program's
     /// part of the stack ends at `frame`.
     #[inline(always)] // The caller knows whether there is a frame.
-    fn visit(
-        &mut self,
-        frame: Option<Frame>,
-        intent: Intent,
-        location: &'static Location<'static>,
-    ) -> Arrival {
-        let object = match intent {
-            Intent::Access { object, .. } => u64::from(object.0),
-            _ => u64::MAX,
-        };
-        let operation = object.rotate_left(32) ^ (&raw const *location).addr() as u64;
+    fn visit(&mut self, frame: Option<Frame>, intent: Intent, location: LocationRef) -> Arrival {
+        let operation = number_of(intent, location);
         let Some(frame) = frame else {
-            let is_on_demand = self.setup.compared_states == ComparedStates::OnDemand;
-            return match is_on_demand && self.slot_mut().visits.is_repeated(operation) {
-                true => Arrival::Unknown,
-                false => Arrival::New,
+            let compared = self.setup.compared_states;
+            if compared == ComparedStates::Never && intent != Intent::Local {
+                return Arrival::New;
+            }
+            return match (self.slot_mut().visits.is_repeated(operation), compared) {
+                (false, _) => Arrival::New,
+                (true, ComparedStates::Never) => Arrival::Round(Round::Assumed),
+                (true, _) => Arrival::Unknown,
             };
         };
+        if self.names.is_unseen(location) {
+            return Arrival::New;
+        }
         // SAFETY: `cross`, which is running, has passed the frame.
         unsafe { self.visit_in(frame, operation) }
     }
@@ -667,14 +810,17 @@ impl Execution {
     /// # Safety
     /// The frame must be that of a running [`cross`] on the stack of the thread.
     unsafe fn visit_in(&mut self, frame: Frame, operation: u64) -> Arrival {
-        // SAFETY: the promise of the caller.
-        let hash = unsafe { frame.hash() } ^ operation;
+        let mutation = self.setup.state_mutation;
         let slot = self.slot_mut();
-        // SAFETY: the same, on the stack of the running thread, which ends at the yielder.
-        let visit = unsafe { slot.visits.visit(frame, hash, slot.stack.yielder.addr()) };
+        let (base, changes) = (slot.stack.yielder.addr(), &mut slot.changes);
+        // SAFETY: the promise of the caller. The stack of the running thread ends at the yielder.
+        let visit = unsafe { slot.visits.visit(frame, operation, base, changes, mutation) };
         let round = match visit {
             Visit::Changed => Round::New,
-            Visit::Same(events) => Round::Repeated(events),
+            Visit::Same(events) => {
+                self.note_same_state();
+                Round::Repeated(events)
+            }
         };
         let known = match self.running.stepping == Some(self.running.thread) {
             true => self.performed_mut().known_round,

@@ -133,7 +133,7 @@ mod linux {
             (None, 0) => write!(line, "\nfencepost: SIGSEGV in main"),
             (None, number) => write!(line, "\nfencepost: SIGSEGV in T{number}"),
         };
-        let last = match std::ptr::eq(slot.pending.location, slot.identity.spawned_at) {
+        let last = match slot.pending.location == slot.identity.spawned_at {
             true => "which was spawned at",
             false => "after its step at",
         };

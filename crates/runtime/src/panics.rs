@@ -8,8 +8,9 @@ use std::any::Any;
 use std::panic::PanicHookInfo;
 use std::sync::Once;
 
-use super::error::{OwnedLocation, ProgramError, Stop};
+use super::error::{ProgramError, Stop};
 use super::execution::Phase;
+use super::location::OwnedLocation;
 use super::operation::Current;
 
 /// The message of `std` when a destructor panics during unwinding. Then `std` aborts.

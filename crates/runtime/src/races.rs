@@ -14,13 +14,13 @@
 //! Nothing that happened before the creation of the first cell can order accesses to cells, so the
 //! clocks do not advance until then.
 
-use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 use fencepost_memory::{Address, ThreadId};
 
 use super::drops::FinalDrop;
 use super::error::{Race, RaceAccess};
+use super::location::LocationRef;
 
 /// A vector clock.
 #[derive(Clone, Debug, Default)]
@@ -81,13 +81,13 @@ struct ObjectClock {
 struct CellAccess {
     thread: ThreadId,
     time: u32,
-    location: &'static Location<'static>,
+    location: LocationRef,
 }
 
 /// The accesses to a cell that could still race: its last write, and each thread's last read since.
 #[derive(Debug)]
 struct CellHistory {
-    created_at: &'static Location<'static>,
+    created_at: LocationRef,
     name: Option<Box<str>>,
     write: CellAccess,
     reads: Vec<CellAccess>,
@@ -301,11 +301,7 @@ impl Races {
     }
 
     /// Creates a cell, which is a write to it. Returns its index.
-    pub(crate) fn create_cell(
-        &mut self,
-        thread: ThreadId,
-        location: &'static Location<'static>,
-    ) -> u32 {
+    pub(crate) fn create_cell(&mut self, thread: ThreadId, location: LocationRef) -> u32 {
         self.are_tracked = true;
         let write = self.cell_access(thread, location);
         match self.cells.get_mut(self.cell_count) {
@@ -338,7 +334,7 @@ impl Races {
         &mut self,
         thread: ThreadId,
         cell: u32,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Option<Box<Race>> {
         let access = match self.access_after_write(thread, cell, false, location) {
             Ok(access) => access,
@@ -357,7 +353,7 @@ impl Races {
         &mut self,
         thread: ThreadId,
         cell: u32,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Option<Box<Race>> {
         let access = match self.access_after_write(thread, cell, true, location) {
             Ok(access) => access,
@@ -406,7 +402,7 @@ impl Races {
         thread: ThreadId,
         cell: u32,
         is_write: bool,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Result<CellAccess, Box<Race>> {
         let access = self.cell_access(thread, location);
         let history = &self.cells[cell as usize];
@@ -416,11 +412,7 @@ impl Races {
         }
     }
 
-    fn cell_access(
-        &mut self,
-        thread: ThreadId,
-        location: &'static Location<'static>,
-    ) -> CellAccess {
+    fn cell_access(&mut self, thread: ThreadId, location: LocationRef) -> CellAccess {
         CellAccess {
             thread,
             time: self.clocks(thread).now.at(thread),

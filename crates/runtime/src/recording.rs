@@ -1,7 +1,7 @@
 //! Where the operations of a step are recorded.
 #![allow(unsafe_code)] // The explorer's record is borrowed for one call of the runtime.
 
-use std::panic::Location;
+use super::location::LocationRef;
 use std::ptr::NonNull;
 
 use fencepost_explore::Performed;
@@ -12,7 +12,7 @@ use fencepost_memory::ThreadId;
 pub(crate) struct PendingJoin {
     pub(crate) by: ThreadId,
     pub(crate) thread: ThreadId,
-    pub(crate) location: &'static Location<'static>,
+    pub(crate) location: LocationRef,
 }
 
 /// What the steps of an execution record, and where.

@@ -161,6 +161,7 @@ impl Runtime {
         let (mut slot, since) = self.with(|execution| {
             execution.running.thread = thread;
             execution.running.is_in_coroutine = true;
+            execution.memory.enter(thread);
             let since = execution.threads.slots[thread.index()].pending.location;
             (execution.threads.coroutines.slot(thread), since)
         });
@@ -177,12 +178,17 @@ impl Runtime {
         self.heartbeat.end();
         let is_abandoned = self.with(|execution| {
             execution.running.is_in_coroutine = false;
+            execution.memory.leave();
             std::mem::take(&mut execution.running.is_abandoned)
         });
         match result {
             CoroutineResult::Yield(()) if !is_abandoned => {}
             CoroutineResult::Yield(()) => self.leak(thread),
-            CoroutineResult::Return(End::Returned | End::Unwound) => self.end(thread),
+            CoroutineResult::Return(End::Returned) => {
+                self.with(|execution| execution.end_declared_loops(thread));
+                self.end(thread);
+            }
+            CoroutineResult::Return(End::Unwound) => self.end(thread),
             CoroutineResult::Return(End::Overflowed) => self.overflow(thread),
             CoroutineResult::Return(End::Panicked(payload)) => {
                 let error = panic_error(thread, &*payload);
@@ -372,7 +378,7 @@ impl Program for Runtime {
                 intent: slot.pending.intent,
                 outcomes: match slot.pending.outcomes {
                     Outcomes::One => 1,
-                    Outcomes::Fixed(count) => count,
+                    Outcomes::Fixed(count) | Outcomes::FirstTime(count) => count,
                     Outcomes::Of(object, count) => count(execution.state(object)),
                 },
             },

@@ -22,6 +22,17 @@ pub enum ComparedStates {
     Always,
 }
 
+/// Errors in the comparison of states, for the tests that show that they are noticed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StateMutation {
+    /// Saved registers are not compared.
+    IgnoreRegisters,
+    /// The lowest frames of the stack are not compared.
+    IgnoreLowestFrame,
+    /// Hashes of 8 bits are compared, and no bytes.
+    CompareHashes,
+}
+
 /// How a runtime runs a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Setup {
@@ -44,6 +55,8 @@ pub struct Setup {
     /// Whether the states of threads are compared at their operations, to prove that loops only
     /// wait.
     pub compared_states: ComparedStates,
+    /// An error in that comparison; none, except in tests.
+    pub state_mutation: Option<StateMutation>,
     /// Whether a scope can end, and a thread be finished, before the thread-local values of the thread
     /// are dropped, as in `std`. The return of a thread's function is a step then, and its end is
     /// none. This matters only if destructors do something that other threads can observe.
@@ -84,6 +97,7 @@ impl Default for Setup {
                 true => ComparedStates::OnDemand,
                 false => ComparedStates::Never,
             },
+            state_mutation: None,
             are_destructors_late: false,
             do_waits_take_tokens: false,
             spurious_wakeups: true,

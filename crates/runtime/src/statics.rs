@@ -12,13 +12,14 @@
 #![allow(unsafe_code)] // Values live until the end of the execution, which no type says.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fencepost_explore::Intent;
 use fencepost_memory::{Address, ThreadId};
 
 use super::error::{ProgramError, Restart};
 use super::execution::{Execution, Phase};
+use super::location::LocationRef;
 use super::names::CreatorId;
 use super::once::{Begin, OnceFlag};
 use super::operation::Current;
@@ -32,7 +33,7 @@ pub struct StaticDeclaration {
     /// The name of the static, for reports.
     pub name: &'static str,
     /// The source location of the declaration.
-    pub location: &'static Location<'static>,
+    pub location: LocationRef,
 }
 
 /// The value of a static in this execution.
@@ -135,7 +136,7 @@ impl Current {
     pub unsafe fn static_value<T: 'static>(
         self,
         declared: StaticDeclaration,
-        location: &'static Location<'static>,
+        location: LocationRef,
         initialize: impl FnOnce() -> T,
     ) -> &'static T {
         let (phase, is_visible) = (self.phase(), self.setup().are_statics_visible);
@@ -236,7 +237,7 @@ impl Current {
     fn static_in_steps<T: 'static>(
         self,
         declared: StaticDeclaration,
-        location: &'static Location<'static>,
+        location: LocationRef,
         initialize: impl FnOnce() -> T,
     ) -> *const dyn Any {
         let progress = self.progress_of_static(declared);

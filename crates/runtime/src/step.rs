@@ -1,7 +1,6 @@
 //! What an operation records while it is performed: the objects that it touches, its memory events,
 //! and what it happens after.
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use fencepost_explore::{OptimisticLoad, Touch, TouchKind};
@@ -9,6 +8,7 @@ use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::buffers::Waited;
 use super::execution::{Execution, Phase};
+use super::location::LocationRef;
 use super::mapping::{Events, Target};
 use super::names::Tokens;
 use super::races::Races;
@@ -18,7 +18,7 @@ use super::recording::PendingJoin;
 pub struct Step<'execution> {
     execution: &'execution mut Execution,
     thread: ThreadId,
-    location: &'static Location<'static>,
+    location: LocationRef,
 }
 
 impl<'execution> Step<'execution> {
@@ -27,7 +27,7 @@ impl<'execution> Step<'execution> {
     pub(crate) fn in_place(
         execution: &'execution mut Execution,
         thread: ThreadId,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Self {
         Step {
             execution,
@@ -87,7 +87,7 @@ impl<'execution> Step<'execution> {
         object: Address,
         thread: ThreadId,
         kind: &'static str,
-        created_at: &'static Location<'static>,
+        created_at: LocationRef,
     ) -> Address {
         let creator = self.execution.threads.slots[thread.index()]
             .identity
@@ -100,7 +100,7 @@ impl<'execution> Step<'execution> {
         &mut self,
         object: Address,
         kind: &'static str,
-        created_at: &'static Location<'static>,
+        created_at: LocationRef,
         parts: &mut Vec<(ThreadId, Address)>,
     ) {
         for position in 0..self.execution.threads.spawned.len() {
@@ -123,18 +123,38 @@ impl<'execution> Step<'execution> {
 
     /// The value that a load forwards from the thread's store buffer.
     #[inline]
-    pub fn forwarded(&self, object: Address) -> Option<u64> {
-        let buffers = &self.execution.buffers;
-        match buffers.are_enabled() && self.is_recorded() {
-            true => buffers.forwarded(self.thread, object),
+    pub fn forwarded(&mut self, object: Address) -> Option<u64> {
+        match self.execution.buffers.are_enabled() && self.is_recorded() {
+            true => self.forwarded_from_buffer(object),
             false => None,
         }
+    }
+
+    #[cold]
+    fn forwarded_from_buffer(&mut self, object: Address) -> Option<u64> {
+        let forwarded = self.execution.buffers.forwarded(self.thread, object);
+        if forwarded.is_some() {
+            self.note_unknown_read();
+        }
+        forwarded
+    }
+
+    /// The operation reads something else than the states of the objects that it touches.
+    #[cold]
+    fn note_unknown_read(&mut self) {
+        self.execution.threads.slots[self.thread.index()]
+            .visits
+            .note_unknown_read();
     }
 
     /// The state that a load has to return instead of the current one, as if it were stale.
     #[inline]
     pub fn take_stale_read(&mut self) -> Option<u64> {
-        self.execution.performed_mut().stale_read.take()
+        let stale = self.execution.performed_mut().stale_read.take();
+        if stale.is_some() {
+            self.note_unknown_read();
+        }
+        stale
     }
 
     /// The committed value that a variable has not taken yet.
@@ -224,9 +244,9 @@ impl<'execution> Step<'execution> {
             after,
         });
         if self.execution.recording.are_touches_noted {
-            self.execution.threads.slots[self.thread.index()]
-                .waits
-                .note_touch(object);
+            let slot = &mut self.execution.threads.slots[self.thread.index()];
+            slot.waits.note_touch(object);
+            slot.declared.note_touch(object, before, after);
         }
     }
 

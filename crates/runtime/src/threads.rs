@@ -1,6 +1,5 @@
 //! The threads of an execution: a slot for each, and their coroutines.
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use corosensei::trap::CoroutineTrapHandler;
@@ -8,8 +7,11 @@ use fencepost_explore::{Intent, Round};
 use fencepost_memory::{Address, ThreadId};
 
 use super::coroutine::{Coroutines, End, StackPool, Yield};
+use super::declared::DeclaredLoops;
 use super::drops::FinalDrop;
 use super::locals::Locals;
+use super::location::LocationRef;
+use super::memory::Changes;
 use super::names::{CreatorId, SpawnedThread, Tokens};
 use super::visits::Visits;
 use super::waits::WaitMemory;
@@ -21,6 +23,8 @@ pub enum Outcomes {
     One,
     /// A fixed number.
     Fixed(u32),
+    /// So many, but one if the thread has come back to the operation in the same state.
+    FirstTime(u32),
     /// A number that the function computes from the state of the object, whenever the explorer
     /// asks.
     Of(Address, fn(u64) -> u32),
@@ -40,14 +44,14 @@ pub(crate) struct PendingOperation {
     pub(crate) intent: Intent,
     pub(crate) outcomes: Outcomes,
     /// The source location of the operation; before the first one, that of the spawn.
-    pub(crate) location: &'static Location<'static>,
+    pub(crate) location: LocationRef,
     /// Whether the thread has come back to the operation in the same state.
     pub(crate) round: Round,
 }
 
 impl PendingOperation {
     /// What a new thread has before its first operation.
-    pub(crate) fn first(spawned_at: &'static Location<'static>) -> Self {
+    pub(crate) fn first(spawned_at: LocationRef) -> Self {
         PendingOperation {
             intent: Intent::Local,
             outcomes: Outcomes::One,
@@ -59,7 +63,7 @@ impl PendingOperation {
 
 /// What identifies a thread in the registry and in reports.
 pub(crate) struct ThreadIdentity {
-    pub(crate) spawned_at: &'static Location<'static>,
+    pub(crate) spawned_at: LocationRef,
     /// The creator of the objects and threads that this thread creates: the thread itself, or the
     /// static that it initializes.
     pub(crate) creator: CreatorId,
@@ -77,6 +81,9 @@ pub(crate) struct ThreadStack {
     /// The lowest address of the stack: that of the guard page.
     pub(crate) limit: usize,
     pub(crate) size: usize,
+    /// While the thread is suspended and states are compared: where the frames of the program end,
+    /// or below. 0 if the thread has not run yet.
+    pub(crate) low: usize,
 }
 
 /// One thread of the execution.
@@ -88,6 +95,9 @@ pub(crate) struct ThreadSlot {
     pub(crate) locals: Locals,
     pub(crate) waits: WaitMemory,
     pub(crate) visits: Visits,
+    /// If states are compared: how it has changed memory other than its stack.
+    pub(crate) changes: Changes,
+    pub(crate) declared: DeclaredLoops,
     /// The reader-writer locks that the thread holds for reading, one entry per guard.
     pub(crate) reading: Vec<Address>,
     /// Whether the thread drops its thread-local values, and it was not asked yet whether destructors
@@ -119,16 +129,25 @@ impl ThreadSlot {
                 trap: None,
                 limit: 0,
                 size: 0,
+                low: 0,
             },
             locals: Locals::default(),
             waits: WaitMemory::default(),
             visits: Visits::default(),
+            changes: Changes::default(),
+            declared: DeclaredLoops::default(),
             reading: Vec::new(),
             is_in_early_destructor: false,
             has_waited_by_parking: false,
             final_drop: None,
             is_unordered: true,
         }
+    }
+
+    /// Whether a later state of the thread may be compared with an earlier one.
+    #[inline]
+    pub(crate) fn is_compared(&self) -> bool {
+        self.visits.are_there() || self.waits.are_compared()
     }
 }
 

@@ -6,6 +6,12 @@
 //! what it did in that round as long as it reads the same values. The explorer suspends it until
 //! one of them has changed.
 //!
+//! Whether it has changed other memory, such as a counter on the heap, is compared too where that is
+//! known (see [`memory`](super::memory)). If there is memory that is not compared, a thread may have
+//! come back only in part. Then what it does next shows it sooner or later: as long as it reads the same
+//! values, it has to perform the operations of the round before. If it does not, the loop depends on
+//! memory that nobody has compared ([`Visits::is_unexpected`]).
+//!
 //! Copying stacks takes time, and most programs have no loops that wait. So at first a runtime only
 //! remembers which operations were performed. A second one makes the check start over with copies
 //! ([`Setup::compared_states`](super::Setup::compared_states)).
@@ -15,6 +21,9 @@
 #![allow(unsafe_code)] // Stacks are compared by address.
 
 use super::boundary::Frame;
+use super::location::LocationRef;
+use super::memory::Changes;
+use super::setup::StateMutation;
 
 /// The number of operations that are remembered: sets of [`WAYS`] operations with hashes that begin
 /// alike. A new one replaces the oldest of its set. So a loop is missed only if it has more
@@ -25,6 +34,9 @@ const WAYS: usize = 4;
 /// How many operations are remembered in the order in which they were performed, if states are not
 /// compared. Threads often change something before there are more, and need no hashes then.
 const FIRST: usize = 4;
+
+/// How many operations of a thread are recorded that has changed nothing in between.
+const MOST_DONE: usize = 1 << 16;
 
 /// How much of a stack is cleared below the frames that were compared: deeper ones may be.
 const BELOW: usize = 1024;
@@ -38,8 +50,10 @@ pub(crate) struct Visits {
     epoch: u64,
     /// Which of a set is replaced next.
     oldest: usize,
-    /// If states are not compared: the first operations of this epoch, and how many there are.
+    /// If states are not compared: the first operations of this epoch.
     first: [u64; FIRST],
+    /// The same, and how many there are. If states are compared: whether there were visits in this
+    /// epoch, 0 or 1.
     first_count: usize,
     /// The number of events of the thread.
     pub(crate) events: u32,
@@ -47,6 +61,76 @@ pub(crate) struct Visits {
     lowest: Option<usize>,
     /// If states are compared: the states at these visits.
     sites: Vec<Site>,
+    /// If states are compared: what the thread has done.
+    done: History,
+}
+
+/// An operation that a thread has performed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    operation: u64,
+    /// What it has read; none if that is not known.
+    read: Option<u64>,
+    pub(crate) location: LocationRef,
+}
+
+/// The operations of a thread since it last changed something, and those that it has to repeat.
+#[derive(Default)]
+struct History {
+    /// The epoch to which all this belongs.
+    epoch: u64,
+    done: Vec<Done>,
+    /// The operation that is being performed.
+    pending: Option<(u64, LocationRef)>,
+    /// Whether it is not known what that one reads.
+    is_read_unknown: bool,
+    /// The round that the thread repeats as long as it reads the same; empty if there is none.
+    expected: Vec<Done>,
+    /// The position of the next operation in it.
+    next: usize,
+}
+
+impl History {
+    /// Forgets what was before this epoch.
+    #[inline]
+    fn enter(&mut self, epoch: u64) {
+        if self.epoch != epoch {
+            self.epoch = epoch;
+            self.done.clear();
+            self.expected.clear();
+        }
+    }
+
+    /// The thread has come back to the state before the operation with this position.
+    fn expect_from(&mut self, first: usize) {
+        self.expected.clear();
+        self.next = 0;
+        if self.done.len() < MOST_DONE {
+            self.expected.extend_from_slice(&self.done[first..]);
+        }
+    }
+
+    fn note(&mut self, read: Option<u64>) {
+        let Some((operation, location)) = self.pending.take() else {
+            return;
+        };
+        let is_known = !std::mem::take(&mut self.is_read_unknown);
+        let read = read.filter(|_| is_known);
+        if self.done.len() < MOST_DONE {
+            self.done.push(Done {
+                operation,
+                read,
+                location,
+            });
+        }
+        let Some(expected) = self.expected.get(self.next) else {
+            return;
+        };
+        match read.is_some() && read == expected.read {
+            true => self.next = (self.next + 1) % self.expected.len(),
+            false => self.expected.clear(),
+        }
+    }
 }
 
 impl Default for Visits {
@@ -60,6 +144,7 @@ impl Default for Visits {
             events: 0,
             lowest: None,
             sites: Vec::new(),
+            done: History::default(),
         }
     }
 }
@@ -76,19 +161,29 @@ struct Site {
 struct StateCopy {
     /// Empty if there is no copy.
     bytes: Vec<u8>,
+    at: Moment,
+}
+
+/// When a visit was.
+#[derive(Clone, Copy, Default)]
+struct Moment {
     /// The number of events of the thread before the visit.
     events: u32,
+    /// The number of operations in the history.
+    done: usize,
+    /// The number of its changes to other memory.
+    changes: u64,
 }
 
 impl StateCopy {
-    fn renew(&mut self, state: &[u8], events: u32) {
+    fn renew(&mut self, state: &[u8], at: Moment) {
         self.bytes.clear();
         self.bytes.extend_from_slice(state);
-        self.events = events;
+        self.at = at;
     }
 
-    fn is(&self, state: &[u8]) -> bool {
-        self.bytes == state
+    fn is(&self, state: &[u8], changes: &mut Changes) -> bool {
+        self.bytes == state && changes.cancel_out_since(self.at.changes)
     }
 }
 
@@ -114,6 +209,42 @@ impl Visits {
     pub(crate) fn begin(&mut self) {
         self.forget();
         self.events = 0;
+    }
+
+    /// Whether there were visits since the thread last changed something, if states are compared.
+    #[inline]
+    pub(crate) fn are_there(&self) -> bool {
+        self.first_count > 0
+    }
+
+    /// The thread is about to perform an operation, and states are compared. Whether it cannot be this
+    /// one, if the thread depends on nothing but what is compared: it is in the same state as
+    /// before, has read the same values as then, and has performed another operation then.
+    #[inline]
+    pub(crate) fn is_unexpected(&mut self, operation: u64, location: LocationRef) -> bool {
+        self.done.enter(self.epoch);
+        self.done.pending = Some((operation, location));
+        self.done.is_read_unknown = false;
+        let expected = self.done.expected.get(self.done.next);
+        expected.is_some_and(|expected| expected.operation != operation)
+    }
+
+    /// The round that the thread has to repeat.
+    pub(crate) fn expected(&self) -> &[Done] {
+        &self.done.expected
+    }
+
+    /// The thread has performed the operation, which has read this.
+    #[inline]
+    pub(crate) fn note_done(&mut self, read: u64) {
+        self.done.enter(self.epoch);
+        self.done.note(Some(read));
+    }
+
+    /// It is not known what the operation that is being performed reads.
+    #[inline]
+    pub(crate) fn note_unknown_read(&mut self) {
+        self.done.is_read_unknown = true;
     }
 
     /// The thread has another stack than before.
@@ -156,13 +287,42 @@ impl Visits {
         (site, known.is_some())
     }
 
-    /// The thread is about to perform an operation. Equal states at the operation have equal
-    /// hashes.
+    /// The thread is about to perform an operation.
     ///
     /// # Safety
     /// The frame must be that of a running [`cross`](super::boundary::cross) on the stack that ends
     /// at `base`.
-    pub(crate) unsafe fn visit(&mut self, frame: Frame, hash: u64, base: usize) -> Visit {
+    pub(crate) unsafe fn visit(
+        &mut self,
+        frame: Frame,
+        operation: u64,
+        base: usize,
+        changes: &mut Changes,
+        mutation: Option<StateMutation>,
+    ) -> Visit {
+        // SAFETY: the caller's promise. Nobody writes to the stack meanwhile.
+        let (hash, state) = unsafe { (frame.hash(), frame.state(base)) };
+        let address = frame.address();
+        self.lowest = self.lowest.map(|lowest| lowest.min(address));
+        match mutation {
+            None => self.compare(hash ^ operation, state, changes),
+            Some(mutation) => {
+                let state = mutation.compared(state);
+                self.compare(address as u64 ^ operation, &state, changes)
+            }
+        }
+    }
+
+    /// Compares a state with those at earlier visits with that hash. Equal states at an operation
+    /// have equal hashes.
+    fn compare(&mut self, hash: u64, state: &[u8], changes: &mut Changes) -> Visit {
+        self.first_count = 1;
+        self.done.enter(self.epoch);
+        let now = Moment {
+            events: self.events,
+            done: self.done.done.len(),
+            changes: changes.count(),
+        };
         let (site, is_known) = self.find(hash);
         if self.sites.is_empty() {
             self.sites.resize(SITES, Site::default());
@@ -171,32 +331,62 @@ impl Visits {
         if !is_known {
             site.visits = 0;
         }
-        let address = frame.0.addr();
-        self.lowest = self.lowest.map(|lowest| lowest.min(address));
-        // SAFETY: the caller's promise. Nobody writes to the stack meanwhile.
-        let state = unsafe { frame.state(base) };
-        site.compare(state, self.events)
+        let Some(earlier) = site.compare(state, changes, now) else {
+            return Visit::Changed;
+        };
+        self.done.expect_from(earlier.done);
+        Visit::Same(now.events - earlier.events)
+    }
+}
+
+impl StateMutation {
+    /// How much of the stack is taken for the lowest frame, in bytes.
+    const LOWEST: usize = 256;
+
+    /// What is compared of a state.
+    #[cold]
+    pub(crate) fn compared(self, state: &[u8]) -> Vec<u8> {
+        let parts = Frame::parts();
+        let mut state = state.to_vec();
+        match self {
+            StateMutation::IgnoreRegisters => {
+                parts
+                    .registers
+                    .into_iter()
+                    .for_each(|part| state[part].fill(0));
+            }
+            StateMutation::IgnoreLowestFrame => {
+                let frames = &mut state[parts.frames];
+                let lowest = Self::LOWEST.min(frames.len());
+                frames[..lowest].fill(0);
+            }
+            StateMutation::CompareHashes => {
+                let fold = |hash: u8, byte: &u8| hash.rotate_left(3) ^ byte;
+                state = vec![state.iter().fold(0, fold)];
+            }
+        }
+        state
     }
 }
 
 impl Site {
-    fn compare(&mut self, state: &[u8], events: u32) -> Visit {
+    /// When the thread was here in this state; none if it was not.
+    fn compare(&mut self, state: &[u8], changes: &mut Changes, now: Moment) -> Option<Moment> {
         if self.visits == 0 {
             self.last.bytes.clear();
             self.anchor.bytes.clear();
         }
         self.visits = self.visits.saturating_add(1);
         for copy in [&mut self.last, &mut self.anchor] {
-            if copy.is(state) {
+            if copy.is(state, changes) {
                 // The next round begins here.
-                let earlier = std::mem::replace(&mut copy.events, events);
-                return Visit::Same(events - earlier);
+                return Some(std::mem::replace(&mut copy.at, now));
             }
         }
         if self.visits > 1 && self.visits.is_power_of_two() {
-            self.anchor.renew(state, events);
+            self.anchor.renew(state, now);
         }
-        self.last.renew(state, events);
-        Visit::Changed
+        self.last.renew(state, now);
+        None
     }
 }

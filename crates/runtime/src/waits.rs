@@ -16,13 +16,14 @@
 #![allow(unsafe_code)] // Stacks are compared by address.
 
 use std::mem::MaybeUninit;
-use std::panic::Location;
 
 use fencepost_memory::Address;
 
 use super::boundary::{Frame, cross};
 use super::error::Restart;
 use super::execution::Phase;
+use super::location::LocationRef;
+use super::memory::Changes;
 use super::operation::Current;
 use super::setup::ComparedStates;
 
@@ -52,6 +53,8 @@ pub(crate) struct WaitMemory {
     touched: Vec<Address>,
     /// The state in which it waits.
     state: WaitState,
+    /// Whether that was recorded and may be needed.
+    is_recorded: bool,
     /// Unused ones, for reuse.
     spare: Vec<WaitState>,
 }
@@ -80,7 +83,7 @@ pub(crate) enum WaitKind {
 #[derive(Debug)]
 struct LastReturn {
     condvar: Address,
-    location: &'static Location<'static>,
+    location: LocationRef,
     changes: u64,
     held: u64,
     in_a_row: u32,
@@ -96,10 +99,12 @@ struct WaitState {
     changes: u64,
     held: u64,
     bytes: Vec<u8>,
+    /// How often it has changed other memory.
+    memory: u64,
 }
 
 impl LastReturn {
-    fn is_at(&self, condvar: Address, location: &'static Location<'static>) -> bool {
+    fn is_at(&self, condvar: Address, location: LocationRef) -> bool {
         self.condvar == condvar && self.location == location
     }
 
@@ -121,7 +126,14 @@ impl WaitMemory {
         if !self.returns.is_empty() {
             self.notified();
         }
+        self.is_recorded = false;
         self.touched.clear();
+    }
+
+    /// Whether a later state may be compared with an earlier one.
+    #[inline]
+    pub(crate) fn are_compared(&self) -> bool {
+        self.is_recorded || !self.returns.is_empty()
     }
 
     /// It changes something.
@@ -169,11 +181,14 @@ impl WaitMemory {
     fn wait(
         &mut self,
         condvar: Address,
-        location: &'static Location<'static>,
+        location: LocationRef,
         compared: ComparedStates,
         (state, protected): (&[u8], Protected<'_>),
+        memory: &mut Changes,
     ) -> WaitKind {
         if compared == ComparedStates::Always {
+            self.is_recorded = true;
+            self.state.memory = memory.count();
             self.state.changes = self.changes_except(protected.lock);
             self.state.held = self.held;
             self.state.bytes.clear();
@@ -189,11 +204,14 @@ impl WaitMemory {
         };
         let is_unchanged = last.changes == self.changes && last.held == self.held;
         let now = &self.state;
-        let is_now = |earlier: &WaitState| {
-            earlier.changes == now.changes && earlier.held == now.held && earlier.bytes == now.bytes
+        let mut is_now = |earlier: &WaitState| {
+            earlier.changes == now.changes
+                && earlier.held == now.held
+                && earlier.bytes == now.bytes
+                && memory.cancel_out_since(earlier.memory)
         };
         match compared {
-            ComparedStates::Always if last.states.iter().any(is_now) => WaitKind::Repeated,
+            ComparedStates::Always if last.states.iter().any(&mut is_now) => WaitKind::Repeated,
             ComparedStates::Always if last.is_at_bound(is_unchanged) => WaitKind::Bounded,
             ComparedStates::Always => WaitKind::Free,
             ComparedStates::OnDemand => WaitKind::Again,
@@ -210,13 +228,14 @@ impl WaitMemory {
 
     /// The wait returned after a notification.
     pub fn notified(&mut self) {
+        self.is_recorded = false;
         for mut last in self.returns.drain(..) {
             self.spare.append(&mut last.states);
         }
     }
 
     /// The wait returned without a notification.
-    pub fn returned(&mut self, condvar: Address, location: &'static Location<'static>) {
+    pub fn returned(&mut self, condvar: Address, location: LocationRef) {
         let at = |last: &LastReturn| last.is_at(condvar, location);
         let mut last = match self.returns.iter().position(at) {
             Some(position) => self.returns.swap_remove(position),
@@ -274,6 +293,13 @@ impl Current {
         result
     }
 
+    /// The value of this variable was brought up to date with the state of its object. That is no
+    /// change by the program.
+    pub fn note_up_to_date<T>(self, variable: &T) {
+        let (address, size) = ((&raw const *variable).addr(), size_of::<T>());
+        self.with(|execution| execution.note_up_to_date(address, size));
+    }
+
     /// The calling thread holds a lock again, or no longer, that a step was said to release or
     /// take.
     pub fn note_lock(self, lock: Address) {
@@ -286,7 +312,7 @@ impl Current {
     /// The calling thread is about to wait on a condition variable. Whether it is in a loop that
     /// does nothing else; if so, the location is recorded.
     #[inline(always)] // The caller's frame is compared.
-    pub fn only_waits(self, condvar: Address, location: &'static Location<'static>) -> bool {
+    pub fn only_waits(self, condvar: Address, location: LocationRef) -> bool {
         cross(move |frame| self.only_waits_at(frame, condvar, location, Protected::default()))
     }
 
@@ -295,7 +321,7 @@ impl Current {
     pub fn only_waits_without<T>(
         self,
         condvar: Address,
-        location: &'static Location<'static>,
+        location: LocationRef,
         lock: Address,
         value: &T,
     ) -> bool {
@@ -325,14 +351,18 @@ impl Current {
         self,
         frame: Frame,
         condvar: Address,
-        location: &'static Location<'static>,
+        location: LocationRef,
         protected: Protected<'_>,
     ) -> bool {
         let kind = self.with(|execution| {
             if execution.phase != Phase::Running || !execution.running.is_in_coroutine {
                 return WaitKind::Free;
             }
-            let compared = execution.setup.compared_states;
+            execution.note_changes();
+            let (compared, mutation) = {
+                let setup = &execution.setup;
+                (setup.compared_states, setup.state_mutation)
+            };
             let slot = execution.slot_mut();
             let state = match compared {
                 // SAFETY: `cross`, which is running, has passed the frame. It is on the stack of this
@@ -340,11 +370,16 @@ impl Current {
                 ComparedStates::Always => unsafe { frame.state(slot.stack.yielder.addr()) },
                 _ => &[],
             };
-            let kind = slot
-                .waits
-                .wait(condvar, location, compared, (state, protected));
+            let mutated =
+                (mutation.filter(|_| !state.is_empty())).map(|mutation| mutation.compared(state));
+            let state = mutated.as_deref().unwrap_or(state);
+            let (waits, changes) = (&mut slot.waits, &mut slot.changes);
+            let kind = waits.wait(condvar, location, compared, (state, protected), changes);
             match kind {
                 WaitKind::Repeated => {
+                    if compared == ComparedStates::Always {
+                        execution.note_same_state();
+                    }
                     let location = execution.names.location(location);
                     execution.names.registry().note_wait(location);
                 }
@@ -369,12 +404,7 @@ impl Current {
     }
 
     /// The calling thread returns from a wait.
-    pub fn note_return(
-        self,
-        condvar: Address,
-        was_notified: bool,
-        location: &'static Location<'static>,
-    ) {
+    pub fn note_return(self, condvar: Address, was_notified: bool, location: LocationRef) {
         self.with(|execution| {
             if execution.phase != Phase::Running {
                 return;
@@ -398,15 +428,25 @@ mod tests {
         (state, Protected::default())
     }
 
+    fn wait_in(
+        memory: &mut WaitMemory,
+        condvar: Address,
+        location: LocationRef,
+        compared: ComparedStates,
+        state: (&[u8], Protected<'_>),
+    ) -> WaitKind {
+        memory.wait(condvar, location, compared, state, &mut Changes::default())
+    }
+
     #[test]
     fn mutable_access_to_what_is_compared_is_no_change() {
-        let here = Location::caller();
+        let here = LocationRef::caller();
         let (condvar, lock) = (Address(1), Address(2));
         let mut memory = WaitMemory::default();
         let wait = |memory: &mut WaitMemory, value: &[u8]| {
             let lock = Some(lock);
             let protected = Protected { lock, value };
-            memory.wait(condvar, here, Always, (&[1], protected))
+            wait_in(memory, condvar, here, Always, (&[1], protected))
         };
         assert_eq!(wait(&mut memory, &[7]), WaitKind::Free);
         memory.returned(condvar, here);
@@ -423,12 +463,12 @@ mod tests {
 
     #[test]
     fn a_thread_is_assumed_to_wait_if_it_has_changed_nothing() {
-        let here = Location::caller();
-        let there = Location::caller();
+        let here = LocationRef::caller();
+        let there = LocationRef::caller();
         let (condvar, lock) = (Address(1), Address(2));
         let mut memory = WaitMemory::default();
         let only_waits = |memory: &mut WaitMemory, condvar, location| {
-            memory.wait(condvar, location, Never, alone(&[])) == WaitKind::Repeated
+            wait_in(memory, condvar, location, Never, alone(&[])) == WaitKind::Repeated
         };
         assert!(!only_waits(&mut memory, condvar, here), "its first wait");
         memory.returned(condvar, here);
@@ -468,52 +508,52 @@ mod tests {
 
     #[test]
     fn a_thread_only_waits_in_the_same_state() {
-        let here = Location::caller();
+        let here = LocationRef::caller();
         let condvar = Address(1);
         let mut memory = WaitMemory::default();
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[1])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[1])),
             WaitKind::Free
         );
         memory.returned(condvar, here);
         assert_eq!(
-            memory.wait(condvar, here, OnDemand, alone(&[])),
+            wait_in(&mut memory, condvar, here, OnDemand, alone(&[])),
             WaitKind::Again
         );
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[2])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[2])),
             WaitKind::Free
         );
         memory.returned(condvar, here);
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[1])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[1])),
             WaitKind::Repeated
         );
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[3])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[3])),
             WaitKind::Free
         );
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[2])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[2])),
             WaitKind::Repeated
         );
         memory.returned(condvar, here);
         memory.note_change();
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[2])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[2])),
             WaitKind::Free
         );
         let mut returns = 0;
         for state in 4.. {
             memory.returned(condvar, here);
             returns += 1;
-            if memory.wait(condvar, here, Always, alone(&[state])) != WaitKind::Free {
+            if wait_in(&mut memory, condvar, here, Always, alone(&[state])) != WaitKind::Free {
                 break;
             }
         }
         assert!((1..=RETURNS_WITHOUT_CHANGE).contains(&returns), "{returns}");
         assert_eq!(
-            memory.wait(condvar, here, Always, alone(&[9])),
+            wait_in(&mut memory, condvar, here, Always, alone(&[9])),
             WaitKind::Bounded
         );
     }
@@ -523,7 +563,7 @@ mod tests {
         let mut memory = WaitMemory::default();
         memory.note_touch(Address(1));
         assert_eq!(memory.touched(), []);
-        memory.returned(Address(9), Location::caller());
+        memory.returned(Address(9), LocationRef::caller());
         memory.note_touch(Address(1));
         memory.note_touch(Address(3));
         memory.note_touch(Address(1));

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use fencepost_hardware::FixedParameters;
+use fencepost_litmus::event_graph::Relation;
 use fencepost_memory::MemoryModel;
+use fencepost_report::litmus::EdgeKinds;
 
 use super::common::{MaxStates, ResourceLimits, ResultArguments, WorkerArguments};
 use super::models::PsoLocked;
@@ -15,7 +17,8 @@ pub(super) const HELP: &str = "\
 Examples:
   fencepost litmus sb.litmus                          final states under x86-TSO
   fencepost litmus --model sc,tso,pso tests/          a directory, under three models
-  fencepost litmus --witness --svg sb.svg sb.litmus   a witness, and a picture of it
+  fencepost litmus --witness --svg sb.svg sb.litmus   witnesses, and a picture of one
+  fencepost litmus --svg pictures/ tests/             pictures of all tests
   fencepost litmus --robust sb.litmus                 whether it is store-buffer safe
   fencepost litmus --compare herd.log tests/          differences from an earlier log
   fencepost litmus --run --run-time 1m tests/         what this processor does, beside the model
@@ -48,7 +51,8 @@ pub struct LitmusArguments {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = PsoLocked::Everything)]
     pub pso_locked: PsoLocked,
 
-    /// Print a checked witness of each final state, or of the one that decides the condition
+    /// Print a checked witness of each final state, and why the model forbids what the condition
+    /// asks for, if it does
     #[arg(
         long,
         value_enum,
@@ -56,20 +60,25 @@ pub struct LitmusArguments {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "all",
-        conflicts_with_all = ["json", "robust"]
+        conflicts_with = "robust"
     )]
     pub witness: Option<Witnesses>,
 
-    /// Write a picture of the execution that decides the condition (see --witness=condition)
-    #[arg(long, value_name = "FILE", conflicts_with = "robust")]
+    /// Draw the execution that decides the condition, or the one that the model forbids (see
+    /// --witness=condition). A directory gets a picture of each test and model
+    #[arg(long, value_name = "FILE|DIR/", conflicts_with = "robust")]
     pub svg: Option<PathBuf>,
 
     /// Write the same picture for Graphviz
-    #[arg(long, value_name = "FILE", conflicts_with = "robust")]
+    #[arg(long, value_name = "FILE|DIR/", conflicts_with = "robust")]
     pub dot: Option<PathBuf>,
 
-    /// Draw an execution with this final state, such as `0:EAX=0; 1:EAX=0;`
-    #[arg(long, value_name = "STATE")]
+    /// Draw these kinds of edges, separated by commas; those of the cycle are always drawn
+    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
+    pub edges: Vec<EdgeKind>,
+
+    /// Show how an execution ends in this state, such as `0:EAX=0; 1:EAX=0;`, or why none does
+    #[arg(long, value_name = "STATE", conflicts_with = "robust")]
     pub state: Option<String>,
 
     /// Compare the final states with those of the axioms, and check all witnesses
@@ -81,7 +90,7 @@ pub struct LitmusArguments {
     pub robust: bool,
 
     /// Compare with an earlier log: ours (text or JSON), herd7's or litmus7's
-    #[arg(long, value_name = "LOG", conflicts_with_all = ["robust", "json", "witness"])]
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["robust", "witness"])]
     pub compare: Option<PathBuf>,
 
     /// Exit with 1 if a verdict is No
@@ -166,10 +175,24 @@ pub enum LitmusModel {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Witnesses {
-    /// Every final state
+    /// Every final state, and the condition's if that is forbidden
     All,
-    /// One that satisfies the condition (that violates it, for `forall`), else any
+    /// One that satisfies the condition (that violates it, for `forall`), or why there is none
     Condition,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EdgeKind {
+    /// Program order
+    Po,
+    /// Reads from
+    Rf,
+    /// Coherence
+    Co,
+    /// From reads
+    Fr,
+    /// Only those of the cycle
+    Cycle,
 }
 
 impl LitmusArguments {
@@ -179,6 +202,25 @@ impl LitmusArguments {
         states.map_or(usize::MAX, |states| {
             usize::try_from(states).unwrap_or(usize::MAX)
         })
+    }
+
+    /// Which edges are drawn.
+    pub fn edge_kinds(&self) -> EdgeKinds {
+        if self.edges.is_empty() {
+            return EdgeKinds::default();
+        }
+        let relations: Vec<Relation> = self
+            .edges
+            .iter()
+            .filter_map(|kind| match kind {
+                EdgeKind::Po => Some(Relation::ProgramOrder),
+                EdgeKind::Rf => Some(Relation::ReadsFrom),
+                EdgeKind::Co => Some(Relation::Coherence),
+                EdgeKind::Fr => Some(Relation::FromReads),
+                EdgeKind::Cycle => None,
+            })
+            .collect();
+        EdgeKinds::of(&relations)
     }
 
     /// The models, in order and each once.

@@ -379,27 +379,28 @@ impl<P: Program> Optimal<P> {
         // The same thread continues as long as it can, so that executions are easy to read. One that
         // spins in ever new states lets others go first, since it may wait for them. A hint that
         // may block is not put off: it would not be known whether it passes.
+        let threads = self.run.threads();
+        let (run, last) = (&mut self.run, self.last_thread);
+        let yields = last.is_some_and(|thread| run.is_at_new_hint(thread));
         let mut is_complete = true;
-        let last = self.last_thread;
-        let others = self.run.threads().filter(|&thread| Some(thread) != last);
-        let yields = last.is_some_and(|thread| self.run.is_at_new_hint(thread));
-        let (first, at_last) = match yields {
-            true => (None, last),
-            false => (last, None),
-        };
-        let order = first.into_iter().chain(others).chain(at_last);
-        let found = order.into_iter().find_map(|thread| {
-            let ThreadStatus::Pending { intent, outcomes } = self.run.status(thread) else {
+        let mut next_of = |thread: ThreadId| {
+            let ThreadStatus::Pending { intent, outcomes } = run.status(thread) else {
                 return None;
             };
             is_complete = false;
-            if !self.run.is_ready(thread, &intent) {
+            if !run.is_ready(thread, &intent) {
                 return None;
             }
             let outcome = (0..outcomes).find(|&outcome| !is_asleep(thread, outcome));
             is_any_asleep |= outcome.is_none();
             outcome.map(|outcome| Turn { thread, outcome })
-        });
+        };
+        // Mostly the last thread continues, and no other one is looked at.
+        let mut found = last.filter(|_| !yields).and_then(&mut next_of);
+        if found.is_none() {
+            let others = threads.filter(|&thread| Some(thread) != last);
+            found = others.chain(last.filter(|_| yields)).find_map(next_of);
+        }
         if let Some(turn) = found {
             return Choice::Step(turn, NONE);
         }

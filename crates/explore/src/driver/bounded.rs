@@ -20,15 +20,11 @@ const EXHAUSTIVE_PER_ABANDONED: u64 = 6;
 
 /// Explores with growing bounds, on one thread. Also returns the bound that excluded an execution,
 /// if one did.
-pub(super) fn explore_bounded<P, F>(
-    exploration: &Exploration<'_, '_, P, F>,
+pub(super) fn explore_bounded<P: Program>(
+    exploration: &Exploration<'_, '_, P>,
     preemptions: u32,
     on_progress: ProgressCallback<'_>,
-) -> (Searched<P>, Option<u32>)
-where
-    P: Program,
-    F: Fn() -> P + Sync,
-{
+) -> (Searched<P>, Option<u32>) {
     let settings = exploration.settings;
     let bounded = Bounded::new(exploration.new_run(false), 0, settings.memory);
     let has_companion = matches!(settings.strategy, Strategy::BoundedOrExhaustive { .. });

@@ -23,16 +23,12 @@ const STEPS_BEFORE_SPAWNING: u64 = 4096;
 const TEST_INTERIOR_NODES: usize = 64;
 
 /// Explores one execution per equivalence class, from the root or from a checkpoint.
-pub(super) fn explore_exhaustive<P, F>(
-    exploration: &Exploration<'_, '_, P, F>,
+pub(super) fn explore_exhaustive<P: Program<Error: Send, Restart: Send>>(
+    exploration: &Exploration<'_, '_, P>,
     previous: &ResultsOf<P>,
     tree: Option<&SavedTree>,
     on_progress: ProgressCallback<'_>,
-) -> Searched<P>
-where
-    P: Program<Error: Send, Restart: Send>,
-    F: Fn() -> P + Sync,
-{
+) -> Searched<P> {
     let (settings, budget) = (exploration.settings, exploration.budget);
     let previous_runs = previous.executions + previous.abandoned;
     let explore = |pool: &Arc<Pool>, workers: usize, on_progress: ProgressCallback<'_>| {

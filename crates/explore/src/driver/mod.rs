@@ -109,6 +109,19 @@ where
     P::Restart: Send,
     F: Fn() -> P + Sync,
 {
+    explore_made(&program, settings, on_progress, checkpoints)
+}
+
+/// As [`explore_with_checkpoints`]. A search is large: it is compiled once for all that make the same type of program.
+fn explore_made<P>(
+    program: MakeProgram<'_, P>,
+    settings: &Settings,
+    on_progress: ProgressCallback<'_>,
+    checkpoints: CheckpointOptions<'_>,
+) -> Result<(ReportOf<P>, Replayer<P>), CheckpointError>
+where
+    P: Program<Error: Send, Restart: Send>,
+{
     // The accesses of the prefix are recorded as one step, in which the monitor could not tell the
     // optimistic loads from others.
     assert!(
@@ -143,7 +156,7 @@ where
         }
         let first = checkpoint::first_execution(Run::new(program(), settings, false));
         if let Some(from) = resume_from {
-            resumed = checkpoint::resume(from, &program, settings, first)?;
+            resumed = checkpoint::resume(from, program, settings, first)?;
         }
         let previous = resumed.previous.clone();
         coordinator =
@@ -151,7 +164,7 @@ where
     }
     let budget = Budget::new(settings, &resumed.previous, checkpoint_interval);
     let exploration = Exploration {
-        program: &program,
+        program,
         settings,
         budget: &budget,
         coordinator: coordinator.as_ref(),
@@ -181,20 +194,19 @@ fn is_resumable<E, R>(results: &SearchResults<E, R>, limit: Option<Limit>) -> bo
         )
 }
 
+/// Makes the instance of a worker.
+pub(crate) type MakeProgram<'a, P> = &'a (dyn Fn() -> P + Sync);
+
 /// What every strategy needs.
-pub(crate) struct Exploration<'a, 'w, P: Program, F> {
-    program: &'a F,
+pub(crate) struct Exploration<'a, 'w, P: Program> {
+    program: MakeProgram<'a, P>,
     settings: &'a Settings,
     budget: &'a Budget<'a>,
     /// Makes checkpoints, if any are to be made.
     coordinator: Option<&'a CheckpointCoordinator<'a, 'w, P::Error, P::Restart>>,
 }
 
-impl<P, F> Exploration<'_, '_, P, F>
-where
-    P: Program<Error: Send, Restart: Send>,
-    F: Fn() -> P + Sync,
-{
+impl<P: Program<Error: Send, Restart: Send>> Exploration<'_, '_, P> {
     /// Runs the strategy. Also returns the limits that follow from the strategy itself.
     fn explore(
         &self,
@@ -236,7 +248,7 @@ where
     }
 }
 
-impl<P: Program, F: Fn() -> P> Exploration<'_, '_, P, F> {
+impl<P: Program> Exploration<'_, '_, P> {
     /// A new instance of the program, for one worker.
     fn new_run(&self, finds_races: bool) -> Run<P> {
         Run::new((self.program)(), self.settings, finds_races)

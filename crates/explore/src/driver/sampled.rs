@@ -15,8 +15,8 @@ use crate::schedule::Schedule;
 
 /// Runs the executions from the number `next` up to `executions`. Workers draw the numbers, and the
 /// number alone decides what `new_chooser`'s chooser does in an execution.
-pub(super) fn explore_sampled<P, F, C>(
-    exploration: &Exploration<'_, '_, P, F>,
+pub(super) fn explore_sampled<P, C>(
+    exploration: &Exploration<'_, '_, P>,
     new_chooser: impl Fn() -> C + Sync,
     next: &AtomicU64,
     executions: u64,
@@ -24,7 +24,6 @@ pub(super) fn explore_sampled<P, F, C>(
 ) -> Searched<P>
 where
     P: Program<Error: Send, Restart: Send>,
-    F: Fn() -> P + Sync,
     C: Chooser,
 {
     let coordinator = exploration.coordinator;
@@ -50,16 +49,12 @@ where
 }
 
 /// Runs the execution with this schedule.
-pub(super) fn explore_replay<P, F>(
-    exploration: &Exploration<'_, '_, P, F>,
+pub(super) fn explore_replay<P: Program>(
+    exploration: &Exploration<'_, '_, P>,
     schedule: Schedule,
     next: &AtomicU64,
     on_progress: ProgressCallback<'_>,
-) -> Searched<P>
-where
-    P: Program,
-    F: Fn() -> P + Sync,
-{
+) -> Searched<P> {
     let mut worker_budget = WorkerBudget::new(exploration.budget, Some(on_progress));
     let search = Sampled::new(exploration.new_run(false), Replay { schedule });
     let coordinator = exploration.coordinator;

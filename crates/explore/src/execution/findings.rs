@@ -231,6 +231,11 @@ impl<E: Clone + PartialEq> Findings<E> {
         }
     }
 
+    /// Whether a violation was recorded that is not distinct from this one.
+    pub(crate) fn has_violation(&self, violation: &Violation) -> bool {
+        self.tally.contains(violation)
+    }
+
     /// Records a fault of the current execution.
     pub(crate) fn fault(&mut self, fault: Fault<E>, schedule: Schedule, interleaving: &[Access]) {
         self.faults += u64::from(fault.is_counted());

@@ -28,10 +28,10 @@ use fencepost_memory::{Address, Operation, ThreadId};
 use fencepost_monitor::{Violation, check_interleaving};
 use rustc_hash::FxHashMap;
 
-use crate::execution::log::{Event, ExecutionLog, NONE};
+use crate::execution::log::{Event, ExecutionLog, Link, NONE};
 use crate::execution::monitor_feed::{ends_in_violation, overtaking};
 use crate::execution::run::{Run, StopOf, fault_of};
-use crate::program::{Effect, Intent, Program, Round, Stop, ThreadStatus};
+use crate::program::{Effect, Intent, Program, Round, Stop, ThreadStatus, TouchKind};
 
 /// Stale values from here on are not tried, since they may be pointers.
 const LEAST_POINTER: u64 = 1 << 16;
@@ -39,8 +39,8 @@ const LEAST_POINTER: u64 = 1 << 16;
 /// The maximum number of events of a trial after the load: hints and fences.
 const MAX_EVENTS: u32 = 64;
 
-/// The maximum number of remembered trials.
-const MAX_REMEMBERED: usize = 1 << 14;
+/// The maximum size of the remembered trials, in words.
+const MAX_REMEMBERED: usize = 1 << 21;
 
 /// Where a stale value leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,9 +58,12 @@ enum Trial {
 pub(crate) struct Judge {
     /// The violations of the last event that are not judged yet.
     pub(super) suspects: Vec<Violation>,
-    /// The trials so far. What a thread does is determined by what it has done and read, so that is
-    /// the key, with the stale value.
+    /// The trials so far. What a thread does is determined by all events that happen before, in all
+    /// threads: what a lock protects, what a joined thread returns and what a pointer points to are
+    /// no states of objects. So these events are the key, with the stale value.
     known: FxHashMap<Box<[u64]>, Trial>,
+    /// The size of the keys, in words.
+    known_words: usize,
     /// Whether the program does not support stale reads.
     is_unsupported: bool,
 }
@@ -97,7 +100,9 @@ impl Judge {
     }
 
     fn remember(&mut self, key: Box<[u64]>, trial: Trial) {
-        if self.known.len() >= MAX_REMEMBERED {
+        self.known_words += key.len();
+        if self.known_words > MAX_REMEMBERED {
+            self.known_words = key.len();
             self.known.clear();
         }
         self.known.insert(key, trial);
@@ -117,43 +122,6 @@ fn earlier_events(log: &ExecutionLog) -> &[Event] {
         .map_or(&[], |(_, earlier)| earlier)
 }
 
-/// The events of rounds that came back before the last event, in all threads: without them, each
-/// thread does the same.
-fn events_of_rounds(log: &ExecutionLog) -> Vec<bool> {
-    /// How an event of a thread is left out.
-    #[derive(Clone, Copy, PartialEq)]
-    enum Left {
-        In,
-        Out,
-        /// It is the last one of its round, so the state after it is that before the round.
-        OutLast,
-    }
-    let mut threads: FxHashMap<ThreadId, Vec<(u32, Left)>> = FxHashMap::default();
-    for (position, event) in earlier_events(log).iter().enumerate() {
-        let own = threads.entry(event.thread).or_default();
-        own.push((position as u32, Left::In));
-        let Round::Repeated(round) = event.round_after else {
-            continue;
-        };
-        let Some(first) = own.len().checked_sub(round as usize) else {
-            continue;
-        };
-        // The thread must be in the state before the round if what was left out before is missing.
-        if first > 0 && own[first - 1].1 == Left::Out {
-            continue;
-        }
-        own[first..].iter_mut().for_each(|one| one.1 = Left::Out);
-        if let Some(last) = own.last_mut() {
-            last.1 = Left::OutLast;
-        }
-    }
-    let mut is_left_out = vec![false; log.len()];
-    for &(position, left) in threads.values().flatten() {
-        is_left_out[position as usize] = left != Left::In;
-    }
-    is_left_out
-}
-
 impl<P: Program> Run<P> {
     /// Judges the violations of the last event, and records those that count. If the event
     /// `has_failed` or the search stops, the program need not continue.
@@ -161,9 +129,14 @@ impl<P: Program> Run<P> {
     pub(super) fn judge_suspects(&mut self, has_failed: bool) -> Result<(), StopOf<P>> {
         let suspects = std::mem::take(&mut self.judge.suspects);
         for suspect in &suspects {
-            let judged = match self.is_due_to_rounds(suspect) {
+            // Where no thread has waited yet, one trial per violation is enough: all would lead
+            // elsewhere, and the finding is there.
+            let is_known = self.waits.is_empty() && self.findings.has_violation(suspect);
+            let judged = match !is_known && self.is_due_to_rounds(suspect) {
                 true => None,
-                false if self.judge.can_try(suspect, &self.log) => self.judge(suspect)?,
+                false if !is_known && self.judge.can_try(suspect, &self.log) => {
+                    self.judge(suspect)?
+                }
                 false => Some(*suspect),
             };
             match judged {
@@ -186,12 +159,85 @@ impl<P: Program> Run<P> {
         Ok(())
     }
 
+    /// The events of rounds that came back before the last event, in all threads: without them, each
+    /// thread does the same.
+    fn events_of_rounds(&self) -> Vec<bool> {
+        /// How an event of a thread is left out.
+        #[derive(Clone, Copy, PartialEq)]
+        enum Left {
+            In,
+            Out,
+            /// It is the last one of its round, so the state after it is that before the round.
+            OutLast,
+        }
+        let mut threads: FxHashMap<ThreadId, Vec<(u32, Left)>> = FxHashMap::default();
+        for (position, event) in earlier_events(&self.log).iter().enumerate() {
+            let own = threads.entry(event.thread).or_default();
+            own.push((position as u32, Left::In));
+            let Round::Repeated(round) = event.round_after else {
+                continue;
+            };
+            let Some(first) = own.len().checked_sub(round as usize) else {
+                continue;
+            };
+            // The thread must be in the state before the round if what was left out before is
+            // missing.
+            if first > 0 && own[first - 1].1 == Left::Out {
+                continue;
+            }
+            if !self.has_no_effect(position as u32, round) {
+                continue;
+            }
+            own[first..].iter_mut().for_each(|one| one.1 = Left::Out);
+            if let Some(last) = own.last_mut() {
+                last.1 = Left::OutLast;
+            }
+        }
+        let mut is_left_out = vec![false; self.log.len()];
+        for &(position, left) in threads.values().flatten() {
+            is_left_out[position as usize] = left != Left::In;
+        }
+        is_left_out
+    }
+
+    /// Whether the last `count` events of a thread up to the one at this position can be left out
+    /// of an execution under the model.
+    fn has_no_effect(&self, mut position: u32, count: u32) -> bool {
+        for _ in 0..count {
+            if position == NONE {
+                return false;
+            }
+            let mut links = self.log.own_links(position).iter();
+            if links.any(|link| link.touch.before != link.touch.after)
+                || self.repeats_store_of_other(position)
+            {
+                return false;
+            }
+            position = self.log.event(position).previous;
+        }
+        true
+    }
+
+    /// Whether the event is a plain store of the value that another thread has just written. The
+    /// thread may read its own store before that of the other one is in memory, so it is not the
+    /// same without it.
+    pub(super) fn repeats_store_of_other(&self, position: u32) -> bool {
+        let thread = self.log.event(position).thread;
+        let is_of_other = |link: &Link| {
+            let writer = self.log.writer_before(link);
+            link.touch.kind == TouchKind::Write && writer.is_some_and(|writer| writer != thread)
+        };
+        self.log.own_links(position).iter().any(is_of_other)
+            && (self.monitor.accesses_of(position).iter())
+                .any(|access| matches!(access.operation, Operation::Store(_)))
+    }
+
     /// Whether the event of the violation shows none without the rounds before it that came back.
     fn is_due_to_rounds(&self, suspect: &Violation) -> bool {
         if !earlier_events(&self.log).iter().any(ends_round) {
             return false;
         }
-        let is_left_out = events_of_rounds(&self.log);
+        let is_left_out = self.events_of_rounds();
         let evidence = self.monitor.evidence_of(suspect);
         let last = evidence.accesses().len() - 1;
         let (mut accesses, mut optimistic_loads) = (Vec::new(), Vec::new());
@@ -280,23 +326,28 @@ impl<P: Program> Run<P> {
             .map(|touch| touch.before)
     }
 
-    /// What the thread of the last event has done before it, and the state that it reads now.
+    /// All that happens before the last event, and the state that it reads now. Executions that
+    /// differ in the order of independent events have the same.
     fn history_of_last(&self, state: u64) -> Box<[u64]> {
-        let last = self.log.events().last().expect("it has a violation");
-        let mut history = vec![state, u64::from(last.thread.0)];
-        let mut position = last.previous;
-        while position != NONE {
+        let last = self.log.len() as u32 - 1;
+        let name = |position: u32| {
             let event = self.log.event(position);
-            history.push(u64::from(event.outcome) << 1);
+            u64::from(event.thread.0) << 32 | u64::from(event.index)
+        };
+        let is_before = |&position: &u32| self.log.is_known_before(position, last);
+        let mut before: Vec<u32> = (0..last).filter(is_before).collect();
+        before.sort_unstable_by_key(|&position| name(position));
+        let mut history = vec![state, name(last)];
+        for position in before {
+            let event = self.log.event(position);
+            // Each event begins with an even number, and each link with an odd one.
+            history.extend([name(position) << 1, u64::from(event.outcome)]);
             for link in self.log.own_links(position) {
                 let touch = link.touch;
-                history.extend([
-                    u64::from(touch.object.0) << 1 | 1,
-                    touch.before,
-                    touch.after,
-                ]);
+                let written = self.log.write_before(link).map_or(u64::MAX, name);
+                let object = u64::from(touch.object.0) << 1 | 1;
+                history.extend([object, touch.before, touch.after, written]);
             }
-            position = event.previous;
         }
         history.into()
     }
@@ -330,14 +381,20 @@ impl<P: Program> Run<P> {
     /// Where a thread has got, so many events after the beginning of its stale load. None if it can
     /// continue without reading or changing something.
     fn next_of_trial(&self, thread: ThreadId, events: u32) -> Option<Trial> {
-        let ThreadStatus::Pending { intent, .. } = self.program.status(thread) else {
+        let ThreadStatus::Pending {
+            intent,
+            outcomes: 1,
+        } = self.program.status(thread)
+        else {
             return Some(Trial::Continues);
         };
         match (intent, self.program.round(thread)) {
             // A round that began after the load leads nowhere before it.
-            (Intent::SpinHint, Round::Repeated(round)) => Some(match round >= events {
-                true => Trial::ComesBack,
-                false => Trial::Continues,
+            (Intent::SpinHint, Round::Repeated(round)) => Some(match round.checked_sub(events) {
+                Some(earlier) if self.has_no_effect(self.log.last_of(thread), earlier) => {
+                    Trial::ComesBack
+                }
+                _ => Trial::Continues,
             }),
             (Intent::SpinHint, Round::New) | (Intent::Local, _) => None,
             _ => Some(Trial::Continues),

@@ -180,6 +180,18 @@ impl ExecutionLog {
         &self.links(position)[..self.events[position as usize].own_links as usize]
     }
 
+    /// The event that wrote the object last before this touch.
+    pub(crate) fn write_before(&self, link: &Link) -> Option<u32> {
+        let write = self.links.get(link.previous_write as usize)?;
+        Some(write.event)
+    }
+
+    /// The thread that wrote the object last before this touch.
+    pub(crate) fn writer_before(&self, link: &Link) -> Option<ThreadId> {
+        let event = self.write_before(link)?;
+        Some(self.event(event).thread)
+    }
+
     #[inline]
     pub(crate) fn links_mut(&mut self, position: u32) -> &mut [Link] {
         let (from, to) = self.events[position as usize].links;

@@ -172,6 +172,11 @@ impl MonitorFeed {
         self.monitor.accesses()
     }
 
+    /// The accesses of an event of the log. None if there is no monitor.
+    pub(crate) fn accesses_of(&self, event: u32) -> &[Access] {
+        self.monitor.accesses_of_step(event as usize + 1)
+    }
+
     /// Rewinds to the first `events` events.
     pub(crate) fn rewind(&mut self, events: usize) {
         self.rewind_steps(events + 1);

@@ -391,7 +391,7 @@ impl<P: Program> Run<P> {
     /// Collects what a thread has read in its last round, which begins with the latest event for
     /// which `begins` holds: it is given the event and its number, counted back from 1. Returns how
     /// often in a row the round had been repeated then; none if the thread has changed something
-    /// since, or joined another one.
+    /// since, or joined another one, or if the round has an effect under the monitored model.
     fn read_round(
         &mut self,
         thread: ThreadId,
@@ -409,6 +409,9 @@ impl<P: Program> Run<P> {
             let is_first = begins(event, number);
             // Other hints of the same loop do nothing.
             if event.intent != Intent::SpinHint {
+                if self.repeats_store_of_other(position) {
+                    return None;
+                }
                 for link in self.log.own_links(position) {
                     if link.touch.before != link.touch.after {
                         return None;

@@ -14,10 +14,13 @@ use fencepost_report::check::Refusal;
 use super::checkpoint::Identity;
 use super::environment;
 use super::fences::{self, FenceInference, FenceStrength};
+use super::invocation::Invocation;
 use super::outcome::Outcome;
 use super::replaying::ReplaySchedule;
 use super::session::Session;
-use fencepost_runtime::{Insertion, OwnedLocation, STACK_SIZES, Setup, Target, ThreadIdSpace};
+use fencepost_runtime::{
+    Checked, Insertion, OwnedLocation, STACK_SIZES, Setup, Target, ThreadIdSpace,
+};
 
 /// The supported numbers of workers.
 pub(super) const WORKERS: RangeInclusive<usize> = 1..=1024;
@@ -83,6 +86,8 @@ pub struct Checker {
     pub(super) sources: Arc<BTreeMap<String, String>>,
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) checkpoint_every: Duration,
+    /// How the test that runs the check is run again.
+    pub(super) invocation: Option<Invocation>,
 }
 
 impl Default for Checker {
@@ -116,6 +121,7 @@ impl Checker {
             sources: Arc::default(),
             checkpoint: None,
             checkpoint_every: Duration::from_secs(60),
+            invocation: None,
         }
     }
 
@@ -367,10 +373,16 @@ impl Checker {
     /// [checkpoint](Self::checkpoint) is damaged or does not fit.
     #[track_caller]
     pub fn run(&self, program: impl Fn() + Send + Sync + 'static) -> Outcome {
-        let checker = environment::apply(self.clone());
         let check = Identity::of(&program, Location::caller());
-        let outcome = Session::new(checker.clone(), Arc::new(program), check).check();
-        checker.print_summary(&outcome, Location::caller());
+        self.run_shared(Arc::new(program), check)
+    }
+
+    /// As [`run`](Self::run). This and what follows is compiled once, and not for each program.
+    #[track_caller]
+    fn run_shared(&self, program: Checked, check: Identity) -> Outcome {
+        let checker = environment::apply(self.clone());
+        let outcome = Session::new(checker.clone(), program, check).check();
+        checker.print_summary(&outcome, check.location);
         outcome
     }
 
@@ -386,16 +398,21 @@ impl Checker {
     /// With the full report if it is not.
     #[track_caller]
     pub fn check(&self, program: impl Fn() + Send + Sync + 'static) {
-        let checker = environment::apply(self.clone());
         let check = Identity::of(&program, Location::caller());
-        let outcome = Session::new(checker.clone(), Arc::new(program), check).check();
+        self.check_shared(Arc::new(program), check);
+    }
+
+    #[track_caller]
+    fn check_shared(&self, program: Checked, check: Identity) {
+        let checker = environment::apply(self.clone());
+        let outcome = Session::new(checker.clone(), program, check).check();
         if !outcome.is_verified() {
             // The summary is part of it.
             outcome.panic_with_report();
         }
         if checker.summary || outcome.has_notes() {
             // Remarks are printed even if no summary is asked for.
-            outcome.print_summary(Location::caller());
+            outcome.print_summary(check.location);
         }
     }
 
@@ -432,10 +449,15 @@ impl Checker {
         &self,
         program: impl Fn() + Send + Sync + 'static,
     ) -> FenceInference {
+        let check = Identity::of(&program, Location::caller());
+        self.infer_shared(Arc::new(program), check)
+    }
+
+    #[track_caller]
+    fn infer_shared(&self, program: Checked, check: Identity) -> FenceInference {
         let checker = environment::apply(self.clone());
         fences::refuse_samples(&checker);
-        let check = Identity::of(&program, Location::caller());
-        fences::infer(&Session::new(checker, Arc::new(program), check))
+        fences::infer(&Session::new(checker, program, check))
     }
 
     /// Replays the execution with this schedule, as a report prints it.
@@ -444,6 +466,12 @@ impl Checker {
     /// If `schedule` is not a schedule, or needs other settings.
     #[track_caller]
     pub fn replay(&self, schedule: &str, program: impl Fn() + Send + Sync + 'static) -> Outcome {
+        let check = Identity::of(&program, Location::caller());
+        self.replay_shared(schedule, Arc::new(program), check)
+    }
+
+    #[track_caller]
+    fn replay_shared(&self, schedule: &str, program: Checked, check: Identity) -> Outcome {
         let parsed: Result<ReplaySchedule, _> = schedule.parse();
         let schedule = match parsed {
             Ok(schedule) => schedule,
@@ -455,9 +483,8 @@ impl Checker {
         let mut checker = environment::apply(self.clone());
         checker.replayed = Some(schedule);
         checker.setup.keeps_first_values = true;
-        let check = Identity::of(&program, Location::caller());
-        let outcome = Session::new(checker.clone(), Arc::new(program), check).check();
-        checker.print_summary(&outcome, Location::caller());
+        let outcome = Session::new(checker.clone(), program, check).check();
+        checker.print_summary(&outcome, check.location);
         outcome
     }
 }

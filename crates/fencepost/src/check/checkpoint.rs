@@ -20,13 +20,13 @@ use fencepost_report::check::checkpoint::{
     CheckpointLine, CheckpointRefusal, Damage, NoCheckpoints, NotResumable,
 };
 use fencepost_runtime::names::{RegistryError, SavedRegistry};
-use fencepost_runtime::{ComparedStates, Registry, Setup, ThreadIdSpace};
+use fencepost_runtime::{ComparedHeap, ComparedStates, Registry, Setup, ThreadIdSpace};
 use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Strategy};
 
 /// Increase this whenever [`Contents`] changes. Formats up to 4 were text.
-const FORMAT_VERSION: u32 = 7;
+const FORMAT_VERSION: u32 = 8;
 
 /// Distinguishes a check from others.
 #[derive(Clone, Copy)]
@@ -60,6 +60,7 @@ struct Contents<C> {
     thread_id_space: u32,
     has_excess_drain: bool,
     has_bounded_wait: bool,
+    compared_heap: ComparedHeap,
     registry: SavedRegistry,
     exploration: C,
 }
@@ -189,6 +190,7 @@ impl CheckpointFile {
             thread_id_space: setup.store_buffers.map_or(0, ThreadIdSpace::width),
             has_excess_drain: registry.has_excess_drain(),
             has_bounded_wait: registry.has_bounded_wait(),
+            compared_heap: registry.compared_heap(),
             registry: registry.save(),
             exploration: checkpoint,
         };
@@ -253,6 +255,7 @@ impl CheckpointFile {
             are_statics_visible: _,
             are_writers_announced: _,
             compared_states: _,
+            state_mutation: _,
             are_destructors_late: _,
             do_waits_take_tokens: _,
             keeps_first_values: _,
@@ -304,7 +307,7 @@ impl CheckpointFile {
             return Err(NotResumable::Damaged(Damage::ThreadIdSpace));
         }
         setup.store_buffers = thread_id_space;
-        let registry = Registry::restore(self.check.location, contents.registry);
+        let registry = Registry::restore(self.check.location.into(), contents.registry);
         let registry = registry.map_err(|error| match error {
             RegistryError::OtherCheck { made, own } => NotResumable::OtherLocation { made, own },
             RegistryError::Damaged { table } => NotResumable::Damaged(Damage::Table(table)),
@@ -312,6 +315,7 @@ impl CheckpointFile {
         if contents.has_bounded_wait {
             registry.note_bounded_wait();
         }
+        registry.note_compared_heap(contents.compared_heap);
         if contents.has_excess_drain {
             registry.note_excess_drain();
         }

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use fencepost_explore::{Failure, Fault, Limit};
 use fencepost_memory::{LocationId, MemoryModel};
 use fencepost_report::SourcePosition;
-use fencepost_report::check::{Assumption, CheckSummary, FenceOrdering, Gap, Note};
-use fencepost_runtime::{ComparedStates, Insertion, MOST_RETURNS, Registry};
+use fencepost_report::check::{Assumption, CheckSummary, Compared, FenceOrdering, Gap, Note};
+use fencepost_runtime::{ComparedHeap, ComparedStates, Insertion, MOST_RETURNS, Registry};
 
 use super::details::Details;
 use super::fences;
@@ -27,6 +27,9 @@ impl Session {
             _ => None,
         });
         let is_stopped = report.limits.len() > 1;
+        let declared = self.registry.declared_waits();
+        let blocked = report.waits.iter().copied().flatten();
+        let (declared, waits): (Vec<_>, Vec<_>) = blocked.partition(|at| declared.contains(at));
         let summary = CheckSummary {
             executions: report.executions,
             steps: report.steps,
@@ -36,10 +39,11 @@ impl Session {
             distinct_is_lower_bound: false,
             gaps: self.gaps(&report, memory_limit),
             covered_preemptions: bound.filter(|_| !is_stopped),
-            waiting_loops: self.positions(report.waits.iter().copied().flatten()),
+            waiting_loops: self.positions(waits),
+            declared_waits: self.positions(declared),
             tried_rounds: None,
             repeated_waits: self.positions(self.registry.waits()),
-            compared_states: self.setup.compared_states == ComparedStates::Always,
+            compared: self.compared(),
             store_buffers: self.checker.setup.store_buffers.is_some(),
             assumptions: self.assumptions(),
             notes: { notes(&report, &self.registry, !findings.is_empty()).into_iter() }
@@ -137,7 +141,21 @@ impl Session {
         if self.registry.has_bounded_wait() {
             gaps.push(Gap::WaitBound(MOST_RETURNS));
         }
+        let loops = self.positions(self.registry.loops_on_unseen_memory());
+        if !loops.is_empty() {
+            gaps.push(Gap::UnseenMemory(loops));
+        }
         gaps
+    }
+
+    /// What was compared before a loop was taken to wait.
+    fn compared(&self) -> Compared {
+        match (self.setup.compared_states, self.registry.compared_heap()) {
+            (ComparedStates::Never | ComparedStates::OnDemand, _) => Compared::Nothing,
+            (ComparedStates::Always, ComparedHeap::Nothing) => Compared::Stacks,
+            (ComparedStates::Always, ComparedHeap::Part) => Compared::MostMemory,
+            (ComparedStates::Always, ComparedHeap::All) => Compared::Memory,
+        }
     }
 
     /// Where these locations are, in the order of the source.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fencepost_report::SourcePosition;
 use fencepost_report::check::fences::FENCES_UNKNOWN;
-use fencepost_report::check::{self as report, CheckSummary, FenceOrdering, Gap};
+use fencepost_report::check::{self as report, CheckSummary, Compared, FenceOrdering, Gap};
 
 use super::fences::{FenceInference, FenceStrength};
 use super::outcome::Finding;
@@ -77,6 +77,9 @@ pub enum Limit {
     FirstFailure,
     /// The check was interrupted.
     Interrupted,
+    /// The loops at these positions depend on memory that Fencepost does not compare: they did something else although
+    /// they had come back to the same state and read the same values. Their rounds were explored one by one.
+    UnseenMemory(Vec<SourcePosition>),
     /// With [store buffers](crate::Checker::store_buffers): an operation on an `Arc`, a lock or a channel waited
     /// for stores that may stay in the buffer on the machine.
     EarlyDrain,
@@ -88,11 +91,18 @@ pub enum Limit {
 #[non_exhaustive]
 pub enum Assumption {
     /// The loops at these positions have no effect until what they wait for happens. They were seen to come back to
-    /// the same state; memory that is neither on the thread's stack nor in Fencepost's types was not compared.
+    /// the same state; memory that is neither on the thread's stack nor in Fencepost's types was not compared, or not
+    /// all of it.
     LoopsOnlyWait(Vec<SourcePosition>),
     /// The waits at these positions do not wake up spuriously again and again: the same, for waits on condition
     /// variables and parks.
     NoRepeatedWakeups(Vec<SourcePosition>),
+    /// The loops and waits at these positions depend on nothing that outlives an execution: on no statics and
+    /// thread-local values of `std`, and not on what the program captures. All else was compared, because
+    /// [`Allocator`](crate::Allocator) is the global allocator.
+    NothingOutlivesExecutions(Vec<SourcePosition>),
+    /// The loops around these calls of [`hint::assume_waits`](crate::hint::assume_waits) only wait.
+    DeclaredLoopsOnlyWait(Vec<SourcePosition>),
     /// Every store reaches memory at once ([`Checker::monitor`](crate::Checker::monitor) is off).
     ImmediateStores,
     /// No `Arc` leaks ([`Checker::leak_check`](crate::Checker::leak_check) is off).
@@ -167,8 +177,19 @@ impl Details {
         let positions = |positions: &Vec<SourcePosition>| {
             Some(positions.clone()).filter(|positions| !positions.is_empty())
         };
-        let loops = positions(&summary.waiting_loops).map(Assumption::LoopsOnlyWait);
-        let waits = positions(&summary.repeated_waits).map(Assumption::NoRepeatedWakeups);
+        let (loops, waits) = match summary.compared {
+            Compared::Memory => {
+                let all = summary.loops_and_waits();
+                let all = positions(&all).map(Assumption::NothingOutlivesExecutions);
+                (all, None)
+            }
+            Compared::MostMemory | Compared::Stacks | Compared::Nothing => (
+                positions(&summary.waiting_loops).map(Assumption::LoopsOnlyWait),
+                positions(&summary.repeated_waits).map(Assumption::NoRepeatedWakeups),
+            ),
+        };
+        let declared = positions(&summary.declared_waits).map(Assumption::DeclaredLoopsOnlyWait);
+        let waits = waits.into_iter().chain(declared);
         let others = summary.assumptions.iter().filter_map(assumption);
         loops.into_iter().chain(waits).chain(others).collect()
     }
@@ -211,6 +232,7 @@ fn limit(gap: &Gap) -> Option<Limit> {
         Gap::Interrupted => Limit::Interrupted,
         Gap::StoppedAtProblem => Limit::FirstFailure,
         Gap::EarlyDrain => Limit::EarlyDrain,
+        Gap::UnseenMemory(ref loops) => Limit::UnseenMemory(loops.clone()),
         _ => return None,
     })
 }

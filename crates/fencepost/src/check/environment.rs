@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use fencepost_report::check::variables::VariableRefusal;
 
 use super::checker::Checker;
+use super::invocation::Invocation;
 use super::variables::{PREFIX, VARIABLES};
 
 /// Overrides settings by environment variables, unless the checker ignores them.
@@ -25,8 +26,11 @@ pub(super) fn apply(checker: Checker) -> Checker {
     let set = std::env::vars_os().map(|(variable, _)| variable);
     let set = set.filter(is_ours);
     let set = set.map(|variable| variable.to_string_lossy().into_owned());
-    match apply_from(checker, &get, set) {
-        Ok(checker) => checker,
+    match apply_from(checker.clone(), &get, set) {
+        Ok(applied) => Checker {
+            invocation: Invocation::of(&checker, &applied),
+            ..applied
+        },
         Err(refusal) => refuse(&refusal),
     }
 }

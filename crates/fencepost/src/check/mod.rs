@@ -18,6 +18,7 @@ mod consequence;
 mod details;
 mod environment;
 pub mod fences;
+mod invocation;
 mod naming;
 pub mod outcome;
 mod problems;

@@ -11,7 +11,8 @@ use rustc_hash::FxHashMap;
 
 use crate::sync::is_release;
 use fencepost_runtime::Names;
-use fencepost_runtime::names::{BARRIER_OPENING, OPENING_OF, SourceLocation};
+use fencepost_runtime::SourceLocation;
+use fencepost_runtime::names::{BARRIER_OPENING, OPENING_OF};
 
 /// Functions that acquire a lock.
 const ACQUIRING: [&str; 6] = ["lock", "try_lock", "read", "try_read", "write", "try_write"];

@@ -7,13 +7,14 @@ use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 use fencepost_monitor::explain_interleaving;
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{
-    Awaited, Buffers, CheckFinding, Gap, PlannedOperation, Problem, RaceAccess, RacedCell,
+    Awaited, Buffers, CheckFinding, Gap, Holder, PlannedOperation, Problem, RaceAccess, RacedCell,
     ScheduleMismatch, Unreproduced, Wait,
 };
 
 use super::checker::Checker;
 use super::naming::{opened, source_position};
 use super::showing::Showing;
+use crate::sync::{is_release, is_written};
 use fencepost_runtime::names::{
     BARRIER_OPENING, END_TOKEN, PARK_TOKEN, START_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name,
 };
@@ -60,6 +61,10 @@ impl Translator<'_> {
             true => self.showing.replaying().code(&schedule),
             false => String::new(),
         };
+        let command = match is_replayable {
+            true => self.showing.replaying().command(&schedule),
+            false => None,
+        };
         let (interleaving, buffers) = self.interleaving(&found.interleaving);
         CheckFinding {
             problem,
@@ -67,6 +72,7 @@ impl Translator<'_> {
             buffers,
             schedule,
             replay,
+            command,
             execution: found.execution,
             consequence: None,
         }
@@ -253,8 +259,43 @@ impl Translator<'_> {
             awaited: self.awaited(waiting, before),
             spins: waiting.intent == Intent::SpinHint,
             location: self.at(waiting.location),
+            holders: self.holders(waiting, before),
         };
         waiting.iter().map(wait).collect()
+    }
+
+    /// The threads that hold the lock for which a thread waits.
+    fn holders(&self, waiting: &BlockedThread, before: &[Access]) -> Vec<Holder> {
+        let Intent::Access { object, .. } = waiting.intent else {
+            return Vec::new();
+        };
+        let kind = self.showing.names().kind(object);
+        if !matches!(kind, Some("Mutex" | "RwLock")) {
+            return Vec::new();
+        }
+        let (mut holders, mut last): (Vec<Holder>, u64) = (Vec::new(), 0);
+        for access in before {
+            let (operation, Some(value)) = (access.operation, access.value) else {
+                continue;
+            };
+            if operation.address() != Some(object) || !operation.writes() {
+                continue;
+            }
+            let own = |holder: &Holder| holder.thread == access.thread;
+            let is_downgrade = is_written(last) && !is_release(value);
+            last = value;
+            if is_release(value) {
+                if let Some(held) = holders.iter().rposition(own) {
+                    holders.remove(held);
+                }
+            } else if !is_downgrade {
+                holders.push(Holder {
+                    thread: access.thread,
+                    location: self.at(access.location),
+                });
+            }
+        }
+        holders
     }
 
     fn awaited(&self, waiting: &BlockedThread, before: &[Access]) -> Awaited {

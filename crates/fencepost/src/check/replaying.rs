@@ -13,6 +13,7 @@
 //! | `returns` | returns of the functions of threads, before thread-local values are dropped |
 //! | `tokens` | choices whether waits take park tokens |
 //! | `drops=FILE:LINE:COLUMN` | drops of the `Arc`s created there |
+//! | `unseen=FILE:LINE:COLUMN` | no waits before the operation there: its loop depends on memory that is not compared |
 //! | `wideN` | commits of store buffers, numbered from `N` on |
 //!
 //! `ends,wide32/1x3.2x2` is an example. Most schedules have no header. Commas, spaces, `%`, quotes and
@@ -35,6 +36,7 @@ use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
 use super::fences;
+use super::invocation::Invocation;
 use super::session::{Counterexample, Session};
 
 /// A schedule with the settings of the runtime that it needs.
@@ -55,6 +57,8 @@ pub(super) struct Header {
     tokens: bool,
     /// Where the `Arc`s were created whose drops are steps.
     drops: Vec<OwnedLocation>,
+    /// The operations of loops that depend on memory that is not compared.
+    unseen: Vec<OwnedLocation>,
     /// How commits of store buffers are numbered, unless as [`ThreadIdSpace::FIRST`] has it.
     stride: Option<ThreadIdSpace>,
 }
@@ -66,6 +70,7 @@ const STATES: &str = "states";
 const RETURNS: &str = "returns";
 const TOKENS: &str = "tokens";
 const DROPS: &str = "drops=";
+const UNSEEN: &str = "unseen=";
 const WIDE: &str = "wide";
 
 /// The words without a value.
@@ -85,6 +90,7 @@ impl Header {
             }
         };
         let drops = registry.visible_drops().into_iter().map(place);
+        let unseen = registry.unseen_memory().into_iter().map(place);
         Header {
             ends: setup.are_ends_visible,
             statics: setup.are_statics_visible,
@@ -93,6 +99,7 @@ impl Header {
             returns: setup.are_destructors_late,
             tokens: setup.do_waits_take_tokens,
             drops: drops.collect(),
+            unseen: unseen.collect(),
             stride: setup.store_buffers.filter(|&s| s != ThreadIdSpace::FIRST),
         }
     }
@@ -112,6 +119,9 @@ impl Header {
         }
         for place in &self.drops {
             registry.note_visible_drop_at(place);
+        }
+        for place in &self.unseen {
+            registry.note_unseen_memory_at(place);
         }
     }
 
@@ -133,16 +143,10 @@ impl Header {
         };
         let is_repeated = if let Some(switch) = switch {
             std::mem::replace(switch, true)
-        } else if let Some(place) = word.strip_prefix(DROPS) {
-            let place = fences::parse_position(place).filter(|place| place.column > 0);
-            let mut place = place.ok_or_else(|| BadSchedule::NoPlace {
-                found: word.to_owned(),
-                prefix: DROPS,
-            })?;
-            place.file = percent_decoded(&place.file);
-            let is_repeated = self.drops.contains(&place);
-            self.drops.push(place);
-            is_repeated
+        } else if word.starts_with(DROPS) {
+            add_place(&mut self.drops, DROPS, word)?
+        } else if word.starts_with(UNSEEN) {
+            add_place(&mut self.unseen, UNSEEN, word)?
         } else if let Some(width) = word.strip_prefix(WIDE) {
             let stride = width.parse().ok().and_then(ThreadIdSpace::with_width);
             let stride = stride.filter(|&stride| stride != ThreadIdSpace::FIRST);
@@ -155,7 +159,7 @@ impl Header {
             return Err(BadSchedule::UnknownWord {
                 found: word.to_owned(),
                 words: &SWITCHES,
-                prefixes: &[DROPS, WIDE],
+                prefixes: &[DROPS, UNSEEN, WIDE],
                 meant: fencepost_diagnostics::nearest(word, SWITCHES),
             });
         };
@@ -164,6 +168,23 @@ impl Header {
             false => Ok(()),
         }
     }
+}
+
+/// Adds the place of a word with this prefix. Returns whether it was there already.
+fn add_place(
+    places: &mut Vec<OwnedLocation>,
+    prefix: &'static str,
+    word: &str,
+) -> Result<bool, BadSchedule> {
+    let place = fences::parse_position(&word[prefix.len()..]).filter(|place| place.column > 0);
+    let mut place = place.ok_or_else(|| BadSchedule::NoPlace {
+        found: word.to_owned(),
+        prefix,
+    })?;
+    place.file = percent_decoded(&place.file);
+    let is_repeated = places.contains(&place);
+    places.push(place);
+    Ok(is_repeated)
 }
 
 impl fmt::Display for Header {
@@ -178,10 +199,11 @@ impl fmt::Display for Header {
         ];
         let switches = switches.into_iter().filter(|(is_on, _)| *is_on);
         let mut words: Vec<String> = switches.map(|(_, word)| word.to_owned()).collect();
-        let drops = self.drops.iter();
-        words.extend(drops.map(|OwnedLocation { file, line, column }| {
-            format!("{DROPS}{}:{line}:{column}", percent_encoded(file))
-        }));
+        for (prefix, places) in [(DROPS, &self.drops), (UNSEEN, &self.unseen)] {
+            words.extend(places.iter().map(|OwnedLocation { file, line, column }| {
+                format!("{prefix}{}:{line}:{column}", percent_encoded(file))
+            }));
+        }
         words.extend(self.stride.map(wide));
         match words.is_empty() {
             true => Ok(()),
@@ -269,6 +291,8 @@ pub(super) struct Replaying {
     stride: Option<ThreadIdSpace>,
     /// The code up to `replay(…)`.
     checker: String,
+    /// The test that runs the check.
+    invocation: Option<Invocation>,
 }
 
 impl Replaying {
@@ -277,6 +301,7 @@ impl Replaying {
             header: Header::of(session),
             stride: session.setup.store_buffers,
             checker: checker_code(&session.checker),
+            invocation: session.checker.invocation.clone(),
         }
     }
 
@@ -289,6 +314,12 @@ impl Replaying {
     /// The code that replays a schedule, given as [`schedule`](Self::schedule) writes it.
     pub(super) fn code(&self, schedule: &str) -> String {
         format!("{}replay({schedule:?}, program)", self.checker)
+    }
+
+    /// The command that replays a schedule by running the test again. None outside of tests.
+    pub(super) fn command(&self, schedule: &str) -> Option<String> {
+        let invocation = self.invocation.as_ref()?;
+        Some(invocation.command(schedule, self.stride.is_some()))
     }
 }
 
@@ -390,6 +421,7 @@ mod tests {
             "ends/1x3.2x2",
             "statics,wide32/-",
             "ends,statics,writers,states,drops=src/list.rs:3:14,drops=a/b.rs:1:2,wide512/[1x3.2]x4",
+            "states,drops=src/list.rs:3:14,unseen=a/b.rs:1:2,unseen=a/b.rs:3:2/1x3.2",
         ] {
             let read: ReplaySchedule = text.parse().unwrap();
             assert_eq!(read.to_string(), text);
@@ -440,7 +472,7 @@ mod tests {
     #[test]
     fn a_wrong_header_is_refused() {
         let refused = |text: &str| text.parse::<ReplaySchedule>().unwrap_err().to_string();
-        let unknown = "expected `ends`, `statics`, `writers`, `states`, `returns`, `tokens`, `drops=…` or `wide…` before the `/`, found";
+        let unknown = "expected `ends`, `statics`, `writers`, `states`, `returns`, `tokens`, `drops=…`, `unseen=…` or `wide…` before the `/`, found";
         assert_eq!(
             refused("end/1.2"),
             format!("{unknown} `end`; did you mean `ends`?")

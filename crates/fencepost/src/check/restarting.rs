@@ -79,6 +79,8 @@ impl Session {
             let report = explore(self)?;
             match &report.restart {
                 None => return Ok(report),
+                // What was to be tried is that there is no such memory.
+                Some(Restart::UnseenMemory) if self.unrolls() => return Ok(report),
                 Some(restart) => apply(restart, &mut self.setup)?,
             }
         }
@@ -90,7 +92,7 @@ impl Session {
 fn apply(restart: &Restart, setup: &mut Setup) -> Result<(), Refusal> {
     match restart {
         // The registry has recorded it.
-        Restart::OrderedDrops => {}
+        Restart::OrderedDrops | Restart::UnseenMemory => {}
         Restart::VisibleEnds => setup.are_ends_visible = true,
         Restart::VisibleStatics => setup.are_statics_visible = true,
         Restart::ComparedStates => setup.compared_states = ComparedStates::Always,

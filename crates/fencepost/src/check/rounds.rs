@@ -3,13 +3,14 @@
 //! The explorer blocks a thread that repeats a loop without effect until something changes that the thread has read.
 //! That is sound unless the loop counts its rounds and gives up. So before a program with such loops is verified, some
 //! executions run in which the loops repeat, each up to a bound. A failure of such an execution is a failure of the
-//! program.
+//! program. If a loop does something else although it has come back to the same state and reads the same values, it
+//! depends on memory that is not compared: then the search starts over, and explores its rounds one by one.
 
 use std::time::{Duration, Instant};
 
 use fencepost_explore::{Failure, Fault, SpinRule, Strategy as Exploring};
 use fencepost_report::check::Note;
-use fencepost_runtime::{ProgramError, Registry};
+use fencepost_runtime::{ProgramError, Registry, Restart};
 use rustc_hash::FxHashMap;
 
 use super::checker::Strategy;
@@ -38,6 +39,8 @@ enum Rounds {
     Fine(u32),
     /// An execution failed. The report is the one of the unrolled executions.
     Failed,
+    /// A loop depends on memory that is not compared. The registry of the session knows which.
+    Unseen,
 }
 
 impl Searched {
@@ -46,7 +49,7 @@ impl Searched {
         let mut outcome = self.session.outcome(self.report);
         let summary = &mut outcome.details_mut().summary;
         match self.rounds {
-            Rounds::Untried => {}
+            Rounds::Untried | Rounds::Unseen => {}
             Rounds::Fine(rounds) => summary.tried_rounds = Some(rounds),
             Rounds::Failed => summary.notes.push(Note::FoundInRounds(ROUNDS)),
         }
@@ -64,6 +67,25 @@ impl Session {
     #[track_caller]
     pub(super) fn search(mut self) -> Searched {
         let started = Instant::now();
+        let most_time = self.settings.max_time;
+        loop {
+            let searched = self.search_once(started);
+            if !matches!(searched.rounds, Rounds::Unseen) {
+                return searched;
+            }
+            self = searched.session;
+            let is_left = |most: Duration| most.saturating_sub(started.elapsed());
+            self.settings.max_time = most_time.map(is_left);
+        }
+    }
+
+    /// Whether the session repeats loops that seem to wait.
+    pub(super) fn unrolls(&self) -> bool {
+        matches!(self.settings.strategy, Exploring::StickyRandom { .. })
+    }
+
+    #[track_caller]
+    fn search_once(mut self, started: Instant) -> Searched {
         let report = self.explore_in_own_thread();
         let checker = &self.checker;
         let waits = !report.waits.is_empty() && checker.settings.spin == SpinRule::UntilChange;
@@ -104,9 +126,16 @@ impl Searched {
         session.settings.max_executions = None;
         let is_left = |most: Duration| most.saturating_sub(started.elapsed());
         session.settings.max_time = session.settings.max_time.map(is_left);
+        self.session.registry.copy_unseen_memory(&session.registry);
         let mut report = session.explore_in_own_thread();
         // Some failures, such as too many steps, may be caused by the unrolling itself.
         let is_failure: Vec<bool> = report.findings.iter().map(is_failure).collect();
+        let is_unseen = report.restart == Some(Restart::UnseenMemory);
+        if is_unseen && !is_failure.contains(&true) {
+            session.registry.copy_unseen_memory(&self.session.registry);
+            let rounds = Rounds::Unseen;
+            return Searched { rounds, ..self };
+        }
         if !is_failure.contains(&true) {
             let rounds = match self.least_rounds(&report, &session.registry) {
                 0 => Rounds::Untried,

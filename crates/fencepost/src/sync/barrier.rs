@@ -6,11 +6,11 @@
 //! round.
 
 use std::fmt;
-use std::panic::Location;
 
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::Operation;
 
+use fencepost_runtime::LocationRef;
 use fencepost_runtime::names::{BARRIER_OPENING, OPENING_OF};
 use fencepost_runtime::{Current, Events, Object, Outcomes};
 
@@ -47,7 +47,7 @@ impl Barrier {
     #[must_use]
     #[track_caller]
     pub fn new(n: usize) -> Self {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         Barrier {
             arrived: Object::new("Barrier", 0, location),
             opened: Object::new(BARRIER_OPENING, 0, location),
@@ -67,7 +67,7 @@ impl Barrier {
     /// Waits until all threads have arrived here.
     #[track_caller]
     pub fn wait(&self) -> BarrierWaitResult {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let Some(current) = self.arrived.current(location) else {
             return BarrierWaitResult(self.inner.wait().is_leader());
         };
@@ -79,7 +79,7 @@ impl Barrier {
     }
 
     /// Arrives at the barrier. Returns the round to wait for; none for the last thread.
-    fn arrive(&self, current: Current, location: &'static Location<'static>) -> Option<u64> {
+    fn arrive(&self, current: Current, location: LocationRef) -> Option<u64> {
         let (arrived, opened) = (self.arrived.address(), self.opened.address());
         let intent = Intent::Access {
             object: arrived,
@@ -106,7 +106,7 @@ impl Barrier {
         })
     }
 
-    fn leave(&self, current: Current, round: u64, location: &'static Location<'static>) {
+    fn leave(&self, current: Current, round: u64, location: LocationRef) {
         let opened = self.opened.address();
         let intent = Intent::Access {
             object: opened,

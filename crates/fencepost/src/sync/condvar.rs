@@ -22,7 +22,6 @@
 //! timeout is deferred.
 
 use std::fmt;
-use std::panic::Location;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -31,7 +30,7 @@ use fencepost_memory::{Address, Operation, ThreadId};
 
 use super::mutex::MutexGuard;
 use super::{LockResult, wrapped};
-use fencepost_runtime::{Current, Events, Object, Outcomes, Step};
+use fencepost_runtime::{Current, Events, LocationRef, Object, Outcomes, Step};
 
 const NOTIFIED: u64 = 1;
 const NOT_NOTIFIED: u64 = 0;
@@ -73,7 +72,7 @@ impl Condvar {
     #[track_caller]
     pub fn new() -> Self {
         Condvar {
-            object: Object::new("Condvar", 0, Location::caller()),
+            object: Object::new("Condvar", 0, LocationRef::caller()),
             waiters: std::sync::Mutex::default(),
             inner: std::sync::Condvar::new(),
         }
@@ -94,7 +93,7 @@ impl Condvar {
     #[inline(always)] // The caller's state is compared.
     #[track_caller]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match self.object.current(location) {
             None => {
                 let mutex = guard.mutex();
@@ -146,7 +145,7 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         duration: Duration,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let Some(current) = self.object.current(location) else {
             let mutex = guard.mutex();
             let result = self.inner.wait_timeout(guard.into_std(), duration);
@@ -176,7 +175,7 @@ impl Condvar {
     where
         F: FnMut(&mut T) -> bool,
     {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let Some(current) = self.object.current(location) else {
             let mutex = guard.mutex();
             let inner = guard.into_std();
@@ -204,7 +203,7 @@ impl Condvar {
     /// Wakes one waiting thread, if there is one.
     #[track_caller]
     pub fn notify_one(&self) {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let Some(current) = self.object.current(location) else {
             return self.inner.notify_one();
         };
@@ -221,7 +220,7 @@ impl Condvar {
     /// Wakes all waiting threads.
     #[track_caller]
     pub fn notify_all(&self) {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let Some(current) = self.object.current(location) else {
             return self.inner.notify_all();
         };
@@ -239,7 +238,7 @@ impl Condvar {
         &self,
         current: Current,
         outcomes: Outcomes,
-        location: &'static Location<'static>,
+        location: LocationRef,
         choose: impl FnOnce(&mut Vec<ThreadId>, u32) -> Vec<ThreadId>,
     ) {
         let object = self.object.address();
@@ -273,7 +272,7 @@ impl Condvar {
         current: Current,
         mut guard: MutexGuard<'a, T>,
         (is_timed, only_waits): (bool, bool),
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> (MutexGuard<'a, T>, Return) {
         let object = self.object.address();
         let mutex = guard.mutex();
@@ -297,7 +296,7 @@ impl Condvar {
         (guard, how)
     }
 
-    fn enqueue(&self, current: Current, location: &'static Location<'static>) {
+    fn enqueue(&self, current: Current, location: LocationRef) {
         let object = self.object.address();
         let intent = Intent::Access {
             object,
@@ -315,7 +314,7 @@ impl Condvar {
     }
 
     /// Wakes after a notification.
-    fn wake(&self, current: Current, location: &'static Location<'static>) -> Return {
+    fn wake(&self, current: Current, location: LocationRef) -> Return {
         let token = current.tokens(current.thread()).wait;
         let intent = Intent::Access {
             object: token,
@@ -339,7 +338,7 @@ impl Condvar {
         &self,
         current: Current,
         may_be_spurious: bool,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Return {
         let token = current.tokens(current.thread()).wait;
         let intent = Intent::Access {
@@ -375,7 +374,7 @@ impl Condvar {
 
     /// Lets the explorer defer a timeout in a loop that only waits, until something that the thread
     /// has read has changed, or no other thread can run.
-    fn put_off_time_out(&self, current: Current, location: &'static Location<'static>) {
+    fn put_off_time_out(&self, current: Current, location: LocationRef) {
         let mut watched = current.touched_since_wait();
         watched.retain(|&object| object != self.object.address());
         watched.push(current.tokens(current.thread()).wait);
@@ -388,7 +387,7 @@ impl Condvar {
 }
 
 /// Whether the thread's wait returns spuriously, which the explorer chooses.
-pub(crate) fn chooses_spurious(current: Current, location: &'static Location<'static>) -> bool {
+pub(crate) fn chooses_spurious(current: Current, location: LocationRef) -> bool {
     current.operation(Intent::Local, Outcomes::Fixed(2), location, |step| {
         let is_spurious = !step.is_recorded() || step.outcome() == 1;
         if is_spurious {
@@ -407,7 +406,7 @@ fn take_token(step: &mut Step<'_>, token: Address) -> bool {
 }
 
 /// Reads an object without an event: the program itself does not read it.
-fn look_at(current: Current, object: Address, location: &'static Location<'static>) {
+fn look_at(current: Current, object: Address, location: LocationRef) {
     let intent = Intent::Access {
         object,
         effect: Effect::Read,

@@ -30,8 +30,8 @@ pub use lazy_lock::LazyLock;
 pub use mutex::{Mutex, MutexGuard};
 pub use once::{Once, OnceState};
 pub use once_lock::OnceLock;
-pub(crate) use rwlock::is_release;
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use rwlock::{is_release, is_written};
 pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use fencepost_runtime::Current;

@@ -6,14 +6,13 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::panic::Location;
 
 use fencepost_explore::{Condition, Effect, Intent};
 
 use super::{
     LockResult, TryLockError, TryLockResult, lock_outside, taken, try_wrapped, unpoisoned, wrapped,
 };
-use fencepost_runtime::{Current, Object, Outcomes, Step};
+use fencepost_runtime::{Current, LocationRef, Object, Outcomes, Step};
 
 const FREE: u64 = 0;
 const HELD: u64 = 1;
@@ -38,7 +37,7 @@ pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
     /// `None` only while the guard is consumed.
     inner: Option<std::sync::MutexGuard<'a, T>>,
-    location: &'static Location<'static>,
+    location: LocationRef,
 }
 
 impl<T> Mutex<T> {
@@ -46,7 +45,7 @@ impl<T> Mutex<T> {
     #[track_caller]
     pub fn new(value: T) -> Self {
         Mutex {
-            object: Object::new("Mutex", FREE, Location::caller()),
+            object: Object::new("Mutex", FREE, LocationRef::caller()),
             inner: std::sync::Mutex::new(value),
         }
     }
@@ -77,7 +76,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Returns the guard as an error if the mutex is poisoned. It never is in a check.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match self.object.current(location) {
             Some(current) => Ok(self.lock_checked(current, location)),
             None => {
@@ -95,7 +94,7 @@ impl<T: ?Sized> Mutex<T> {
     /// poisoned.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let Some(current) = self.object.current(location) else {
             return try_wrapped(self.inner.try_lock(), |inner| self.guard(inner, location));
         };
@@ -134,7 +133,7 @@ impl<T: ?Sized> Mutex<T> {
     pub(super) fn lock_checked(
         &self,
         current: Current,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> MutexGuard<'_, T> {
         let intent = Intent::Access {
             object: self.object.address(),
@@ -166,7 +165,7 @@ impl<T: ?Sized> Mutex<T> {
     fn guard<'a>(
         &'a self,
         inner: std::sync::MutexGuard<'a, T>,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> MutexGuard<'a, T> {
         MutexGuard {
             mutex: self,
@@ -190,13 +189,13 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     pub(super) fn from_std(
         mutex: &'a Mutex<T>,
         inner: std::sync::MutexGuard<'a, T>,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Self {
         mutex.guard(inner, location)
     }
 
     /// Releases the mutex, at a source location.
-    pub(super) fn release(&mut self, current: Current, location: &'static Location<'static>) {
+    pub(super) fn release(&mut self, current: Current, location: LocationRef) {
         let object = self.mutex.object.address();
         let inner = self.inner.take();
         let intent = Intent::Access {

@@ -1,10 +1,9 @@
 //! [`Once`] is a [`OnceFlag`].
 
 use std::fmt;
-use std::panic::Location;
 
-use fencepost_runtime::Current;
 use fencepost_runtime::once::{Begin, NEW, OnceFlag};
+use fencepost_runtime::{Current, LocationRef};
 
 /// A primitive for one-time initialization, as [`std::sync::Once`].
 ///
@@ -42,7 +41,7 @@ impl Once {
     #[allow(clippy::new_without_default)] // As in `std`.
     pub fn new() -> Self {
         Once {
-            progress: OnceFlag::new("Once", NEW, Location::caller()),
+            progress: OnceFlag::new("Once", NEW, LocationRef::caller()),
             inner: std::sync::Once::new(),
         }
     }
@@ -63,7 +62,7 @@ impl Once {
     where
         F: FnOnce(),
     {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match self.progress.object().current(location) {
             None => self.inner.call_once(f),
             Some(current) => self.call(current, location, |_| f()),
@@ -76,7 +75,7 @@ impl Once {
     where
         F: FnOnce(&OnceState),
     {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match self.progress.object().current(location) {
             None => self.inner.call_once_force(|state| {
                 f(&OnceState {
@@ -87,12 +86,7 @@ impl Once {
         }
     }
 
-    fn call(
-        &self,
-        current: Current,
-        location: &'static Location<'static>,
-        f: impl FnOnce(&OnceState),
-    ) {
+    fn call(&self, current: Current, location: LocationRef, f: impl FnOnce(&OnceState)) {
         if self.progress.begin(current, location) == Begin::Claimed {
             f(&OnceState { is_poisoned: false });
             self.progress.complete(current, location, || ());
@@ -102,7 +96,7 @@ impl Once {
     /// Whether a call has completed.
     #[track_caller]
     pub fn is_completed(&self) -> bool {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match self.progress.object().current(location) {
             None => self.inner.is_completed(),
             Some(current) => self.progress.is_done(current, location),
@@ -116,7 +110,7 @@ impl Once {
     #[cfg(rustc_1_86)]
     #[track_caller]
     pub fn wait(&self) {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match self.progress.object().current(location) {
             None => self.inner.wait(),
             Some(current) => self.progress.wait(current, location),
@@ -128,7 +122,7 @@ impl Once {
     #[cfg(rustc_1_86)]
     #[track_caller]
     pub fn wait_force(&self) {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match self.progress.object().current(location) {
             None => self.inner.wait_force(),
             Some(current) => self.progress.wait(current, location),

@@ -1,10 +1,9 @@
 //! [`OnceLock`] is a [`OnceFlag`] and a cell of `std`.
 
 use std::fmt;
-use std::panic::Location;
 
-use fencepost_runtime::Current;
 use fencepost_runtime::once::{Begin, DONE, NEW, OnceFlag};
+use fencepost_runtime::{Current, LocationRef};
 
 /// A cell that can be written only once, as [`std::sync::OnceLock`].
 ///
@@ -27,7 +26,7 @@ impl<T> OnceLock<T> {
     #[track_caller]
     pub fn new() -> Self {
         OnceLock {
-            progress: OnceFlag::new("OnceLock", NEW, Location::caller()),
+            progress: OnceFlag::new("OnceLock", NEW, LocationRef::caller()),
             inner: std::sync::OnceLock::new(),
         }
     }
@@ -39,7 +38,7 @@ impl<T> OnceLock<T> {
         self
     }
 
-    fn current(&self, location: &'static Location<'static>) -> Option<Current> {
+    fn current(&self, location: LocationRef) -> Option<Current> {
         self.progress.object().current(location)
     }
 
@@ -50,7 +49,7 @@ impl<T> OnceLock<T> {
     /// Returns the value, if it was written.
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match self.current(location) {
             Some(current) if !self.progress.is_done(current, location) => None,
             _ => self.inner.get(),
@@ -66,7 +65,7 @@ impl<T> OnceLock<T> {
     #[cfg(rustc_1_86)]
     #[track_caller]
     pub fn wait(&self) -> &T {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match self.current(location) {
             None => self.inner.wait(),
             Some(current) => {
@@ -82,7 +81,7 @@ impl<T> OnceLock<T> {
     /// Returns the value if the cell was written before.
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let Some(current) = self.current(location) else {
             return self.inner.set(value);
         };
@@ -100,7 +99,7 @@ impl<T> OnceLock<T> {
     where
         F: FnOnce() -> T,
     {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let Some(current) = self.current(location) else {
             return self.inner.get_or_init(f);
         };
@@ -136,7 +135,7 @@ impl<T> From<T> for OnceLock<T> {
     #[track_caller]
     fn from(value: T) -> Self {
         OnceLock {
-            progress: OnceFlag::new("OnceLock", DONE, Location::caller()),
+            progress: OnceFlag::new("OnceLock", DONE, LocationRef::caller()),
             inner: std::sync::OnceLock::from(value),
         }
     }

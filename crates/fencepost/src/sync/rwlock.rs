@@ -16,7 +16,6 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::panic::Location;
 
 use fencepost_explore::{Condition, Effect, Intent, OptimisticLoad};
 use fencepost_memory::Address;
@@ -25,6 +24,7 @@ use super::{
     LockResult, PoisonError, TryLockError, TryLockResult, lock_outside, taken, try_wrapped,
     unpoisoned, wrapped,
 };
+use fencepost_runtime::LocationRef;
 use fencepost_runtime::names::WAITING_WRITERS;
 use fencepost_runtime::{Current, Object, Outcomes, Step};
 
@@ -40,6 +40,11 @@ const RELEASED: u64 = 1 << 63;
 /// Whether an event with this value releases the lock.
 pub(crate) fn is_release(value: u64) -> bool {
     value == FREE || value != WRITTEN && value & RELEASED != 0
+}
+
+/// Whether a writer holds the lock after an event with this value.
+pub(crate) fn is_written(value: u64) -> bool {
+    value == WRITTEN
 }
 
 /// A reader-writer lock, as [`std::sync::RwLock`].
@@ -82,7 +87,7 @@ pub struct RwLockReadGuard<'a, T: ?Sized> {
     known: &'a Known,
     /// `None` only while the guard is consumed.
     inner: Option<std::sync::RwLockReadGuard<'a, T>>,
-    location: &'static Location<'static>,
+    location: LocationRef,
 }
 
 /// The guard of an [`RwLock`] that is held for writing, which releases it when dropped, as
@@ -92,7 +97,7 @@ pub struct RwLockWriteGuard<'a, T: ?Sized> {
     known: &'a Known,
     /// `None` only while the guard is consumed.
     inner: Option<std::sync::RwLockWriteGuard<'a, T>>,
-    location: &'static Location<'static>,
+    location: LocationRef,
 }
 
 impl<T> RwLock<T> {
@@ -100,7 +105,7 @@ impl<T> RwLock<T> {
     #[track_caller]
     pub fn new(value: T) -> Self {
         RwLock {
-            known: Known::new(Location::caller()),
+            known: Known::new(LocationRef::caller()),
             inner: std::sync::RwLock::new(value),
         }
     }
@@ -134,7 +139,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Returns the guard as an error if the lock is poisoned. It never is in a check.
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let Some(current) = self.known.object.current(location) else {
             let (lock, try_lock) = (|| self.inner.read(), || self.inner.try_read());
             let inner = lock_outside(lock, try_lock);
@@ -158,7 +163,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Returns [`TryLockError::WouldBlock`] if it fails, and the guard if the lock is poisoned.
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let Some(current) = self.known.object.current(location) else {
             return try_wrapped(self.inner.try_read(), |inner| self.reader(inner, location));
         };
@@ -187,7 +192,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Returns the guard as an error if the lock is poisoned. It never is in a check.
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let Some(current) = self.known.object.current(location) else {
             let (lock, try_lock) = (|| self.inner.write(), || self.inner.try_write());
             let inner = lock_outside(lock, try_lock);
@@ -215,7 +220,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Returns [`TryLockError::WouldBlock`] if it is held, and the guard if the lock is poisoned.
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let Some(current) = self.known.object.current(location) else {
             return try_wrapped(self.inner.try_write(), |inner| self.writer(inner, location));
         };
@@ -254,7 +259,7 @@ impl<T: ?Sized> RwLock<T> {
         &self,
         current: Current,
         waiting: Address,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Option<std::sync::RwLockWriteGuard<'_, T>> {
         let count = |change: fn(u64) -> u64| {
             let intent = Intent::Access {
@@ -350,7 +355,7 @@ impl<T: ?Sized> RwLock<T> {
     fn reader<'a>(
         &'a self,
         inner: std::sync::RwLockReadGuard<'a, T>,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> RwLockReadGuard<'a, T> {
         RwLockReadGuard {
             known: &self.known,
@@ -362,7 +367,7 @@ impl<T: ?Sized> RwLock<T> {
     fn writer<'a>(
         &'a self,
         inner: std::sync::RwLockWriteGuard<'a, T>,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> RwLockWriteGuard<'a, T> {
         RwLockWriteGuard {
             known: &self.known,
@@ -373,7 +378,7 @@ impl<T: ?Sized> RwLock<T> {
 }
 
 impl Known {
-    fn new(location: &'static Location<'static>) -> Self {
+    fn new(location: LocationRef) -> Self {
         let is_announced = Current::get().is_some_and(Current::are_writers_announced);
         Known {
             object: Object::new("RwLock", FREE, location),
@@ -398,7 +403,7 @@ impl Known {
     }
 
     /// Waits for the waiting writers, if they are announced and hold the reader up.
-    fn await_writers(&self, current: Current, location: &'static Location<'static>) {
+    fn await_writers(&self, current: Current, location: LocationRef) {
         let Some(waiting) = self.waiting_that_blocks(current, location) else {
             return;
         };
@@ -410,11 +415,7 @@ impl Known {
 
     /// The object that counts the waiting writers, if there are some and they hold the reader up,
     /// which the explorer chooses.
-    fn waiting_that_blocks(
-        &self,
-        current: Current,
-        location: &'static Location<'static>,
-    ) -> Option<Object> {
+    fn waiting_that_blocks(&self, current: Current, location: LocationRef) -> Option<Object> {
         let waiting = self.waiting.filter(|_| !current.is_tearing_down())?;
         let either = |writers| 1 + u32::from(writers > 0);
         let intent = Known::intent_on_waiting(waiting, None);
@@ -427,7 +428,7 @@ impl Known {
     }
 
     /// Whether an attempt to read fails because a writer waits.
-    fn is_held_up(&self, current: Current, location: &'static Location<'static>) -> bool {
+    fn is_held_up(&self, current: Current, location: LocationRef) -> bool {
         if self.waiting_that_blocks(current, location).is_none() {
             return false;
         }
@@ -470,7 +471,7 @@ impl Known {
 /// `after` of the state before.
 fn release<R>(
     known: &Known,
-    location: &'static Location<'static>,
+    location: LocationRef,
     release: impl FnOnce() -> R,
     after: impl FnOnce(u64) -> u64,
 ) -> R {
@@ -514,7 +515,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// 1.92 or later.
     #[track_caller]
     pub fn downgrade(mut this: Self) -> RwLockReadGuard<'a, T> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let inner = this.inner.take().expect("a guard holds its lock");
         let downgrade = || std::sync::RwLockWriteGuard::downgrade(inner);
         let inner = release(this.known, location, downgrade, |_| 1);

@@ -6,7 +6,6 @@ use std::ffi::CString;
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
-use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -16,6 +15,7 @@ use fencepost_memory as memory;
 use fencepost_memory::Operation;
 
 use super::park::unpark;
+use fencepost_runtime::LocationRef;
 use fencepost_runtime::names::RETURNED;
 use fencepost_runtime::{Current, Outcomes, Restart, SpawnOptions, Step, free};
 
@@ -72,7 +72,7 @@ impl Thread {
     /// The execution of the thread, if it is the current one. Reports a misuse and does not return
     /// if another execution is the current one.
     #[inline]
-    pub(super) fn current(&self, location: &'static Location<'static>) -> Option<Current> {
+    pub(super) fn current(&self, location: LocationRef) -> Option<Current> {
         match &self.inner {
             ThreadInner::Std(_) => None,
             ThreadInner::Checked { token, .. } => token.current(location),
@@ -101,7 +101,7 @@ impl Thread {
     pub fn unpark(&self) {
         match &self.inner {
             ThreadInner::Std(thread) => thread.unpark(),
-            ThreadInner::Checked { token, .. } => unpark(token, Location::caller()),
+            ThreadInner::Checked { token, .. } => unpark(token, LocationRef::caller()),
         }
     }
 }
@@ -147,7 +147,7 @@ impl<T> Owner<T> {
         let shared = current.allocate(Shared {
             owners: AtomicU8::new(2),
             id,
-            thread: Thread::of(current, id.unwrap_or(current.thread())),
+            thread: Thread::of(current, id.unwrap_or_else(|| current.thread())),
             result: UnsafeCell::new(None),
         });
         let owner = || Owner {
@@ -211,7 +211,7 @@ impl<T> Joinable<T> {
     }
 
     #[inline]
-    pub(super) fn join(self, location: &'static Location<'static>) -> super::Result<T> {
+    pub(super) fn join(self, location: LocationRef) -> super::Result<T> {
         let Some(current) = Current::get() else {
             panic!("a thread of a check is joined outside of the check, at {location}");
         };
@@ -232,7 +232,7 @@ impl<T> Joinable<T> {
         }
     }
 
-    pub(super) fn is_finished(&self, location: &'static Location<'static>) -> bool {
+    pub(super) fn is_finished(&self, location: LocationRef) -> bool {
         match (self.thread().current(location), self.id()) {
             (Some(current), Some(id)) => has_ended(current, id, location),
             _ => true,
@@ -242,11 +242,7 @@ impl<T> Joinable<T> {
 
 /// Waits until a thread has finished.
 #[inline]
-pub(super) fn join_thread(
-    current: Current,
-    thread: memory::ThreadId,
-    location: &'static Location<'static>,
-) {
+pub(super) fn join_thread(current: Current, thread: memory::ThreadId, location: LocationRef) {
     // A thread that joins several others mostly waits only for the first of them.
     if !current.try_inline_join(thread, location, |step| perform_join(step, thread)) {
         wait_for_end(current, thread, location);
@@ -254,7 +250,7 @@ pub(super) fn join_thread(
 }
 
 #[inline(never)] // The fast path is small, and every thread is joined.
-fn wait_for_end(current: Current, thread: memory::ThreadId, location: &'static Location<'static>) {
+fn wait_for_end(current: Current, thread: memory::ThreadId, location: LocationRef) {
     let join = |step: &mut Step<'_>| perform_join(step, thread);
     current.operation(Intent::Join(thread), Outcomes::One, location, join);
 }
@@ -267,11 +263,7 @@ fn perform_join(step: &mut Step<'_>, thread: memory::ThreadId) {
 
 /// Whether a thread has finished. The end of a thread is not a step, so no thread could be observed
 /// between its last operation and its end. A program that asks has to run with ends as steps.
-fn has_ended(
-    current: Current,
-    thread: memory::ThreadId,
-    location: &'static Location<'static>,
-) -> bool {
+fn has_ended(current: Current, thread: memory::ThreadId, location: LocationRef) -> bool {
     let tokens = current.tokens(thread);
     let (object, ended) = match current.are_destructors_late() {
         true => (tokens.start, RETURNED),
@@ -300,11 +292,7 @@ fn has_ended(
 ///
 /// If the program has caught the panic that ended the execution, nothing waits for another thread.
 /// Then this waits until the thread was torn down.
-pub(super) fn wait_for_return(
-    current: Current,
-    thread: memory::ThreadId,
-    location: &'static Location<'static>,
-) {
+pub(super) fn wait_for_return(current: Current, thread: memory::ThreadId, location: LocationRef) {
     if !current.are_destructors_late() {
         join_thread(current, thread, location);
         return current.wait_until_finished(&[thread]);
@@ -334,7 +322,7 @@ pub(super) fn wait_for_return(
 pub(super) unsafe fn spawn_checked<F: FnOnce() -> T, T>(
     current: Current,
     options: SpawnOptions,
-    location: &'static Location<'static>,
+    location: LocationRef,
     function: F,
 ) -> Joinable<T> {
     let id = current.create_thread(&options, location);
@@ -359,16 +347,22 @@ where
     T: Send + 'static,
 {
     match Current::get() {
-        None => Builder::new().spawn(f).expect("failed to spawn thread"),
+        None => {
+            let outside = Builder::new().spawn_outside(Box::new(f));
+            outside.expect("failed to spawn thread")
+        }
         Some(current) => {
             let options = SpawnOptions::default();
             // SAFETY: `F` borrows nothing.
-            let joinable = unsafe { spawn_checked(current, options, Location::caller(), f) };
+            let joinable = unsafe { spawn_checked(current, options, LocationRef::caller(), f) };
             let inner = JoinInner::Checked(joinable);
             JoinHandle { inner }
         }
     }
 }
+
+/// The function of a thread outside of a check.
+pub(super) type Outside<'scope, T> = Box<dyn FnOnce() -> T + Send + 'scope>;
 
 /// A thread factory, which configures a new thread, as [`std::thread::Builder`].
 #[derive(Debug, Default)]
@@ -410,18 +404,22 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let location = Location::caller();
-        let inner = match Current::get() {
-            None => {
-                let handle = self.for_std().spawn(f)?;
-                let thread = Thread::outside(handle.thread().clone());
-                JoinInner::Std(Box::new((handle, thread)))
-            }
-            // SAFETY: `F` borrows nothing.
-            Some(current) => JoinInner::Checked(unsafe {
-                spawn_checked(current, self.into_options(), location, f)
-            }),
+        let location = LocationRef::caller();
+        let Some(current) = Current::get() else {
+            return self.spawn_outside(Box::new(f));
         };
+        // SAFETY: `F` borrows nothing.
+        let joinable = unsafe { spawn_checked(current, self.into_options(), location, f) };
+        let inner = JoinInner::Checked(joinable);
+        Ok(JoinHandle { inner })
+    }
+
+    /// Spawns a thread outside of a check. What `std` does is compiled once for all functions with such a result: of a
+    /// program that is checked it would be a large part, and is never run.
+    fn spawn_outside<T: Send + 'static>(self, f: Outside<'static, T>) -> io::Result<JoinHandle<T>> {
+        let handle = self.for_std().spawn(f)?;
+        let thread = Thread::outside(handle.thread().clone());
+        let inner = JoinInner::Std(Box::new((handle, thread)));
         Ok(JoinHandle { inner })
     }
 
@@ -471,7 +469,7 @@ impl<T> JoinHandle<T> {
     /// Returns the thread's panic, outside of a check. In a check a panic ends the execution.
     #[track_caller]
     pub fn join(self) -> super::Result<T> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match self.inner {
             JoinInner::Std(outside) => outside.0.join(),
             JoinInner::Checked(joinable) => joinable.join(location),
@@ -490,7 +488,7 @@ impl<T> JoinHandle<T> {
     /// need not be visible before the join.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match &self.inner {
             JoinInner::Std(outside) => outside.0.is_finished(),
             JoinInner::Checked(joinable) => joinable.is_finished(location),

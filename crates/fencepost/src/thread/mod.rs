@@ -19,7 +19,6 @@ mod scope;
 
 use std::io;
 use std::num::NonZero;
-use std::panic::Location;
 use std::time::Duration;
 
 pub use handle::{Builder, JoinHandle, Thread, ThreadId, spawn};
@@ -29,7 +28,7 @@ pub use park::{park, park_timeout};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use std::thread::Result;
 
-use fencepost_runtime::Current;
+use fencepost_runtime::{Current, LocationRef};
 
 /// Returns the handle of the calling thread.
 pub fn current() -> Thread {
@@ -48,7 +47,7 @@ pub fn current() -> Thread {
 pub fn yield_now() {
     match Current::get() {
         None => std::thread::yield_now(),
-        Some(current) => hint(current, Location::caller()),
+        Some(current) => hint(current, LocationRef::caller()),
     }
 }
 
@@ -57,7 +56,7 @@ pub fn yield_now() {
 pub fn sleep(duration: Duration) {
     match Current::get() {
         None => std::thread::sleep(duration),
-        Some(current) => hint(current, Location::caller()),
+        Some(current) => hint(current, LocationRef::caller()),
     }
 }
 
@@ -78,7 +77,7 @@ pub fn available_parallelism() -> io::Result<NonZero<usize>> {
 }
 
 /// A hint that the calling thread waits in a loop.
-pub(crate) fn hint(current: Current, location: &'static Location<'static>) {
+pub(crate) fn hint(current: Current, location: LocationRef) {
     current.plain_operation(
         fencepost_explore::Intent::SpinHint,
         fencepost_runtime::Outcomes::One,

@@ -10,14 +10,13 @@
 //! choose at its end whether the token was taken. The opposite, a token that such a wait leaves behind,
 //! is a spurious wakeup of a later park.
 
-use std::panic::Location;
 use std::time::Duration;
 
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::{Address, Operation};
 
 use crate::sync::chooses_spurious;
-use fencepost_runtime::{Current, Object, Outcomes};
+use fencepost_runtime::{Current, LocationRef, Object, Outcomes};
 
 /// The token is set.
 const GIVEN: u64 = 1;
@@ -32,18 +31,13 @@ pub fn park() {
     let Some(current) = Current::get() else {
         return std::thread::park();
     };
-    let location = Location::caller();
+    let location = LocationRef::caller();
     let token = current.tokens(current.thread()).park;
     let only_waits = current.only_waits(token, location);
     park_checked(current, token, only_waits, location);
 }
 
-fn park_checked(
-    current: Current,
-    token: Address,
-    only_waits: bool,
-    location: &'static Location<'static>,
-) {
+fn park_checked(current: Current, token: Address, only_waits: bool, location: LocationRef) {
     current.note_park();
     let may_be_spurious = current.has_spurious_wakeups() && !only_waits;
     if may_be_spurious && chooses_spurious(current, location) {
@@ -69,7 +63,7 @@ pub fn park_timeout(duration: Duration) {
     let Some(current) = Current::get() else {
         return std::thread::park_timeout(duration);
     };
-    let location = Location::caller();
+    let location = LocationRef::caller();
     let token = current.tokens(current.thread()).park;
     let intent = Intent::Access {
         object: token,
@@ -97,7 +91,7 @@ pub fn park_timeout(duration: Duration) {
 }
 
 /// The calling thread has waited in a way in which `std` parks, so its token may have been taken.
-pub(crate) fn end_parking_wait(current: Current, location: &'static Location<'static>) {
+pub(crate) fn end_parking_wait(current: Current, location: LocationRef) {
     if !current.do_waits_take_tokens() {
         return current.note_parking_wait();
     }
@@ -123,7 +117,7 @@ pub(crate) fn end_parking_wait(current: Current, location: &'static Location<'st
 }
 
 /// Sets the token of a thread.
-pub(super) fn unpark(token: &Object, location: &'static Location<'static>) {
+pub(super) fn unpark(token: &Object, location: LocationRef) {
     let Some(current) = token.current(location) else {
         return;
     };

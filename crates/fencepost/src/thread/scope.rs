@@ -4,15 +4,15 @@
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory as memory;
 
-use super::handle::{Builder, Joinable, Thread, spawn_checked, wait_for_return};
+use super::handle::{Builder, Joinable, Outside, Thread, spawn_checked, wait_for_return};
 use super::park::end_parking_wait;
-use fencepost_runtime::{Current, Outcomes};
+use fencepost_runtime::{Current, LocationRef, Outcomes};
 
 /// A scope to spawn scoped threads in, as [`std::thread::Scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -55,7 +55,7 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let location = Location::caller();
+    let location = LocationRef::caller();
     match Current::get() {
         None => scope_outside(f),
         Some(current) => scope_checked(current, location, f),
@@ -84,7 +84,7 @@ where
     })
 }
 
-fn scope_checked<'env, F, T>(current: Current, location: &'static Location<'static>, f: F) -> T
+fn scope_checked<'env, F, T>(current: Current, location: LocationRef, f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
@@ -122,7 +122,7 @@ fn lock(threads: &Mutex<Threads>) -> MutexGuard<'_, Threads> {
 
 /// In `std` a thread counts as running as long as its handle exists. So a scope whose handle was
 /// leaked never ends: it waits for something that does not happen, the end of its own thread.
-fn wait_for_ever(current: Current, location: &'static Location<'static>) {
+fn wait_for_ever(current: Current, location: LocationRef) {
     let object = current.tokens(current.thread()).end;
     let intent = Intent::Access {
         object,
@@ -202,10 +202,12 @@ impl Builder {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let inner = match (&scope.inner, Current::get()) {
             (ScopeInner::Std(std_scope), _) => {
                 let std_scope = std_scope.get().expect("`scope` has set it");
+                // Boxed for the same reason as in `Builder::spawn_outside`.
+                let f: Outside<'scope, T> = Box::new(f);
                 let handle = self.for_std().spawn_scoped(std_scope, f)?;
                 let thread = Thread::outside(handle.thread().clone());
                 ScopedInner::Std(handle, thread)
@@ -255,7 +257,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// Returns the thread's panic, outside of a check. In a check a panic ends the execution.
     #[track_caller]
     pub fn join(self) -> super::Result<T> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match self.inner {
             ScopedInner::Std(handle, _) => handle.join(),
             ScopedInner::Checked(joinable, handle) => {
@@ -278,7 +280,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// Whether the thread has finished, so that a join would not wait.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match &self.inner {
             ScopedInner::Std(handle, _) => handle.is_finished(),
             ScopedInner::Checked(joinable, _) => joinable.is_finished(location),

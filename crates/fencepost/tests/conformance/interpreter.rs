@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use fencepost_memory::Random;
 
-use super::library::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use super::Cells;
+use super::library::sync::atomic::{AtomicU32, Ordering::SeqCst, fence};
 use super::library::sync::mpsc::{
     Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, TrySendError, channel,
     sync_channel,
@@ -28,6 +29,7 @@ type Values = std::sync::Arc<[AtomicU32; 2]>;
 struct Shared {
     journal: std::sync::Arc<Journal>,
     values: Values,
+    cells: Cells,
     mutex: Mutex<u32>,
     condvar: Condvar,
     rwlock: RwLock<u32>,
@@ -44,6 +46,7 @@ impl Shared {
         Shared {
             journal,
             values,
+            cells: Cells::new(),
             mutex: Mutex::new(0),
             condvar: Condvar::new(),
             rwlock: RwLock::new(0),
@@ -220,6 +223,19 @@ impl Own {
             Op::Load(place) => self.note(shared.values[*place].load(SeqCst)),
             Op::Store(place, value) => shared.values[*place].store(*value, SeqCst),
             Op::Add(place) => self.note(shared.values[*place].fetch_add(1, SeqCst)),
+            Op::ReadCell(cell) => shared.cells.read(*cell),
+            Op::WriteCell(cell) => shared.cells.write(*cell),
+            Op::IfSet(place, ordering, inner) => {
+                let found = shared.values[*place].load(*ordering);
+                self.note(found);
+                if found != 0 {
+                    self.perform_inner(inner);
+                }
+            }
+            Op::PanicIf(place, value) => {
+                let found = shared.values[*place].load(SeqCst);
+                assert!(found != *value, "thread {} found {found}", self.thread);
+            }
             Op::Park => {
                 thread::park();
                 self.note(1);
@@ -261,10 +277,31 @@ impl Own {
             })),
             Op::ForceLazy => self.note(*shared.lazy),
             op => {
+                self.perform_with_ordering(op, &shared.values);
                 self.perform_with_lock(op, &shared);
                 self.perform_with_channel(op);
                 self.perform_with_arc(op);
             }
+        }
+    }
+
+    fn perform_with_ordering(&mut self, op: &Op, values: &[AtomicU32; 2]) {
+        match *op {
+            Op::LoadWith(place, ordering) => self.note(values[place].load(ordering)),
+            Op::StoreWith(place, value, ordering) => values[place].store(value, ordering),
+            Op::SwapWith(place, value, ordering) => self.note(values[place].swap(value, ordering)),
+            Op::CompareExchange {
+                place,
+                expected,
+                new,
+                success,
+                failure,
+            } => {
+                let result = values[place].compare_exchange(expected, new, success, failure);
+                self.note(result.unwrap_or_else(|found| found));
+            }
+            Op::Fence(ordering) => fence(ordering),
+            _ => {}
         }
     }
 

@@ -1,13 +1,35 @@
 //! Random small programs over all types, as data.
+#![allow(dead_code)] // Not every test uses all of it.
+
+use std::sync::atomic::Ordering;
 
 use fencepost_memory::Random;
 
 /// What a thread does. Numbers name threads (0 is the first one) and values.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
+    /// These three are sequentially consistent.
     Load(usize),
     Store(usize, u32),
     Add(usize),
+    LoadWith(usize, Ordering),
+    StoreWith(usize, u32, Ordering),
+    SwapWith(usize, u32, Ordering),
+    CompareExchange {
+        place: usize,
+        expected: u32,
+        new: u32,
+        success: Ordering,
+        failure: Ordering,
+    },
+    Fence(Ordering),
+    /// Loads, and does this if the value is not 0.
+    IfSet(usize, Ordering, Vec<Op>),
+    /// Accesses to a cell, which may race. They have no results.
+    ReadCell(usize),
+    WriteCell(usize),
+    /// Panics if an atomic variable has this value.
+    PanicIf(usize, u32),
     Park,
     ParkTimeout,
     Unpark(usize),
@@ -54,7 +76,7 @@ pub enum Op {
 }
 
 /// How the program has a channel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ChannelUse {
     /// None is unbounded.
     pub bound: Option<usize>,
@@ -64,7 +86,7 @@ pub struct ChannelUse {
 
 /// A program. The first thread does `before`, spawns the other threads, does `between`, and `after`; if the threads
 /// are scoped, the scope ends before `after`.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Program {
     pub is_scoped: bool,
     pub channel: Option<ChannelUse>,
@@ -84,6 +106,20 @@ impl Program {
     fn parts_mut(&mut self) -> impl Iterator<Item = &mut Vec<Op>> {
         let first = [&mut self.before, &mut self.between, &mut self.after];
         first.into_iter().chain(&mut self.threads)
+    }
+
+    /// The same program with stores that release nothing.
+    pub fn with_relaxed_stores(&self) -> Program {
+        fn relax(op: &mut Op) {
+            match op {
+                Op::StoreWith(_, _, ordering) => *ordering = Ordering::Relaxed,
+                Op::Store(place, value) => *op = Op::StoreWith(*place, *value, Ordering::Relaxed),
+                _ => {}
+            }
+        }
+        let mut program = self.clone();
+        program.parts_mut().flatten().for_each(relax);
+        program
     }
 
     /// The programs with one operation less.
@@ -107,6 +143,8 @@ impl Program {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Family {
     Atomics,
+    Orderings,
+    Cells,
     Parking,
     Ends,
     Channel,
@@ -130,15 +168,39 @@ const FAMILIES: [Family; 9] = [
     Family::Arc,
 ];
 
+const LOADS: [Ordering; 3] = [Ordering::Relaxed, Ordering::Acquire, Ordering::SeqCst];
+const STORES: [Ordering; 3] = [Ordering::Relaxed, Ordering::Release, Ordering::SeqCst];
+const EXCHANGES: [Ordering; 5] = [
+    Ordering::Relaxed,
+    Ordering::Acquire,
+    Ordering::Release,
+    Ordering::AcqRel,
+    Ordering::SeqCst,
+];
+
+/// Which programs are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Programs {
+    /// Over all types, with atomics that are sequentially consistent, so that every outcome on real threads is one of an
+    /// interleaving.
+    OfAllTypes,
+    /// Of locks, and atomics and fences with any ordering.
+    OfOrderings,
+    /// Of all types, with cells that may race, and panics.
+    WithFailures,
+}
+
 /// Makes random programs.
 pub struct Generator {
     random: Random,
+    programs: Programs,
 }
 
 impl Generator {
-    pub fn new(seed: u64) -> Self {
+    pub fn new(programs: Programs, seed: u64) -> Self {
         Generator {
             random: Random::new(seed),
+            programs,
         }
     }
 
@@ -152,10 +214,23 @@ impl Generator {
 
     /// The next program.
     pub fn program(&mut self) -> Program {
-        // The combination of parking and channels is where threads wait in two ways.
-        let families = match self.random.below(4) {
-            0 => vec![Family::Parking, Family::Channel, Family::Ends],
-            _ => vec![self.pick(&FAMILIES), self.pick(&FAMILIES), Family::Atomics],
+        let families = match (self.programs, self.random.below(4)) {
+            // The combination of parking and channels is where threads wait in two ways.
+            (Programs::OfAllTypes, 0) => vec![Family::Parking, Family::Channel, Family::Ends],
+            (Programs::OfAllTypes, _) => {
+                vec![self.pick(&FAMILIES), self.pick(&FAMILIES), Family::Atomics]
+            }
+            (Programs::OfOrderings, 0) => vec![Family::Orderings],
+            (Programs::OfOrderings, _) => {
+                let locks = self.pick(&[Family::Mutex, Family::RwLock]);
+                vec![Family::Orderings, Family::Orderings, locks]
+            }
+            (Programs::WithFailures, 0) => vec![Family::Orderings, Family::Cells],
+            (Programs::WithFailures, _) => vec![
+                self.pick(&FAMILIES),
+                self.pick(&[Family::Orderings, Family::Atomics]),
+                Family::Cells,
+            ],
         };
         let children = 1 + self.random.below(2) as usize;
         let has_channel = families.contains(&Family::Channel);
@@ -188,7 +263,11 @@ impl Generator {
         let mut ops = Vec::new();
         for _ in 0..count {
             let family = self.pick(families);
-            ops.push(self.op(program, family, thread, true));
+            let op = match family == Family::Cells && self.chance(3) {
+                true => self.if_set(program, families, thread),
+                false => self.op(program, family, thread, true),
+            };
+            ops.push(op);
         }
         ops
     }
@@ -197,7 +276,43 @@ impl Generator {
     fn inner(&mut self, program: &Program, thread: usize) -> Vec<Op> {
         match self.chance(2) {
             true => Vec::new(),
-            false => vec![self.op(program, Family::Atomics, thread, false)],
+            false => {
+                let family = match self.programs {
+                    Programs::OfAllTypes => Family::Atomics,
+                    Programs::OfOrderings => Family::Orderings,
+                    Programs::WithFailures => self.pick(&[Family::Cells, Family::Orderings]),
+                };
+                vec![self.op(program, family, thread, false)]
+            }
+        }
+    }
+
+    /// An access to a cell if a variable is set, perhaps after an operation of these families.
+    fn if_set(&mut self, program: &Program, families: &[Family], thread: usize) -> Op {
+        let (place, ordering) = (self.random.below(2) as usize, self.pick(&LOADS));
+        let mut inner = Vec::new();
+        let family = self.pick(families);
+        // Threads are joined only by handles, which are not there in a nested operation.
+        if self.chance(2) && family != Family::Ends {
+            inner.push(self.op(program, family, thread, true));
+        }
+        inner.push(self.op(program, Family::Cells, thread, true));
+        Op::IfSet(place, ordering, inner)
+    }
+
+    fn op_with_ordering(&mut self, place: usize, value: u32) -> Op {
+        match self.random.below(8) {
+            0..=2 => Op::LoadWith(place, self.pick(&LOADS)),
+            3 | 4 => Op::StoreWith(place, value, self.pick(&STORES)),
+            5 => Op::SwapWith(place, value, self.pick(&EXCHANGES)),
+            6 => Op::CompareExchange {
+                place,
+                expected: self.random.below(2) as u32,
+                new: value,
+                success: self.pick(&EXCHANGES),
+                failure: self.pick(&LOADS),
+            },
+            _ => Op::Fence(self.pick(&EXCHANGES[1..])),
         }
     }
 
@@ -210,6 +325,12 @@ impl Generator {
                 0 => Op::Load(place),
                 1 => Op::Store(place, value),
                 _ => Op::Add(place),
+            },
+            Family::Orderings => self.op_with_ordering(place, value),
+            Family::Cells => match self.random.below(8) {
+                0 => Op::PanicIf(place, value),
+                1..=4 => Op::ReadCell(place),
+                _ => Op::WriteCell(place),
             },
             Family::Parking => match self.random.below(5) {
                 0 | 1 => Op::Park,

@@ -51,7 +51,7 @@ pub fn checker() -> Checker {
 fn run_once(program: &Arc<Program>, checker: &Checker, all: &AllResults) -> Outcome {
     let (program, all) = (program.clone(), all.clone());
     checker.run(move || {
-        let journal = Arc::new(Journal::new(all.clone()));
+        let journal = Arc::new(Journal::adding_to(all.clone()));
         over_fencepost::run(&program, journal, None);
     })
 }

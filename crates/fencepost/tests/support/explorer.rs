@@ -40,12 +40,17 @@ pub fn apply_restart(restart: Restart, setup: &mut Setup) {
 /// Explores; begins again when the runtime asks for it.
 #[track_caller]
 pub fn explore_with(
-    mut setup: Setup,
+    setup: Setup,
     settings: &Settings,
     program: impl Fn() + Send + Sync + 'static,
 ) -> Explored {
-    let registry = Arc::new(Registry::new(std::panic::Location::caller()));
-    let checked: Checked = Arc::new(program);
+    explore_checked(setup, settings, Arc::new(program))
+}
+
+/// It is compiled once, and not for each of some hundred programs.
+#[track_caller]
+fn explore_checked(mut setup: Setup, settings: &Settings, checked: Checked) -> Explored {
+    let registry = Arc::new(Registry::new(fencepost_runtime::LocationRef::caller()));
     let mut restarts = 0;
     loop {
         let runtime = || Runtime::new(checked.clone(), setup, registry.clone());
@@ -174,6 +179,10 @@ impl Protected {
     #[track_caller]
     pub fn new() -> Self {
         Protected(UnsafeCell::new(0))
+    }
+
+    pub fn named(self, name: &str) -> Self {
+        Protected(self.0.named(name))
     }
 
     #[track_caller]

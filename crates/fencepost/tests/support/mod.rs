@@ -98,7 +98,7 @@ impl Driver {
 
     #[track_caller]
     pub fn with(setup: Setup, program: impl Fn() + Send + Sync + 'static) -> Self {
-        let registry = Arc::new(Registry::new(std::panic::Location::caller()));
+        let registry = Arc::new(Registry::new(fencepost_runtime::LocationRef::caller()));
         Driver {
             runtime: Runtime::new(Arc::new(program), as_it_is(setup), registry.clone()),
             registry,

@@ -27,7 +27,8 @@ use crate::syntax::tree::{
 use crate::test::{Architecture, Cell, CellId};
 use crate::x86::instruction::WrittenInstruction;
 use crate::x86::operands::Operand;
-use fencepost_diagnostics::quoted;
+use crate::x86::registers;
+use fencepost_diagnostics::{nearest, quoted};
 
 /// Locations begin at multiples of this, so that no test is about sharing a cache line.
 const SEPARATION: u64 = 64;
@@ -63,8 +64,6 @@ impl Location<'_> {
 pub(crate) struct MemoryMap<'s> {
     architecture: Architecture,
     locations: BTreeMap<&'s str, Location<'s>>,
-    /// The first locations that occur in no instruction and not in the initial state.
-    pub unused: Vec<String>,
     /// The width of accesses through registers, if all have the same.
     indirect: Option<Width>,
     /// The width of all locations, if all have the same.
@@ -82,7 +81,6 @@ impl<'s> MemoryMap<'s> {
         let mut map = MemoryMap {
             architecture: file.architecture,
             locations: BTreeMap::new(),
-            unused: Vec::new(),
             indirect: None,
             common: None,
             addresses: rustc_hash::FxHashSet::default(),
@@ -95,15 +93,21 @@ impl<'s> MemoryMap<'s> {
             }
         }
         map.mention_program(file, &mut constants, errors);
-        let used: rustc_hash::FxHashSet<&str> = map.locations.keys().copied().collect();
-        for target in &file.locations {
-            map.mention_target(target);
-        }
+        let mut asked = Asked {
+            known: map.locations.keys().copied().collect(),
+            reported: rustc_hash::FxHashSet::default(),
+            architecture: file.architecture,
+            errors,
+        };
         for claim in file.filter.iter().chain([&file.condition]) {
-            map.mention_claim(claim, &mut constants);
+            map.mention_claim(claim, &mut constants, &mut asked);
         }
-        let unused = map.locations.keys().filter(|name| !used.contains(**name));
-        map.unused = unused.take(16).map(|name| (*name).to_owned()).collect();
+        // To show what the test does not have does no harm.
+        for target in &file.locations {
+            if let Target::Memory(reference) = target {
+                map.locations.entry(reference.name).or_default();
+            }
+        }
         map.settle_widths();
         map.reference(constants, limits)?;
         Ok(map)
@@ -152,36 +156,54 @@ impl<'s> MemoryMap<'s> {
             .is_address_taken = true;
     }
 
-    fn mention_target(&mut self, target: &Target<'s>) {
+    fn mention_target(&mut self, target: &Target<'s>, asked: &mut Asked<'_, 's>) {
         if let Target::Memory(reference) = target {
+            asked.check(reference);
             self.locations.entry(reference.name).or_default();
         }
     }
 
-    fn mention_claim(&mut self, claim: &Claim<'s>, constants: &mut Constants) {
+    fn mention_compared(
+        &mut self,
+        value: &Value<'s>,
+        constants: &mut Constants,
+        asked: &mut Asked<'_, 's>,
+    ) {
+        if let Value::Address(reference) = value {
+            asked.check(reference);
+        }
+        self.mention_value(value, constants);
+    }
+
+    fn mention_claim(
+        &mut self,
+        claim: &Claim<'s>,
+        constants: &mut Constants,
+        asked: &mut Asked<'_, 's>,
+    ) {
         match claim {
             Claim::Constant(_) => {}
             Claim::Equal(target, compared) => {
-                self.mention_target(target);
+                self.mention_target(target, asked);
                 match compared {
-                    Compared::Value(value) => self.mention_value(value, constants),
-                    Compared::Content(target) => self.mention_target(target),
+                    Compared::Value(value) => self.mention_compared(value, constants, asked),
+                    Compared::Content(target) => self.mention_target(target, asked),
                     Compared::Elements(values) => {
                         for value in values {
-                            self.mention_value(value, constants);
+                            self.mention_compared(value, constants, asked);
                         }
                     }
                 }
             }
-            Claim::Not(inner) => self.mention_claim(inner, constants),
+            Claim::Not(inner) => self.mention_claim(inner, constants, asked),
             Claim::And(parts) | Claim::Or(parts) => {
                 for part in parts {
-                    self.mention_claim(part, constants);
+                    self.mention_claim(part, constants, asked);
                 }
             }
             Claim::Implies(left, right) => {
-                self.mention_claim(left, constants);
-                self.mention_claim(right, constants);
+                self.mention_claim(left, constants, asked);
+                self.mention_claim(right, constants, asked);
             }
         }
     }
@@ -411,6 +433,43 @@ impl<'s> MemoryMap<'s> {
         }
         let bytes = width.bytes();
         Err(ParseErrorKind::DoesNotFit { found, bytes }.at(span))
+    }
+}
+
+/// The most locations that an error lists.
+const MOST_LISTED: usize = 8;
+
+/// Checks that the condition and the filter ask about what the test has.
+struct Asked<'e, 's> {
+    /// The locations of the instructions and of the initial state.
+    known: std::collections::BTreeSet<&'s str>,
+    reported: rustc_hash::FxHashSet<&'s str>,
+    architecture: Architecture,
+    errors: &'e mut Vec<SpannedError>,
+}
+
+impl<'s> Asked<'_, 's> {
+    fn check(&mut self, reference: &MemoryRef<'s>) {
+        // Each unknown name is reported once.
+        let is_known = self.known.contains(reference.name);
+        if is_known || self.errors.len() + 1 >= MAX_ERRORS || !self.reported.insert(reference.name)
+        {
+            return;
+        }
+        let known = &self.known;
+        let meant = match registers::machine(reference.name, self.architecture) {
+            Some(_) => Some(format!("0:{}", quoted(reference.name))),
+            None => nearest(reference.name, known.iter().copied()).map(|name| quoted(&name)),
+        };
+        let kind = ParseErrorKind::UnknownLocation {
+            found: quoted(reference.name),
+            meant,
+            known: match known.len() {
+                ..=MOST_LISTED => known.iter().map(|name| quoted(name)).collect(),
+                _ => Vec::new(),
+            },
+        };
+        self.errors.push(kind.at(reference.span));
     }
 }
 

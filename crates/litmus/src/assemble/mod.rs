@@ -38,9 +38,11 @@ pub(crate) fn assemble(
     for column in &file.columns {
         let mut thread = lower_thread(column, file.architecture, &memory, errors)?;
         threads.files.push(std::mem::take(&mut thread.registers));
+        threads.idle.push(thread.operations.len() <= 1);
         lowered.push(thread);
     }
     let initial = initial_registers(&file, &memory, &mut threads)?;
+    let hash = crate::herd_hash::of_file(source, &file);
     let observed = observe::observe(&file, &memory, &mut threads, &initial)?;
     let cells = memory.cells()?;
     let mut test = Test {
@@ -56,7 +58,7 @@ pub(crate) fn assemble(
         quantifier: file.quantifier,
         condition: observed.condition,
         condition_text: observed.condition_text,
-        unused_locations: memory.unused.clone(),
+        hash,
     };
     let names = threads.names();
     for (index, (column, lowered)) in file.columns.into_iter().zip(lowered).enumerate() {
@@ -96,6 +98,8 @@ struct ThreadTable<'s> {
     architecture: Architecture,
     by_number: FxHashMap<u64, usize>,
     files: Vec<RegisterFile<'s>>,
+    /// Whether each has no operation.
+    idle: Vec<bool>,
 }
 
 impl<'s> ThreadTable<'s> {
@@ -107,6 +111,7 @@ impl<'s> ThreadTable<'s> {
                 .map(|(index, column)| (u64::from(column.number), index))
                 .collect(),
             files: Vec::new(),
+            idle: Vec::new(),
         }
     }
 
@@ -154,20 +159,62 @@ impl<'s> ThreadTable<'s> {
                 }
                 match user {
                     Some(user) => user,
-                    None => {
-                        return Err(
-                            ParseErrorKind::UnusedRegister { found: found() }.at(reference.span)
-                        );
-                    }
+                    None => return Err(self.unused(reference, None)),
                 }
             }
         };
         let is_symbolic = matches!(register.which, Which::Symbolic(_));
         if is_symbolic && !self.files[thread].has(register.which) {
-            return Err(ParseErrorKind::UnusedRegister { found: found() }.at(reference.span));
+            return Err(self.unused(reference, Some(register)));
         }
         self.files[thread].number(register.which, reference.span)?;
         Ok((thread, register))
+    }
+
+    /// Which register of which thread is asked about. It is one that the thread uses or
+    /// initializes, unless the thread has no operation at all.
+    fn resolve_observed(
+        &mut self,
+        reference: &RegisterRef<'s>,
+    ) -> Result<(usize, WrittenRegister<'s>), SpannedError> {
+        let thread = reference.thread.and_then(|n| self.by_number.get(&n));
+        let register = registers::machine(reference.name, self.architecture);
+        if let (Some(&thread), Some(register)) = (thread, register) {
+            if !self.files[thread].has(register.which) && !self.idle[thread] {
+                return Err(self.unused(reference, Some(register)));
+            }
+        }
+        self.resolve(reference)
+    }
+
+    /// The error that no instruction uses a register. It was probably meant of another thread, or
+    /// another of the same thread.
+    fn unused(
+        &self,
+        reference: &RegisterRef<'s>,
+        register: Option<WrittenRegister<'s>>,
+    ) -> SpannedError {
+        let percent = if reference.has_percent { "%" } else { "" };
+        let name = format!("{percent}{}", quoted(reference.name));
+        let of = |number: u64, name: &str| format!("{number}:{name}");
+        let users = self.by_number.iter().filter(|&(_, &thread)| {
+            register.is_some_and(|register| self.files[thread].has(register.which))
+        });
+        let user = users.map(|(number, _)| *number).min();
+        let in_thread = || {
+            let number = reference.thread?;
+            let file = &self.files[*self.by_number.get(&number)?];
+            let names = RegisterNames::new(file, self.architecture);
+            let mut used = file.which.iter().flatten().map(|which| names.name(*which));
+            let first = used.next()?;
+            used.next().is_none().then(|| of(number, &first))
+        };
+        let found = match reference.thread {
+            Some(number) => of(number, &name),
+            None => name.clone(),
+        };
+        let meant = user.map(|number| of(number, &name)).or_else(in_thread);
+        ParseErrorKind::UnusedRegister { found, meant }.at(reference.span)
     }
 
     fn names(&self) -> Vec<RegisterNames<'s>> {

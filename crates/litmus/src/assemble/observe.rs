@@ -52,7 +52,13 @@ pub(super) fn observe<'s>(
     if let Some(filter) = &file.filter {
         collect(filter, &mut targets);
     }
-    for target in &targets {
+    let (shown, asked) = targets.split_at(file.locations.len());
+    for target in asked {
+        if let Target::Register(reference) = target {
+            threads.resolve_observed(reference)?;
+        }
+    }
+    for target in shown {
         if let Target::Register(reference) = target {
             threads.resolve(reference)?;
         }

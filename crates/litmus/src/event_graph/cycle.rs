@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Edge, EventGraph, Relation};
+use super::{Edge, EventGraph, Relation, Strength, label};
 use crate::execution::EventId;
 
 /// A step of a cycle.
@@ -22,48 +22,19 @@ pub struct CycleStep {
     pub from: EventId,
     /// The target.
     pub to: EventId,
+    /// How it orders them.
+    pub strength: Strength,
 }
 
 impl CycleStep {
-    fn contains(&self, graph: &EventGraph, edge: &Edge) -> bool {
-        let is_between = |from: EventId, to: EventId| {
-            edge.relation == Relation::ProgramOrder
-                && graph.thread(from) == graph.thread(edge.from)
-                && graph.node(from) <= graph.node(edge.from)
-                && graph.node(edge.to) <= graph.node(to)
-        };
-        let is_edge = (edge.from, edge.to) == (self.from, self.to);
-        match self.relation {
-            Relation::ProgramOrder => is_between(self.from, self.to),
-            Relation::ReadsFrom => edge.relation == self.relation && is_edge,
-            Relation::Coherence => self.is_on_coherence_path(graph, self.from, edge),
-            Relation::FromReads => {
-                let Some(first) = graph.next_write[self.from.index()] else {
-                    return false;
-                };
-                let begins = edge.relation == Relation::FromReads && edge.from == self.from;
-                // From a read to a later write of its thread there is program order only.
-                let is_own = graph.is_program_ordered(self.from, first);
-                begins
-                    || (is_own && is_between(self.from, first))
-                    || self.is_on_coherence_path(graph, first, edge)
-            }
-        }
+    /// Whether an edge is this step.
+    pub fn is_edge(&self, edge: &Edge) -> bool {
+        (self.relation, self.from, self.to) == (edge.relation, edge.from, edge.to)
     }
 
-    /// Whether an edge is on the path along coherence from a write to the target of the step.
-    fn is_on_coherence_path(&self, graph: &EventGraph, from: EventId, edge: &Edge) -> bool {
-        let mut write = from;
-        while write != self.to {
-            let Some(next) = graph.next_write[write.index()] else {
-                return false;
-            };
-            if edge.relation == Relation::Coherence && (edge.from, edge.to) == (write, next) {
-                return true;
-            }
-            write = next;
-        }
-        false
+    /// Its name: that of the relation, or of the fence that keeps program order.
+    pub fn label(&self) -> &'static str {
+        label(self.relation, self.strength)
     }
 }
 
@@ -75,9 +46,9 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// Whether an edge is part of the cycle: all edges on the path that a step abbreviates are.
-    pub fn contains(&self, graph: &EventGraph, edge: &Edge) -> bool {
-        self.steps.iter().any(|step| step.contains(graph, edge))
+    /// Whether an edge is a step of the cycle.
+    pub fn contains(&self, edge: &Edge) -> bool {
+        self.steps.iter().any(|step| step.is_edge(edge))
     }
 
     /// Whether a node is on the cycle. A node that a step skips is not.
@@ -270,13 +241,20 @@ impl Search<'_> {
             },
         };
         if !self.graph.is_program_ordered(from, to) {
-            return CycleStep { relation, from, to };
+            let strength = Strength::Plain;
+            return CycleStep {
+                relation,
+                from,
+                to,
+                strength,
+            };
         }
         let from = &self.graph.nodes[self.graph.node(from)].events;
         CycleStep {
             relation: Relation::ProgramOrder,
             from: from[from.len() - 1],
             to: self.graph.nodes[self.graph.node(to)].events[0],
+            strength: Strength::Plain,
         }
     }
 }

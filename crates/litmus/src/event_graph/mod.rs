@@ -1,13 +1,18 @@
 //! The event graph of an execution: its events, related by program order, reads-from, coherence and
 //! from-reads.
 //!
-//! Edges that follow from others by transitivity are left out. [`cycle`] explains why an execution
-//! is not sequentially consistent.
+//! Edges that follow from others by transitivity are left out, except those of the cycle: each step
+//! of a cycle is an edge. [`cycle`] explains why an execution is not sequentially consistent;
+//! [`forbidden`](crate::forbidden) why a model does not allow one. `kept` says what a model keeps of
+//! program order.
 
 pub mod cycle;
+pub(crate) mod kept;
 
-use crate::execution::{Action, EventId, Execution};
-use crate::test::CellId;
+use fencepost_memory::MemoryModel;
+
+use crate::code::Fence;
+use crate::execution::{Action, Candidate, Event, EventId, Execution};
 
 use cycle::{Cycle, shortest_cycle};
 
@@ -54,6 +59,20 @@ impl Relation {
     }
 }
 
+/// How an edge orders its ends.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Strength {
+    /// As its relation does.
+    Plain,
+    /// Program order that the model keeps only because of a fence in between.
+    ByFence(Fence),
+    /// Program order that the model does not keep.
+    Relaxed,
+    /// Reads-from whose value is forwarded from the thread's own store buffer, before the write
+    /// reaches memory.
+    FromBuffer,
+}
+
 /// An edge of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Edge {
@@ -63,9 +82,8 @@ pub struct Edge {
     pub from: EventId,
     /// The target.
     pub to: EventId,
-    /// Whether it is a reads-from edge whose value is forwarded from the thread's own store buffer,
-    /// before the write reaches memory.
-    pub from_buffer: bool,
+    /// How it orders them.
+    pub strength: Strength,
 }
 
 /// A node: one event, or all events of a locked instruction, which are atomic.
@@ -88,38 +106,100 @@ pub struct EventGraph {
     pub node_of: Vec<usize>,
     /// The edges: from each node to the next in program order, from each write to its readers and
     /// to the next write of the cell, and from each read to the first write of the cell that it
-    /// does not see, unless that write is later in its own thread.
+    /// does not see, unless that write is later in its own thread; and the steps of the cycle.
     pub edges: Vec<Edge>,
     /// For each event whether it reads.
     pub is_read: Vec<bool>,
     /// For each write the next of its cell in coherence; for each read the first write of the cell
     /// that it does not see.
     pub next_write: Vec<Option<EventId>>,
-    /// The shortest cycle; none if the execution is sequentially consistent.
+    /// The cycle that explains the execution: the shortest, so that there is none if it is
+    /// sequentially consistent, or the one by which a model forbids it.
     pub cycle: Option<Cycle>,
 }
 
 impl EventGraph {
-    /// The graph of an execution.
-    pub fn new(execution: &Execution) -> Self {
-        let (nodes, node_of) = nodes(execution);
+    /// The graph of an execution, with its shortest cycle. The model decides which steps of program
+    /// order are [relaxed](Strength::Relaxed) or kept by a fence; without one they are plain.
+    pub fn new(execution: &Execution, model: Option<&MemoryModel>) -> Self {
+        let candidate = execution.candidate();
+        let mut graph = EventGraph::without_cycle(&candidate, model);
+        let mut position = vec![usize::MAX; execution.events.len()];
+        for (index, id) in execution.memory_order.iter().enumerate() {
+            position[id.index()] = index;
+        }
+        for edge in &mut graph.edges {
+            let is_early = position[edge.to.index()] < position[edge.from.index()];
+            if edge.relation == Relation::ReadsFrom && is_early {
+                edge.strength = Strength::FromBuffer;
+            }
+        }
+        if let Some(mut cycle) = shortest_cycle(&graph) {
+            for step in &mut cycle.steps {
+                let (from, to) = (step.from.index(), step.to.index());
+                if let (Relation::ProgramOrder, Some(model)) = (step.relation, model) {
+                    step.strength = kept::program_order(model, &candidate.events, from, to);
+                }
+            }
+            graph.set_cycle(cycle);
+        }
+        graph
+    }
+
+    /// The graph of a candidate with a cycle by which a model forbids it.
+    pub fn with_cycle(candidate: &Candidate, model: &MemoryModel, cycle: &Cycle) -> Self {
+        let mut graph = EventGraph::without_cycle(candidate, Some(model));
+        graph.set_cycle(cycle.clone());
+        graph
+    }
+
+    fn without_cycle(candidate: &Candidate, model: Option<&MemoryModel>) -> Self {
+        let (nodes, node_of) = nodes(&candidate.events);
+        let events = candidate.events.iter();
         let mut graph = EventGraph {
             nodes,
             node_of,
             edges: Vec::new(),
-            is_read: execution
-                .events
-                .iter()
-                .map(|e| e.action.is_read())
-                .collect(),
-            next_write: vec![None; execution.events.len()],
+            is_read: events.map(|event| event.action.is_read()).collect(),
+            next_write: vec![None; candidate.events.len()],
             cycle: None,
         };
-        graph.add_program_order();
-        graph.add_communication(execution);
+        graph.add_program_order(&candidate.events, model);
+        graph.add_communication(candidate);
         graph.edges.sort_unstable();
-        graph.cycle = shortest_cycle(&graph);
         graph
+    }
+
+    /// Adds the cycle, and an edge for each of its steps that is none yet.
+    fn set_cycle(&mut self, mut cycle: Cycle) {
+        for step in &mut cycle.steps {
+            let mut edges = self.edges.iter_mut();
+            let same = edges.find(|edge| step.is_edge(edge));
+            match same {
+                Some(edge) if step.relation == Relation::ProgramOrder => {
+                    edge.strength = step.strength;
+                }
+                Some(edge) => step.strength = edge.strength,
+                None => self.edges.push(Edge {
+                    relation: step.relation,
+                    from: step.from,
+                    to: step.to,
+                    strength: step.strength,
+                }),
+            }
+        }
+        self.edges.sort_unstable();
+        self.cycle = Some(cycle);
+    }
+
+    /// The name of an edge: that of its relation, or of the fence by which two accesses are in
+    /// order.
+    pub fn label(&self, edge: &Edge) -> &'static str {
+        let is_fence = |event| self.nodes[self.node(event)].is_fence;
+        match is_fence(edge.from) || is_fence(edge.to) {
+            true => edge.relation.label(),
+            false => label(edge.relation, edge.strength),
+        }
     }
 
     /// The node of an event.
@@ -137,79 +217,81 @@ impl EventGraph {
         self.thread(earlier) == self.thread(later) && self.node(earlier) < self.node(later)
     }
 
-    fn add_program_order(&mut self) {
+    fn add_program_order(&mut self, events: &[Event], model: Option<&MemoryModel>) {
         for pair in self.nodes.windows(2) {
             if pair[0].thread == pair[1].thread {
+                let (from, to) = (pair[0].events[pair[0].events.len() - 1], pair[1].events[0]);
+                let strength =
+                    model.map(|model| kept::around_fences(model, events, from.index(), to.index()));
                 self.edges.push(Edge {
                     relation: Relation::ProgramOrder,
-                    from: pair[0].events[pair[0].events.len() - 1],
-                    to: pair[1].events[0],
-                    from_buffer: false,
+                    from,
+                    to,
+                    strength: strength.unwrap_or(Strength::Plain),
                 });
             }
         }
     }
 
-    fn add_communication(&mut self, execution: &Execution) {
-        let mut position = vec![usize::MAX; execution.events.len()];
-        for (index, id) in execution.memory_order.iter().enumerate() {
-            position[id.index()] = index;
-        }
-        for id in execution.ids() {
-            let Some(cell) = execution.event(id).action.cell() else {
+    fn add_communication(&mut self, candidate: &Candidate) {
+        for id in candidate.ids() {
+            let Some(cell) = candidate.event(id).action.cell() else {
                 continue;
             };
-            let order = execution.memory_order.iter().copied();
-            let mut writes = order.filter(|&id| is_write_of(execution, id, cell));
-            if execution.event(id).action.is_write() {
+            let mut writes = candidate.writes(cell).iter().copied();
+            if candidate.event(id).action.is_write() {
                 writes.find(|&write| write == id);
                 let next = writes.next();
                 self.next_write[id.index()] = next;
                 if let Some(next) = next {
-                    self.add(Relation::Coherence, id, next, false);
+                    self.add(Relation::Coherence, id, next);
                 }
                 continue;
             }
-            if let Some(source) = execution.reads_from[id.index()] {
-                let from_buffer = position[id.index()] < position[source.index()];
-                self.add(Relation::ReadsFrom, source, id, from_buffer);
+            if let Some(source) = candidate.reads_from[id.index()] {
+                self.add(Relation::ReadsFrom, source, id);
                 writes.find(|&write| write == source);
             }
             let unseen = writes.next();
             self.next_write[id.index()] = unseen;
             if let Some(unseen) = unseen {
                 if !self.is_program_ordered(id, unseen) {
-                    self.add(Relation::FromReads, id, unseen, false);
+                    self.add(Relation::FromReads, id, unseen);
                 }
             }
         }
     }
 
     /// Adds an edge, unless both ends are of one locked instruction.
-    fn add(&mut self, relation: Relation, from: EventId, to: EventId, from_buffer: bool) {
+    fn add(&mut self, relation: Relation, from: EventId, to: EventId) {
         if self.node(from) != self.node(to) {
             self.edges.push(Edge {
                 relation,
                 from,
                 to,
-                from_buffer,
+                strength: Strength::Plain,
             });
         }
     }
 }
 
-fn is_write_of(execution: &Execution, id: EventId, cell: CellId) -> bool {
-    let action = execution.event(id).action;
-    action.is_write() && action.cell() == Some(cell)
+/// The name of a step between two accesses.
+pub(crate) fn label(relation: Relation, strength: Strength) -> &'static str {
+    match strength {
+        Strength::ByFence(Fence::Full) => "mfence",
+        Strength::ByFence(Fence::Store) => "sfence",
+        Strength::ByFence(Fence::Load) => "lfence",
+        Strength::Plain | Strength::Relaxed | Strength::FromBuffer => relation.label(),
+    }
 }
 
-fn nodes(execution: &Execution) -> (Vec<Node>, Vec<usize>) {
+pub(crate) fn nodes(events: &[Event]) -> (Vec<Node>, Vec<usize>) {
     let mut nodes: Vec<Node> = Vec::new();
     let mut node_of = Vec::new();
-    for id in execution.ids() {
-        let event = execution.event(id);
-        let continues = id.index().checked_sub(1).is_some_and(|before| {
-            let before = &execution.events[before];
+    for (index, event) in events.iter().enumerate() {
+        let id = EventId(index as u32);
+        let continues = index.checked_sub(1).is_some_and(|before| {
+            let before = &events[before];
             before.locked
                 && event.locked
                 && (before.thread, before.instance) == (event.thread, event.instance)

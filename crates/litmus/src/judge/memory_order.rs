@@ -67,7 +67,7 @@ fn operation(event: &Event) -> Option<Operation> {
 }
 
 /// Why the model keeps the order of two accesses of a thread, if it does.
-fn kept_because(
+pub(super) fn kept_because(
     model: &MemoryModel,
     execution: &Execution,
     earlier: usize,

@@ -11,6 +11,8 @@
 //! model keeps of program order, and locked instructions are whole), `reads_from` (each read has
 //! the latest value that its thread can see).
 //!
+//! `forbidden` checks the opposite: that a candidate is none, because of a cycle.
+//!
 //! Deviations from the paper:
 //! - The memory order is linear on reads too: the paper's `linear_valid_execution`, which is
 //!   equivalent (Theorem 2).
@@ -20,6 +22,7 @@
 //!   fence between. Reads return what they return in the paper, under every model: the latest write
 //!   in memory order among those before them in memory order or in program order.
 
+mod forbidden;
 mod memory_order;
 mod reads_from;
 mod rejection;
@@ -27,6 +30,7 @@ mod replay;
 
 use fencepost_memory::MemoryModel;
 
+pub use forbidden::check_forbidden;
 pub use rejection::{EventLabel, KeptBecause, Rejection};
 
 use crate::execution::{Action, Event, Execution};

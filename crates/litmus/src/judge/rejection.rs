@@ -189,6 +189,25 @@ pub enum Rejection {
         /// The write.
         newer: Box<EventLabel>,
     },
+    /// The order of the writes to a cell has something that is no write to it.
+    #[error("event {event} is no write to the cell in whose order it is")]
+    BadCoherence {
+        /// The event's number.
+        event: u32,
+    },
+    /// A step of a cycle that does not hold, or that the axiom does not have.
+    #[error("there is no step {relation} from {from} to {to} that the model keeps")]
+    NoStep {
+        /// The relation.
+        relation: &'static str,
+        /// The source.
+        from: String,
+        /// The target.
+        to: String,
+    },
+    /// Steps that do not lead around.
+    #[error("the steps are no cycle")]
+    NoCycle,
 }
 
 /// Why a model keeps the order of two accesses of a thread.

@@ -86,6 +86,10 @@ struct Task {
 /// ends comes back to a state that is known.
 const LONGEST_CHAIN: usize = 64;
 
+/// How many states may be kept for that reason. A test needs that many only if a thread counts
+/// far.
+const MOST_LONG_CHAINS: u32 = 1 << 15;
+
 /// How many loads on such a chain may have waited before the state is kept.
 const MOST_FORKS: usize = 8;
 
@@ -107,6 +111,7 @@ pub(super) struct Expander<'a, R> {
     at_rest: Vec<AtRest>,
     choices: Vec<Choice>,
     tasks: u32,
+    long_chains: u32,
     trail: Vec<u8>,
     /// The rest of the trail to follow, its end first.
     to_follow: Option<Vec<u8>>,
@@ -137,6 +142,7 @@ impl<'a, R: Record> Expander<'a, R> {
             at_rest: Vec::new(),
             choices: Vec::new(),
             tasks: 0,
+            long_chains: 0,
             trail: Vec::new(),
             to_follow: None,
         }
@@ -264,7 +270,13 @@ impl<'a, R: Record> Expander<'a, R> {
                     task.chain += 1;
                     self.apply(task, only)?;
                 }
+                [_] if task.chain >= LONGEST_CHAIN && self.long_chains >= MOST_LONG_CHAINS => {
+                    // The test goes on for ever, or very long.
+                    self.cut = Some(Cut::LongLoop);
+                    return Ok(true);
+                }
                 _ => {
+                    self.long_chains += u32::from(task.chain >= LONGEST_CHAIN);
                     self.forget_dead_cells(&mut task.state);
                     return Ok(sink.rest(&task.state, &self.trail));
                 }

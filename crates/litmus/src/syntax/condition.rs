@@ -1,4 +1,4 @@
-//! The end of a file: `locations`, `filter` and the condition.
+//! The end of a file: `locations`, `filter`, the condition and `with`.
 //!
 //! Implication binds more tightly than conjunction, and that more tightly than disjunction, as in
 //! herd7's grammar: `a /\ b => c` is `a /\ (b => c)`.
@@ -77,7 +77,36 @@ pub(super) fn read_ending<'s>(
     lexer.take_mark(";")?;
     match lexer.next()? {
         (Token::End, _) => Ok(ending),
+        (Token::Name("with"), _) => {
+            read_claims_of_models(lexer)?;
+            Ok(ending)
+        }
         (_, span) => Err(lexer.unexpected(span, "`/\\`, `\\/`, `=>` or the end of the file")),
+    }
+}
+
+/// `tso: ~exists; sc: forall`: what the author claims of the condition under other models. As herd7
+/// does, the quantifier of the condition is taken under every model, and these are not used.
+fn read_claims_of_models(lexer: &mut Lexer<'_>) -> Result<(), SpannedError> {
+    loop {
+        match lexer.next()? {
+            (Token::Name(_), _) => {}
+            (_, span) => return Err(lexer.unexpected(span, "the name of a model after `with`")),
+        }
+        lexer.expect_mark(":", "`:` after the name of a model")?;
+        lexer.take_mark("~")?;
+        match lexer.next()? {
+            (Token::Name("exists" | "forall"), _) => {}
+            (_, span) => return Err(lexer.unexpected(span, "`exists`, `~exists` or `forall`")),
+        }
+        let is_last = !lexer.take_mark(";")?;
+        match lexer.peek()? {
+            (Token::End, _) => return Ok(()),
+            (_, span) if is_last => {
+                return Err(lexer.unexpected(span, "`;` or the end of the file"));
+            }
+            _ => {}
+        }
     }
 }
 

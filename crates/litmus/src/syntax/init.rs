@@ -58,7 +58,11 @@ fn read_entry<'s>(
     architecture: Architecture,
     limits: &Limits,
 ) -> Result<Initial<'s>, SpannedError> {
-    let mut declared = read_type(lexer, architecture)?;
+    let begin = lexer.peek()?.1;
+    let declared = read_type(lexer, architecture)?;
+    // Stars follow the words.
+    let words = source_words(lexer.source(), begin.start, lexer.here().start);
+    let type_at = words.map(|end| Span { end, ..begin });
     if let Some((token, name, length)) = array_declaration(lexer, declared.is_some(), limits)? {
         let reference = MemoryRef {
             name,
@@ -67,6 +71,7 @@ fn read_entry<'s>(
         };
         let mut entry = Initial {
             declared,
+            type_at,
             target: Target::Memory(reference),
             values: Vec::new(),
             length: Some(length),
@@ -100,7 +105,8 @@ fn read_entry<'s>(
         return Err(kind.at(span));
     }
     let mut entry = Initial {
-        declared: declared.take(),
+        declared,
+        type_at,
         target,
         values: Vec::new(),
         length: None,
@@ -112,6 +118,14 @@ fn read_entry<'s>(
         entry.values.push(value(lexer)?);
     }
     Ok(entry)
+}
+
+/// The end of the words between two places of the source, before stars and blanks; none if there
+/// are no words.
+fn source_words(source: &str, begin: usize, end: usize) -> Option<usize> {
+    let text = source.get(begin..end)?;
+    let words = text.trim_end_matches(|c: char| c == '*' || c.is_whitespace());
+    (!words.is_empty()).then_some(begin + words.len())
 }
 
 /// `name[length]` after a type.

@@ -133,8 +133,13 @@ impl<'s> Lexer<'s> {
         &self.source[begin..self.offset]
     }
 
-    /// Takes a comment if one begins here. Comments nest.
+    /// Takes a comment if one begins here: `(* *)`, which nests, or as assemblers have it, from `#`
+    /// to the end of the line.
     pub fn skip_comment(&mut self) -> Result<bool, SpannedError> {
+        if self.rest().starts_with('#') {
+            self.take_while(|c| c != '\n');
+            return Ok(true);
+        }
         if !self.rest().starts_with("(*") {
             return Ok(false);
         }
@@ -166,10 +171,7 @@ impl<'s> Lexer<'s> {
     pub fn next(&mut self) -> Result<(Token<'s>, Span), SpannedError> {
         loop {
             self.take_while(char::is_whitespace);
-            if self.section == Section::Program && self.rest().starts_with('#') {
-                // As assemblers have it.
-                self.take_while(|c| c != '\n');
-            } else if !self.skip_comment()? {
+            if !self.skip_comment()? {
                 break;
             }
         }

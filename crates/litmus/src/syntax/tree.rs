@@ -102,6 +102,8 @@ pub(crate) struct DeclaredType {
 pub(crate) struct Initial<'s> {
     /// The type, if one is given.
     pub declared: Option<DeclaredType>,
+    /// Where the words of the type are.
+    pub type_at: Option<Span>,
     /// The target that is initialized.
     pub target: Target<'s>,
     /// With what; nothing if only declared. As many as the array has, if it is one.

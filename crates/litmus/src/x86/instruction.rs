@@ -112,6 +112,8 @@ fn read_instruction<'s>(
             (Token::Name(label), span) => instruction.target = Some((label, span)),
             (_, span) => return Err(lexer.unexpected(span, "the label to jump to")),
         }
+    } else if is_long_nop(named.mnemonic, name) {
+        skip_operands(lexer)?;
     } else {
         operands = read_operands(lexer, architecture)?;
     }
@@ -163,6 +165,18 @@ fn read_operands<'s>(
             return Ok(operands);
         }
     }
+}
+
+/// Whether an instruction may have an operand that is not accessed: `nopw 0x0(%rax,%rax,1)`.
+fn is_long_nop(mnemonic: Mnemonic, name: &str) -> bool {
+    matches!(mnemonic, Mnemonic::Nothing(_)) && name.to_ascii_uppercase().starts_with("NOP")
+}
+
+fn skip_operands(lexer: &mut Lexer<'_>) -> Result<(), SpannedError> {
+    while !matches!(lexer.peek()?.0, Token::Mark("|" | ";") | Token::End) {
+        lexer.next()?;
+    }
+    Ok(())
 }
 
 /// Without comments, and with at most one blank where there was white space, and none around commas

@@ -77,13 +77,15 @@ const SIZED: [(&str, Mnemonic); 15] = [
 
 const SHIFTS: [(&str, Mnemonic); 2] = [("SHL", Mnemonic::ShiftLeft), ("SAL", Mnemonic::ShiftLeft)];
 
-const UNSIZED: [(&str, Mnemonic); 9] = [
+const UNSIZED: [(&str, Mnemonic); 11] = [
     ("MFENCE", Mnemonic::Fence(Fence::Full)),
     ("SFENCE", Mnemonic::Fence(Fence::Store)),
     ("LFENCE", Mnemonic::Fence(Fence::Load)),
     ("JMP", Mnemonic::Jump),
     ("LOCK", Mnemonic::Lock),
     ("NOP", Mnemonic::Nothing(Idle::Nop)),
+    ("NOPW", Mnemonic::Nothing(Idle::Nop)),
+    ("NOPL", Mnemonic::Nothing(Idle::Nop)),
     ("PAUSE", Mnemonic::Nothing(Idle::Pause)),
     ("ENDBR64", Mnemonic::Nothing(Idle::EndBranch)),
     ("RET", Mnemonic::Return),

@@ -132,6 +132,9 @@ impl<'s> OperandReader<'_, 's> {
 
     fn bare_name(&self, name: &str, span: Span) -> SpannedError {
         let found = quoted(name);
+        if let Some((why, needed)) = registers::refusal(name) {
+            return ParseErrorKind::NotModelled { found, why, needed }.at(span);
+        }
         let is_wide = registers::is_only_in_64_bits(name);
         match self.architecture == Architecture::X86 && is_wide {
             true => ParseErrorKind::WideRegister { found }.at(span),
@@ -146,6 +149,9 @@ impl<'s> OperandReader<'_, 's> {
     ) -> Result<WrittenRegister<'s>, SpannedError> {
         registers::after_percent(name, self.architecture).map_err(|meant| {
             let found = format!("%{}", quoted(name));
+            if let Some((why, needed)) = registers::refusal(name) {
+                return ParseErrorKind::NotModelled { found, why, needed }.at(span);
+            }
             let meant = meant.map(|meant| format!("%{meant}"));
             match self.architecture == Architecture::X86 && registers::is_only_in_64_bits(name) {
                 true => ParseErrorKind::WideRegister { found }.at(span),
@@ -270,6 +276,9 @@ impl<'s> OperandReader<'_, 's> {
             }
             Token::Name(name) => match registers::machine(name, self.architecture) {
                 Some(register) => self.address_register(memory, register, span),
+                None if matches!(name.to_ascii_lowercase().as_str(), "rip" | "eip") => {
+                    Err(self.bare_name(name, span))
+                }
                 None if memory.symbol.is_some() => Err(self
                     .lexer
                     .unexpected(span, "at most one location in an address")),

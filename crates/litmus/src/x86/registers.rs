@@ -101,7 +101,7 @@ pub(crate) fn after_percent(
     if let Some(register) = machine(name, architecture) {
         return Ok(register);
     }
-    if is_only_in_64_bits(name) || is_not_modelled(name) {
+    if is_only_in_64_bits(name) || refusal(name).is_some() {
         return Err(None);
     }
     let near = |known: &&str| known.len() >= 3;
@@ -123,16 +123,34 @@ fn is_one_apart(name: &str, meant: &str) -> bool {
     name.len().abs_diff(meant.len()) <= 1 && name[..1].eq_ignore_ascii_case(&meant[..1])
 }
 
-/// Registers of the processor that are no general ones.
-fn is_not_modelled(name: &str) -> bool {
+/// Why a register of the processor that is no general one is refused, and what to write instead.
+pub(crate) fn refusal(name: &str) -> Option<(&'static str, &'static str)> {
     let lower = name.to_ascii_lowercase();
     let family = lower.trim_end_matches(|c: char| c.is_ascii_digit());
     let is_numbered = family.len() < lower.len();
-    matches!(family, "xmm" | "ymm" | "zmm" | "mm" | "st" | "cr" | "dr") && is_numbered
-        || matches!(
-            lower.as_str(),
-            "cs" | "ds" | "es" | "fs" | "gs" | "ss" | "rip" | "eip" | "st"
-        )
+    Some(match (lower.as_str(), family) {
+        ("rip" | "eip" | "ip", _) => (
+            "the instruction pointer is not modelled",
+            "code has no addresses here; write the location alone, `(x)` for `x(%rip)`",
+        ),
+        ("cs" | "ds" | "es" | "fs" | "gs" | "ss", _) => (
+            "segment registers are not modelled",
+            "locations have no segments; give each thread locations of its own for what is local",
+        ),
+        (_, "xmm" | "ymm" | "zmm" | "mm") if is_numbered => (
+            "vector registers are not modelled",
+            "write each access as an instruction on a general-purpose register",
+        ),
+        ("st", _) | (_, "st") => (
+            "floating-point registers are not modelled",
+            "write each access as an instruction on a general-purpose register",
+        ),
+        (_, "cr" | "dr") if is_numbered => (
+            "control registers are not modelled",
+            "only what user code can do is modelled",
+        ),
+        _ => return None,
+    })
 }
 
 /// The name that is nearest to `name`.

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use fencepost_litmus::execution::{Action, Event, EventId, Execution};
+use fencepost_litmus::code::Operation;
+use fencepost_litmus::execution::{Action, Candidate, Event, EventId, Execution};
 use fencepost_litmus::judge;
-use fencepost_litmus::test::Test;
+use fencepost_litmus::test::{CellId, Test};
 use fencepost_litmus::thread::{Layout, Pending, Runner};
 use fencepost_memory::MemoryModel;
 
@@ -51,6 +52,57 @@ pub fn everything(test: &Test, model: &MemoryModel) -> Everything {
                     }
                 }
             }
+        }
+    }
+    found
+}
+
+/// All candidates: every value for every read, every write for every read, except its own of a
+/// locked instruction, and every order of the writes to each cell. The test has no loops.
+pub fn candidates(test: &Test) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    for events in event_lists(test) {
+        let mut orders = vec![Vec::new()];
+        for cell in 0..test.cells.len() as u32 {
+            let is_write = |id: &EventId| {
+                let action = events[id.index()].action;
+                action.is_write() && action.cell() == Some(CellId(cell))
+            };
+            let mut writes: Vec<EventId> = (0..events.len() as u32)
+                .map(EventId)
+                .filter(is_write)
+                .collect();
+            let mut of_cell = Vec::new();
+            permutations(&mut writes, 0, &mut |order| of_cell.push(order.to_vec()));
+            orders = orders
+                .iter()
+                .flat_map(|others: &Vec<Vec<EventId>>| {
+                    of_cell.iter().map(move |order| {
+                        let mut all = others.clone();
+                        all.push(order.clone());
+                        all
+                    })
+                })
+                .collect();
+        }
+        let reads_itself = |map: &[Option<EventId>]| {
+            map.iter().enumerate().any(|(read, source)| {
+                let write = source.map(|source| &events[source.index()]);
+                let read = &events[read];
+                write.is_some_and(|write| {
+                    write.locked && (write.thread, write.instance) == (read.thread, read.instance)
+                })
+            })
+        };
+        for reads_from in reads_from_maps(test, &events) {
+            if reads_itself(&reads_from) {
+                continue;
+            }
+            found.extend(orders.iter().map(|coherence| Candidate {
+                events: events.clone(),
+                reads_from: reads_from.clone(),
+                coherence: coherence.clone(),
+            }));
         }
     }
     found
@@ -175,13 +227,12 @@ fn event_lists(test: &Test) -> Vec<Vec<Event>> {
         .iter()
         .map(|cell| BTreeSet::from([cell.initial]))
         .collect();
-    let writes: usize = test
-        .threads
-        .iter()
-        .map(|thread| thread.operations.len())
-        .sum();
+    // A chain of writes is no longer than there are stores. Some more values do no harm.
+    let operations = test.threads.iter().flat_map(|thread| &thread.operations);
+    let stores = operations.filter(|operation| matches!(operation, Operation::Store { .. }));
+    let most_rounds = stores.count() + 2;
     let mut runs = Vec::new();
-    for _ in 0..writes {
+    for _ in 0..most_rounds {
         runs = (0..test.threads.len())
             .map(|thread| thread_runs(test, thread, &values))
             .collect();

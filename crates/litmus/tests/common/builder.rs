@@ -259,7 +259,7 @@ pub fn test(cells: usize, threads: impl IntoIterator<Item = Code>) -> Test {
         quantifier: Quantifier::ForAll,
         condition: Proposition::Constant(true),
         condition_text: "forall (true)".to_owned(),
-        unused_locations: Vec::new(),
+        hash: None,
     }
 }
 

@@ -358,8 +358,8 @@ fn wait_marks(waits: &[Wait], words: &Words<'_>) -> Vec<Mark> {
     for wait in spinning.chain(waits.iter().filter(|wait| !wait.spins)) {
         let name = words.thread(wait.thread);
         let same = |other: &Wait| {
-            let place = (&other.location, &other.awaited, other.spins);
-            place == (&wait.location, &wait.awaited, wait.spins)
+            let place = (&other.location, &other.awaited, other.spins, &other.holders);
+            place == (&wait.location, &wait.awaited, wait.spins, &wait.holders)
         };
         match groups.iter_mut().find(|(first, _)| same(first)) {
             Some((_, names)) => names.push(name),
@@ -368,7 +368,7 @@ fn wait_marks(waits: &[Wait], words: &Words<'_>) -> Vec<Mark> {
     }
     let marks = groups.into_iter().map(|(wait, names)| {
         let count = names.len();
-        let what = tidy(&awaited(&wait.awaited, words), WIDEST_MESSAGE);
+        let what = format!("{}{}", awaited_object(wait, words), held_by(wait, words));
         let does = match (wait.spins, &wait.awaited) {
             (true, Awaited::Change) => verb(count, "spins here", "spin here").to_string(),
             (true, _) => format!("{} {what}", verb(count, "spins on", "spin on")),
@@ -382,7 +382,49 @@ fn wait_marks(waits: &[Wait], words: &Words<'_>) -> Vec<Mark> {
             is_primary: wait.spins || !somebody_spins,
         }
     });
-    marks.collect()
+    marks.chain(holder_marks(waits, words)).collect()
+}
+
+fn awaited_object(wait: &Wait, words: &Words<'_>) -> String {
+    tidy(&awaited(&wait.awaited, words), WIDEST_MESSAGE)
+}
+
+/// Who holds the lock for which a thread waits, to follow its name.
+fn held_by(wait: &Wait, words: &Words<'_>) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for holder in &wait.holders {
+        let name = words.thread(holder.thread);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(", held by {}", short_list(&names, MAX_THREADS)),
+    }
+}
+
+/// Where the locks were taken for which threads wait.
+fn holder_marks(waits: &[Wait], words: &Words<'_>) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = Vec::new();
+    for wait in waits {
+        let lock = awaited_object(wait, words);
+        for holder in &wait.holders {
+            let mark = Mark {
+                position: holder.location.clone(),
+                place: None,
+                label: format!("{} has locked {lock} here", words.thread(holder.thread)),
+                is_primary: false,
+            };
+            let is_new = marks
+                .iter()
+                .all(|other| (&other.position, &other.label) != (&mark.position, &mark.label));
+            if mark.position.is_some() && is_new && marks.len() < MAX_THREADS {
+                marks.push(mark);
+            }
+        }
+    }
+    marks
 }
 
 fn race(

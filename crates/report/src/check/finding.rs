@@ -219,5 +219,8 @@ fn replay(finding: &CheckFinding) -> String {
     if !finding.replay.is_empty() {
         text.push_str(&titled(Styled(HEADING, "replay"), &finding.replay));
     }
+    if let Some(command) = &finding.command {
+        text.push_str(&titled(Styled(HEADING, "    or"), command));
+    }
     text
 }

@@ -45,6 +45,7 @@
 //!     consequence: None,
 //!     schedule: "0.1x3".into(),
 //!     replay: "fencepost::replay(\"0.1x3\", program)".into(),
+//!     command: None,
 //!     execution: 7,
 //! };
 //! let reporter = Reporter::new(Target::of(MemoryModel::TSO), &Names, &NoSources);
@@ -77,12 +78,12 @@ use fencepost_memory::{Buffering, MemoryModel};
 
 pub use actions::{Action, BarrierOrigin};
 pub use problem::{
-    Awaited, Buffers, CheckFinding, Consequence, Obstacle, PlannedOperation, Problem, RaceAccess,
-    RacedCell, ScheduleMismatch, Unexplored, Unreproduced, Wait,
+    Awaited, Buffers, CheckFinding, Consequence, Holder, Obstacle, PlannedOperation, Problem,
+    RaceAccess, RacedCell, ScheduleMismatch, Unexplored, Unreproduced, Wait,
 };
 pub use refusal::Refusal;
 pub use schedule::BadSchedule;
-pub use summary::{Assumption, CheckSummary, FenceOrdering, Gap, Note, Outcome};
+pub use summary::{Assumption, CheckSummary, Compared, FenceOrdering, Gap, Note, Outcome};
 
 pub(crate) use consequence::consequence_sentence;
 pub(crate) use diagnosis::{Diagnosis, Row, mismatch_sentence};

@@ -23,6 +23,8 @@ pub struct CheckFinding {
     /// The line of code, or the command, that replays this execution. If this and the schedule are
     /// empty, the failure cannot be replayed.
     pub replay: String,
+    /// Another command that replays it, if there is one.
+    pub command: Option<String>,
     /// The number of the execution, from 1.
     pub execution: u64,
     /// The consequence of a store-buffer violation, if the user asked for it.
@@ -261,6 +263,17 @@ pub struct Wait {
     /// Whether the thread spins.
     pub spins: bool,
     /// The location of the wait.
+    pub location: Option<SourcePosition>,
+    /// The threads that hold the lock that the thread waits for.
+    pub holders: Vec<Holder>,
+}
+
+/// A thread that holds a lock.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Holder {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Where it has taken the lock.
     pub location: Option<SourcePosition>,
 }
 

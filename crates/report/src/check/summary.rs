@@ -27,20 +27,36 @@ pub struct CheckSummary {
     pub covered_preemptions: Option<u32>,
     /// Spin loops that are assumed to only wait: the locations of their spin hints.
     pub waiting_loops: Vec<SourcePosition>,
-    /// If these loops were run in sampled executions to test the assumption: the smallest number of
+    /// If these loops, or those that are declared to only wait, were run in sampled executions to test the assumption: the smallest number of
     /// rounds over all loops, where each loop counts its longest run.
     pub tried_rounds: Option<u32>,
+    /// Loops that the program declares to only wait: the locations of the declarations.
+    pub declared_waits: Vec<SourcePosition>,
     /// Waits that are assumed not to wake up spuriously again and again.
     pub repeated_waits: Vec<SourcePosition>,
-    /// Whether these loops and waits were seen to come back to the same state, so that the
-    /// assumption is only about memory that is not part of it.
-    pub compared_states: bool,
+    /// What was compared before these loops and waits were taken to come back to the same state: the
+    /// assumption is about the rest.
+    pub compared: Compared,
     /// Whether the program was executed with store buffers, and not under sequential consistency.
     pub store_buffers: bool,
     /// Further assumptions, which follow from the settings.
     pub assumptions: Vec<Assumption>,
     /// Remarks that do not depend on the outcome.
     pub notes: Vec<Note>,
+}
+
+/// What is compared before a loop is taken to come back to the same state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Compared {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The stack and the registers of its thread.
+    Stacks,
+    /// These, and most other memory of the execution: some blocks were too large.
+    MostMemory,
+    /// These, and all other memory of the execution.
+    Memory,
 }
 
 /// An assumption on which a result rests.
@@ -167,9 +183,21 @@ pub enum Gap {
     StoppedAtProblem,
     /// An operation of the library drained stores that may stay in the buffer on the machine.
     EarlyDrain,
+    /// These loops depend on memory that is not compared: they did something else although they had
+    /// come back to the same state and read the same values.
+    UnseenMemory(Vec<SourcePosition>),
 }
 
 impl CheckSummary {
+    /// Where loops and waits were taken to come back to the same state.
+    pub fn loops_and_waits(&self) -> Vec<SourcePosition> {
+        let mut all = self.waiting_loops.clone();
+        all.extend_from_slice(&self.repeated_waits);
+        all.sort();
+        all.dedup();
+        all
+    }
+
     /// The outcome of the check.
     pub fn outcome(&self) -> Outcome {
         match (self.problems, self.gaps.is_empty()) {

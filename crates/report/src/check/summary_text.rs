@@ -6,7 +6,7 @@ use std::time::Duration;
 use fencepost_memory::Buffering;
 
 use super::words::short_list;
-use super::{Assumption, CheckSummary, Gap, Note, Outcome, Reporter, Target};
+use super::{Assumption, CheckSummary, Compared, Gap, Note, Outcome, Reporter, Target};
 use crate::source::SourcePosition;
 use crate::style::{ERROR, SUCCESS, Styled, WARNING};
 use crate::text::{counted, grouped};
@@ -191,6 +191,16 @@ pub(crate) fn gap_sentence(gap: &Gap) -> String {
             "stopped at the first failure (use `continue_after_failure` to find more)".to_string()
         }
         Gap::EarlyDrain => format!("executions in which {EARLY_DRAIN}"),
+        Gap::UnseenMemory(loops) => {
+            let (noun, depends) = match loops.len() {
+                1 => ("the loop", "depends"),
+                _ => ("the loops", "depend"),
+            };
+            let loops = places(loops).unwrap_or_default();
+            format!(
+                "executions that differ in memory that Fencepost does not see: {noun} at {loops} {depends} on it"
+            )
+        }
     }
 }
 
@@ -212,19 +222,23 @@ pub(crate) fn gap_name(gap: &Gap) -> &'static str {
         Gap::Interrupted => "interrupted",
         Gap::StoppedAtProblem => "stopped-at-problem",
         Gap::EarlyDrain => "other",
+        Gap::UnseenMemory(_) => "unseen-memory",
     }
 }
 
 /// The assumptions of a result, each a clause.
 pub(crate) fn assumptions(summary: &CheckSummary) -> Vec<String> {
     let mut all = Vec::new();
-    match summary.compared_states {
-        true => all.extend(memory_assumption(summary)),
-        false => {
+    match summary.compared {
+        Compared::Stacks => all.extend(memory_assumption(summary)),
+        Compared::Memory => all.extend(outliving_assumption(summary, "")),
+        Compared::MostMemory => all.extend(outliving_assumption(summary, LARGE_BLOCKS)),
+        Compared::Nothing => {
             all.extend(loop_assumption(summary));
             all.extend(wait_assumption(summary));
         }
     }
+    all.extend(declared_assumptions(summary));
     all.push(COMPILER_ASSUMPTION.to_string());
     all.extend(summary.assumptions.iter().map(assumption));
     all
@@ -232,24 +246,57 @@ pub(crate) fn assumptions(summary: &CheckSummary) -> Vec<String> {
 
 /// Of loops and waits that come back to the same state.
 fn memory_assumption(summary: &CheckSummary) -> Option<String> {
-    let mut all = summary.waiting_loops.clone();
-    all.extend_from_slice(&summary.repeated_waits);
-    all.sort();
-    all.dedup();
+    let all = summary.loops_and_waits();
     let loops = places(&all)?;
     let (noun, comes, its) = match all.len() {
         1 => ("the loop", "comes", "its thread's stack"),
         _ => ("the loops", "come", "their threads' stacks"),
     };
-    let tried = match summary.tried_rounds {
-        Some(rounds) => format!("; tried for {}", counted(u64::from(rounds), "round")),
-        None => String::new(),
-    };
+    let tried = tried(summary);
     Some(format!(
         "{noun} at {loops} {comes} back to the same state, and {verb} on no memory but {its} and Fencepost's \
-         types (other memory is not compared{tried})",
+         types (other memory is compared only with `fencepost::Allocator`{tried})",
         verb = if all.len() == 1 { "depends" } else { "depend" },
     ))
+}
+
+fn tried(summary: &CheckSummary) -> String {
+    match summary.tried_rounds {
+        Some(rounds) => format!("; tried for {}", counted(u64::from(rounds), "round")),
+        None => String::new(),
+    }
+}
+
+/// What is not compared of a heap.
+const LARGE_BLOCKS: &str = ", and not on blocks beyond the first 128 KiB of a thread";
+
+/// The same, if all memory of the execution was compared.
+fn outliving_assumption(summary: &CheckSummary, besides: &str) -> Option<String> {
+    let all = summary.loops_and_waits();
+    let loops = places(&all)?;
+    let (noun, depends) = match all.len() {
+        1 => ("the loop", "depends"),
+        _ => ("the loops", "depend"),
+    };
+    Some(format!(
+        "{noun} at {loops} {depends} on nothing that outlives an execution (statics, thread-locals of std, what the \
+         closure captures{}){besides}",
+        tried(summary)
+    ))
+}
+
+/// One clause for each loop that the program declares to only wait.
+fn declared_assumptions(summary: &CheckSummary) -> impl Iterator<Item = String> + '_ {
+    summary.declared_waits.iter().filter_map(|declared| {
+        let declared = places(std::slice::from_ref(declared))?;
+        let tried = match summary.tried_rounds {
+            Some(rounds) => format!(" (tried for {})", counted(u64::from(rounds), "round")),
+            None => String::new(),
+        };
+        Some(format!(
+            "the loop around `assume_waits` at {declared} only waits{tried}"
+        ))
+    })
 }
 
 fn loop_assumption(summary: &CheckSummary) -> Option<String> {

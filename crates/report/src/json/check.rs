@@ -187,6 +187,9 @@ pub struct FindingObject {
     pub schedule: String,
     /// The code that replays the execution.
     pub replay: String,
+    /// A command that replays it without a change of the code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay_command: Option<String>,
     /// The execution.
     pub interleaving: ExecutionObject,
     /// The consequence of a store-buffer violation, if the user asked for it.
@@ -249,6 +252,7 @@ impl FindingObject {
             execution: finding.execution,
             schedule: finding.schedule.clone(),
             replay: finding.replay.clone(),
+            replay_command: finding.command.clone(),
             interleaving: ExecutionObject::new(finding, &rows, names),
             consequence: finding
                 .consequence
@@ -262,13 +266,17 @@ impl FindingObject {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct GapObject {
     /// `preemption-bound`, `execution-budget`, `time-budget`, `memory-budget`, `spin-bound`,
-    /// `wait-bound`, `random`, `replay`, `interrupted`, `stopped-at-problem` or `other`.
+    /// `wait-bound`, `random`, `replay`, `interrupted`, `stopped-at-problem`, `unseen-memory` or
+    /// `other`.
     pub reason: &'static str,
     /// The bound or the budget, in milliseconds or bytes; for `random`, the seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// The executions that are left out, as a sentence.
     pub left_out: String,
+    /// For `unseen-memory`: the loops that depend on it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<PlaceObject>,
 }
 
 impl GapObject {
@@ -282,12 +290,21 @@ impl GapObject {
             | Gap::MemoryBudget(budget) => Some(*budget),
             Gap::TimeBudget(budget) => Some(budget.as_millis().try_into().unwrap_or(u64::MAX)),
             Gap::Random { seed } => Some(*seed),
-            Gap::Replay | Gap::Interrupted | Gap::StoppedAtProblem | Gap::EarlyDrain => None,
+            Gap::Replay
+            | Gap::Interrupted
+            | Gap::StoppedAtProblem
+            | Gap::EarlyDrain
+            | Gap::UnseenMemory(_) => None,
+        };
+        let loops = match gap {
+            Gap::UnseenMemory(loops) => loops.iter().map(PlaceObject::new).collect(),
+            _ => Vec::new(),
         };
         GapObject {
             reason: gap_name(gap),
             limit,
             left_out: gap_sentence(gap),
+            loops,
         }
     }
 }
@@ -369,6 +386,7 @@ impl SummaryObject {
                 .waiting_loops
                 .iter()
                 .chain(&summary.repeated_waits)
+                .chain(&summary.declared_waits)
                 .map(PlaceObject::new)
                 .collect(),
             assumptions: assumptions(summary),

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use fencepost_litmus::answer::Answer;
-use fencepost_litmus::log::{LogEntry, parse_state};
+use fencepost_litmus::log::{Difference, LogEntry, LoggedState, parse_state, show_logged};
 use fencepost_litmus::machine::Cut;
 use fencepost_litmus::robust::{InstructionId, Safety, Unfinished};
 use fencepost_litmus::test::Test;
 use fencepost_memory::MemoryModel;
 use serde::{Deserialize, Serialize};
 
+use super::executions::{NoWitnessObject, WitnessObject};
 use super::pso_locked;
 
 /// The schema of what `fencepost litmus --json` prints.
@@ -42,7 +43,20 @@ pub struct AnswerObject<'a> {
     witnesses_checked: usize,
     /// Whether the axioms came to the same states.
     cross_checked: bool,
+    #[serde(flatten)]
+    shown: &'a Witnesses,
     seconds: f64,
+}
+
+/// The witnesses that were asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Witnesses {
+    /// One for each final state that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witnesses: Option<Vec<WitnessObject>>,
+    /// Why there is none with what was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_witness: Option<NoWitnessObject>,
 }
 
 /// The name of what a search was cut by.
@@ -58,7 +72,13 @@ fn limit_name(cut: Cut, was_interrupted: bool) -> &'static str {
 }
 
 /// A line of JSON for a test under a model.
-pub fn answer(file: &str, answer: &Answer<'_>, seconds: f64, was_interrupted: bool) -> String {
+pub fn answer(
+    file: &str,
+    answer: &Answer<'_>,
+    shown: &Witnesses,
+    seconds: f64,
+    was_interrupted: bool,
+) -> String {
     let test = answer.test();
     let object = AnswerObject {
         schema: LITMUS_SCHEMA,
@@ -81,6 +101,7 @@ pub fn answer(file: &str, answer: &Answer<'_>, seconds: f64, was_interrupted: bo
         negative: answer.negative(),
         witnesses_checked: answer.checked,
         cross_checked: answer.is_cross_checked,
+        shown,
         seconds,
     };
     serde_json::to_string(&object).expect("it has no maps with other keys than strings")
@@ -179,6 +200,75 @@ pub fn safety(file: &str, test: &Test, decided: &[(MemoryModel, Safety)]) -> Str
         object.store_buffer_safe.insert(model.name(), is_safe);
     }
     serde_json::to_string(&object).expect("its maps have strings for keys")
+}
+
+/// What differs from an earlier log.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+struct DifferenceObject<'a> {
+    schema: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    test: &'a str,
+    model: &'a str,
+    log: &'a str,
+    /// The verdicts, if they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdicts: Option<VerdictsObject<'a>>,
+    only_here: Vec<String>,
+    only_in_log: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+struct VerdictsObject<'a> {
+    here: &'a str,
+    log: &'a str,
+}
+
+/// A line of JSON for a test that differs from a log.
+pub fn difference(here: &LogEntry, difference: &Difference, log: &str) -> String {
+    let shown = |states: &[LoggedState]| states.iter().map(show_logged).collect();
+    let verdicts = difference.verdicts.as_ref();
+    let object = DifferenceObject {
+        schema: LITMUS_SCHEMA,
+        kind: "difference",
+        test: &here.test,
+        model: here.model.as_deref().unwrap_or(""),
+        log,
+        verdicts: verdicts.map(|(here, log)| VerdictsObject { here, log }),
+        only_here: shown(&difference.only_here),
+        only_in_log: shown(&difference.only_there),
+    };
+    serde_json::to_string(&object).expect("it has no maps")
+}
+
+/// The totals of a comparison with an earlier log.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ComparisonObject<'a> {
+    schema: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    log: &'a str,
+    /// How many results were compared, and how many of them differ.
+    compared: usize,
+    different: usize,
+    /// How many results the log does not have, and how many tests only it has.
+    not_in_log: usize,
+    only_in_log: usize,
+}
+
+/// A line of JSON for the totals: how many results were compared, differ, are not in the log, and
+/// how many tests are only there.
+pub fn comparison(log: &str, [compared, different, not_in_log, only_in_log]: [usize; 4]) -> String {
+    let object = ComparisonObject {
+        schema: LITMUS_SCHEMA,
+        kind: "comparison",
+        log,
+        compared,
+        different,
+        not_in_log,
+        only_in_log,
+    };
+    serde_json::to_string(&object).expect("it has no maps")
 }
 
 /// The fields of an answer that a comparison needs.

@@ -1,6 +1,6 @@
 //! The text in the boxes of the nodes.
 
-use fencepost_litmus::execution::{Action, Event, EventId, Execution};
+use fencepost_litmus::execution::{Action, Candidate, Event, EventId};
 use fencepost_litmus::run::{Run, RunAction};
 use fencepost_litmus::test::Test;
 
@@ -47,18 +47,18 @@ const LONGEST_INSTRUCTION: usize = 34;
 /// The lines of a node: its events, its instruction, and when the run performs it.
 pub fn box_lines(
     test: &Test,
-    execution: &Execution,
+    candidate: &Candidate,
     run: Option<&Run>,
     node: &Node,
 ) -> Vec<BoxLine> {
     let mut lines = Vec::new();
     for &id in &node.events {
-        let text = format!("{}: {}", letter(id), action(test, execution.event(id)));
+        let text = format!("{}: {}", letter(id), action(test, candidate.event(id)));
         let mut line = BoxLine::new(TextStyle::Event, text);
-        line.remark = reads_initial(execution, id).then(|| "init".to_string());
+        line.remark = reads_initial(candidate, id).then(|| "init".to_string());
         lines.push(line);
     }
-    let event = execution.event(node.events[0]);
+    let event = candidate.event(node.events[0]);
     let text = instruction(test, event.thread, event.instruction);
     // The event of a fence says it already.
     if !node.is_fence || !text.eq_ignore_ascii_case(&action(test, event)) {
@@ -69,7 +69,7 @@ pub fn box_lines(
         let times = node
             .events
             .iter()
-            .map(|&id| times(run, execution.event(id)));
+            .map(|&id| times(run, candidate.event(id)));
         let times: Vec<String> = times.filter(|time| !time.is_empty()).collect();
         let texts = wrapped(&times.join(", "), LONGEST_INSTRUCTION).into_iter();
         lines.extend(texts.map(|text| BoxLine::new(TextStyle::Remark, text)));
@@ -77,8 +77,8 @@ pub fn box_lines(
     lines
 }
 
-fn reads_initial(execution: &Execution, id: EventId) -> bool {
-    execution.event(id).action.is_read() && execution.reads_from[id.index()].is_none()
+fn reads_initial(candidate: &Candidate, id: EventId) -> bool {
+    candidate.event(id).action.is_read() && candidate.reads_from[id.index()].is_none()
 }
 
 /// When the run performs an event, by the numbers of its steps: `step 1, commit 6`.

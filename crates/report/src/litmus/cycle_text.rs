@@ -1,7 +1,7 @@
 //! A happens-before cycle as text: `a →po b →fr c →po d →fr a`.
 
-use fencepost_litmus::event_graph::cycle::Cycle;
-use fencepost_litmus::event_graph::{EventGraph, Relation};
+use fencepost_litmus::event_graph::EventGraph;
+use fencepost_litmus::event_graph::cycle::{Cycle, CycleStep};
 
 use super::words::letter;
 
@@ -10,27 +10,34 @@ use super::words::letter;
 pub(super) enum CyclePart {
     /// A node, by the letters of its events.
     Node(String),
-    Relation(Relation),
+    /// A step from the node before to the next one.
+    Step(CycleStep),
 }
 
 impl CyclePart {
     pub(super) fn text(&self) -> String {
         match self {
             CyclePart::Node(name) => name.clone(),
-            CyclePart::Relation(relation) => format!("→{}", relation.label()),
+            CyclePart::Step(step) => format!("→{}", step.label()),
         }
     }
 }
 
-/// The nodes of a cycle, and between them the relations. The first node is repeated at the end.
+/// The nodes of a cycle, and between them the steps. The first node is repeated at the end.
 pub(super) fn cycle_parts(graph: &EventGraph, cycle: &Cycle) -> Vec<CyclePart> {
     let mut parts = Vec::new();
     for step in &cycle.steps {
         parts.push(CyclePart::Node(node_name(graph, graph.node(step.from))));
-        parts.push(CyclePart::Relation(step.relation));
+        parts.push(CyclePart::Step(*step));
     }
     parts.extend(parts.first().cloned());
     parts
+}
+
+/// A step as text: `a →po b`.
+pub(super) fn step_text(graph: &EventGraph, step: &CycleStep) -> String {
+    let [from, to] = [step.from, step.to].map(|event| node_name(graph, graph.node(event)));
+    format!("{from} →{} {to}", step.label())
 }
 
 /// A cycle as text: `a →po b →fr c →po d →fr a`.

@@ -2,21 +2,23 @@
 
 use std::fmt::Write;
 
-use fencepost_litmus::execution::Execution;
-use fencepost_litmus::test::Test;
-
-use super::PictureOptions;
+use super::Picture;
 use super::contents::{BoxLine, box_lines};
-use super::frame::{cycle_lines, final_state_text, title};
+use super::frame::{Colour, cycle_lines, final_state_text, reason_text, title};
 use super::words::thread_name;
-use fencepost_litmus::event_graph::{EventGraph, Relation};
+use fencepost_litmus::event_graph::{Relation, Strength};
 
-/// The event graph of an execution in the DOT language: a cluster for each thread, labels and
+/// The event graph of an execution or a candidate in the DOT language: a cluster for each thread, labels and
 /// colours as in [`svg`](super::svg).
-pub fn dot(test: &Test, execution: &Execution, options: &PictureOptions<'_>) -> String {
-    let graph = EventGraph::new(execution);
+pub fn dot(picture: &Picture<'_>) -> String {
+    let test = picture.test;
+    let graph = picture.drawn();
     let mut out = format!("digraph {} {{\n", quoted(&test.name));
-    let heading = [title(test, options), final_state_text(test, options)];
+    let heading = [
+        title(picture),
+        final_state_text(picture),
+        reason_text(picture),
+    ];
     let heading: Vec<String> = heading
         .into_iter()
         .filter(|line| !line.is_empty())
@@ -45,7 +47,7 @@ pub fn dot(test: &Test, execution: &Execution, options: &PictureOptions<'_>) -> 
         );
         for (index, node) in graph.nodes.iter().enumerate() {
             if node.thread == thread {
-                let lines = box_lines(test, execution, options.run, node);
+                let lines = box_lines(test, &picture.candidate, picture.options.run, node);
                 let cycle = graph.cycle.as_ref();
                 let style = match cycle.is_some_and(|cycle| cycle.visits(&graph, index)) {
                     true => ", penwidth=2.4, color=\"#16191f\", fillcolor=\"#fff2c9\"",
@@ -59,18 +61,20 @@ pub fn dot(test: &Test, execution: &Execution, options: &PictureOptions<'_>) -> 
     }
     for edge in &graph.edges {
         let cycle = graph.cycle.as_ref();
-        let is_on_cycle = cycle.is_some_and(|cycle| cycle.contains(&graph, edge));
-        let colour = colour(edge.relation);
+        let is_on_cycle = cycle.is_some_and(|cycle| cycle.contains(edge));
+        let colour = colour(Colour::of(edge.relation, edge.strength));
         let mut style = format!(
             "label=\"{}\", color=\"{colour}\", fontcolor=\"{colour}\"",
-            edge.relation.label()
+            graph.label(edge)
         );
         match edge.relation {
             Relation::ProgramOrder => style += ", weight=10",
             _ => style += ", constraint=false",
         }
-        if edge.from_buffer {
-            style += ", style=dashed";
+        match edge.strength {
+            Strength::FromBuffer => style += ", style=dashed",
+            Strength::Relaxed => style += ", style=dotted",
+            Strength::Plain | Strength::ByFence(_) => {}
         }
         if is_on_cycle {
             style += ", penwidth=3";
@@ -90,12 +94,13 @@ fn label(lines: &[BoxLine]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn colour(relation: Relation) -> &'static str {
-    match relation {
-        Relation::ProgramOrder => "#3a3f47",
-        Relation::ReadsFrom => "#c8202f",
-        Relation::Coherence => "#1560bd",
-        Relation::FromReads => "#a85a00",
+fn colour(colour: Colour) -> &'static str {
+    match colour {
+        Colour::Of(Relation::ProgramOrder) => "#3a3f47",
+        Colour::Of(Relation::ReadsFrom) => "#c8202f",
+        Colour::Of(Relation::Coherence) => "#1560bd",
+        Colour::Of(Relation::FromReads) => "#a85a00",
+        Colour::Fence => "#1a7a3c",
     }
 }
 

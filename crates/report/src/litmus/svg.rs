@@ -5,18 +5,17 @@
 
 use std::fmt::Write;
 
-use fencepost_litmus::execution::Execution;
-use fencepost_litmus::test::Test;
-
-use super::PictureOptions;
+use super::Picture;
 use super::contents::REMARK_GAP;
 use super::events::describe_events;
-use super::frame::{Span, cycle_lines, final_state_text, legend, title};
+use super::frame::{
+    Colour, LegendEntry, Span, cycle_lines, final_state_text, legend, reason_text, title,
+};
 use super::layout::geometry::{Path, Piece, Point};
 use super::layout::{Arrow, Layout, NodeBox, lay_out};
 use super::metrics::TextStyle;
 use crate::svg::{Document, Sheet, escaped, in_both_schemes, number, rectangle, wrapped};
-use fencepost_litmus::event_graph::{EventGraph, Relation};
+use fencepost_litmus::event_graph::{Edge, EventGraph, Relation, Strength};
 
 const MARGIN: f64 = 24.0;
 /// The frame's texts have at least this width.
@@ -24,16 +23,22 @@ const NARROWEST: f64 = 420.0;
 /// The width and height of an arrow head.
 const HEAD: f64 = 4.5;
 
-/// The event graph of an execution as an SVG document.
-pub fn svg(test: &Test, execution: &Execution, options: &PictureOptions<'_>) -> String {
-    let graph = EventGraph::new(execution);
-    let layout = lay_out(test, execution, options.run, &graph);
+/// The event graph of an execution or a candidate as an SVG document.
+pub fn svg(picture: &Picture<'_>) -> String {
+    let graph = picture.drawn();
+    let layout = lay_out(
+        picture.test,
+        &picture.candidate,
+        picture.options.run,
+        &graph,
+    );
     let inner = layout.width.max(NARROWEST);
     let mut above = Frame::default();
-    above.title(test, options, inner);
+    above.title(picture, inner);
     let mut below = Frame::default();
+    below.reason(picture, inner);
     below.cycle(&graph, inner);
-    below.legend(&graph, inner);
+    below.legend(&legend(picture, &graph), inner);
 
     let graph_top = MARGIN + above.0.height + 8.0;
     let below_top = graph_top + layout.height + 14.0;
@@ -41,15 +46,15 @@ pub fn svg(test: &Test, execution: &Execution, options: &PictureOptions<'_>) -> 
     let left = MARGIN + (inner - layout.width) / 2.0;
     let document = Document {
         class: "fencepost-litmus",
-        title: &title(test, options),
-        description: &describe_events(test, execution, &graph),
+        title: &title(picture),
+        description: &describe_events(picture),
         style: &style_sheet(),
         width,
         height,
     };
     let parts = [
         above.0.group(MARGIN, MARGIN),
-        picture(&layout).group(left, graph_top),
+        drawing(&layout, &graph).group(left, graph_top),
         below.0.group(MARGIN, below_top),
     ];
     document.with(&parts.concat())
@@ -71,11 +76,11 @@ impl Frame {
         for (index, span) in spans.iter().enumerate() {
             let space = if index > 0 { " " } else { "" };
             let text = escaped(&span.text);
-            let _ = match span.relation {
-                Some(relation) => write!(
+            let _ = match span.colour {
+                Some(colour) => write!(
                     self.0.elements,
                     "{space}<tspan class=\"{} name\">{text}</tspan>",
-                    relation.label()
+                    colour.class()
                 ),
                 None => write!(self.0.elements, "{space}{text}"),
             };
@@ -85,21 +90,19 @@ impl Frame {
 
     fn plain_lines(&mut self, style: TextStyle, text: &str, width: f64) {
         for line in wrapped(text, style.font().columns_in(width)) {
-            let relation = None;
-            self.line(
-                style,
-                &[Span {
-                    text: line,
-                    relation,
-                }],
-            );
+            let colour = None;
+            self.line(style, &[Span { text: line, colour }]);
         }
     }
 
-    fn title(&mut self, test: &Test, options: &PictureOptions<'_>, width: f64) {
-        self.plain_lines(TextStyle::Title, &title(test, options), width);
-        let state = final_state_text(test, options);
+    fn title(&mut self, picture: &Picture<'_>, width: f64) {
+        self.plain_lines(TextStyle::Title, &title(picture), width);
+        let state = final_state_text(picture);
         self.plain_lines(TextStyle::Caption, &state, width);
+    }
+
+    fn reason(&mut self, picture: &Picture<'_>, width: f64) {
+        self.plain_lines(TextStyle::Caption, &reason_text(picture), width);
     }
 
     fn cycle(&mut self, graph: &EventGraph, width: f64) {
@@ -109,53 +112,59 @@ impl Frame {
         }
     }
 
-    fn legend(&mut self, graph: &EventGraph, width: f64) {
+    fn legend(&mut self, entries: &[LegendEntry], width: f64) {
         const SAMPLE: f64 = 26.0;
         const SPACE: f64 = 20.0;
         let style = TextStyle::Legend;
-        let entries = legend(graph);
         if entries.is_empty() {
             return;
         }
         let mut x = 0.0;
         self.0.height += 6.0 + style.line_height();
-        for (relation, from_buffer, text) in entries {
-            let own = SAMPLE + 6.0 + style.width(&text);
+        for entry in entries {
+            let sample = entry.line.map_or(0.0, |_| SAMPLE + 6.0);
+            let own = sample + style.width(&entry.text);
             if x > 0.0 && x + own > width {
                 x = 0.0;
                 self.0.height += style.line_height();
             }
             let y = self.0.height - style.size() * 0.36;
-            let middle = y - style.size() * 0.34;
-            let class = line_class(relation, from_buffer);
-            let neck = Point {
-                x: x + SAMPLE - 8.0,
-                y: middle,
-            };
-            let tip = Point {
-                x: x + SAMPLE,
-                y: middle,
-            };
-            let _ = write!(
+            if let Some((relation, strength)) = entry.line {
+                self.line_sample(relation, strength, [x, x + SAMPLE], y - style.size() * 0.34);
+            }
+            let _ = writeln!(
                 self.0.elements,
-                "<path class=\"{class}\" d=\"M{} {}H{}\"/>\n<path class=\"{} head\" d=\"{}\"/>\n\
-                 <text class=\"legend\" x=\"{}\" y=\"{}\">{}</text>\n",
-                number(x),
-                number(middle),
-                number(neck.x),
-                relation.label(),
-                head(neck, tip, HEAD),
-                number(x + SAMPLE + 6.0),
+                "<text class=\"legend\" x=\"{}\" y=\"{}\">{}</text>",
+                number(x + sample),
                 number(y),
-                escaped(&text),
+                escaped(&entry.text),
             );
             x += own + SPACE;
         }
     }
+
+    /// A level arrow in the legend.
+    fn line_sample(&mut self, relation: Relation, strength: Strength, ends: [f64; 2], y: f64) {
+        let neck = Point {
+            x: ends[1] - 8.0,
+            y,
+        };
+        let tip = Point { x: ends[1], y };
+        let _ = writeln!(
+            self.0.elements,
+            "<path class=\"{}\" d=\"M{} {}H{}\"/>\n<path class=\"{} head\" d=\"{}\"/>",
+            line_class(relation, strength),
+            number(ends[0]),
+            number(y),
+            number(neck.x),
+            Colour::of(relation, strength).class(),
+            head(neck, tip, HEAD),
+        );
+    }
 }
 
 /// The graph: bands of threads, arrows, boxes, and last the names of the arrows.
-fn picture(layout: &Layout) -> Sheet {
+fn drawing(layout: &Layout, graph: &EventGraph) -> Sheet {
     let mut out = String::new();
     for thread in &layout.threads {
         let (band, middle) = (thread.band, thread.header.centre());
@@ -172,7 +181,7 @@ fn picture(layout: &Layout) -> Sheet {
         out += &rectangle("box-halo", sides(&node.rectangle.grown(5.0)), 10);
     }
     for arrow in layout.arrows.iter().filter(|arrow| arrow.is_on_cycle) {
-        let class = arrow.edge.relation.label();
+        let class = colour_of(&arrow.edge).class();
         let path = path_data(&arrow.path);
         let _ = writeln!(out, "<path class=\"{class} halo\" d=\"{path}\"/>");
     }
@@ -187,14 +196,18 @@ fn picture(layout: &Layout) -> Sheet {
         write_box(&mut out, node);
     }
     for arrow in &layout.arrows {
-        let class = arrow.edge.relation.label();
+        let class = match arrow.edge.strength {
+            Strength::Relaxed => format!("{} struck", colour_of(&arrow.edge).class()),
+            _ => colour_of(&arrow.edge).class().to_owned(),
+        };
         let middle = arrow.label.centre();
         out += &rectangle("plate", sides(&arrow.label), 4);
         let _ = writeln!(
             out,
-            "<text class=\"{class} name arrow\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{class}</text>",
+            "<text class=\"{class} name arrow\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>",
             number(middle.x),
             number(middle.y + 4.0),
+            graph.label(&arrow.edge),
         );
     }
     Sheet {
@@ -204,7 +217,7 @@ fn picture(layout: &Layout) -> Sheet {
 }
 
 fn write_arrow(out: &mut String, arrow: &Arrow) {
-    let line = line_class(arrow.edge.relation, arrow.edge.from_buffer);
+    let line = line_class(arrow.edge.relation, arrow.edge.strength);
     let (cycle, half_width) = match arrow.is_on_cycle {
         true => (" cycle", HEAD + 1.5),
         false => ("", HEAD),
@@ -214,7 +227,7 @@ fn write_arrow(out: &mut String, arrow: &Arrow) {
         out,
         "<path class=\"{line}{cycle}\" d=\"{}\"/>\n<path class=\"{} head\" d=\"{}\"/>\n",
         path_data(&arrow.path),
-        arrow.edge.relation.label(),
+        colour_of(&arrow.edge).class(),
         head(neck, arrow.tip, half_width),
     );
 }
@@ -246,9 +259,19 @@ fn write_box(out: &mut String, node: &NodeBox) {
     }
 }
 
-fn line_class(relation: Relation, from_buffer: bool) -> String {
-    let dashed = if from_buffer { " buffered" } else { "" };
-    format!("{} line{dashed}", relation.label())
+fn colour_of(edge: &Edge) -> Colour {
+    Colour::of(edge.relation, edge.strength)
+}
+
+/// Dashed lines are those that say nothing of the order of memory.
+fn line_class(relation: Relation, strength: Strength) -> String {
+    let class = Colour::of(relation, strength).class();
+    let dashes = match strength {
+        Strength::Plain | Strength::ByFence(_) => "",
+        Strength::Relaxed => " relaxed",
+        Strength::FromBuffer => " buffered",
+    };
+    format!("{class} line{dashes}")
 }
 
 fn class_of(style: TextStyle) -> &'static str {
@@ -306,14 +329,14 @@ fn sides(rectangle: &super::layout::geometry::Rectangle) -> [f64; 4] {
 }
 
 /// The colours of a scheme: paper, band, box, border, text, faint text, halo of boxes, and one for
-/// each relation.
-const LIGHT: [&str; 11] = [
+/// each relation and for order that a fence keeps.
+const LIGHT: [&str; 12] = [
     "#ffffff", "#f3f4f7", "#ffffff", "#8a919e", "#16191f", "#5d6470", "#ffd24a", "#3a3f47",
-    "#c8202f", "#1560bd", "#a85a00",
+    "#c8202f", "#1560bd", "#a85a00", "#1a7a3c",
 ];
-const DARK: [&str; 11] = [
+const DARK: [&str; 12] = [
     "#15181d", "#1d2128", "#272c35", "#7d8593", "#eceff4", "#a3abb8", "#d9a900", "#c3c9d3",
-    "#ff7b78", "#7ab7ff", "#f2a64b",
+    "#ff7b78", "#7ab7ff", "#f2a64b", "#5fd083",
 ];
 
 fn style_sheet() -> String {
@@ -325,7 +348,10 @@ fn style_sheet() -> String {
     css.push_str(
         ".fencepost-litmus .line{fill:none;stroke-width:1.6}\n\
          .fencepost-litmus .po.line{stroke-width:1.1}\n\
+         .fencepost-litmus .fence.line{stroke-width:2.4}\n\
          .fencepost-litmus .buffered{stroke-dasharray:5 3}\n\
+         .fencepost-litmus .relaxed{stroke-dasharray:2 3}\n\
+         .fencepost-litmus .struck{text-decoration:line-through}\n\
          .fencepost-litmus .line.cycle{stroke-width:3}\n\
          .fencepost-litmus .halo{fill:none;stroke-width:11;stroke-opacity:.18;stroke-linecap:round}\n\
          .fencepost-litmus .box{stroke-width:1.2}\n\
@@ -334,8 +360,18 @@ fn style_sheet() -> String {
     css + &in_both_schemes(&colours(&LIGHT), &colours(&DARK))
 }
 
-fn colours(scheme: &[&str; 11]) -> String {
-    let [paper, band, node, border, text, faint, halo, relations @ ..] = *scheme;
+fn colours(scheme: &[&str; 12]) -> String {
+    let [
+        paper,
+        band,
+        node,
+        border,
+        text,
+        faint,
+        halo,
+        relations @ ..,
+        fence,
+    ] = *scheme;
     let mut css = format!(
         ".fencepost-litmus .paper,.fencepost-litmus .plate{{fill:{paper}}}\n\
          .fencepost-litmus .band{{fill:{band}}}\n\
@@ -345,8 +381,12 @@ fn colours(scheme: &[&str; 11]) -> String {
          .fencepost-litmus text{{fill:{text}}}\n\
          .fencepost-litmus .instruction,.fencepost-litmus .remark,.fencepost-litmus .legend{{fill:{faint}}}\n"
     );
-    for (relation, colour) in Relation::ALL.into_iter().zip(relations) {
-        let label = relation.label();
+    let labels = Relation::ALL
+        .map(Relation::label)
+        .into_iter()
+        .zip(relations);
+    // The fence comes last: it also has the class of program order.
+    for (label, colour) in labels.chain([("fence", fence)]) {
         let _ = writeln!(
             css,
             ".fencepost-litmus .{label}.line,.fencepost-litmus .{label}.halo{{stroke:{colour}}}\n\

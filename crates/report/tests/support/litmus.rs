@@ -60,7 +60,7 @@ pub fn empty_test(name: &str) -> Test {
         quantifier: Quantifier::Exists,
         condition: Proposition::Constant(true),
         condition_text: "exists (true)".into(),
-        unused_locations: Vec::new(),
+        hash: None,
     }
 }
 

@@ -125,6 +125,7 @@ impl Program {
             consequence: None,
             schedule: "0.1x3.2".into(),
             replay: REPLAY.into(),
+            command: None,
             execution: 12,
         }
     }

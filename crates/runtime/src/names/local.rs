@@ -1,17 +1,17 @@
 //! A worker's cache of the registry: the common path is an index lookup.
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{CreatorId, ObjectKey, Registry, ThreadKey, Tokens};
+use crate::location::LocationRef;
 
 /// The `n`-th object of a creator, in the last execution.
 #[derive(Clone, Copy)]
 struct CreatedObject {
-    location: &'static Location<'static>,
+    location: LocationRef,
     kind: &'static str,
     address: Address,
 }
@@ -25,7 +25,7 @@ pub struct SpawnedThread {
     pub creator: CreatorId,
     /// Its objects.
     pub tokens: Tokens,
-    location: &'static Location<'static>,
+    location: LocationRef,
 }
 
 /// The objects and threads of one creator.
@@ -46,11 +46,12 @@ pub struct LocalNames {
     objects: FxHashMap<ObjectKey, Address>,
     threads: FxHashMap<ThreadKey, SpawnedThread>,
     statics: FxHashMap<usize, CreatorId>,
-    recent_locations: [Option<(&'static Location<'static>, LocationId)>; RECENT_LOCATIONS],
+    recent_locations: [Option<(LocationRef, LocationId)>; RECENT_LOCATIONS],
     locations: FxHashMap<usize, LocationId>,
     object_names: Vec<Option<Box<str>>>,
     thread_names: Vec<Option<Box<str>>>,
     visible_drops: FxHashSet<LocationId>,
+    unseen: FxHashSet<LocationId>,
 }
 
 impl LocalNames {
@@ -67,6 +68,7 @@ impl LocalNames {
             object_names: Vec::new(),
             thread_names: Vec::new(),
             visible_drops: FxHashSet::default(),
+            unseen: FxHashSet::default(),
         }
     }
 
@@ -77,19 +79,19 @@ impl LocalNames {
 
     /// The id of a source location.
     #[inline]
-    pub fn location(&mut self, location: &'static Location<'static>) -> LocationId {
-        let address = std::ptr::from_ref(location) as usize;
+    pub fn location(&mut self, location: LocationRef) -> LocationId {
+        let address = location.addr();
         // `Location`s are some 24 bytes apart: mix the low bits a little.
         let slot = (address >> 3 ^ address >> 10) & (RECENT_LOCATIONS - 1);
         match self.recent_locations[slot] {
-            Some((known, id)) if std::ptr::eq(known, location) => id,
+            Some((known, id)) if known == location => id,
             _ => self.location_slowly(slot, location),
         }
     }
 
     #[cold]
-    fn location_slowly(&mut self, slot: usize, location: &'static Location<'static>) -> LocationId {
-        let address = std::ptr::from_ref(location) as usize;
+    fn location_slowly(&mut self, slot: usize, location: LocationRef) -> LocationId {
+        let address = location.addr();
         let registry = &self.registry;
         let id = *self
             .locations
@@ -106,14 +108,12 @@ impl LocalNames {
         creator: CreatorId,
         nth: u32,
         kind: &'static str,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Address {
         let created = self.created.get(creator.index());
         match created.and_then(|created| created.objects.get(nth as usize)) {
             // If there are several copies of the same text, the slow path finds it.
-            Some(last)
-                if std::ptr::eq(last.location, location) && std::ptr::eq(last.kind, kind) =>
-            {
+            Some(last) if last.location == location && std::ptr::eq(last.kind, kind) => {
                 last.address
             }
             _ => self.object_slowly(creator, nth, kind, location),
@@ -126,7 +126,7 @@ impl LocalNames {
         creator: CreatorId,
         nth: u32,
         kind: &'static str,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Address {
         let key = ObjectKey {
             creator,
@@ -155,7 +155,7 @@ impl LocalNames {
         creator: CreatorId,
         whole: Address,
         kind: &'static str,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Address {
         let key = ObjectKey {
             creator,
@@ -172,15 +172,10 @@ impl LocalNames {
 
     /// The `nth` thread of `creator`, which it spawns at `location`.
     #[inline]
-    pub fn thread(
-        &mut self,
-        creator: CreatorId,
-        nth: u32,
-        location: &'static Location<'static>,
-    ) -> SpawnedThread {
+    pub fn thread(&mut self, creator: CreatorId, nth: u32, location: LocationRef) -> SpawnedThread {
         let created = self.created.get(creator.index());
         match created.and_then(|created| created.threads.get(nth as usize)) {
-            Some(last) if std::ptr::eq(last.location, location) => *last,
+            Some(last) if last.location == location => *last,
             _ => self.thread_slowly(creator, nth, location),
         }
     }
@@ -190,7 +185,7 @@ impl LocalNames {
         &mut self,
         creator: CreatorId,
         nth: u32,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> SpawnedThread {
         let key = ThreadKey {
             creator,
@@ -234,17 +229,31 @@ impl LocalNames {
             .or_insert_with(|| registry.tables().static_creator(identity, name))
     }
 
-    /// Learns which drops matter to other threads.
+    /// Learns which drops matter to other threads, and which loops depend on memory that is not
+    /// compared.
     #[inline]
-    pub fn learn_visible_drops(&mut self) {
+    pub fn learn(&mut self) {
         if self.registry.visible_drop_count() != self.visible_drops.len() {
             self.visible_drops.extend(self.registry.visible_drops());
         }
+        if self.registry.unseen_count() != self.unseen.len() {
+            self.unseen.extend(self.registry.unseen_memory());
+        }
+    }
+
+    /// Whether an operation here is part of a loop that depends on memory that is not compared.
+    #[inline]
+    pub fn is_unseen(&mut self, location: LocationRef) -> bool {
+        if self.unseen.is_empty() {
+            return false;
+        }
+        let location = self.location(location);
+        self.unseen.contains(&location)
     }
 
     /// Whether other threads can observe the drops of an `Arc` that is created here.
     #[inline]
-    pub fn is_drop_visible(&mut self, location: &'static Location<'static>) -> bool {
+    pub fn is_drop_visible(&mut self, location: LocationRef) -> bool {
         if self.visible_drops.is_empty() {
             return false;
         }
@@ -277,7 +286,7 @@ impl LocalNames {
 
 impl SpawnedThread {
     /// Where it was spawned.
-    pub fn location(&self) -> &'static Location<'static> {
+    pub fn location(&self) -> LocationRef {
         self.location
     }
 }
@@ -306,8 +315,8 @@ fn learn(names: &mut Vec<Option<Box<str>>>, index: usize, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn here() -> &'static Location<'static> {
-        Location::caller()
+    fn here() -> LocationRef {
+        LocationRef::caller()
     }
 
     #[test]
@@ -315,7 +324,7 @@ mod tests {
         let registry = Arc::new(Registry::new(here()));
         let mut one = LocalNames::new(registry.clone());
         let mut other = LocalNames::new(registry);
-        let (place, elsewhere) = (here(), Location::caller());
+        let (place, elsewhere) = (here(), LocationRef::caller());
 
         let first = one.object(CreatorId::MAIN, 0, "AtomicBool", place);
         let second = one.object(CreatorId::MAIN, 1, "AtomicBool", place);
@@ -342,7 +351,7 @@ mod tests {
     #[test]
     fn what_is_made_elsewhere_instead_has_another_number() {
         let mut names = LocalNames::new(Arc::new(Registry::new(here())));
-        let (place, elsewhere) = (here(), Location::caller());
+        let (place, elsewhere) = (here(), LocationRef::caller());
         let first = names.object(CreatorId::MAIN, 0, "AtomicBool", place);
         let instead = names.object(CreatorId::MAIN, 0, "AtomicBool", elsewhere);
         let another_kind = names.object(CreatorId::MAIN, 0, "AtomicU8", place);

@@ -21,16 +21,16 @@ pub use saved::{RegistryError, SavedRegistry};
 pub use shown::{Names, read_source_line};
 
 use std::collections::BTreeSet;
-use std::panic::Location;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::buffers::ThreadIdSpace;
-use super::error::OwnedLocation;
 use super::insertions::Insertions;
+use crate::location::{LocationRef, OwnedLocation, SourceLocation};
 
 /// The id of a creator of threads and objects: a thread or a static.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -139,66 +139,35 @@ struct ThreadKey {
     location: LocationId,
 }
 
-/// A source location: a [`Location`] that is compared by value, since the compiler may have several
-/// copies of the same location, and another process has them at other addresses.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct SourceLocation {
-    file: &'static str,
-    line: u32,
-    column: u32,
-}
-
-impl SourceLocation {
-    /// The file, as the compiler was given it.
-    pub fn file(self) -> &'static str {
-        self.file
-    }
-
-    /// The line, from 1.
-    pub fn line(self) -> u32 {
-        self.line
-    }
-
-    /// The column, from 1.
-    pub fn column(self) -> u32 {
-        self.column
-    }
-}
-
-impl From<&'static Location<'static>> for SourceLocation {
-    fn from(location: &'static Location<'static>) -> Self {
-        SourceLocation {
-            file: location.file(),
-            line: location.line(),
-            column: location.column(),
-        }
-    }
-}
-
-impl From<SourceLocation> for OwnedLocation {
-    fn from(location: SourceLocation) -> Self {
-        OwnedLocation {
-            file: location.file.to_owned(),
-            line: location.line,
-            column: location.column,
-        }
-    }
+/// How much of what a program has allocated is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum ComparedHeap {
+    /// All of it.
+    All,
+    /// What has room in the heaps of [`Allocator`](super::Allocator).
+    Part,
+    /// Nothing, because that is not the global allocator.
+    Nothing,
 }
 
 /// The ids of a check: its threads, objects and source locations.
 #[derive(Debug)]
 pub struct Registry {
     /// The source location of the check.
-    check: &'static Location<'static>,
+    check: LocationRef,
     tables: Mutex<Tables>,
     /// The number of `visible_drops`, to be read without the lock.
     visible_drop_count: AtomicUsize,
+    /// The number of `unseen` places, to be read without the lock.
+    unseen_count: AtomicUsize,
     /// The fences that are inserted into the program.
     insertions: Arc<Insertions>,
     /// The ids of threads and commits if stores are buffered, and whether an operation has waited
     /// for more stores than on the machine.
     buffering: Mutex<(Option<ThreadIdSpace>, bool)>,
     has_bounded_wait: AtomicBool,
+    compared_heap: AtomicU8,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -214,7 +183,11 @@ pub(crate) struct Tables {
     /// Statics of a resumed check that this process has not used yet.
     unused_statics: Vec<CreatorId>,
     waits: BTreeSet<LocationId>,
+    declared_waits: BTreeSet<LocationId>,
     visible_drops: BTreeSet<LocationId>,
+    /// The operations of loops that depend on memory that is not compared, and the first of each.
+    unseen: BTreeSet<LocationId>,
+    unseen_loops: BTreeSet<LocationId>,
     /// The initial values of the objects of the last execution, and those of the executions that
     /// are reported.
     first_values: FxHashMap<Address, u64>,
@@ -235,7 +208,7 @@ impl std::fmt::Debug for ThreadKey {
 
 impl Registry {
     /// Creates the registry of a new check. It has the first thread, which starts at `check`.
-    pub fn new(check: &'static Location<'static>) -> Self {
+    pub fn new(check: LocationRef) -> Self {
         let mut tables = Tables::default();
         let location = tables.location(check);
         tables.add_thread(None, 0, location);
@@ -243,9 +216,11 @@ impl Registry {
             check,
             tables: Mutex::new(tables),
             visible_drop_count: AtomicUsize::new(0),
+            unseen_count: AtomicUsize::new(0),
             insertions: Arc::default(),
             buffering: Mutex::default(),
             has_bounded_wait: AtomicBool::new(false),
+            compared_heap: AtomicU8::new(ComparedHeap::All as u8),
         }
     }
 
@@ -258,6 +233,85 @@ impl Registry {
     /// Whether such a wait was left out, so that executions are missing.
     pub fn has_bounded_wait(&self) -> bool {
         self.has_bounded_wait.load(Ordering::Relaxed)
+    }
+
+    /// Records that a thread was taken to be in the same state, and that so much of what the program
+    /// has allocated was compared.
+    pub fn note_compared_heap(&self, compared: ComparedHeap) {
+        self.compared_heap
+            .fetch_max(compared as u8, Ordering::Relaxed);
+    }
+
+    /// How much of what the program has allocated was compared whenever a thread was taken to be in the
+    /// same state.
+    pub fn compared_heap(&self) -> ComparedHeap {
+        let compared = self.compared_heap.load(Ordering::Relaxed);
+        let all = [ComparedHeap::All, ComparedHeap::Part];
+        let mut all = all.into_iter();
+        all.find(|known| *known as u8 == compared)
+            .unwrap_or(ComparedHeap::Nothing)
+    }
+
+    /// Records that a loop whose first operation is here, and the others there, depends on memory that is
+    /// not compared.
+    ///
+    /// It takes effect in later executions: after
+    /// [`Restart::UnseenMemory`](super::Restart::UnseenMemory) a check starts over with this
+    /// registry.
+    pub fn note_unseen_memory(&self, first: LocationId, others: &[LocationId]) {
+        let mut tables = self.tables();
+        tables.unseen_loops.insert(first);
+        tables.unseen.insert(first);
+        tables.unseen.extend(others);
+        self.unseen_count
+            .store(tables.unseen.len(), Ordering::Release);
+    }
+
+    /// Records that an operation here is part of such a loop. The program may not have reached it yet.
+    pub fn note_unseen_memory_at(&self, owned: &OwnedLocation) {
+        let location = self.location_of(owned);
+        let mut tables = self.tables();
+        tables.unseen.insert(location);
+        self.unseen_count
+            .store(tables.unseen.len(), Ordering::Release);
+    }
+
+    /// Records the same loops in the registry of another check of the same program.
+    pub fn copy_unseen_memory(&self, other: &Registry) {
+        let places = |of: fn(&Tables) -> &BTreeSet<LocationId>| -> Vec<SourceLocation> {
+            let tables = self.tables();
+            let places = of(&tables).iter();
+            places
+                .map(|place| tables.locations[place.index()])
+                .collect()
+        };
+        let (all, loops) = (places(|t| &t.unseen), places(|t| &t.unseen_loops));
+        let mut tables = other.tables();
+        for (place, is_loop) in { all.into_iter().map(|place| (place, false)) }
+            .chain(loops.into_iter().map(|place| (place, true)))
+        {
+            let place = tables.source_location(place);
+            match is_loop {
+                true => tables.unseen_loops.insert(place),
+                false => tables.unseen.insert(place),
+            };
+        }
+        let count = tables.unseen.len();
+        other.unseen_count.store(count, Ordering::Release);
+    }
+
+    /// The operations of loops that depend on memory that is not compared.
+    pub fn unseen_memory(&self) -> Vec<LocationId> {
+        self.tables().unseen.iter().copied().collect()
+    }
+
+    /// The first operation of each of these loops.
+    pub fn loops_on_unseen_memory(&self) -> Vec<LocationId> {
+        self.tables().unseen_loops.iter().copied().collect()
+    }
+
+    pub(crate) fn unseen_count(&self) -> usize {
+        self.unseen_count.load(Ordering::Acquire)
     }
 
     /// Sets the ids of threads and commits, for store buffers.
@@ -318,6 +372,16 @@ impl Registry {
         self.tables().waits.insert(location);
     }
 
+    /// Records that a loop is declared to only wait.
+    pub fn note_declared_wait(&self, location: LocationId) {
+        self.tables().declared_waits.insert(location);
+    }
+
+    /// The declarations of loops that only wait.
+    pub fn declared_waits(&self) -> Vec<LocationId> {
+        self.tables().declared_waits.iter().copied().collect()
+    }
+
     /// Where loops that wait on a condition variable were assumed to only wait.
     pub fn waits(&self) -> Vec<LocationId> {
         self.tables().waits.iter().copied().collect()
@@ -339,14 +403,19 @@ impl Registry {
 
     /// As [`note_visible_drop`](Self::note_visible_drop), for a location that the program may not have reached yet.
     pub fn note_visible_drop_at(&self, owned: &OwnedLocation) {
+        let location = self.location_of(owned);
+        self.note_visible_drop(location);
+    }
+
+    /// The id of a location that the program may not have reached yet.
+    fn location_of(&self, owned: &OwnedLocation) -> LocationId {
         let location = SourceLocation {
             // A replayed schedule names few locations, once.
             file: String::leak(owned.file.clone()),
             line: owned.line,
             column: owned.column,
         };
-        let location = self.tables().source_location(location);
-        self.note_visible_drop(location);
+        self.tables().source_location(location)
     }
 
     /// Where the `Arc`s were created for which the order of drops matters.
@@ -395,7 +464,7 @@ impl Registry {
 }
 
 impl Tables {
-    fn location(&mut self, location: &'static Location<'static>) -> LocationId {
+    fn location(&mut self, location: LocationRef) -> LocationId {
         self.source_location(SourceLocation::from(location))
     }
 

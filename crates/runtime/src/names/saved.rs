@@ -4,17 +4,17 @@
 //! be derived. It is read from a file that may be damaged or written by anyone:
 //! [`Registry::restore`] checks everything that the registry relies on.
 
-use std::panic::Location;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Creator, CreatorId, END_TOKEN, ObjectKey, ObjectRecord, PARK_TOKEN, Registry, START_TOKEN,
-    SourceLocation, Tables, ThreadKey, ThreadRecord, Tokens, WAIT_TOKEN,
+    ComparedHeap, Creator, CreatorId, END_TOKEN, ObjectKey, ObjectRecord, PARK_TOKEN, Registry,
+    START_TOKEN, Tables, ThreadKey, ThreadRecord, Tokens, WAIT_TOKEN,
 };
+use crate::location::{LocationRef, SourceLocation};
 
 /// Why a registry cannot be restored.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,7 +50,10 @@ pub struct SavedRegistry {
     threads: Vec<SavedThread>,
     objects: Vec<SavedObject>,
     repeated_waits: Vec<u32>,
+    declared_waits: Vec<u32>,
     visible_drops: Vec<u32>,
+    unseen: Vec<u32>,
+    unseen_loops: Vec<u32>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -142,22 +145,24 @@ impl Registry {
             threads: tables.threads.iter().map(thread).collect(),
             objects,
             repeated_waits: indices(&tables.waits),
+            declared_waits: indices(&tables.declared_waits),
             visible_drops: indices(&tables.visible_drops),
+            unseen: indices(&tables.unseen),
+            unseen_loops: indices(&tables.unseen_loops),
         }
     }
 
     /// Restores the registry of a check at the same source location.
-    pub fn restore(
-        check: &'static Location<'static>,
-        saved: SavedRegistry,
-    ) -> Result<Self, RegistryError> {
+    pub fn restore(check: LocationRef, saved: SavedRegistry) -> Result<Self, RegistryError> {
         let tables = saved.into_tables(check)?;
         Ok(Registry {
             insertions: Arc::default(),
             buffering: Mutex::default(),
             has_bounded_wait: AtomicBool::new(false),
+            compared_heap: AtomicU8::new(ComparedHeap::All as u8),
             check,
             visible_drop_count: AtomicUsize::new(tables.visible_drops.len()),
+            unseen_count: AtomicUsize::new(tables.unseen.len()),
             tables: Mutex::new(tables),
         })
     }
@@ -176,7 +181,7 @@ fn location_id(index: u32, tables: &Tables) -> Option<LocationId> {
 }
 
 impl SavedRegistry {
-    fn into_tables(self, check: &'static Location<'static>) -> Result<Tables, RegistryError> {
+    fn into_tables(self, check: LocationRef) -> Result<Tables, RegistryError> {
         let own = SourceLocation::from(check);
         if let Some(SavedLocation { file, line, column }) = self.locations.first() {
             if (file.as_str(), *line, *column) != (own.file, own.line, own.column) {
@@ -193,15 +198,23 @@ impl SavedRegistry {
         let creators = restore_creators(&mut tables, self.creators);
         restore_threads(&mut tables, self.threads, &creators).ok_or_else(damaged("threads"))?;
         restore_objects(&mut tables, self.objects, &kinds).ok_or_else(damaged("objects"))?;
-        for index in self.repeated_waits {
-            let location = location_id(index, &tables).ok_or_else(damaged("waits"))?;
-            tables.waits.insert(location);
-        }
-        for index in self.visible_drops {
-            let location = location_id(index, &tables).ok_or_else(damaged("drops"))?;
-            tables.visible_drops.insert(location);
-        }
-        Ok(tables)
+        let known = |indices: Vec<u32>, table| {
+            let locations = indices.into_iter().map(|index| location_id(index, &tables));
+            locations.collect::<Option<_>>().ok_or_else(damaged(table))
+        };
+        let waits = known(self.repeated_waits, "waits")?;
+        let declared_waits = known(self.declared_waits, "declared waits")?;
+        let visible_drops = known(self.visible_drops, "drops")?;
+        let unseen = known(self.unseen, "unseen")?;
+        let unseen_loops = known(self.unseen_loops, "unseen")?;
+        Ok(Tables {
+            waits,
+            declared_waits,
+            visible_drops,
+            unseen,
+            unseen_loops,
+            ..tables
+        })
     }
 }
 
@@ -351,15 +364,15 @@ mod tests {
     use super::super::{LocalNames, Names};
     use super::*;
 
-    fn check() -> &'static Location<'static> {
-        Location::caller()
+    fn check() -> LocationRef {
+        LocationRef::caller()
     }
 
     /// Creates threads and objects in one of two orders. Returns their ids, always in the same
     /// order.
     fn make(registry: &Arc<Registry>, is_reversed: bool) -> Vec<u32> {
         let mut local = LocalNames::new(Arc::clone(registry));
-        let (here, there) = (Location::caller(), Location::caller());
+        let (here, there) = (LocationRef::caller(), LocationRef::caller());
         let child = local.thread(CreatorId::MAIN, 0, here);
         let grandchild = local.thread(child.creator, 0, there);
         let mut made = vec![
@@ -393,12 +406,15 @@ mod tests {
         let made = make(&registry, false);
         registry.note_wait(LocationId::from_index(1));
         registry.note_visible_drop(LocationId::from_index(2));
+        let places = [1, 2].map(LocationId::from_index);
+        registry.note_unseen_memory(places[0], &places[1..]);
         let saved = registry.save();
         let again = Arc::new(Registry::restore(registry.check, saved.clone()).unwrap());
         assert_eq!(again.save(), saved);
         assert_eq!(make(&again, true), made);
         assert_eq!(again.save(), saved, "nothing was new");
         assert_eq!(again.visible_drop_count(), 1);
+        assert_eq!(again.unseen_count(), 2);
         let names = |registry: &Registry| {
             let names = Names::new(registry, |_, _| None);
             let objects = 0..names.object_count() as u32;
@@ -410,7 +426,7 @@ mod tests {
             CreatorId::MAIN,
             9,
             "AtomicU8",
-            Location::caller(),
+            LocationRef::caller(),
         );
         assert!(!made[3..].contains(&new.0));
     }
@@ -421,7 +437,7 @@ mod tests {
         let registry = Arc::new(Registry::new(check()));
         make(&registry, false);
         let saved = registry.save();
-        let elsewhere = Registry::restore(Location::caller(), saved.clone());
+        let elsewhere = Registry::restore(LocationRef::caller(), saved.clone());
         assert!(matches!(elsewhere, Err(RegistryError::OtherCheck { .. })));
         let refuses = |change: &dyn Fn(&mut SavedRegistry)| {
             let mut saved = saved.clone();
@@ -456,6 +472,9 @@ mod tests {
         assert!(refuses(&|s| s.threads.clear()));
         assert!(refuses(&|s| s.kinds.clear()));
         assert!(refuses(&|s| s.repeated_waits.push(u32::MAX)));
+        assert!(refuses(&|s| s.declared_waits.push(u32::MAX)));
         assert!(refuses(&|s| s.visible_drops.push(u32::MAX)));
+        assert!(refuses(&|s| s.unseen.push(u32::MAX)));
+        assert!(refuses(&|s| s.unseen_loops.push(u32::MAX)));
     }
 }

@@ -5,8 +5,9 @@ use rustc_hash::FxHashMap;
 
 use super::{
     BARRIER_OPENING, Creator, CreatorId, END_TOKEN, OPENING_OF, ObjectRecord, PARK_TOKEN, Registry,
-    START_TOKEN, SourceLocation, Tables, WAIT_TOKEN, WAITING_WRITERS, derive_name,
+    START_TOKEN, Tables, WAIT_TOKEN, WAITING_WRITERS, derive_name,
 };
+use crate::location::SourceLocation;
 
 /// The names of the threads and objects that a check has seen so far.
 ///
@@ -241,20 +242,20 @@ fn number_the_same(mut names: Vec<String>, order: &[usize]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::panic::Location;
     use std::sync::Arc;
 
     use super::super::LocalNames;
     use super::*;
+    use crate::location::LocationRef;
 
     #[test]
     fn names_are_given_derived_or_placed() {
-        let here = Location::caller();
+        let here = LocationRef::caller();
         let registry = Arc::new(Registry::new(here));
         let mut local = LocalNames::new(registry.clone());
         let given = local.object(CreatorId::MAIN, 0, "AtomicBool", here);
         local.name_object(given, "flag");
-        let next = Location::caller();
+        let next = LocationRef::caller();
         let derived = local.object(CreatorId::MAIN, 1, "AtomicU8", next);
         let again = local.object(CreatorId::MAIN, 2, "AtomicU8", next);
         let counts = local.object(CreatorId::MAIN, 4, "Arc", next);

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use fencepost_litmus::log::{Difference, LogEntry, parse_log, show_logged};
-use fencepost_report::json::litmus::read_line;
+use fencepost_report::json::litmus::{self as json, read_line};
 
 use crate::exit::Failure;
 
@@ -78,6 +78,7 @@ impl Comparison {
     pub fn take<'e>(
         &mut self,
         entries: impl IntoIterator<Item = &'e LogEntry>,
+        is_json: bool,
         output: &mut impl Write,
     ) -> std::io::Result<bool> {
         let mut is_different = false;
@@ -100,16 +101,28 @@ impl Comparison {
                 is_different |= is_contradiction;
                 self.different += usize::from(is_contradiction);
                 self.unseen += usize::from(!is_contradiction);
-                print(here, &there, &difference, &self.path, output)?;
+                match is_json {
+                    true => writeln!(
+                        output,
+                        "{}",
+                        json::difference(here, &difference, &self.path)
+                    )?,
+                    false => print(here, &there, &difference, &self.path, output)?,
+                }
             }
         }
         Ok(is_different)
     }
 
     /// Prints the totals. Returns whether nothing was compared, which counts as a difference.
-    pub fn finish(&self, output: &mut impl Write) -> std::io::Result<bool> {
+    pub fn finish(&self, is_json: bool, output: &mut impl Write) -> std::io::Result<bool> {
         let tests = self.entries.keys().map(|(test, _)| test);
         let not_run = tests.filter(|test| !self.seen.contains(*test)).count();
+        if is_json {
+            let totals = [self.compared, self.different, self.not_in_log, not_run];
+            writeln!(output, "{}", json::comparison(&self.path, totals))?;
+            return Ok(self.compared == 0);
+        }
         writeln!(
             output,
             "{} compared with {}: {} differ; {} not in the log, {} only in the log",

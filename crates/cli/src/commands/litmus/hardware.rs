@@ -143,7 +143,7 @@ pub fn run(
         )?;
     }
     if let Some(comparison) = &comparison {
-        summary.has_contradiction |= comparison.finish(&mut output)?;
+        summary.has_contradiction |= comparison.finish(arguments.result.json, &mut output)?;
     } else if !arguments.result.json && summary.totals.tests > 0 {
         write!(
             output,
@@ -197,6 +197,7 @@ fn read_one(path: &Path, arguments: &LitmusArguments, inputs: &Inputs<'_>) -> En
     let source = String::from_utf8_lossy(&bytes);
     let subject = Subject {
         path,
+        name: "",
         test: &test,
         source: &source,
     };
@@ -360,7 +361,8 @@ impl Summary {
         self.count(&run);
         match comparison {
             Some(comparison) => {
-                self.has_contradiction |= comparison.take([&run.log_entry()], output)?
+                self.has_contradiction |=
+                    comparison.take([&run.log_entry()], arguments.result.json, output)?
             }
             None if arguments.result.json => {
                 writeln!(

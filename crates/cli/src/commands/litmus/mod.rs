@@ -1,13 +1,14 @@
 //! `fencepost litmus`: the final states that a memory model allows.
 //!
-//! `inputs` finds the tests, `one` answers one of them and `show` draws it, `pool` runs many at
-//! once, `compare` compares with an earlier log. `hardware` runs tests on the processor, for as long as
-//! `schedule` gives them.
+//! `inputs` finds the tests, `one` answers one of them and `show` shows its witnesses, `pictures`
+//! says where pictures go, `pool` runs many at once, `compare` compares with an earlier log.
+//! `hardware` runs tests on the processor, for as long as `schedule` gives them.
 
 mod compare;
 mod hardware;
 mod inputs;
 mod one;
+mod pictures;
 mod pool;
 mod schedule;
 mod show;
@@ -48,6 +49,7 @@ fn run_all(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
         ..
     } = inputs::collect(&arguments.paths)?;
     check_arguments(arguments, &files)?;
+    let names = pictures::prepare(arguments, &files)?;
     let comparison = arguments
         .compare
         .as_deref()
@@ -73,9 +75,16 @@ fn run_all(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
     pool::in_order(
         files.len(),
         arguments.workers.count(),
-        |index| one::run(&files[index], &inputs),
+        |index| one::run(&files[index], &names[index], &inputs),
         |index, result: FileResult| -> Result<_, Failure> {
-            progress.suspend(|| totals.take(&result, comparison.as_mut(), &mut output))?;
+            progress.suspend(|| {
+                totals.take(
+                    &result,
+                    comparison.as_mut(),
+                    arguments.result.json,
+                    &mut output,
+                )
+            })?;
             progress.update(index + 1, totals.failed_files());
             if interrupt::was_requested() {
                 totals.was_interrupted = true;
@@ -89,7 +98,7 @@ fn run_all(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
         other => other,
     })?;
     if let Some(comparison) = &comparison {
-        totals.is_different |= comparison.finish(&mut output)?;
+        totals.is_different |= comparison.finish(arguments.result.json, &mut output)?;
     }
     output.flush()?;
     drop(progress);
@@ -103,13 +112,18 @@ fn check_arguments(arguments: &LitmusArguments, files: &[PathBuf]) -> Result<(),
     let bad = |message: &str| Err(Failure::BadInput(format!("error: {message}")));
     let is_single = files.len() == 1 && arguments.models().len() == 1;
     let pictures = [&arguments.svg, &arguments.dot];
-    if pictures.iter().any(|picture| picture.is_some()) && !is_single {
+    let mut files = pictures.into_iter().flatten();
+    if files.any(|path| !pictures::is_directory(path)) && !is_single {
         return bad(
-            "--svg and --dot draw one test under one model\nhelp: name one file, and one model with --model",
+            "--svg and --dot draw one test under one model into a file\nhelp: name one file, and one model with --model, or a directory for the pictures, such as `pictures/`",
         );
     }
-    if arguments.state.is_some() && pictures.iter().all(|picture| picture.is_none()) {
-        return bad("--state needs --svg or --dot");
+    let is_drawn = pictures.iter().any(|picture| picture.is_some());
+    if arguments.state.is_some() && !is_drawn && arguments.witness.is_none() {
+        return bad("--state needs --witness, --svg or --dot");
+    }
+    if !arguments.edges.is_empty() && !is_drawn {
+        return bad("--edges needs --svg or --dot");
     }
     Ok(())
 }
@@ -151,6 +165,7 @@ impl Totals {
         &mut self,
         result: &FileResult,
         comparison: Option<&mut Comparison>,
+        is_json: bool,
         output: &mut impl Write,
     ) -> Result<(), Failure> {
         self.files += 1;
@@ -170,7 +185,9 @@ impl Totals {
             self.limited_files += usize::from(!line.is_complete);
         }
         match comparison {
-            Some(comparison) => self.is_different |= comparison.take(result.entries(), output)?,
+            Some(comparison) => {
+                self.is_different |= comparison.take(result.entries(), is_json, output)?;
+            }
             None => output.write_all(result.output.as_bytes())?,
         }
         Ok(())

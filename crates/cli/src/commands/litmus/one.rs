@@ -20,7 +20,7 @@ use crate::exit;
 use crate::files;
 use crate::interrupt;
 
-use super::show;
+use super::show::{ShowError, Shown};
 
 /// The options of a run.
 pub struct Inputs<'a> {
@@ -90,8 +90,9 @@ impl FileResult {
 }
 
 /// Reads and answers a file. With `--json`, the output is an error object if there is no answer.
-pub fn run(path: &Path, inputs: &Inputs<'_>) -> FileResult {
-    let mut result = answer_file(path, inputs);
+/// Pictures in a directory have the `name`.
+pub fn run(path: &Path, name: &str, inputs: &Inputs<'_>) -> FileResult {
+    let mut result = answer_file(path, name, inputs);
     let exit_code = match (result.is_internal, result.is_bad, result.is_limited) {
         (true, _, _) => exit::INTERNAL,
         (_, true, _) => exit::BAD_INPUT,
@@ -128,22 +129,16 @@ pub(super) fn read(path: &Path) -> Result<(Test, Vec<u8>), FileResult> {
     }
 }
 
-fn answer_file(path: &Path, inputs: &Inputs<'_>) -> FileResult {
+fn answer_file(path: &Path, name: &str, inputs: &Inputs<'_>) -> FileResult {
     let (test, bytes) = match read(path) {
         Ok(read) => read,
         Err(result) => return result,
     };
     let mut result = FileResult::default();
-    for name in &test.unused_locations {
-        let _ = writeln!(
-            result.error,
-            "warning: `{name}` occurs in no instruction and not in the initial state\n --> {}",
-            path.display()
-        );
-    }
     let source = String::from_utf8_lossy(&bytes);
     let subject = Subject {
         path,
+        name,
         test: &test,
         source: &source,
     };
@@ -161,6 +156,8 @@ fn answer_file(path: &Path, inputs: &Inputs<'_>) -> FileResult {
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'t> {
     pub path: &'t Path,
+    /// The name of its pictures.
+    pub name: &'t str,
     pub test: &'t Test,
     pub source: &'t str,
 }
@@ -190,10 +187,24 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
             .is_some()
             .then(|| LogEntry::of_answer(&answer)),
     });
+    let shown = match Shown::new(&answer, arguments, &is_late) {
+        Ok(shown) => shown,
+        Err(ShowError::Answer(error)) => return fail(subject, model, &error, result),
+        Err(ShowError::BadState(message)) => {
+            result.error += &message;
+            result.is_bad = true;
+            return;
+        }
+    };
     if arguments.result.json {
+        let witnesses = match arguments.witness {
+            Some(_) => shown.json(),
+            None => json::Witnesses::default(),
+        };
         let line = json::answer(
             &path.display().to_string(),
             &answer,
+            &witnesses,
             seconds,
             interrupt::was_requested(),
         );
@@ -204,7 +215,9 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
             let _ = writeln!(result.output, "Model {}", model.name());
         }
         result.output += &log::block(&answer, seconds);
-        show::show_witnesses(&answer, arguments, &mut result.output);
+        if arguments.witness.is_some() {
+            result.output += &shown.text();
+        }
     }
     if arguments.cross_check && !answer.is_cross_checked && answer.cut().is_none() {
         result.is_limited = true;
@@ -223,7 +236,7 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
             explain_cut(path, test, model, cut, arguments)
         );
     }
-    show::draw(&answer, arguments, result);
+    shown.draw(arguments, subject.name, result);
 }
 
 /// How to answer a test.
@@ -289,7 +302,9 @@ pub(super) fn fail(
     error: &AnswerError,
     result: &mut FileResult,
 ) {
-    let Subject { path, test, source } = subject;
+    let Subject {
+        path, test, source, ..
+    } = subject;
     let path = path.display().to_string();
     match error {
         AnswerError::Fault(fault) => {
@@ -309,7 +324,9 @@ pub(super) fn fail(
 
 /// Whether a test is store-buffer safe, under TSO and PSO.
 fn decide(subject: Subject<'_>, inputs: &Inputs<'_>, result: &mut FileResult) {
-    let Subject { path, test, source } = subject;
+    let Subject {
+        path, test, source, ..
+    } = subject;
     let arguments = inputs.arguments;
     let pso = match arguments.pso_locked {
         crate::args::PsoLocked::Everything => MemoryModel::PSO,

@@ -7,6 +7,7 @@ use super::{
     Checkpoint, CheckpointError, Remaining, SavedFailure, SavedFinding, SavedPath, SavedTree,
 };
 use crate::dpor::learned::LearnedFootprints;
+use crate::driver::MakeProgram;
 use crate::driver::results::SearchResults;
 use crate::driver::settings::Settings;
 use crate::execution::findings::{Counterexample, Failure, Findings};
@@ -35,7 +36,7 @@ pub(crate) fn program_changed(reason: impl Into<String>) -> CheckpointError {
 /// Checks that a checkpoint is of this program, and restores its findings.
 pub(crate) fn resume<P: Program>(
     checkpoint: Checkpoint,
-    program: &impl Fn() -> P,
+    program: MakeProgram<'_, P>,
     settings: &Settings,
     first: Fingerprint,
 ) -> Result<Resumed<P::Error, P::Restart>, CheckpointError> {

@@ -25,7 +25,7 @@ use super::naming::source_position;
 use super::outcome::Outcome;
 use super::rounds::Searched;
 use super::session::Session;
-use fencepost_runtime::names::SourceLocation;
+use fencepost_runtime::SourceLocation;
 use fencepost_runtime::{Insertion, Insertions, OwnedLocation, Target};
 use hitting::{Choice, Item, cheapest};
 

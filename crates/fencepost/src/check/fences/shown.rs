@@ -14,7 +14,7 @@ use fencepost_report::json::line;
 use super::FenceStrength;
 use crate::check::naming::{SourceFiles, source_position};
 use crate::check::outcome::Outcome;
-use fencepost_runtime::names::SourceLocation;
+use fencepost_runtime::SourceLocation;
 
 /// Which fences a program needs to be store-buffer safe.
 #[derive(Clone, Debug)]

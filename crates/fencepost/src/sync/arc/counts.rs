@@ -34,7 +34,6 @@
 //!
 //! While there is only one thread, none of this is a step.
 
-use std::panic::Location;
 use std::sync::Arc as StdArc;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -42,7 +41,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fencepost_explore::{Condition, Effect, Intent, TouchKind};
 use fencepost_memory::{Address, ThreadId};
 
-use fencepost_runtime::{Current, Drains, DropTracker, Object, Outcomes, Step};
+use fencepost_runtime::{Current, Drains, DropTracker, LocationRef, Object, Outcomes, Step};
 
 /// The kinds of the addresses to which threads write when they change a word.
 const KINDS: [[&str; 2]; 2] = [
@@ -61,6 +60,9 @@ pub(super) struct Counts {
 
 struct Shared {
     count: Count,
+    /// The clock of the dropped weak references, if the execution has cells. That of the strong ones is
+    /// the object's.
+    weak_released: Vec<u32>,
     /// By [`Word`].
     places: [Places; 2],
 }
@@ -112,7 +114,7 @@ pub(super) enum Uniqueness {
 
 impl Counts {
     /// Creates the counts of a new value, in a check.
-    pub(super) fn new(strong: usize, location: &'static Location<'static>) -> Option<StdArc<Self>> {
+    pub(super) fn new(strong: usize, location: LocationRef) -> Option<StdArc<Self>> {
         let current = Current::get()?;
         Some(StdArc::new(Counts {
             object: Object::new("Arc", strong as u64, location),
@@ -120,13 +122,14 @@ impl Counts {
             are_drops_ordered: current.is_drop_visible(location),
             shared: Mutex::new(Shared {
                 count: Count { strong, weak: 0 },
+                weak_released: Vec::new(),
                 places: Default::default(),
             }),
         }))
     }
 
     #[inline]
-    pub(super) fn current(&self, location: &'static Location<'static>) -> Option<Current> {
+    pub(super) fn current(&self, location: LocationRef) -> Option<Current> {
         self.object.current(location)
     }
 
@@ -146,7 +149,7 @@ impl Counts {
         &self,
         current: Current,
         effect: Effect,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Counting<'_, '_>) -> R,
     ) -> R {
         self.operation_after(Drains::Everything, current, effect, location, perform)
@@ -158,7 +161,7 @@ impl Counts {
         drains: Drains<'_>,
         current: Current,
         effect: Effect,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Counting<'_, '_>) -> R,
     ) -> R {
         let object = self.object.address();
@@ -171,6 +174,7 @@ impl Counts {
                 created_at: self.object.created_at(),
                 is_step,
                 count: &mut shared.count,
+                weak_released: &mut shared.weak_released,
                 places: &mut shared.places,
             })
         };
@@ -189,7 +193,7 @@ impl Counts {
     fn update(
         &self,
         current: Current,
-        location: &'static Location<'static>,
+        location: LocationRef,
         word: Word,
         change: impl FnOnce(&mut Count),
     ) {
@@ -202,12 +206,12 @@ impl Counts {
     }
 
     /// Adds a strong reference.
-    pub(super) fn add(&self, current: Current, location: &'static Location<'static>) {
+    pub(super) fn add(&self, current: Current, location: LocationRef) {
         self.update(current, location, Word::Strong, |count| count.strong += 1);
     }
 
     /// Adds a weak reference.
-    pub(super) fn add_weak(&self, current: Current, location: &'static Location<'static>) {
+    pub(super) fn add_weak(&self, current: Current, location: LocationRef) {
         self.update(current, location, Word::Weak, |count| count.weak += 1);
     }
 
@@ -236,16 +240,11 @@ impl Counts {
     }
 
     /// Removes a strong reference. Returns whether it was the last.
-    pub(super) fn remove_and_learn(&self, current: Current, location: &'static Location<'static>) {
+    pub(super) fn remove_and_learn(&self, current: Current, location: LocationRef) {
         self.remove_one(current, Effect::Write, location);
     }
 
-    fn remove_one(
-        &self,
-        current: Current,
-        effect: Effect,
-        location: &'static Location<'static>,
-    ) -> bool {
+    fn remove_one(&self, current: Current, effect: Effect, location: LocationRef) -> bool {
         let is_last = self.operation(current, effect, location, |counting| {
             counting.count.strong = counting.count.strong.saturating_sub(1);
             counting.record(effect.strongest_touch());
@@ -254,7 +253,7 @@ impl Counts {
             if effect == Effect::Write {
                 counting.look(Word::Strong, Look::Locked);
                 if is_last {
-                    counting.acquire();
+                    counting.acquire(Word::Strong);
                 }
             }
             is_last
@@ -266,12 +265,7 @@ impl Counts {
     }
 
     /// Reads the counts, by loads of these words.
-    pub(super) fn read(
-        &self,
-        current: Current,
-        words: &[Word],
-        location: &'static Location<'static>,
-    ) -> Count {
+    pub(super) fn read(&self, current: Current, words: &[Word], location: LocationRef) -> Count {
         self.operation_after(
             Drains::Nothing,
             current,
@@ -288,11 +282,7 @@ impl Counts {
     }
 
     /// Checks whether there is only one reference.
-    pub(super) fn look_if_only(
-        &self,
-        current: Current,
-        location: &'static Location<'static>,
-    ) -> Uniqueness {
+    pub(super) fn look_if_only(&self, current: Current, location: LocationRef) -> Uniqueness {
         self.operation(current, Effect::Read, location, |counting| {
             let seen = counting.count.uniqueness();
             counting.record(TouchKind::Read);
@@ -301,19 +291,18 @@ impl Counts {
             if counting.count.weak == 0 {
                 counting.look(Word::Strong, Look::Load);
             }
+            if counting.count.weak == 0 {
+                counting.acquire(Word::Weak);
+            }
             if seen == Uniqueness::Only {
-                counting.acquire();
+                counting.acquire(Word::Strong);
             }
             seen
         })
     }
 
     /// Takes the value away from the weak references, if there is no other strong one.
-    pub(super) fn leave_weak(
-        &self,
-        current: Current,
-        location: &'static Location<'static>,
-    ) -> Uniqueness {
+    pub(super) fn leave_weak(&self, current: Current, location: LocationRef) -> Uniqueness {
         let effect = Effect::WriteIf(Condition::Equals(1));
         let seen = self.operation(current, effect, location, |counting| {
             let seen = counting.count.uniqueness();
@@ -327,7 +316,7 @@ impl Counts {
                 return seen;
             }
             counting.record(TouchKind::Write);
-            counting.acquire();
+            counting.acquire(Word::Strong);
             if seen == Uniqueness::OnlyButWeak {
                 counting.change(Word::Strong, Ordering::Relaxed);
             }
@@ -345,7 +334,7 @@ impl Counts {
         &self,
         current: Current,
         count_of_std: impl FnOnce() -> usize,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> bool {
         let effect = Effect::WriteIf(Condition::Equals(1));
         let is_taken = self.operation(current, effect, location, |counting| {
@@ -360,7 +349,7 @@ impl Counts {
             counting.record(TouchKind::Write);
             if is_taken {
                 counting.change(Word::Strong, Ordering::Relaxed);
-                counting.acquire();
+                counting.acquire(Word::Strong);
             }
             is_taken
         });
@@ -371,11 +360,7 @@ impl Counts {
     }
 
     /// Adds a strong reference if there is one. Returns whether there was.
-    pub(super) fn add_if_alive(
-        &self,
-        current: Current,
-        location: &'static Location<'static>,
-    ) -> bool {
+    pub(super) fn add_if_alive(&self, current: Current, location: LocationRef) -> bool {
         // If the value was dropped, this is a plain load, which does not wait for stores.
         if current.buffers_stores() && self.read(current, &[Word::Strong], location).strong == 0 {
             return false;
@@ -392,7 +377,7 @@ impl Counts {
             counting.drain();
             counting.look(Word::Strong, Look::Locked);
             counting.change(Word::Strong, Ordering::Relaxed);
-            counting.acquire();
+            counting.acquire(Word::Strong);
             true
         })
     }
@@ -415,9 +400,10 @@ impl Counts {
 struct Counting<'a, 'execution> {
     step: &'a mut Step<'execution>,
     count: &'a mut Count,
+    weak_released: &'a mut Vec<u32>,
     places: &'a mut [Places; 2],
     object: Address,
-    created_at: &'static Location<'static>,
+    created_at: LocationRef,
     /// Whether other threads can observe it.
     is_step: bool,
 }
@@ -437,14 +423,30 @@ impl Counting<'_, '_> {
     /// Releases a dropped reference: what the thread has done happens before what the thread does
     /// that gets exclusive access to the value.
     fn release(&mut self, word: Word) {
-        self.step.release(self.object);
+        let thread = self.step.thread();
+        match word {
+            Word::Strong => self.step.release(self.object),
+            Word::Weak => {
+                if let Some(races) = self.step.races() {
+                    races.publish_more(thread, self.weak_released);
+                }
+            }
+        }
         self.change(word, Ordering::Release);
     }
 
-    /// Acquires the dropped references: what the thread does next happens after what other threads
-    /// did before they dropped theirs.
-    fn acquire(&mut self) {
-        self.step.acquire(self.object);
+    /// Acquires the dropped references that a word counts: what the thread does next happens after what
+    /// other threads did before they dropped theirs.
+    fn acquire(&mut self, word: Word) {
+        let thread = self.step.thread();
+        match word {
+            Word::Strong => self.step.acquire(self.object),
+            Word::Weak => {
+                if let Some(races) = self.step.races() {
+                    races.learn(thread, self.weak_released);
+                }
+            }
+        }
     }
 
     fn is_noticed(&self) -> bool {

@@ -10,14 +10,13 @@ mod traits;
 mod weak;
 
 use std::ops::Deref;
-use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc as StdArc;
 
 pub use weak::Weak;
 
 use counts::{Counts, Uniqueness, Word};
-use fencepost_runtime::Current;
+use fencepost_runtime::{Current, LocationRef};
 
 /// A thread-safe reference-counting pointer, as [`std::sync::Arc`].
 ///
@@ -55,7 +54,7 @@ impl<T> Arc<T> {
     where
         F: FnOnce(&Weak<T>) -> T,
     {
-        let counts = Counts::new(0, Location::caller());
+        let counts = Counts::new(0, LocationRef::caller());
         let value = StdArc::new_cyclic(|weak| {
             let weak = Weak::from_parts(weak.clone(), counts.clone());
             let value = data_fn(&weak);
@@ -85,7 +84,7 @@ impl<T> Arc<T> {
     /// Returns the `Arc` if there are other strong references.
     #[track_caller]
     pub fn try_unwrap(this: Self) -> Result<T, Self> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let (value, counts) = this.into_parts();
         if let Some((counts, current)) = in_check(&counts) {
             if !counts.take_if_only(current, || StdArc::strong_count(&value), location) {
@@ -99,7 +98,7 @@ impl<T> Arc<T> {
     /// it.
     #[track_caller]
     pub fn into_inner(this: Self) -> Option<T> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let (value, counts) = this.into_parts();
         if let Some((counts, current)) = in_check(&counts) {
             counts.remove_and_learn(current, location);
@@ -122,7 +121,7 @@ impl<T: Clone> Arc<T> {
     /// references.
     #[track_caller]
     pub fn make_mut(this: &mut Self) -> &mut T {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         if let Some((counts, current)) = in_check(&this.counts) {
             match counts.leave_weak(current, location) {
                 Uniqueness::Only => {}
@@ -146,10 +145,10 @@ impl<T: ?Sized> Arc<T> {
     /// `Arc`s of `std` to the same value.
     #[track_caller]
     pub fn from_std(value: StdArc<T>) -> Self {
-        Arc::from_std_at(value, Location::caller())
+        Arc::from_std_at(value, LocationRef::caller())
     }
 
-    fn from_std_at(value: StdArc<T>, location: &'static Location<'static>) -> Self {
+    fn from_std_at(value: StdArc<T>, location: LocationRef) -> Self {
         Arc::from_parts(value, Counts::new(1, location))
     }
 
@@ -183,7 +182,7 @@ impl<T: ?Sized> Arc<T> {
     /// Returns the number of strong references.
     #[track_caller]
     pub fn strong_count(this: &Self) -> usize {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match in_check(&this.counts) {
             None => StdArc::strong_count(this.value()),
             Some((counts, current)) => counts.read(current, &[Word::Strong], location).strong,
@@ -193,7 +192,7 @@ impl<T: ?Sized> Arc<T> {
     /// Returns the number of weak references.
     #[track_caller]
     pub fn weak_count(this: &Self) -> usize {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match in_check(&this.counts) {
             None => StdArc::weak_count(this.value()),
             Some((counts, current)) => counts.read(current, &[Word::Weak], location).weak,
@@ -204,7 +203,7 @@ impl<T: ?Sized> Arc<T> {
     #[must_use]
     #[track_caller]
     pub fn downgrade(this: &Self) -> Weak<T> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         if let Some((counts, current)) = in_check(&this.counts) {
             counts.add_weak(current, location);
         }
@@ -214,7 +213,7 @@ impl<T: ?Sized> Arc<T> {
     /// Returns a mutable reference to the value, if there is no other reference.
     #[track_caller]
     pub fn get_mut(this: &mut Self) -> Option<&mut T> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         if let Some((counts, current)) = in_check(&this.counts) {
             if counts.look_if_only(current, location) != Uniqueness::Only {
                 return None;
@@ -288,7 +287,7 @@ impl<T: ?Sized> Arc<T> {
 #[track_caller]
 fn in_check(counts: &Option<StdArc<Counts>>) -> Option<(&StdArc<Counts>, Current)> {
     let counts = counts.as_ref()?;
-    let current = counts.current(Location::caller());
+    let current = counts.current(LocationRef::caller());
     current.map(|current| (counts, current))
 }
 
@@ -314,7 +313,7 @@ impl<T: ?Sized> Clone for Arc<T> {
     #[track_caller]
     fn clone(&self) -> Self {
         if let Some((counts, current)) = in_check(&self.counts) {
-            counts.add(current, Location::caller());
+            counts.add(current, LocationRef::caller());
         }
         Arc::from_parts(self.value().clone(), self.counts.clone())
     }

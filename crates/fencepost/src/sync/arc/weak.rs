@@ -1,7 +1,7 @@
 //! Weak references.
 
+use fencepost_runtime::LocationRef;
 use std::fmt;
-use std::panic::Location;
 use std::sync::Arc as StdArc;
 use std::sync::Weak as StdWeak;
 
@@ -51,7 +51,7 @@ impl<T: ?Sized> Weak<T> {
     #[must_use]
     #[track_caller]
     pub fn upgrade(&self) -> Option<Arc<T>> {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         if let Some((counts, current)) = in_check(&self.counted.0) {
             if !counts.add_if_alive(current, location) {
                 return None;
@@ -65,7 +65,7 @@ impl<T: ?Sized> Weak<T> {
     #[must_use]
     #[track_caller]
     pub fn strong_count(&self) -> usize {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         match in_check(&self.counted.0) {
             None => self.value.strong_count(),
             Some((counts, current)) => counts.read(current, &[Word::Strong], location).strong,
@@ -76,7 +76,7 @@ impl<T: ?Sized> Weak<T> {
     #[must_use]
     #[track_caller]
     pub fn weak_count(&self) -> usize {
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let Some((counts, current)) = in_check(&self.counted.0) else {
             return self.value.weak_count();
         };
@@ -124,7 +124,7 @@ impl<T: ?Sized> Clone for Weak<T> {
     #[track_caller]
     fn clone(&self) -> Self {
         if let Some((counts, current)) = in_check(&self.counted.0) {
-            counts.add_weak(current, Location::caller());
+            counts.add_weak(current, LocationRef::caller());
         }
         Weak::from_parts(self.value.clone(), self.counted.0.clone())
     }

@@ -1,7 +1,7 @@
 //! Atomic booleans.
 
+use fencepost_runtime::LocationRef;
 use std::fmt;
-use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 use super::core::{Atomic, Variable, common_operations, modifications};
@@ -59,7 +59,7 @@ impl AtomicBool {
     #[inline(always)]
     #[track_caller]
     pub fn fetch_not(&self, order: Ordering) -> bool {
-        match self.atomic.current(Location::caller()) {
+        match self.atomic.current(LocationRef::caller()) {
             None => self.atomic.variable.fetch_not(order),
             Some(current) => self.atomic.modify(current, order, |before| !before),
         }

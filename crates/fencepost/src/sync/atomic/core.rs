@@ -5,13 +5,12 @@
 //! number, for the explorer to compare. The state is updated before every operation, since
 //! `get_mut` may have changed the value.
 
-use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::Address;
 
-use fencepost_runtime::{Current, Drains, Object, Outcomes, Step, releases};
+use fencepost_runtime::{Current, Drains, LocationRef, Object, Outcomes, Step, releases};
 
 /// An atomic variable of `std`.
 pub(super) trait Variable {
@@ -40,7 +39,7 @@ pub(super) struct Atomic<V> {
 
 impl<V: Variable> Atomic<V> {
     #[inline]
-    pub(super) fn new(value: V::Value, location: &'static Location<'static>) -> Self {
+    pub(super) fn new(value: V::Value, location: LocationRef) -> Self {
         Atomic {
             variable: V::new(value),
             object: Object::new(V::KIND, V::state(value), location),
@@ -58,7 +57,7 @@ impl<V: Variable> Atomic<V> {
     /// Then the compiler does not take a loop's first load out of the loop either: its later rounds
     /// would never be in the state of the first one.
     #[inline(always)]
-    pub(super) fn current(&self, location: &'static Location<'static>) -> Option<Current> {
+    pub(super) fn current(&self, location: LocationRef) -> Option<Current> {
         let current = self.object.current(location)?;
         current.clear_stack_below();
         Some(current)
@@ -87,6 +86,7 @@ impl<V: Variable> Atomic<V> {
         let committed = current.take_committed(object);
         if let Some(state) = committed {
             self.variable.set(V::from_state(state));
+            current.note_up_to_date(&self.variable);
         }
     }
 
@@ -130,26 +130,23 @@ impl<V: Variable> Atomic<V> {
         self.variable.get()
     }
 
+    /// Performs an operation that waits for the stores in `drains`.
     #[inline]
-    fn operation<R>(
+    fn operation<'addresses, R>(
         &self,
         current: Current,
-        (effect, drains): (Effect, Drains<'_>),
-        location: &'static Location<'static>,
+        effect: Effect,
+        drains: impl FnOnce() -> Drains<'addresses>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         if current.has_store_buffers() {
-            current.drain(drains, location);
+            current.drain(drains(), location);
             self.learn_committed(current);
         }
-        let state = V::state(self.variable.get());
-        current.set_state(self.object.address(), state);
-        let intent = Intent::Access {
-            object: self.object.address(),
-            effect,
-            awaits: None,
-        };
-        current.plain_operation(intent, Outcomes::One, location, perform)
+        let object = self.object.address();
+        let state = || V::state(self.variable.get());
+        current.variable_operation(object, state, effect, location, perform)
     }
 
     /// Performs a read-modify-write, which may fail.
@@ -159,12 +156,12 @@ impl<V: Variable> Atomic<V> {
         current: Current,
         effect: Effect,
         ordering: Ordering,
-        location: &'static Location<'static>,
+        location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
         let object = [self.object.address()];
-        let drains = current.target().drained_by_exchange(&object, ordering);
-        self.operation(current, (effect, drains), location, perform)
+        let drains = || current.target().drained_by_exchange(&object, ordering);
+        self.operation(current, effect, drains, location, perform)
     }
 
     #[inline(never)]
@@ -176,8 +173,8 @@ impl<V: Variable> Atomic<V> {
             _ => {}
         }
         let object = self.object.address();
-        let kind = (Effect::Read, Drains::Nothing);
-        self.operation(current, kind, Location::caller(), |step| {
+        let (drains, location) = (|| Drains::Nothing, LocationRef::caller());
+        self.operation(current, Effect::Read, drains, location, |step| {
             let state = step.read(object);
             let forwarded = step.forwarded(object);
             let events = step.target().load(object);
@@ -203,15 +200,15 @@ impl<V: Variable> Atomic<V> {
             _ => {}
         }
         let object = self.object.address();
-        let location = Location::caller();
+        let location = LocationRef::caller();
         let drains = match current.target().buffers_store(ordering) {
             false => Drains::Everything,
             true if !current.buffers_stores() => Drains::Nothing,
             true if current.inserted(location).seq_cst_store => Drains::Everything,
             true => return self.store_later(current, value, ordering, location),
         };
-        let kind = (Effect::Write, drains);
-        self.operation(current, kind, Location::caller(), |step| {
+        let drains = || drains;
+        self.operation(current, Effect::Write, drains, location, |step| {
             self.in_memory(step);
             self.variable.set(value);
             step.write(object, V::state(value));
@@ -232,7 +229,7 @@ impl<V: Variable> Atomic<V> {
         current: Current,
         value: V::Value,
         ordering: Ordering,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) {
         let object = self.object.address();
         // There may be an inserted fence before it.
@@ -270,7 +267,7 @@ impl<V: Variable> Atomic<V> {
             current,
             Effect::Write,
             ordering,
-            Location::caller(),
+            LocationRef::caller(),
             |step| {
                 let before = self.in_memory(step);
                 self.overwrite(step, change(before), ordering);
@@ -299,7 +296,7 @@ impl<V: Variable> Atomic<V> {
         let object = self.object.address();
         let expected = V::state(expected);
         let effect = Effect::WriteIf(Condition::Equals(expected));
-        self.exchange(current, effect, success, Location::caller(), |step| {
+        self.exchange(current, effect, success, LocationRef::caller(), |step| {
             let before = self.in_memory(step);
             if V::state(before) == expected {
                 self.overwrite(step, new, success);
@@ -339,7 +336,7 @@ macro_rules! common_operations {
             #[track_caller]
             pub fn new(value: $value) -> Self {
                 Self {
-                    atomic: Atomic::new(value, Location::caller()),
+                    atomic: Atomic::new(value, LocationRef::caller()),
                 }
             }
 
@@ -381,7 +378,7 @@ macro_rules! common_operations {
             #[inline(always)]
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
-                match self.atomic.current(Location::caller()) {
+                match self.atomic.current(LocationRef::caller()) {
                     None => self.atomic.variable.load(order),
                     Some(current) => self.atomic.load(current, order),
                 }
@@ -394,7 +391,7 @@ macro_rules! common_operations {
             #[inline(always)]
             #[track_caller]
             pub fn store(&self, value: $value, order: Ordering) {
-                match self.atomic.current(Location::caller()) {
+                match self.atomic.current(LocationRef::caller()) {
                     None => self.atomic.variable.store(value, order),
                     Some(current) => self.atomic.store(current, value, order),
                 }
@@ -404,7 +401,7 @@ macro_rules! common_operations {
             #[inline(always)]
             #[track_caller]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
-                match self.atomic.current(Location::caller()) {
+                match self.atomic.current(LocationRef::caller()) {
                     None => self.atomic.variable.swap(value, order),
                     Some(current) => self.atomic.modify(current, order, |_| value),
                 }
@@ -426,7 +423,7 @@ macro_rules! common_operations {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                match self.atomic.current(Location::caller()) {
+                match self.atomic.current(LocationRef::caller()) {
                     None => {
                         let variable = &self.atomic.variable;
                         variable.compare_exchange(current, new, success, failure)
@@ -454,7 +451,7 @@ macro_rules! common_operations {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                match self.atomic.current(Location::caller()) {
+                match self.atomic.current(LocationRef::caller()) {
                     None => {
                         let variable = &self.atomic.variable;
                         variable.compare_exchange_weak(current, new, success, failure)
@@ -561,7 +558,7 @@ macro_rules! modifications {
             #[inline(always)]
             #[track_caller]
             pub fn $method(&self, $operand: $type, order: Ordering) -> $value {
-                match self.atomic.current(Location::caller()) {
+                match self.atomic.current(LocationRef::caller()) {
                     None => self.atomic.variable.$method($operand, order),
                     Some(current) => self.atomic.modify(current, order, $change),
                 }

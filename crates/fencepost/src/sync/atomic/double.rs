@@ -1,14 +1,13 @@
 //! A compare-exchange of two variables at once. Algorithms of the literature need it. Today's
 //! machines do not have it, so it is not public.
 
-use std::panic::Location;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Mutex, PoisonError};
 
 use fencepost_explore::{Effect, Intent};
 
 use super::integers::AtomicUsize;
-use fencepost_runtime::{Current, Outcomes};
+use fencepost_runtime::{Current, LocationRef, Outcomes};
 
 /// Stores both `new` values if both variables have the `expected` values, in one step. Returns
 /// whether they had.
@@ -28,7 +27,7 @@ pub fn double_compare_exchange(
 ) -> bool {
     let [one, other] = variables;
     assert!(!std::ptr::eq(one, other), "there is only one variable");
-    let location = Location::caller();
+    let location = LocationRef::caller();
     let executions = variables.map(|variable| variable.atomic.current(location));
     match executions {
         [Some(current), Some(_)] => in_check(current, variables, expected, new, location),
@@ -61,7 +60,7 @@ fn in_check(
     variables: [&AtomicUsize; 2],
     expected: [usize; 2],
     new: [usize; 2],
-    location: &'static Location<'static>,
+    location: LocationRef,
 ) -> bool {
     let objects = variables.map(|variable| variable.atomic.address());
     let drains = current.target().drained_by_exchange(&objects, Relaxed);

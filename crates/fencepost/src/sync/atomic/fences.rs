@@ -1,13 +1,12 @@
 //! Fences.
 
-use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 pub use std::sync::atomic::compiler_fence;
 
 use fencepost_memory::Operation;
 
-use fencepost_runtime::Current;
+use fencepost_runtime::{Current, LocationRef};
 
 /// An atomic fence, as [`std::sync::atomic::fence`]. In a check it is not a step of its own.
 ///
@@ -26,8 +25,8 @@ pub fn fence(order: Ordering) {
     // Its effect depends on the calling thread.
     current.note_thread_identity_use();
     let target = current.target();
-    current.drain(target.drained_by_fence(order), Location::caller());
-    current.local(Location::caller(), |step| {
+    current.drain(target.drained_by_fence(order), LocationRef::caller());
+    current.local(LocationRef::caller(), |step| {
         let events = target.fence(order);
         step.emit(events, 0);
         if events.operation == Some(Operation::StoreBarrier) {

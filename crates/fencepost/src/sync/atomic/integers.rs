@@ -1,7 +1,7 @@
 //! Atomic integers.
 
+use fencepost_runtime::LocationRef;
 use std::fmt;
-use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 use super::core::{Atomic, Variable, common_operations, modifications};

@@ -1,7 +1,7 @@
 //! Atomic pointers.
 
+use fencepost_runtime::LocationRef;
 use std::fmt;
-use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 #[cfg(rustc_1_91)]

@@ -27,7 +27,6 @@
 //! receive that freed its slot: `std` does not promise that.
 
 use std::collections::VecDeque;
-use std::panic::Location;
 use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -35,7 +34,7 @@ use fencepost_explore::{Condition, Effect, Intent, OptimisticLoad};
 use fencepost_memory::{Address, Operation, ThreadId};
 
 use crate::thread::end_parking_wait;
-use fencepost_runtime::{Current, Events, Object, Outcomes, Step};
+use fencepost_runtime::{Current, Events, LocationRef, Object, Outcomes, Step};
 
 const FULL: u64 = (1 << 32) - 1;
 const DISCONNECTED: u64 = 1 << 32;
@@ -99,7 +98,7 @@ enum Sent<T> {
 }
 
 impl<T> Channel<T> {
-    pub(super) fn new(capacity: Option<usize>, location: &'static Location<'static>) -> Self {
+    pub(super) fn new(capacity: Option<usize>, location: LocationRef) -> Self {
         let contents = Contents {
             queue: VecDeque::new(),
             senders: 1,
@@ -170,7 +169,10 @@ impl<T> Channel<T> {
         };
         let events = step.target().draining(Operation::LockedLoad(object));
         step.emit(events, state);
-        step.acquire(object);
+        // Only a disconnected channel tells that senders were dropped.
+        if state == DISCONNECTED {
+            step.acquire(object);
+        }
     }
 }
 
@@ -207,11 +209,7 @@ impl<T> Contents<T> {
 
 /// Sending.
 impl<T> Channel<T> {
-    pub(super) fn send(
-        &self,
-        value: T,
-        location: &'static Location<'static>,
-    ) -> Result<(), SendError<T>> {
+    pub(super) fn send(&self, value: T, location: LocationRef) -> Result<(), SendError<T>> {
         let Some(current) = self.object.current(location) else {
             return Err(SendError(value));
         };
@@ -278,7 +276,7 @@ impl<T> Channel<T> {
         &self,
         current: Current,
         number: u64,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Result<(), SendError<T>> {
         let token = current.tokens(current.thread()).wait;
         let intent = Intent::Access {
@@ -306,11 +304,7 @@ impl<T> Channel<T> {
         }
     }
 
-    pub(super) fn try_send(
-        &self,
-        value: T,
-        location: &'static Location<'static>,
-    ) -> Result<(), TrySendError<T>> {
+    pub(super) fn try_send(&self, value: T, location: LocationRef) -> Result<(), TrySendError<T>> {
         let Some(current) = self.object.current(location) else {
             return Err(TrySendError::Disconnected(value));
         };
@@ -327,7 +321,7 @@ impl<T> Channel<T> {
         current: Current,
         value: T,
         stale: OptimisticLoad,
-        location: &'static Location<'static>,
+        location: LocationRef,
     ) -> Result<(), TrySendError<T>> {
         let condition = match self.capacity {
             Some(0) => Condition::Equals(WAITING),
@@ -456,7 +450,7 @@ impl<T> Channel<T> {
         Ok(message.value)
     }
 
-    pub(super) fn try_recv(&self, location: &'static Location<'static>) -> Result<T, TryRecvError> {
+    pub(super) fn try_recv(&self, location: LocationRef) -> Result<T, TryRecvError> {
         let Some(current) = self.object.current(location) else {
             return Err(TryRecvError::Disconnected);
         };
@@ -466,7 +460,7 @@ impl<T> Channel<T> {
         })
     }
 
-    pub(super) fn recv(&self, location: &'static Location<'static>) -> Result<T, RecvError> {
+    pub(super) fn recv(&self, location: LocationRef) -> Result<T, RecvError> {
         let current = self.object.current(location).ok_or(RecvError)?;
         if let Some(received) = self.arrive(current, location) {
             return received;
@@ -484,10 +478,7 @@ impl<T> Channel<T> {
         }
     }
 
-    pub(super) fn recv_timeout(
-        &self,
-        location: &'static Location<'static>,
-    ) -> Result<T, RecvTimeoutError> {
+    pub(super) fn recv_timeout(&self, location: LocationRef) -> Result<T, RecvTimeoutError> {
         let Some(current) = self.object.current(location) else {
             return Err(RecvTimeoutError::Disconnected);
         };
@@ -512,11 +503,7 @@ impl<T> Channel<T> {
 
     /// Receives without waiting, if it matters whether the receiver waits. None if it has to, or if
     /// it does not matter.
-    fn arrive(
-        &self,
-        current: Current,
-        location: &'static Location<'static>,
-    ) -> Option<Result<T, RecvError>> {
+    fn arrive(&self, current: Current, location: LocationRef) -> Option<Result<T, RecvError>> {
         let received = match self.capacity {
             Some(0) => self.start_waiting(current, location),
             _ if current.do_waits_take_tokens() => self.try_recv(location),
@@ -530,11 +517,7 @@ impl<T> Channel<T> {
     }
 
     /// The receiver of a rendezvous channel takes the first offer, or announces that it waits.
-    fn start_waiting(
-        &self,
-        current: Current,
-        location: &'static Location<'static>,
-    ) -> Result<T, TryRecvError> {
+    fn start_waiting(&self, current: Current, location: LocationRef) -> Result<T, TryRecvError> {
         let intent = self.intent(Effect::WriteMultiple, None);
         current.operation(intent, Outcomes::One, location, |step| {
             let mut contents = self.contents();
@@ -553,11 +536,7 @@ impl<T> Channel<T> {
     }
 
     /// The receiver of a rendezvous channel stops waiting, with or without a message.
-    fn stop_waiting(
-        &self,
-        current: Current,
-        location: &'static Location<'static>,
-    ) -> Result<T, TryRecvError> {
+    fn stop_waiting(&self, current: Current, location: LocationRef) -> Result<T, TryRecvError> {
         let intent = self.intent(Effect::WriteMultiple, None);
         current.operation(intent, Outcomes::One, location, |step| {
             let mut contents = self.contents();

@@ -10,7 +10,6 @@ mod channel;
 mod receiver;
 mod senders;
 
-use std::panic::Location;
 use std::sync::Arc;
 
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
@@ -18,7 +17,7 @@ pub use senders::{Sender, SyncSender};
 pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 
 use channel::Channel;
-use fencepost_runtime::Current;
+use fencepost_runtime::{Current, LocationRef};
 
 /// Creates a channel with an unbounded buffer, as [`std::sync::mpsc::channel`].
 #[must_use]
@@ -28,7 +27,7 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
         let (sender, receiver) = std::sync::mpsc::channel();
         return (Sender::outside(sender), Receiver::outside(receiver));
     }
-    let channel = Arc::new(Channel::new(None, Location::caller()));
+    let channel = Arc::new(Channel::new(None, LocationRef::caller()));
     (Sender::of(channel.clone()), Receiver::of(channel))
 }
 
@@ -41,6 +40,6 @@ pub fn sync_channel<T>(bound: usize) -> (SyncSender<T>, Receiver<T>) {
         let (sender, receiver) = std::sync::mpsc::sync_channel(bound);
         return (SyncSender::outside(sender), Receiver::outside(receiver));
     }
-    let channel = Arc::new(Channel::new(Some(bound), Location::caller()));
+    let channel = Arc::new(Channel::new(Some(bound), LocationRef::caller()));
     (SyncSender::of(channel.clone()), Receiver::of(channel))
 }

@@ -1,7 +1,7 @@
 //! The receiving end of a channel.
 
+use fencepost_runtime::LocationRef;
 use std::fmt;
-use std::panic::Location;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvError, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl<T> Receiver<T> {
     pub fn recv(&self) -> Result<T, RecvError> {
         match &self.inner {
             Inner::Std(receiver) => receiver.recv(),
-            Inner::Checked(receiver) => receiver.0.recv(Location::caller()),
+            Inner::Checked(receiver) => receiver.0.recv(LocationRef::caller()),
         }
     }
 
@@ -69,7 +69,7 @@ impl<T> Receiver<T> {
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         match &self.inner {
             Inner::Std(receiver) => receiver.try_recv(),
-            Inner::Checked(receiver) => receiver.0.try_recv(Location::caller()),
+            Inner::Checked(receiver) => receiver.0.try_recv(LocationRef::caller()),
         }
     }
 
@@ -81,7 +81,7 @@ impl<T> Receiver<T> {
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         match &self.inner {
             Inner::Std(receiver) => receiver.recv_timeout(timeout),
-            Inner::Checked(receiver) => receiver.0.recv_timeout(Location::caller()),
+            Inner::Checked(receiver) => receiver.0.recv_timeout(LocationRef::caller()),
         }
     }
 

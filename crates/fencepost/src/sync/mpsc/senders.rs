@@ -1,7 +1,7 @@
 //! The sending ends of channels.
 
+use fencepost_runtime::LocationRef;
 use std::fmt;
-use std::panic::Location;
 use std::sync::Arc;
 use std::sync::mpsc::{SendError, TrySendError};
 
@@ -77,7 +77,7 @@ impl<T> Sender<T> {
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         match &self.inner {
             Inner::Std(sender) => sender.send(value),
-            Inner::Checked(sender) => sender.0.send(value, Location::caller()),
+            Inner::Checked(sender) => sender.0.send(value, LocationRef::caller()),
         }
     }
 }
@@ -113,7 +113,7 @@ impl<T> SyncSender<T> {
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         match &self.inner {
             Inner::Std(sender) => sender.send(value),
-            Inner::Checked(sender) => sender.0.send(value, Location::caller()),
+            Inner::Checked(sender) => sender.0.send(value, LocationRef::caller()),
         }
     }
 
@@ -125,7 +125,7 @@ impl<T> SyncSender<T> {
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         match &self.inner {
             Inner::Std(sender) => sender.try_send(value),
-            Inner::Checked(sender) => sender.0.try_send(value, Location::caller()),
+            Inner::Checked(sender) => sender.0.try_send(value, LocationRef::caller()),
         }
     }
 }

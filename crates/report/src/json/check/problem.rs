@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::{AccessObject, PlaceObject};
 use crate::check::{
-    Problem, RaceAccess, RacedCell, Wait, awaited, leaked, mismatch_sentence, planned, raced_cell,
+    Holder, Problem, RaceAccess, RacedCell, Wait, awaited, leaked, mismatch_sentence, planned,
+    raced_cell,
 };
 use crate::json::{CycleObject, WitnessObject};
 use crate::names::Naming;
@@ -57,6 +58,18 @@ pub struct WaitObject {
     /// Whether the thread spins.
     pub spins: bool,
     /// The location, or null.
+    pub source: Option<PlaceObject>,
+    /// The threads that hold the lock that the thread waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<HolderObject>,
+}
+
+/// A thread that holds a lock.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct HolderObject {
+    /// The thread's name.
+    pub thread: String,
+    /// Where it has taken the lock, or null.
     pub source: Option<PlaceObject>,
 }
 
@@ -241,6 +254,15 @@ fn wait_objects(waits: &[Wait], names: &dyn Naming) -> Vec<WaitObject> {
         what: awaited(&wait.awaited, names),
         spins: wait.spins,
         source: PlaceObject::of(&wait.location),
+        holders: holder_objects(&wait.holders, names),
+    });
+    objects.collect()
+}
+
+fn holder_objects(holders: &[Holder], names: &dyn Naming) -> Vec<HolderObject> {
+    let objects = holders.iter().map(|holder| HolderObject {
+        thread: names.thread(holder.thread),
+        source: PlaceObject::of(&holder.location),
     });
     objects.collect()
 }

@@ -9,7 +9,7 @@ use super::routes::{Route, routes};
 use super::{Arrow, Layout, NodeBox, ThreadColumn};
 use crate::litmus::contents::BoxLine;
 use crate::litmus::metrics::TextStyle;
-use fencepost_litmus::event_graph::{Edge, EventGraph};
+use fencepost_litmus::event_graph::EventGraph;
 
 /// The growth of gaps if there is no room for a name, and the number of attempts.
 const GROWTH: f64 = 1.25;
@@ -74,7 +74,7 @@ impl<'a> Draft<'a> {
             .map(|edge| self.path(edge, &heights, &widths, &boxes))
             .collect();
         let points: Vec<Vec<Point>> = drawn.iter().map(|(path, _)| path.points()).collect();
-        let sizes: Vec<(f64, f64)> = self.graph.edges.iter().map(label_size).collect();
+        let sizes: Vec<(f64, f64)> = self.label_sizes();
         let mut obstacles: Vec<Rectangle> = boxes.iter().map(|node| node.rectangle).collect();
         obstacles.extend(threads.iter().map(|thread| thread.header));
         let labels = place_labels(&points, &sizes, &obstacles);
@@ -88,7 +88,7 @@ impl<'a> Draft<'a> {
             path,
             tip,
             label,
-            is_on_cycle: cycle.is_some_and(|cycle| cycle.contains(self.graph, &edge)),
+            is_on_cycle: cycle.is_some_and(|cycle| cycle.contains(&edge)),
         });
         let layout = Layout {
             width: widths.right,
@@ -98,6 +98,15 @@ impl<'a> Draft<'a> {
             boxes,
         };
         (layout, is_complete)
+    }
+
+    fn label_sizes(&self) -> Vec<(f64, f64)> {
+        let edges = self.graph.edges.iter();
+        let sizes = edges.map(|edge| {
+            let width = TextStyle::Arrow.width(self.graph.label(edge));
+            (width + 6.0, TextStyle::Arrow.line_height())
+        });
+        sizes.collect()
     }
 
     fn boxes(&self, heights: &Heights, widths: &Widths) -> Vec<NodeBox> {
@@ -155,9 +164,4 @@ fn middles(points: &[Vec<Point>], sizes: &[(f64, f64)]) -> Vec<Rectangle> {
     middles
         .map(|(points, size)| Rectangle::around(points[points.len() / 2], size.0, size.1))
         .collect()
-}
-
-fn label_size(edge: &Edge) -> (f64, f64) {
-    let width = TextStyle::Arrow.width(edge.relation.label());
-    (width + 6.0, TextStyle::Arrow.line_height())
 }

@@ -19,7 +19,7 @@ mod placing;
 mod ports;
 mod routes;
 
-use fencepost_litmus::execution::Execution;
+use fencepost_litmus::execution::Candidate;
 use fencepost_litmus::run::Run;
 use fencepost_litmus::test::Test;
 
@@ -85,7 +85,7 @@ pub struct Arrow {
 /// they are.
 pub fn lay_out(
     test: &Test,
-    execution: &Execution,
+    candidate: &Candidate,
     run: Option<&Run>,
     graph: &EventGraph,
 ) -> Layout {
@@ -93,6 +93,6 @@ pub fn lay_out(
     let columns = test.threads.len().max(columns.unwrap_or(0) as usize);
     let names = (0..columns as u32).map(|thread| thread_name(test, thread));
     let lines = graph.nodes.iter();
-    let lines = lines.map(|node| box_lines(test, execution, run, node));
+    let lines = lines.map(|node| box_lines(test, candidate, run, node));
     Draft::new(graph, names.collect(), lines.collect()).draw()
 }

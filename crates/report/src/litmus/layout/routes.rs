@@ -108,7 +108,9 @@ pub(super) fn routes(graph: &EventGraph, layer: &[usize], columns: usize) -> Vec
     }
     for (index, edge) in graph.edges.iter().enumerate() {
         let column = graph.thread(edge.from);
-        if column == graph.thread(edge.to) && edge.relation != Relation::ProgramOrder {
+        let is_next = graph.node(edge.from) + 1 == graph.node(edge.to);
+        let is_down = edge.relation == Relation::ProgramOrder && is_next;
+        if column == graph.thread(edge.to) && !is_down {
             let column = column as usize;
             let (gap, side) = match gap_load[column] < gap_load[column + 1] {
                 true => (column, Side::Left),
