@@ -2,7 +2,7 @@
 //! elsewhere.
 //!
 //! [`Display`] decides when to print. The others say what: [`TraceProgress`] of a trace,
-//! [`TestProgress`] of litmus tests, [`SearchProgress`] of a Murphi search, [`RowProgress`] of a
+//! [`TestProgress`] of litmus tests, [`RunProgress`] of their runs on the processor, [`SearchProgress`] of a Murphi search, [`RowProgress`] of a
 //! reproduction.
 
 use std::io::{IsTerminal, Write};
@@ -174,6 +174,37 @@ impl TestProgress {
     /// Runs `print` while the bar is hidden.
     pub fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
         self.display.suspend(print)
+    }
+}
+
+/// The progress of runs on the processor.
+pub struct RunProgress {
+    display: Display,
+    tests: usize,
+    total: Duration,
+}
+
+impl RunProgress {
+    /// Progress of so many tests over this time.
+    pub fn new(tests: usize, total: Duration, quiet: bool) -> Self {
+        RunProgress {
+            display: Display::new(Some(total.as_millis() as u64), "starting", quiet),
+            tests,
+            total,
+        }
+    }
+
+    /// Reports the tests whose allowed states were all seen, and all executions.
+    pub fn update(&self, satisfied: usize, executions: u64, elapsed: Duration) {
+        let position = elapsed.min(self.total).as_millis() as u64;
+        self.display.update(position, |_| {
+            format!(
+                "{} executions, all allowed states of {} of {} tests seen",
+                grouped(executions),
+                grouped(satisfied as u64),
+                grouped(self.tests as u64)
+            )
+        });
     }
 }
 

@@ -7,6 +7,7 @@ mod demo;
 mod docs;
 mod example;
 mod examples;
+mod hardware;
 #[cfg(unix)]
 mod interrupt;
 mod litmus;

@@ -1,7 +1,7 @@
 //! Litmus tests for x86: which final states a memory model allows.
 //!
 //! Read in this order:
-//! 1. [`code`] and [`mod@test`]: a test as a value.
+//! 1. [`code`] and [`mod@test`]: a test as a value. [`assembly`]: its instructions as written.
 //! 2. [`parse()`], `syntax`, `x86` and `assemble`: from files to tests. `parse_error`,
 //!    `parse_error_kind` and `help`: errors in files.
 //! 3. [`arithmetic`] and [`thread`]: the semantics of instructions.
@@ -21,6 +21,7 @@
 pub mod answer;
 pub mod arithmetic;
 mod assemble;
+pub mod assembly;
 pub mod axioms;
 pub mod code;
 pub mod event_graph;

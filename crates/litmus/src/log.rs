@@ -30,6 +30,8 @@ pub struct LogEntry {
     pub is_cut: bool,
     /// Whether the log has fewer states than it claims: it is truncated.
     pub is_damaged: bool,
+    /// Whether the states were seen on a processor, so that there may be others.
+    pub is_sample: bool,
 }
 
 impl LogEntry {
@@ -42,6 +44,7 @@ impl LogEntry {
             observation: None,
             is_cut: false,
             is_damaged: false,
+            is_sample: false,
         }
     }
 
@@ -207,6 +210,7 @@ pub fn parse_log(text: &str) -> Vec<LogEntry> {
         } else if let Some(rest) = line.strip_prefix("Histogram (") {
             let count = rest.split_whitespace().next();
             states_to_come = count.and_then(|count| count.parse().ok()).unwrap_or(0);
+            entry.is_sample = true;
         } else if states_to_come > 0 {
             states_to_come -= 1;
             entry.states.extend(parse_state(without_count(line)));
@@ -263,6 +267,17 @@ impl Difference {
         };
         (difference != Difference::default()).then_some(difference)
     }
+
+    /// Whether the two cannot both be right: one has a state that the other, which claims to have
+    /// all, has not. What was not seen on a processor may be possible all the same.
+    pub fn is_contradiction(&self, here: &LogEntry, there: &LogEntry) -> bool {
+        match (here.is_sample, there.is_sample) {
+            (false, false) => true,
+            (false, true) => !here.is_cut && !self.only_there.is_empty(),
+            (true, false) => !there.is_cut && !self.only_here.is_empty(),
+            (true, true) => false,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -299,6 +314,35 @@ mod tests {
         let states = [state("0:EAX=0; 1:EAX=0"), state("0:EAX=1; 1:EAX=0")];
         assert_eq!(entries[0].states, BTreeSet::from(states));
         assert_eq!(entries[0].verdict.as_deref(), Some("Ok"));
+        assert!(entries[0].is_sample);
+    }
+
+    #[test]
+    fn what_was_not_seen_is_no_contradiction() {
+        let of = |states: &[&str], is_sample: bool| LogEntry {
+            states: states.iter().map(|text| state(text)).collect(),
+            is_sample,
+            ..LogEntry::new("T", None)
+        };
+        let contradicts = |here: &LogEntry, there: &LogEntry| {
+            let difference = Difference::between(here, there).expect("they differ");
+            difference.is_contradiction(here, there)
+        };
+        let (two, one) = (["x=1", "x=2"], ["x=1"]);
+        assert!(contradicts(&of(&two, false), &of(&one, false)));
+        // The processor has not shown a state that the model allows.
+        assert!(!contradicts(&of(&two, false), &of(&one, true)));
+        assert!(!contradicts(&of(&one, true), &of(&two, false)));
+        // The processor has shown a state that the model forbids.
+        assert!(contradicts(&of(&one, false), &of(&two, true)));
+        assert!(contradicts(&of(&two, true), &of(&one, false)));
+        assert!(!contradicts(&of(&two, true), &of(&one, true)));
+        // The model's search has not ended.
+        let cut = LogEntry {
+            is_cut: true,
+            ..of(&one, false)
+        };
+        assert!(!contradicts(&cut, &of(&two, true)));
     }
 
     #[test]

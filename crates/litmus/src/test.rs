@@ -1,6 +1,7 @@
 //! A litmus test as the engines see it: threads of operations over cells of memory, what is
 //! observed at the end, and what is asked about it.
 
+use crate::assembly::AssemblyInstruction;
 use crate::code::{Operation, Register, Width};
 
 /// The syntax that a test is written in.
@@ -49,6 +50,8 @@ pub struct Instruction {
     pub text: String,
     /// Where.
     pub position: Position,
+    /// The instruction itself, for those who encode it.
+    pub assembly: AssemblyInstruction,
 }
 
 /// A register of a thread.

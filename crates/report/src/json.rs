@@ -7,6 +7,8 @@ pub mod check;
 #[cfg(feature = "litmus")]
 pub mod executions;
 pub mod fences;
+#[cfg(feature = "hardware")]
+pub mod hardware;
 #[cfg(feature = "litmus")]
 pub mod litmus;
 #[cfg(feature = "protocol")]

@@ -3,7 +3,8 @@
 //! Read in this order: [`names`] (names of threads, addresses and locations), [`text`] (findings of
 //! a monitor), [`witness_table`] (a run of the store-buffer machine, in [`columns`]), [`json`] (the
 //! same for scripts). [`check`] is the report of a check, with failures shown in the program's
-//! [`source`]. [`litmus`] draws executions of litmus tests. [`protocol`] is the report of the
+//! [`source`]. [`litmus`] draws executions of litmus tests, and [`hardware`] is the log of their runs
+//! on the processor. [`protocol`] is the report of the
 //! search of a Murphi model: verdict, vacuity, and the counterexample as text and as a sequence
 //! chart. `svg` has what both kinds of pictures share.
 //!
@@ -12,6 +13,8 @@
 pub mod check;
 pub mod columns;
 pub mod duration;
+#[cfg(feature = "hardware")]
+pub mod hardware;
 pub mod json;
 #[cfg(feature = "litmus")]
 pub mod litmus;

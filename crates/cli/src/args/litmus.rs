@@ -1,15 +1,17 @@
 //! The options of `fencepost litmus`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use fencepost_hardware::FixedParameters;
 use fencepost_litmus::event_graph::Relation;
 use fencepost_memory::MemoryModel;
 use fencepost_report::litmus::EdgeKinds;
 
 use super::common::{MaxStates, ResourceLimits, ResultArguments, WorkerArguments};
 use super::models::PsoLocked;
-use super::values::small_count;
+use super::values::{parameters, small_count, time};
 
 pub(super) const HELP: &str = "\
 Examples:
@@ -19,6 +21,7 @@ Examples:
   fencepost litmus --svg pictures/ tests/             pictures of all tests
   fencepost litmus --robust sb.litmus                 whether it is store-buffer safe
   fencepost litmus --compare herd.log tests/          differences from an earlier log
+  fencepost litmus --run --run-time 1m tests/         what this processor does, beside the model
 
 Limits apply to each test under each model. Output is as herd7 prints it, except that Positive, Negative and Observation count final states.
 A test whose verdict is No is an answer, not an error: the exit code is 0 unless --fail-on-no.";
@@ -95,6 +98,9 @@ pub struct LitmusArguments {
     pub fail_on_no: bool,
 
     #[command(flatten)]
+    pub hardware: HardwareArguments,
+
+    #[command(flatten)]
     pub workers: WorkerArguments,
 
     #[command(flatten)]
@@ -115,6 +121,46 @@ pub struct LitmusArguments {
         help_heading = "Limits"
     )]
     pub loop_buffer: u16,
+}
+
+/// Options of runs on the processor.
+#[derive(Args, Debug)]
+pub struct HardwareArguments {
+    /// Run the tests on this processor, and compare what is seen with what the model allows
+    #[arg(
+        long,
+        conflicts_with_all = ["witness", "svg", "dot", "state", "robust", "fail_on_no"],
+        help_heading = "On the processor"
+    )]
+    pub run: bool,
+
+    /// Run for TIME in all; tests whose allowed states were not all seen get more of it [default:
+    /// 1s for each test, at most 1m]
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "run", help_heading = "On the processor")]
+    pub run_time: Option<Duration>,
+
+    /// Start random choices from N
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        requires = "run",
+        help_heading = "On the processor"
+    )]
+    pub seed: u64,
+
+    /// Print the best parameters of each test, or fix some, such as `period=300,skew=20`
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_parser = parameters,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        requires = "run",
+        help_heading = "On the processor"
+    )]
+    pub parameters: Option<FixedParameters>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,6 +3,7 @@
 use std::num::IntErrorKind;
 use std::time::Duration;
 
+use fencepost_hardware::FixedParameters;
 use fencepost_report::duration::parse_duration;
 
 /// Parses a number of things, at least 1.
@@ -52,6 +53,12 @@ pub fn size(text: &str) -> Result<usize, String> {
 /// Parses a time with a unit, as the environment variables of checks do.
 pub fn time(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// Parses parameters of runs on the processor.
+pub fn parameters(text: &str) -> Result<FixedParameters, String> {
+    text.parse()
+        .map_err(|error: fencepost_hardware::ParametersError| error.to_string())
 }
 
 #[cfg(test)]

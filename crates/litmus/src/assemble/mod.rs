@@ -72,13 +72,16 @@ pub(crate) fn assemble(
                     .get(&number)
                     .map_or(0, |initial| initial.content),
             });
-        let instructions = column
-            .instructions
-            .into_iter()
-            .map(|instruction| Instruction {
-                text: instruction.text(source),
-                position: instruction.span.position,
-            });
+        let instructions =
+            column
+                .instructions
+                .into_iter()
+                .zip(lowered.assembly)
+                .map(|(instruction, assembly)| Instruction {
+                    text: instruction.text(source),
+                    position: instruction.span.position,
+                    assembly,
+                });
         test.threads.push(Thread {
             number: column.number,
             operations: lowered.operations,

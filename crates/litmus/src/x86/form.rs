@@ -39,7 +39,7 @@ impl<'s> Form<'s> {
             Mnemonic::Jump
             | Mnemonic::JumpIf(_)
             | Mnemonic::Fence(_)
-            | Mnemonic::Nothing
+            | Mnemonic::Nothing(_)
             | Mnemonic::Return
             | Mnemonic::Lock => match operands {
                 [] => Ok(()),

@@ -169,7 +169,7 @@ fn read_operands<'s>(
 
 /// Whether an instruction may have an operand that is not accessed: `nopw 0x0(%rax,%rax,1)`.
 fn is_long_nop(mnemonic: Mnemonic, name: &str) -> bool {
-    mnemonic == Mnemonic::Nothing && name.to_ascii_uppercase().starts_with("NOP")
+    matches!(mnemonic, Mnemonic::Nothing(_)) && name.to_ascii_uppercase().starts_with("NOP")
 }
 
 fn skip_operands(lexer: &mut Lexer<'_>) -> Result<(), SpannedError> {

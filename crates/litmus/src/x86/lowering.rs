@@ -8,6 +8,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::assemble::memory::MemoryMap;
+use crate::assembly::{Argument, AssemblyInstruction, MemoryArgument};
 use crate::code::{
     AddressOperand, Computation, Operand as Input, Operation, Part, Register, Width,
 };
@@ -29,6 +30,7 @@ use super::registers::WrittenRegister;
 pub(crate) struct LoweredThread<'s> {
     pub operations: Vec<Operation>,
     pub instruction_of: Vec<u32>,
+    pub assembly: Vec<AssemblyInstruction>,
     pub registers: RegisterFile<'s>,
 }
 
@@ -49,10 +51,13 @@ pub(crate) fn lower_thread<'s>(
         jumps: Vec::new(),
     };
     let mut instruction_of = Vec::new();
+    let mut assembly = Vec::with_capacity(column.instructions.len());
     let mut starts = Vec::with_capacity(column.instructions.len() + 1);
     for (index, instruction) in column.instructions.iter().enumerate() {
         starts.push(lowering.operations.len() as u32);
-        if let Err(error) = lowering.lower(instruction, &labels) {
+        let lowered = lowering.lower(instruction, &labels);
+        let lowered = lowered.and_then(|()| lowering.assembly(instruction, &labels));
+        if let Err(error) = lowered.map(|instruction| assembly.push(instruction)) {
             let is_last = error.kind.is_limit() || errors.len() + 1 >= MAX_ERRORS;
             match is_last {
                 true => return Err(error),
@@ -80,6 +85,7 @@ pub(crate) fn lower_thread<'s>(
     Ok(LoweredThread {
         operations: lowering.operations,
         instruction_of,
+        assembly,
         registers: lowering.registers,
     })
 }
@@ -134,7 +140,7 @@ impl<'s> Lowering<'_, 's> {
         labels: &FxHashMap<&'s str, usize>,
     ) -> Result<(), SpannedError> {
         match instruction.mnemonic {
-            Mnemonic::Nothing | Mnemonic::Lock => return Ok(()),
+            Mnemonic::Nothing(_) | Mnemonic::Lock => return Ok(()),
             Mnemonic::Fence(fence) => self.operations.push(Operation::Fence(fence)),
             Mnemonic::Return => self.operations.push(Operation::End),
             Mnemonic::Jump => self.jump(instruction, labels, Operation::Jump(0))?,
@@ -463,6 +469,64 @@ impl<'s> Lowering<'_, 's> {
             index,
             displacement: displacement & width.mask(),
             width,
+        })
+    }
+}
+
+impl<'s> Lowering<'_, 's> {
+    /// The instruction as it is written, after it was lowered: all its operands are known to be right.
+    fn assembly(
+        &mut self,
+        instruction: &WrittenInstruction<'s>,
+        labels: &FxHashMap<&'s str, usize>,
+    ) -> Result<AssemblyInstruction, SpannedError> {
+        let width = match instruction.width {
+            Some(width) => width,
+            None => self.memory.width_of_unsized(instruction),
+        };
+        let source_width = match instruction.mnemonic {
+            Mnemonic::ShiftLeft => Width::Byte,
+            _ => width,
+        };
+        let destination = instruction.destination();
+        let source = instruction.source();
+        Ok(AssemblyInstruction {
+            mnemonic: instruction.mnemonic,
+            is_locked: instruction.is_locked,
+            width,
+            destination: destination.map(|o| self.argument(o, width)).transpose()?,
+            source: source.map(|o| self.argument(o, source_width)).transpose()?,
+            target: instruction
+                .target
+                .and_then(|(label, _)| labels.get(label))
+                .map(|target| *target as u32),
+        })
+    }
+
+    fn argument(&mut self, operand: &Operand<'s>, width: Width) -> Result<Argument, SpannedError> {
+        Ok(match operand {
+            Operand::Register(register, span) => {
+                Argument::Register(self.register(*register, *span)?, register.part)
+            }
+            Operand::Number(number, _) => Argument::Constant(number.value & width.mask()),
+            Operand::Address(reference) => Argument::Address(self.memory.address(reference)?),
+            Operand::Memory(memory) => {
+                let symbol = memory.symbol.as_ref();
+                let mut number = |which| self.registers.number(which, memory.span);
+                let base = memory.base.map(&mut number).transpose()?;
+                let index = match memory.index {
+                    Some((which, factor)) => Some((number(which)?, factor)),
+                    None => None,
+                };
+                Argument::Memory(MemoryArgument {
+                    symbol: symbol
+                        .map(|symbol| self.memory.address(symbol))
+                        .transpose()?,
+                    offset: memory.displacement,
+                    base,
+                    index,
+                })
+            }
         })
     }
 }

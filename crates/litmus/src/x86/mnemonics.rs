@@ -3,8 +3,8 @@
 use crate::code::{Computation, Fence, FlagCondition, FlagTest, Width};
 
 /// The operation of an instruction, apart from its operands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mnemonic {
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Mnemonic {
     /// `MOV`.
     Move,
     /// `ADD` and the like: destination and source.
@@ -31,12 +31,23 @@ pub(crate) enum Mnemonic {
     JumpIf(FlagCondition),
     /// A fence.
     Fence(Fence),
-    /// `NOP`, and instructions without an effect on memory.
-    Nothing,
+    /// An instruction without an effect on registers and memory.
+    Nothing(Idle),
     /// `RET`.
     Return,
     /// The prefix `LOCK`.
     Lock,
+}
+
+/// An instruction without an effect on registers and memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Idle {
+    /// `NOP`.
+    Nop,
+    /// `PAUSE`.
+    Pause,
+    /// `ENDBR64`.
+    EndBranch,
 }
 
 /// A mnemonic, and the width of its suffix.
@@ -72,11 +83,11 @@ const UNSIZED: [(&str, Mnemonic); 11] = [
     ("LFENCE", Mnemonic::Fence(Fence::Load)),
     ("JMP", Mnemonic::Jump),
     ("LOCK", Mnemonic::Lock),
-    ("NOP", Mnemonic::Nothing),
-    ("NOPW", Mnemonic::Nothing),
-    ("NOPL", Mnemonic::Nothing),
-    ("PAUSE", Mnemonic::Nothing),
-    ("ENDBR64", Mnemonic::Nothing),
+    ("NOP", Mnemonic::Nothing(Idle::Nop)),
+    ("NOPW", Mnemonic::Nothing(Idle::Nop)),
+    ("NOPL", Mnemonic::Nothing(Idle::Nop)),
+    ("PAUSE", Mnemonic::Nothing(Idle::Pause)),
+    ("ENDBR64", Mnemonic::Nothing(Idle::EndBranch)),
     ("RET", Mnemonic::Return),
 ];
 

@@ -274,6 +274,8 @@ pub fn comparison(log: &str, [compared, different, not_in_log, only_in_log]: [us
 /// The fields of an answer that a comparison needs.
 #[derive(Deserialize)]
 struct ReadAnswer {
+    #[serde(rename = "type")]
+    kind: Option<String>,
     test: Option<String>,
     file: Option<String>,
     model: Option<String>,
@@ -306,5 +308,6 @@ pub fn read_line(line: &str) -> Option<LogEntry> {
         observation: read.observation,
         is_cut: read.complete == Some(false),
         is_damaged: false,
+        is_sample: read.kind.as_deref() == Some("run"),
     })
 }

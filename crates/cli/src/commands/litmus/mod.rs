@@ -2,12 +2,15 @@
 //!
 //! `inputs` finds the tests, `one` answers one of them and `show` shows its witnesses, `pictures`
 //! says where pictures go, `pool` runs many at once, `compare` compares with an earlier log.
+//! `hardware` runs tests on the processor, for as long as `schedule` gives them.
 
 mod compare;
+mod hardware;
 mod inputs;
 mod one;
 mod pictures;
 mod pool;
+mod schedule;
 mod show;
 
 use std::io::Write;
@@ -52,6 +55,9 @@ fn run_all(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
         .as_deref()
         .map(Comparison::read)
         .transpose()?;
+    if arguments.hardware.run {
+        return hardware::run(arguments, &files, &errors, comparison, is_quiet);
+    }
     let inputs = Inputs::new(arguments);
     let started = Instant::now();
     let progress = TestProgress::new(files.len(), is_quiet);
@@ -179,7 +185,9 @@ impl Totals {
             self.limited_files += usize::from(!line.is_complete);
         }
         match comparison {
-            Some(comparison) => self.is_different |= comparison.take(result, is_json, output)?,
+            Some(comparison) => {
+                self.is_different |= comparison.take(result.entries(), is_json, output)?;
+            }
             None => output.write_all(result.output.as_bytes())?,
         }
         Ok(())

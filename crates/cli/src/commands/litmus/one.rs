@@ -36,7 +36,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         // A time that is too long to be represented is no limit.
         Instant::now().checked_add(self.arguments.limits.max_time()?)
     }
@@ -74,6 +74,11 @@ pub struct FileResult {
 }
 
 impl FileResult {
+    /// The entries of a log.
+    pub fn entries(&self) -> impl Iterator<Item = &LogEntry> {
+        self.lines.iter().filter_map(|line| line.entry.as_ref())
+    }
+
     fn bad(error: String) -> Self {
         FileResult {
             error,
@@ -106,25 +111,28 @@ pub fn run(path: &Path, name: &str, inputs: &Inputs<'_>) -> FileResult {
     result
 }
 
-fn answer_file(path: &Path, name: &str, inputs: &Inputs<'_>) -> FileResult {
+/// Reads a test and its source; or says in a result why it cannot be read.
+pub(super) fn read(path: &Path) -> Result<(Test, Vec<u8>), FileResult> {
     let limits = Limits::default();
-    let bytes = match files::read_up_to(path, limits.bytes as u64) {
-        Ok(bytes) => bytes,
-        Err(error) => return FileResult::bad(format!("error: {}: {error}", path.display())),
-    };
-    let test = match parse(&bytes, &limits) {
-        Ok(test) => test,
-        Err(error) => {
-            let rendered = error.render(&path.display().to_string());
-            let mut result = FileResult {
-                error: rendered,
-                is_unreadable: true,
-                ..FileResult::default()
-            };
-            result.is_limited = error.is_limit();
-            result.is_bad = !result.is_limited;
-            return result;
-        }
+    let bytes = files::read_up_to(path, limits.bytes as u64);
+    let bytes =
+        bytes.map_err(|error| FileResult::bad(format!("error: {}: {error}", path.display())))?;
+    match parse(&bytes, &limits) {
+        Ok(test) => Ok((test, bytes)),
+        Err(error) => Err(FileResult {
+            error: error.render(&path.display().to_string()),
+            is_unreadable: true,
+            is_limited: error.is_limit(),
+            is_bad: !error.is_limit(),
+            ..FileResult::default()
+        }),
+    }
+}
+
+fn answer_file(path: &Path, name: &str, inputs: &Inputs<'_>) -> FileResult {
+    let (test, bytes) = match read(path) {
+        Ok(read) => read,
+        Err(result) => return result,
     };
     let mut result = FileResult::default();
     let source = String::from_utf8_lossy(&bytes);
@@ -146,12 +154,12 @@ fn answer_file(path: &Path, name: &str, inputs: &Inputs<'_>) -> FileResult {
 
 /// A test that was read.
 #[derive(Clone, Copy)]
-struct Subject<'t> {
-    path: &'t Path,
+pub(super) struct Subject<'t> {
+    pub path: &'t Path,
     /// The name of its pictures.
-    name: &'t str,
-    test: &'t Test,
-    source: &'t str,
+    pub name: &'t str,
+    pub test: &'t Test,
+    pub source: &'t str,
 }
 
 fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &mut FileResult) {
@@ -161,17 +169,8 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
     let is_late = || {
         interrupt::was_requested() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
     };
-    let options = Options {
-        limits: machine::Limits {
-            max_states: arguments.max_states(),
-            max_memory: arguments.limits.max_bytes(),
-            loop_buffer: usize::from(arguments.loop_buffer),
-            stop: &is_late,
-        },
-        cross_check: arguments.cross_check,
-    };
     let started = Instant::now();
-    let answer = match answer(test, model, &options) {
+    let answer = match answer(test, model, &options(arguments, &is_late)) {
         Ok(answer) => answer,
         Err(error) => return fail(subject, model, &error, result),
     };
@@ -240,7 +239,20 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
     shown.draw(arguments, subject.name, result);
 }
 
-fn explain_cut(
+/// How to answer a test.
+pub(super) fn options<'s>(arguments: &LitmusArguments, stop: &'s dyn Fn() -> bool) -> Options<'s> {
+    Options {
+        limits: machine::Limits {
+            max_states: arguments.max_states(),
+            max_memory: arguments.limits.max_bytes(),
+            loop_buffer: usize::from(arguments.loop_buffer),
+            stop,
+        },
+        cross_check: arguments.cross_check,
+    }
+}
+
+pub(super) fn explain_cut(
     path: &Path,
     test: &Test,
     model: &MemoryModel,
@@ -284,7 +296,12 @@ fn explain_cut(
     )
 }
 
-fn fail(subject: Subject<'_>, model: &MemoryModel, error: &AnswerError, result: &mut FileResult) {
+pub(super) fn fail(
+    subject: Subject<'_>,
+    model: &MemoryModel,
+    error: &AnswerError,
+    result: &mut FileResult,
+) {
     let Subject {
         path, test, source, ..
     } = subject;

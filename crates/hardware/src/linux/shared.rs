@@ -1,0 +1,268 @@
+//! What the process of a test shares with the one that watches it: the control block, and for each
+//! worker its counts of final states.
+
+use std::io;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering, fence};
+use std::time::Duration;
+
+use fencepost_litmus::test::{Quantifier, Test};
+
+use super::barrier::Barrier;
+use super::memory::Mapping;
+use crate::parameters::Tuner;
+use crate::record::{Record, Seen};
+
+/// How many different final states a worker counts, and how much memory for that all of them have.
+const MOST_STATES: usize = 8192;
+const MOST_BYTES: usize = 64 << 20;
+
+/// The words of a counted state before its contents: how often, when first in nanoseconds, whether
+/// it is what the test asks for.
+const COUNT: usize = 0;
+const FIRST: usize = 1;
+const WANTED: usize = 2;
+const CONTENTS: usize = 3;
+
+/// Bits of `WANTED`.
+const IS_WANTED: u64 = 1;
+const PASSES: u64 = 2;
+
+/// The control block.
+#[repr(C)]
+pub(super) struct Control {
+    pub barrier: Barrier,
+    /// Batches so far.
+    pub batches: AtomicU64,
+    /// Set by the watcher.
+    pub stop: AtomicU32,
+    pub is_confined: AtomicU32,
+    /// A [`Failure`] other than zero.
+    pub failure: AtomicU32,
+    pub fault_signal: AtomicI32,
+    pub fault_has_address: AtomicU32,
+    pub fault_address: AtomicU64,
+    pub fault_at: AtomicU64,
+    /// Nanoseconds that batches have run.
+    pub nanoseconds: AtomicU64,
+    /// Only the last thread at a barrier touches it, and the watcher when the process has ended.
+    pub tuner: std::cell::UnsafeCell<Tuner>,
+}
+
+/// What a process could not do.
+pub(super) const FAILURES: [&str; 4] = [
+    "",
+    "start its threads",
+    "prepare for signals",
+    "keep to its limits",
+];
+
+/// The counts of a worker, besides its states. Others read them while it writes.
+#[repr(C, align(128))]
+pub(super) struct Tally {
+    pub executions: AtomicU64,
+    pub skipped: AtomicU64,
+    pub not_kept: AtomicU64,
+    /// Those of the last batch: executions that were wanted, and how much rare ones count.
+    pub wanted: AtomicU64,
+    pub rarity: AtomicU64,
+}
+
+/// The shared memory of a run.
+pub(super) struct Shared {
+    mapping: Mapping,
+    workers: usize,
+    /// States that a worker can count: a power of two.
+    states: usize,
+    contents: usize,
+    /// Where the stacks for signals are.
+    stacks: usize,
+}
+
+const SIGNAL_STACK: usize = 64 << 10;
+
+// SAFETY: what is shared is atomic, or owned by one worker, or used between barriers as each says.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    pub fn new(test: &Test, workers: usize, tuner: Tuner) -> io::Result<Self> {
+        let contents = test.observables().count();
+        let entry = 8 * (CONTENTS + contents);
+        let fitting = (MOST_BYTES / workers / entry).clamp(16, MOST_STATES);
+        let states = 1 << fitting.ilog2();
+        let tallies = size_of::<Control>().next_multiple_of(4096);
+        let tables = tallies + workers * size_of::<Tally>();
+        let stacks = (tables + workers * states * entry).next_multiple_of(4096);
+        let mapping = Mapping::shared(stacks + workers * SIGNAL_STACK)?;
+        let shared = Shared {
+            mapping,
+            workers,
+            states,
+            contents,
+            stacks,
+        };
+        // SAFETY: the mapping is new, so nobody else has the tuner.
+        unsafe { *shared.control().tuner.get() = tuner };
+        Ok(shared)
+    }
+
+    pub fn control(&self) -> &Control {
+        // SAFETY: the mapping begins with a control block, for which zeros are right.
+        unsafe { &*self.mapping.start().cast::<Control>() }
+    }
+
+    pub fn tally(&self, worker: usize) -> &Tally {
+        assert!(worker < self.workers);
+        let tallies = size_of::<Control>().next_multiple_of(4096);
+        // SAFETY: there is one for each worker behind the control block; zeros are right.
+        unsafe {
+            &*self
+                .mapping
+                .start()
+                .add(tallies)
+                .cast::<Tally>()
+                .add(worker)
+        }
+    }
+
+    /// The stack for signals of a worker, and its bytes.
+    pub fn signal_stack(&self, worker: usize) -> (*mut u8, usize) {
+        assert!(worker < self.workers);
+        // SAFETY: there is one for each worker at the end of the mapping.
+        let start = unsafe {
+            self.mapping
+                .start()
+                .add(self.stacks + worker * SIGNAL_STACK)
+        };
+        (start, SIGNAL_STACK)
+    }
+
+    fn entry_words(&self) -> usize {
+        CONTENTS + self.contents
+    }
+
+    /// A state of a worker: its words.
+    fn entry(&self, worker: usize, number: usize) -> *mut u64 {
+        debug_assert!(worker < self.workers && number < self.states);
+        let tallies = size_of::<Control>().next_multiple_of(4096);
+        let tables = tallies + self.workers * size_of::<Tally>();
+        let words = (worker * self.states + number) * self.entry_words();
+        // SAFETY: the tables of all workers follow the tallies.
+        unsafe { self.mapping.start().add(tables).cast::<u64>().add(words) }
+    }
+
+    /// The table of a worker, for that worker.
+    pub fn table(&self, worker: usize) -> Table<'_> {
+        Table {
+            shared: self,
+            worker,
+            kept: 0,
+            total: 0,
+        }
+    }
+
+    /// Adds everything to the record. The process of the test must have ended.
+    pub fn collect(&self, record: &mut Record) {
+        let before = record.time;
+        for worker in 0..self.workers {
+            let tally = self.tally(worker);
+            record.executions += tally.executions.load(Ordering::Relaxed);
+            record.skipped += tally.skipped.load(Ordering::Relaxed);
+            record.not_kept += tally.not_kept.load(Ordering::Relaxed);
+            for number in 0..self.states {
+                let entry = self.entry(worker, number);
+                // SAFETY: no process writes it any more.
+                let words = unsafe { std::slice::from_raw_parts(entry, self.entry_words()) };
+                if words[COUNT] == 0 || words[WANTED] & PASSES == 0 {
+                    continue;
+                }
+                let first = before + Duration::from_nanos(words[FIRST]);
+                let seen = record.states.entry(words[CONTENTS..].to_vec());
+                let seen = seen.or_insert(Seen { count: 0, first });
+                seen.count += words[COUNT];
+                seen.first = seen.first.min(first);
+            }
+        }
+        // SAFETY: no process writes it any more.
+        record.tuner = Some(unsafe { *self.control().tuner.get() });
+        record.time += Duration::from_nanos(self.control().nanoseconds.load(Ordering::Relaxed));
+        record.is_confined &= self.control().is_confined.load(Ordering::Relaxed) == 1;
+    }
+}
+
+/// The states that a worker has counted.
+pub(super) struct Table<'s> {
+    shared: &'s Shared,
+    worker: usize,
+    kept: usize,
+    total: u64,
+}
+
+/// What an execution is worth to the search for parameters.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Worth {
+    pub is_wanted: bool,
+    pub rarity: f64,
+    pub is_kept: bool,
+}
+
+impl Table<'_> {
+    /// Counts a final state.
+    pub fn count(&mut self, contents: &[u64], test: &Test, now: impl FnOnce() -> u64) -> Worth {
+        self.total += 1;
+        let mask = self.shared.states - 1;
+        let mut number = hash(contents) as usize & mask;
+        loop {
+            let entry = self.shared.entry(self.worker, number);
+            // SAFETY: the entry is this worker's own, and has so many words. The watcher reads it
+            // when the process has ended.
+            let words = unsafe { std::slice::from_raw_parts_mut(entry, self.shared.entry_words()) };
+            if words[COUNT] == 0 {
+                if self.kept >= self.shared.states * 3 / 4 {
+                    return Worth::default();
+                }
+                self.kept += 1;
+                words[CONTENTS..].copy_from_slice(contents);
+                words[FIRST] = now();
+                words[WANTED] = wanted(contents, test);
+                // If the process ends here, the state is not there, rather than a wrong one.
+                fence(Ordering::Release);
+                words[COUNT] = 1;
+                return self.worth(words);
+            }
+            if words[CONTENTS..] == *contents {
+                words[COUNT] += 1;
+                return self.worth(words);
+            }
+            number = (number + 1) & mask;
+        }
+    }
+
+    fn worth(&self, words: &[u64]) -> Worth {
+        let share = words[COUNT] as f64 / self.total as f64;
+        Worth {
+            is_wanted: words[WANTED] & (IS_WANTED | PASSES) == IS_WANTED | PASSES,
+            rarity: share.sqrt().recip(),
+            is_kept: true,
+        }
+    }
+}
+
+fn wanted(contents: &[u64], test: &Test) -> u64 {
+    let holds = test.condition.holds(contents);
+    let is_wanted = match test.quantifier {
+        Quantifier::ForAll => !holds,
+        Quantifier::Exists | Quantifier::NotExists | Quantifier::Observed => holds,
+    };
+    let passes = test.passes_filter(contents);
+    u64::from(is_wanted) * IS_WANTED + u64::from(passes) * PASSES
+}
+
+fn hash(contents: &[u64]) -> u64 {
+    let fold = |hash: u64, word: &u64| {
+        (hash ^ word)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29)
+    };
+    let hash = contents.iter().fold(0, fold);
+    hash ^ (hash >> 32)
+}
