@@ -60,7 +60,7 @@ mod tests {
             index => Term::Observed(index as usize - 1),
         };
         let kinds = if depth == 0 { 2 } else { 6 };
-        let mut inner = |r: &mut Random| self::random(r, depth - 1);
+        let inner = |r: &mut Random| self::random(r, depth - 1);
         match random.below(kinds) {
             0 => Proposition::Constant(random.below(2) == 0),
             1 => Proposition::Equal(term(random), term(random)),

@@ -1,5 +1,6 @@
 //! Tests made of operations, without a file.
 
+use fencepost_litmus::assembly::{AssemblyInstruction, Mnemonic};
 use fencepost_litmus::code::{
     AddressOperand, Computation, Fence, FlagCondition, FlagTest, Operand, Operation, Part,
     Register, Width,
@@ -46,6 +47,15 @@ impl Code {
             position: Position {
                 line: number + 1,
                 column: 1,
+            },
+            // Nobody encodes it.
+            assembly: AssemblyInstruction {
+                mnemonic: Mnemonic::Fence(Fence::Full),
+                is_locked: false,
+                width: WIDTH,
+                destination: None,
+                source: None,
+                target: None,
             },
         });
         for operation in operations {

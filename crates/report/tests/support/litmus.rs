@@ -1,5 +1,6 @@
 //! Litmus tests made by hand, and executions of them.
 
+use fencepost_litmus::assembly::{AssemblyInstruction, Mnemonic};
 use fencepost_litmus::code::{AddressOperand, Operand, Operation, Part, Register, Width};
 use fencepost_litmus::code::{Computation, Fence};
 use fencepost_litmus::execution::Execution;
@@ -80,7 +81,20 @@ pub fn empty_thread(number: u32) -> Thread {
 pub fn add_text(thread: &mut Thread, text: String) {
     let line = thread.instructions.len() as u32 + 1;
     let position = Position { line, column: 1 };
-    thread.instructions.push(Instruction { text, position });
+    // Pictures and texts show what was written.
+    let assembly = AssemblyInstruction {
+        mnemonic: Mnemonic::Fence(Fence::Full),
+        is_locked: false,
+        width: WIDTH,
+        destination: None,
+        source: None,
+        target: None,
+    };
+    thread.instructions.push(Instruction {
+        text,
+        position,
+        assembly,
+    });
 }
 
 pub fn cell(test: &mut Test, name: &str) -> CellId {
