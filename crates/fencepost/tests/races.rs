@@ -460,10 +460,13 @@ fn is_finished_orders_nothing() {
     race(runs.last().unwrap().error.clone());
 }
 
+/// What a thread does last.
+type Drops = Box<dyn FnOnce() + Send>;
+
 /// A message-passing program with a relaxed flag: `drops` comes before it is set, `looks` after it is seen. Whether
 /// they synchronize decides whether the accesses race.
 fn with_relaxed_flag<T: Send + 'static>(
-    make: fn() -> (Box<dyn FnOnce() + Send>, T),
+    make: fn() -> (Drops, T),
     looks: fn(T),
 ) -> impl Fn() + Send + Sync + 'static {
     move || {

@@ -46,7 +46,7 @@ pub struct Parameters {
     pub late: u32,
     /// How many slots a batch has.
     pub slots: u32,
-    /// Bytes between locations: one of [`SPACINGS`].
+    /// Bytes between locations: 8, 64 or 128.
     pub spacing: u32,
     /// How far slots are apart: 1 or 2 times their bytes.
     pub stride: u32,

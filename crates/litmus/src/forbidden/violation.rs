@@ -137,10 +137,10 @@ impl<'a> Relations<'a> {
         let is_same_cell = first.action.cell() == second.action.cell();
         let (place, other) = (self.place[from.index()], self.place[to.index()]);
         match (first.action, second.action) {
-            (Action::Write(..), Action::Read(..)) => {
-                if self.candidate.reads_from[to.index()] == Some(from) {
-                    add(Relation::ReadsFrom, 0);
-                }
+            (Action::Write(..), Action::Read(..))
+                if self.candidate.reads_from[to.index()] == Some(from) =>
+            {
+                add(Relation::ReadsFrom, 0);
             }
             (Action::Write(..), Action::Write(..)) if is_same_cell && place < other => {
                 add(Relation::Coherence, other - place - 1);

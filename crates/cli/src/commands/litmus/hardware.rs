@@ -10,9 +10,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fencepost_hardware::{
-    Ending, FixedParameters, Goal, NotHere, Processor, Record, Refusal, Request,
-};
+use fencepost_hardware::{Ending, Goal, NotHere, Processor, Record, Refusal, Request};
 use fencepost_litmus::answer::answer;
 use fencepost_litmus::test::Test;
 use fencepost_memory::MemoryModel;
@@ -284,10 +282,7 @@ fn run_all(
                 Goal::Condition
             },
             seed: arguments.hardware.seed.wrapping_add(index as u64),
-            fixed: arguments
-                .hardware
-                .parameters
-                .unwrap_or_else(FixedParameters::default),
+            fixed: arguments.hardware.parameters.unwrap_or_default(),
             stop: &interrupt::was_requested,
         };
         candidate.outcome = processor.run(&candidate.test, &mut candidate.record, &request);
