@@ -36,9 +36,9 @@ fn is_here() -> bool {
 /// One thread, so there is one final state, and it is always seen.
 const ALONE: &str = "X86 ALONE\n{ }\n P0 ;\n MOV [x],$1 ;\n LOCK INC [x] ;\nexists ([x]=2)\n";
 const ENDLESS: &str = "X86 ENDLESS\n{ }\n P0 ;\n L: MOV EAX,[x] ;\n JMP L ;\nexists ([x]=1)\n";
-const WILD: &str = "X86_64 WILD\n{ 0:rax=16 }\n P0 ;\n movl (%rax),%ebx ;\nexists (x=1)\n";
+const WILD: &str = "X86_64 WILD\n{ 0:rax=16 }\n P0 ;\n movl (%rax),%ebx ;\nexists (0:rbx=1)\n";
 const DIVIDES: &str = "X86 DIVIDES\n{ }\n P0 ;\n DIV EAX ;\nexists (x=1)\n";
-const NO_SUCH: &str = "X86_64 NOSUCH\n{ }\n P0 ;\n movb %ah,%r8b ;\nexists (x=1)\n";
+const NO_SUCH: &str = "X86_64 NOSUCH\n{ }\n P0 ;\n movb %ah,%r8b ;\nexists (0:rax=1)\n";
 
 #[test]
 fn the_log_is_litmus7s_and_is_read_again() {

@@ -86,7 +86,7 @@ mod tests {
     fn tests_with_unseen_states_get_more() {
         assert_eq!(
             run(&[false, true, false, true], &[true; 4], 800),
-            [100, 300, 100, 300]
+            [100, 350, 100, 250]
         );
         assert_eq!(run(&[false, false], &[true; 2], 2000), [1000, 1000]);
     }
