@@ -11,7 +11,7 @@ use fencepost::{Checker, thread};
 
 use super::loops::{assert_gave_up, gives_up_in_box};
 
-/// Waits, so that states are compared and the heap of the execution is that of the allocator.
+/// Waits, so that states are compared and the execution allocates from our allocator.
 fn wait_for_another_thread() {
     let flag = AtomicUsize::new(0);
     thread::scope(|scope| {
