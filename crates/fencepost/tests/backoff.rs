@@ -67,7 +67,7 @@ fn wait_while(waiting: Waiting, condition: impl Fn() -> bool) {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Lock {
     Ticket,
-    /// It is released to nobody.
+    /// No thread waits for it any more.
     TicketWithGap,
     Ttas,
     /// It is taken with a load and a store.

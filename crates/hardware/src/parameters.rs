@@ -288,7 +288,7 @@ impl FromStr for FixedParameters {
     }
 }
 
-/// By location; the last is that of all others too.
+/// By location; the last entry also applies to all further locations.
 fn list<T: Copy>(text: &str, of: impl Fn(char) -> Option<T>) -> Option<[T; OWN]> {
     let values: Vec<T> = text.chars().map(of).collect::<Option<_>>()?;
     let last = *values.last()?;
