@@ -67,7 +67,7 @@ fn wait_while(waiting: Waiting, condition: impl Fn() -> bool) {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Lock {
     Ticket,
-    /// No thread waits for it any more.
+    /// Its release skips a ticket, so that no thread gets the lock.
     TicketWithGap,
     Ttas,
     /// It is taken with a load and a store.
