@@ -29,11 +29,10 @@
 //! of `std`. [`check`] panics with a report if the program is wrong; [`Checker`] has settings and returns an
 //! [`Outcome`].
 //!
-//! For readers of the code: `check` runs a check, the other modules are the look-alikes of `std`, and the crate
+//! For readers of the code: this crate has the look-alikes of `std`. The crate `fencepost-check` runs a check, and
 //! `fencepost-runtime` runs the program.
 
 pub mod cell;
-mod check;
 pub mod hint;
 mod lazy;
 pub mod sync;
@@ -45,7 +44,7 @@ pub mod __private {
     pub use crate::lazy::Lazy;
 }
 
-pub use check::{
+pub use fencepost_check::{
     Assumption, Checker, Consequence, Details, FenceAlternative, FenceInference, FenceSet,
     FenceStrength, Finding, InferredFence, Limit, Outcome, Strategy, check, replay,
 };

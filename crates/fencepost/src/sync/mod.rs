@@ -31,7 +31,6 @@ pub use mutex::{Mutex, MutexGuard};
 pub use once::{Once, OnceState};
 pub use once_lock::OnceLock;
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-pub(crate) use rwlock::{is_release, is_written};
 pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use fencepost_runtime::Current;

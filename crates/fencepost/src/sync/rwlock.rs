@@ -25,27 +25,8 @@ use super::{
     unpoisoned, wrapped,
 };
 use fencepost_runtime::LocationRef;
-use fencepost_runtime::names::WAITING_WRITERS;
+use fencepost_runtime::names::{FREE, READER_LEFT, WAITING_WRITERS, WRITTEN};
 use fencepost_runtime::{Current, Object, Outcomes, Step};
-
-/// The lock is free.
-const FREE: u64 = 0;
-/// A writer holds the lock.
-const WRITTEN: u64 = u64::MAX;
-/// The value of an event by which a reader releases the lock while other readers hold it. It lets
-/// reports distinguish that from an acquisition. It is neither [`FREE`] nor [`WRITTEN`], which is
-/// all that an [`OptimisticLoad`] tests.
-const RELEASED: u64 = 1 << 63;
-
-/// Whether an event with this value releases the lock.
-pub(crate) fn is_release(value: u64) -> bool {
-    value == FREE || value != WRITTEN && value & RELEASED != 0
-}
-
-/// Whether a writer holds the lock after an event with this value.
-pub(crate) fn is_written(value: u64) -> bool {
-    value == WRITTEN
-}
 
 /// A reader-writer lock, as [`std::sync::RwLock`].
 ///
@@ -502,7 +483,7 @@ fn release<R>(
             FREE => FREE,
             // A downgrade does not release the lock.
             readers if before == WRITTEN => readers,
-            readers => readers | RELEASED,
+            readers => readers | READER_LEFT,
         };
         step.emit(step.target().unlock(object), value);
         result

@@ -87,6 +87,25 @@ pub const WAIT_TOKEN: &str = "wait token";
 /// The kind of the object that counts the writers that wait for an `RwLock`.
 pub const WAITING_WRITERS: &str = "writers that wait for";
 
+/// The state of a reader-writer lock that is free.
+pub const FREE: u64 = 0;
+/// The state of a reader-writer lock that a writer holds. Otherwise it is the number of readers.
+pub const WRITTEN: u64 = u64::MAX;
+/// What the value of an event has besides the state if a reader releases the lock while other readers hold it. It lets
+/// reports distinguish that from an acquisition. No such value is [`FREE`] or [`WRITTEN`], which is all that an
+/// [`OptimisticLoad`](fencepost_explore::OptimisticLoad) tests.
+pub const READER_LEFT: u64 = 1 << 63;
+
+/// Whether an event of a reader-writer lock with this value releases the lock.
+pub fn is_release(value: u64) -> bool {
+    value == FREE || value != WRITTEN && value & READER_LEFT != 0
+}
+
+/// Whether a writer holds the reader-writer lock after an event with this value.
+pub fn is_written(value: u64) -> bool {
+    value == WRITTEN
+}
+
 /// The kind of the object of a barrier that says how often it has opened.
 pub const BARRIER_OPENING: &str = "Barrier opening";
 /// What precedes the barrier's name in that of its [`BARRIER_OPENING`].

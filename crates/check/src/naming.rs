@@ -9,9 +9,9 @@ use fencepost_report::check::{Action, BarrierOrigin};
 use fencepost_report::{Naming, SourcePosition, Sources};
 use rustc_hash::FxHashMap;
 
-use crate::sync::is_release;
 use fencepost_runtime::Names;
 use fencepost_runtime::SourceLocation;
+use fencepost_runtime::names::is_release;
 use fencepost_runtime::names::{BARRIER_OPENING, OPENING_OF};
 
 /// Functions that acquire a lock.

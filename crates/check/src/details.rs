@@ -102,7 +102,7 @@ pub enum Assumption {
     /// the atomics and locks of `std`. All else was compared, because [`Allocator`](crate::Allocator) is the global
     /// allocator.
     NothingOutlivesExecutions(Vec<SourcePosition>),
-    /// The loops around these calls of [`hint::assume_waits`](crate::hint::assume_waits) only wait.
+    /// The loops around these calls of `hint::assume_waits` only wait.
     DeclaredLoopsOnlyWait(Vec<SourcePosition>),
     /// Every store reaches memory at once ([`Checker::monitor`](crate::Checker::monitor) is off).
     ImmediateStores,

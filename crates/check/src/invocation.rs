@@ -122,7 +122,7 @@ fn shell_word(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::variables::VARIABLES;
+    use crate::variables::VARIABLES;
 
     #[test]
     fn needed_variables_exist() {

@@ -247,14 +247,14 @@ impl Checker {
         self
     }
 
-    /// Whether waits on a condition variable and [`park`](crate::thread::park) may wake up spuriously, as `std`
+    /// Whether waits on a condition variable and `park` may wake up spuriously, as `std`
     /// allows. On by default.
     pub fn spurious_wakeups(mut self, is_on: bool) -> Self {
         self.setup.spurious_wakeups = is_on;
         self
     }
 
-    /// Whether an [`Arc`](crate::sync::Arc) that is not dropped by the end of an execution is an error. On by
+    /// Whether an `Arc` that is not dropped by the end of an execution is an error. On by
     /// default.
     pub fn leak_check(mut self, is_on: bool) -> Self {
         self.setup.leak_check = is_on;

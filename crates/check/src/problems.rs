@@ -14,10 +14,10 @@ use fencepost_report::check::{
 use super::checker::Checker;
 use super::naming::{opened, source_position};
 use super::showing::Showing;
-use crate::sync::{is_release, is_written};
 use fencepost_runtime::names::{
     BARRIER_OPENING, END_TOKEN, PARK_TOKEN, START_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name,
 };
+use fencepost_runtime::names::{is_release, is_written};
 use fencepost_runtime::{OwnedLocation, ProgramError, Race};
 
 fn position(place: &OwnedLocation) -> SourcePosition {

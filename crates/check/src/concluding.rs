@@ -223,9 +223,9 @@ mod tests {
     use std::sync::Arc;
 
     use crate::Checker;
-    use crate::check::{Outcome, Strategy};
-    use crate::sync::atomic::{AtomicU32, Ordering::*};
-    use crate::thread;
+    use crate::{Outcome, Strategy};
+    use fencepost::sync::atomic::{AtomicU32, Ordering::*};
+    use fencepost::thread;
 
     #[test]
     fn workers_without_memory_leave_the_check_incomplete() {

@@ -12,8 +12,8 @@ use fencepost_report::json::fences::{FENCES_SCHEMA, FenceObject, FencesObject, I
 use fencepost_report::json::line;
 
 use super::FenceStrength;
-use crate::check::naming::{SourceFiles, source_position};
-use crate::check::outcome::Outcome;
+use crate::naming::{SourceFiles, source_position};
+use crate::outcome::Outcome;
 use fencepost_runtime::SourceLocation;
 
 /// Which fences a program needs to be store-buffer safe.
@@ -180,7 +180,7 @@ impl FenceInference {
         line(&self.object()).trim_end().to_owned()
     }
 
-    pub(in crate::check) fn object(&self) -> FencesObject {
+    pub(crate) fn object(&self) -> FencesObject {
         let (result, outcome) = match self {
             FenceInference::NotNeeded(outcome) => ("not-needed", outcome),
             FenceInference::Needed(set) => ("needed", &set.outcome),

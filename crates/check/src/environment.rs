@@ -88,8 +88,8 @@ mod tests {
     use fencepost_runtime::{Target, ThreadIdSpace};
 
     use super::*;
-    use crate::check::checker::Strategy;
-    use crate::check::fences::FenceStrength;
+    use crate::checker::Strategy;
+    use crate::fences::FenceStrength;
 
     fn with(variable: &str, value: &str) -> Result<Checker, String> {
         let get = |asked: &str| (asked == variable).then(|| value.to_owned());

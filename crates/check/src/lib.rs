@@ -1,4 +1,7 @@
-//! A check: from the settings and a closure to an outcome.
+//! Internal crate of Fencepost: a check of a program, from the settings and a closure to an outcome.
+//!
+//! It does not know what the program is made of: `fencepost` checks closures that use its look-alikes of `std`,
+//! `fencepost-native` the `main` of a C or C++ program.
 //!
 //! In the order of a check:
 //! - `checker` has the settings, `variables` and `environment` override them from the environment, and `replaying`
@@ -6,7 +9,7 @@
 //! - `session` owns a check from start to end. `restarting` explores the program, with the file of `checkpoint`,
 //!   `confirming` replays each finding, `rounds` unrolls waiting loops, and `sameness` says when failures are the same;
 //! - `consequence` runs the program with store buffers after a violation, and `fences` infers missing fences;
-//! - `concluding` makes the [`outcome`] and its `details`. `problems` translates failures for `fencepost-report`,
+//! - `concluding` makes the `outcome` and its `details`. `problems` translates failures for `fencepost-report`,
 //!   `naming` has the names, and `showing` renders reports on demand;
 //! - `progress` and `watchdog` keep the user informed meanwhile.
 
@@ -17,10 +20,10 @@ mod confirming;
 mod consequence;
 mod details;
 mod environment;
-pub mod fences;
+mod fences;
 mod invocation;
 mod naming;
-pub mod outcome;
+mod outcome;
 mod problems;
 mod progress;
 mod replaying;

@@ -427,7 +427,7 @@ mod tests {
             format!("| `{name}` | {values} | [`{method}`](Self::{method}) |\n")
         });
         let header = "| variable | value | method |\n| --- | --- | --- |\n";
-        assert_table("src/check/variables.md", header, &rows);
+        assert_table("src/variables.md", header, &rows);
     }
 
     #[test]

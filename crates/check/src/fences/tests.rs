@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use fencepost_report::SourcePosition;
 
 use super::*;
-use crate::check::checkpoint::Identity;
-use crate::sync::atomic::{AtomicU32, fence};
-use crate::thread;
+use crate::checkpoint::Identity;
+use fencepost::sync::atomic::{AtomicU32, fence};
+use fencepost::thread;
 
 type Cells = [AtomicU32; 3];
 
