@@ -259,6 +259,7 @@ impl CheckpointFile {
             are_destructors_late: _,
             do_waits_take_tokens: _,
             keeps_first_values: _,
+            abandons_threads: _,
             max_steps: _,
         } = setup;
         let switch = |is_on| if is_on { "on" } else { "off" }.to_owned();

@@ -272,6 +272,25 @@ impl Execution {
         object
     }
 
+    /// The object at an address of the program's memory. It is the same in all executions.
+    pub(crate) fn object_in_memory(
+        &mut self,
+        address: usize,
+        kind: &'static str,
+        name: impl FnOnce() -> String,
+        location: LocationRef,
+    ) -> Address {
+        // It belongs to its address, as what a static creates belongs to the static.
+        let creator = match self.names.known_static(address) {
+            Some(creator) => creator,
+            None => {
+                let name = String::leak(name());
+                self.names.static_creator(address, name)
+            }
+        };
+        self.names.object(creator, 0, kind, location)
+    }
+
     #[cold]
     fn note_object(&mut self, object: Address, state: u64) {
         if self.phase == Phase::StaticInit {

@@ -8,7 +8,7 @@
 //! No safe function has an unsafe precondition: `current` says how that is enforced.
 //!
 //! Read in this order:
-//! 1. [`operation`], [`object`] and [`step`]: what a front end's types are built from.
+//! 1. [`operation`], [`object`] and [`step`]: what a front end's types are built from. `variable`: atomics.
 //! 2. `execution` with `threads` and `recording`: the state of one execution. `current`: how its
 //!    threads find and borrow it. `coroutine`: spawn and end of threads. [`runtime`]: the closure
 //!    as a program of the explorer. `setup`: settings.
@@ -58,6 +58,7 @@ mod recording;
 mod setup;
 mod statics;
 mod threads;
+mod variable;
 mod visits;
 mod waits;
 mod writers;
@@ -80,4 +81,5 @@ pub use setup::{ComparedStates, STACK_SIZES, Setup, StateMutation};
 pub use statics::StaticDeclaration;
 pub use step::Step;
 pub use threads::Outcomes;
+pub use variable::{Operand, Variable, fence};
 pub use waits::MOST_RETURNS;

@@ -136,6 +136,29 @@ impl Object {
 }
 
 impl Current {
+    /// The object at an address of the program's memory, for programs whose memory is the same in each
+    /// execution. Such objects have no [`Object`]: whoever calls this remembers it for the execution.
+    ///
+    /// `state` is its state now. `name` is called once, and leaked.
+    pub fn object_in_memory(
+        self,
+        address: usize,
+        kind: &'static str,
+        state: u64,
+        name: impl FnOnce() -> String,
+        location: LocationRef,
+    ) -> Address {
+        self.with(|execution| {
+            let object = execution.object_in_memory(address, kind, name, location);
+            execution.set_state(object, state);
+            if execution.setup.keeps_first_values {
+                let registry = execution.names.registry();
+                registry.note_first_value(object, state);
+            }
+            object
+        })
+    }
+
     /// A thread's name and its park token, for handles that may outlive the execution.
     #[inline]
     pub fn handle_of(self, thread: ThreadId) -> (Option<Arc<str>>, Object) {

@@ -395,7 +395,7 @@ impl Current {
         });
         match result {
             Some(result) => result,
-            None => unwind_thread(),
+            None => self.leave_execution(),
         }
     }
 
@@ -485,7 +485,7 @@ impl Current {
         // since.
         unsafe { suspend(yielder) };
         if self.phase() != Phase::Running {
-            unwind_thread();
+            self.leave_execution();
         }
     }
 
@@ -694,6 +694,16 @@ impl Current {
     pub fn fail(self, stop: impl Into<Stop>) -> ! {
         let stop = stop.into();
         self.with(|execution| execution.fail(stop));
+        self.leave_execution()
+    }
+
+    /// Ends the calling thread, because the execution is over.
+    #[cold]
+    #[inline(never)]
+    fn leave_execution(self) -> ! {
+        if self.setup().abandons_threads {
+            self.abandon();
+        }
         unwind_thread()
     }
 }

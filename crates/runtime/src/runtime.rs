@@ -217,14 +217,24 @@ impl Runtime {
         });
     }
 
-    /// Leaks a thread that cannot be unwound, with its stack and everything on it.
+    /// Leaks a thread that cannot be unwound, with everything on its stack. The stack too, unless the
+    /// program is one whose threads are never unwound: then nothing else can know of it.
     #[cold]
     fn leak(&mut self, thread: ThreadId) {
         self.with(|execution| {
             execution.threads.set_finished(thread);
             // SAFETY: no coroutine runs, so the slot is not in use.
             let slot = unsafe { execution.threads.coroutines.slot(thread).as_mut() };
-            std::mem::forget(slot.coroutine.take());
+            if !execution.setup.abandons_threads {
+                std::mem::forget(slot.coroutine.take());
+                return;
+            }
+            if let Some(coroutine) = &mut slot.coroutine {
+                // SAFETY: the frames of the program need no `Drop`, which is what the setting says,
+                // and those of this crate own nothing when a coroutine is suspended.
+                unsafe { coroutine.force_reset() };
+            }
+            execution.keep_stack(thread);
         });
     }
 
@@ -262,6 +272,9 @@ impl Runtime {
             // Its parent overflowed its stack before it gave the thread a body.
             return self.leak(thread);
         };
+        if coroutine.started() && self.shared().setup.abandons_threads {
+            return self.leak(thread);
+        }
         if !coroutine.started() {
             // Drops the function that it was to run.
             let force_unwind = AssertUnwindSafe(|| coroutine.force_unwind());

@@ -69,6 +69,9 @@ pub struct Setup {
     /// The thread ids of the program if stores wait in store buffers, as on the target; none
     /// without store buffers.
     pub store_buffers: Option<ThreadIdSpace>,
+    /// Whether the threads of an execution that is over are given up where they are, instead of being
+    /// unwound: their frames are those of another language. Nothing on their stacks is dropped.
+    pub abandons_threads: bool,
     /// Whether the registry records the initial values of objects.
     pub keeps_first_values: bool,
     /// The most steps of an execution. The explorer counts them. Spawning a thread is not a step,
@@ -103,6 +106,7 @@ impl Default for Setup {
             spurious_wakeups: true,
             leak_check: true,
             store_buffers: None,
+            abandons_threads: false,
             keeps_first_values: false,
             max_steps: u64::MAX,
         }

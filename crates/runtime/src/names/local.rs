@@ -229,6 +229,11 @@ impl LocalNames {
             .or_insert_with(|| registry.tables().static_creator(identity, name))
     }
 
+    /// The static as a creator, if this worker has used it before.
+    pub fn known_static(&self, identity: usize) -> Option<CreatorId> {
+        self.statics.get(&identity).copied()
+    }
+
     /// Learns which drops matter to other threads, and which loops depend on memory that is not
     /// compared.
     #[inline]

@@ -4,35 +4,14 @@ use fencepost_runtime::LocationRef;
 use std::fmt;
 use std::sync::atomic::Ordering;
 
-use super::core::{Atomic, Variable, common_operations, modifications};
+use super::core::{Atomic, StdVariable, common_operations, modifications};
 
-impl Variable for std::sync::atomic::AtomicBool {
-    type Value = bool;
+impl StdVariable for std::sync::atomic::AtomicBool {
     const KIND: &'static str = "AtomicBool";
 
     #[inline]
     fn new(value: bool) -> Self {
         Self::new(value)
-    }
-
-    #[inline]
-    fn get(&self) -> bool {
-        self.load(Ordering::Relaxed)
-    }
-
-    #[inline]
-    fn set(&self, value: bool) {
-        self.store(value, Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn state(value: bool) -> u64 {
-        u64::from(value)
-    }
-
-    #[inline]
-    fn from_state(state: u64) -> bool {
-        state != 0
     }
 }
 

@@ -1,34 +1,20 @@
 //! The common core of all atomic types: a variable of `std`, and an object of the execution.
 //!
-//! Outside of a check the variable is used with the given ordering. In a check it holds the value
-//! (a pointer needs more than the bits of its address), and the object's state is the value as a
-//! number, for the explorer to compare. The state is updated before every operation, since
-//! `get_mut` may have changed the value.
+//! Outside of a check the variable is used with the given ordering. In a check the runtime performs the
+//! operations.
 
 use std::sync::atomic::Ordering;
 
-use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::Address;
-
-use fencepost_runtime::{Current, Drains, LocationRef, Object, Outcomes, Step, releases};
+use fencepost_runtime::{Current, LocationRef, Object, Operand, Variable};
 
 /// An atomic variable of `std`.
-pub(super) trait Variable {
-    /// The type of its value.
-    type Value: Copy;
+pub(super) trait StdVariable: Variable {
     /// The name of its type.
     const KIND: &'static str;
 
     /// Creates a variable with this value.
     fn new(value: Self::Value) -> Self;
-    /// Loads the value. There is only one OS thread, so the ordering does not matter.
-    fn get(&self) -> Self::Value;
-    /// Stores a value.
-    fn set(&self, value: Self::Value);
-    /// The value as a number. Signed values are extended by their sign.
-    fn state(value: Self::Value) -> u64;
-    /// The value with this number.
-    fn from_state(state: u64) -> Self::Value;
 }
 
 /// An atomic variable and its object.
@@ -37,13 +23,12 @@ pub(super) struct Atomic<V> {
     object: Object,
 }
 
-impl<V: Variable> Atomic<V> {
+impl<V: StdVariable> Atomic<V> {
     #[inline]
     pub(super) fn new(value: V::Value, location: LocationRef) -> Self {
-        Atomic {
-            variable: V::new(value),
-            object: Object::new(V::KIND, V::state(value), location),
-        }
+        let variable = V::new(value);
+        let object = Object::new(V::KIND, variable.state(value), location);
+        Atomic { variable, object }
     }
 
     pub(super) fn set_name(&self, name: &str) {
@@ -69,99 +54,42 @@ impl<V: Variable> Atomic<V> {
         self.object.address()
     }
 
-    /// Updates the state of the object.
+    /// What an operation is performed on.
     #[inline]
-    pub(super) fn bring_up_to_date(&self, current: Current) {
-        if current.has_store_buffers() {
-            self.learn_committed(current);
+    pub(super) fn operand(&self) -> Operand<'_, V> {
+        Operand {
+            variable: &self.variable,
+            object: self.object.address(),
         }
-        let state = V::state(self.variable.get());
-        current.set_state(self.object.address(), state);
     }
 
-    /// Stores the committed value in the variable.
-    #[cold]
-    fn learn_committed(&self, current: Current) {
-        let object = self.object.address();
-        let committed = current.take_committed(object);
-        if let Some(state) = committed {
-            self.variable.set(V::from_state(state));
-            current.note_up_to_date(&self.variable);
-        }
+    /// The execution to which the object belongs, if it is the current one.
+    fn own_execution(&self) -> Option<Current> {
+        Current::get().filter(|_| self.object.is_of_current())
     }
 
     /// The value for the calling thread, without an event.
     pub(super) fn peek(&self) -> V::Value {
-        let object = self.object.address();
-        let seen = Current::get()
-            .filter(|current| current.has_store_buffers() && self.object.is_of_current())
-            .and_then(|current| current.buffered_value(object));
-        seen.map_or_else(|| self.variable.get(), V::from_state)
+        match self.own_execution() {
+            Some(current) => self.operand().peek(current),
+            None => self.variable.get(),
+        }
     }
 
     /// Stores the committed value in the variable, for code that reads the variable without an
     /// operation.
     pub(super) fn show_committed(&self) {
-        if let Some(current) = Current::get() {
-            if current.has_store_buffers() && self.object.is_of_current() {
-                self.learn_committed(current);
-            }
+        if let Some(current) = self.own_execution() {
+            self.operand().show_committed(current);
         }
     }
 
     /// Stores the value in the variable, including buffered stores: the caller has an exclusive
     /// reference.
     pub(super) fn take_exclusive(&self) {
-        if let Some(current) = Current::get() {
-            if current.has_store_buffers() && self.object.is_of_current() {
-                if let Some(state) = current.take_exclusive(self.object.address()) {
-                    self.variable.set(V::from_state(state));
-                }
-            }
+        if let Some(current) = self.own_execution() {
+            self.operand().take_exclusive(current);
         }
-    }
-
-    /// The value in memory, for an operation that is being performed.
-    #[inline]
-    pub(super) fn in_memory(&self, step: &mut Step<'_>) -> V::Value {
-        if let Some(state) = step.take_committed(self.object.address()) {
-            self.variable.set(V::from_state(state));
-        }
-        self.variable.get()
-    }
-
-    /// Performs an operation that waits for the stores in `drains`.
-    #[inline]
-    fn operation<'addresses, R>(
-        &self,
-        current: Current,
-        effect: Effect,
-        drains: impl FnOnce() -> Drains<'addresses>,
-        location: LocationRef,
-        perform: impl FnOnce(&mut Step<'_>) -> R,
-    ) -> R {
-        if current.has_store_buffers() {
-            current.drain(drains(), location);
-            self.learn_committed(current);
-        }
-        let object = self.object.address();
-        let state = || V::state(self.variable.get());
-        current.variable_operation(object, state, effect, location, perform)
-    }
-
-    /// Performs a read-modify-write, which may fail.
-    #[inline]
-    fn exchange<R>(
-        &self,
-        current: Current,
-        effect: Effect,
-        ordering: Ordering,
-        location: LocationRef,
-        perform: impl FnOnce(&mut Step<'_>) -> R,
-    ) -> R {
-        let object = [self.object.address()];
-        let drains = || current.target().drained_by_exchange(&object, ordering);
-        self.operation(current, effect, drains, location, perform)
     }
 
     #[inline(never)]
@@ -172,23 +100,8 @@ impl<V: Variable> Atomic<V> {
             Ordering::AcqRel => panic!("there is no such thing as an acquire-release load"),
             _ => {}
         }
-        let object = self.object.address();
-        let (drains, location) = (|| Drains::Nothing, LocationRef::caller());
-        self.operation(current, Effect::Read, drains, location, |step| {
-            let state = step.read(object);
-            let forwarded = step.forwarded(object);
-            let events = step.target().load(object);
-            step.emit(events, forwarded.unwrap_or(state));
-            // A stale value is tried only where there are no store buffers.
-            if let Some(other) = forwarded.or_else(|| step.take_stale_read()) {
-                return V::from_state(other);
-            }
-            let thread = step.thread();
-            if let Some(races) = step.races() {
-                races.load(thread, object, ordering);
-            }
-            self.in_memory(step)
-        })
+        self.operand()
+            .load(current, ordering, LocationRef::caller())
     }
 
     #[inline(never)]
@@ -199,59 +112,8 @@ impl<V: Variable> Atomic<V> {
             Ordering::AcqRel => panic!("there is no such thing as an acquire-release store"),
             _ => {}
         }
-        let object = self.object.address();
-        let location = LocationRef::caller();
-        let drains = match current.target().buffers_store(ordering) {
-            false => Drains::Everything,
-            true if !current.buffers_stores() => Drains::Nothing,
-            true if current.inserted(location).seq_cst_store => Drains::Everything,
-            true => return self.store_later(current, value, ordering, location),
-        };
-        let drains = || drains;
-        self.operation(current, Effect::Write, drains, location, |step| {
-            self.in_memory(step);
-            self.variable.set(value);
-            step.write(object, V::state(value));
-            let events = step.target().store(object, ordering);
-            step.emit(events, V::state(value));
-            let thread = step.thread();
-            if let Some(races) = step.races() {
-                races.store(thread, object, ordering);
-            }
-        });
-    }
-
-    /// Issues a store to the thread's buffer. It is a step, though no other thread can observe it,
-    /// so that a loop that stores is not assumed to only wait.
-    #[cold]
-    fn store_later(
-        &self,
-        current: Current,
-        value: V::Value,
-        ordering: Ordering,
-        location: LocationRef,
-    ) {
-        let object = self.object.address();
-        // There may be an inserted fence before it.
-        current.drain(Drains::Nothing, location);
-        self.bring_up_to_date(current);
-        let buffer = current.tokens(current.thread()).start;
-        let intent = Intent::Access {
-            object: buffer,
-            effect: Effect::Write,
-            awaits: None,
-        };
-        current.plain_operation(intent, Outcomes::One, location, |step| {
-            let seen = step.forwarded(object).unwrap_or(step.state(object));
-            let is_change = seen != V::state(value);
-            step.write(buffer, step.state(buffer) + u64::from(is_change));
-            let events = step.target().store(object, ordering);
-            step.emit(events, V::state(value));
-            if events.barrier.is_some() {
-                step.order_stores();
-            }
-        });
-        current.buffer_store(object, V::state(value), releases(ordering), location);
+        self.operand()
+            .store(current, value, ordering, LocationRef::caller());
     }
 
     /// Performs a read-modify-write that always writes. Returns the previous value.
@@ -263,17 +125,8 @@ impl<V: Variable> Atomic<V> {
         ordering: Ordering,
         change: impl FnOnce(V::Value) -> V::Value,
     ) -> V::Value {
-        self.exchange(
-            current,
-            Effect::Write,
-            ordering,
-            LocationRef::caller(),
-            |step| {
-                let before = self.in_memory(step);
-                self.overwrite(step, change(before), ordering);
-                before
-            },
-        )
+        self.operand()
+            .modify(current, ordering, LocationRef::caller(), change)
     }
 
     #[inline(never)]
@@ -293,37 +146,10 @@ impl<V: Variable> Atomic<V> {
             }
             _ => {}
         }
-        let object = self.object.address();
-        let expected = V::state(expected);
-        let effect = Effect::WriteIf(Condition::Equals(expected));
-        self.exchange(current, effect, success, LocationRef::caller(), |step| {
-            let before = self.in_memory(step);
-            if V::state(before) == expected {
-                self.overwrite(step, new, success);
-                return Ok(before);
-            }
-            let state = step.read(object);
-            let events = step.target().failed_exchange(object, success);
-            step.emit(events, state);
-            let thread = step.thread();
-            if let Some(races) = step.races() {
-                races.load(thread, object, failure);
-            }
-            Err(before)
-        })
-    }
-
-    #[inline]
-    fn overwrite(&self, step: &mut Step<'_>, value: V::Value, ordering: Ordering) {
-        let object = self.object.address();
-        self.variable.set(value);
-        step.write(object, V::state(value));
-        let events = step.target().read_modify_write(object, ordering);
-        step.emit(events, V::state(value));
-        let thread = step.thread();
-        if let Some(races) = step.races() {
-            races.read_modify_write(thread, object, ordering);
-        }
+        let location = LocationRef::caller();
+        let orderings = (success, failure);
+        self.operand()
+            .compare_exchange(current, (expected, new), orderings, location)
     }
 }
 

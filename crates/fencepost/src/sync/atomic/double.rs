@@ -66,7 +66,7 @@ fn in_check(
     let drains = current.target().drained_by_exchange(&objects, Relaxed);
     current.drain(drains, location);
     for variable in variables {
-        variable.atomic.bring_up_to_date(current);
+        variable.atomic.operand().bring_up_to_date(current);
     }
     let intent = Intent::Access {
         object: objects[0],
@@ -75,7 +75,7 @@ fn in_check(
     };
     current.plain_operation(intent, Outcomes::One, location, |step| {
         let values = variables.map(|variable| &variable.atomic.variable);
-        let before = variables.map(|variable| variable.atomic.in_memory(step));
+        let before = variables.map(|variable| variable.atomic.operand().in_memory(step));
         let is_success = before == expected;
         let after = if is_success { new } else { before };
         for (value, (object, after)) in values.into_iter().zip(objects.into_iter().zip(after)) {

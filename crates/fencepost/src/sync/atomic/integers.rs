@@ -4,38 +4,17 @@ use fencepost_runtime::LocationRef;
 use std::fmt;
 use std::sync::atomic::Ordering;
 
-use super::core::{Atomic, Variable, common_operations, modifications};
+use super::core::{Atomic, StdVariable, common_operations, modifications};
 
 macro_rules! atomic_integer {
     ($($name:ident $value:ident;)*) => {
         $(
-            impl Variable for std::sync::atomic::$name {
-                type Value = $value;
+            impl StdVariable for std::sync::atomic::$name {
                 const KIND: &'static str = stringify!($name);
 
                 #[inline]
                 fn new(value: $value) -> Self {
                     Self::new(value)
-                }
-
-                #[inline]
-                fn get(&self) -> $value {
-                    self.load(Ordering::Relaxed)
-                }
-
-                #[inline]
-                fn set(&self, value: $value) {
-                    self.store(value, Ordering::Relaxed);
-                }
-
-                #[inline]
-                fn state(value: $value) -> u64 {
-                    value as u64
-                }
-
-                #[inline]
-                fn from_state(state: u64) -> $value {
-                    state as $value
                 }
             }
 

@@ -6,36 +6,14 @@ use std::sync::atomic::Ordering;
 
 #[cfg(rustc_1_91)]
 use super::core::modifications;
-use super::core::{Atomic, Variable, common_operations};
+use super::core::{Atomic, StdVariable, common_operations};
 
-impl<T> Variable for std::sync::atomic::AtomicPtr<T> {
-    type Value = *mut T;
+impl<T> StdVariable for std::sync::atomic::AtomicPtr<T> {
     const KIND: &'static str = "AtomicPtr";
 
     #[inline]
     fn new(value: *mut T) -> Self {
         Self::new(value)
-    }
-
-    #[inline]
-    fn get(&self) -> *mut T {
-        self.load(Ordering::Relaxed)
-    }
-
-    #[inline]
-    fn set(&self, value: *mut T) {
-        self.store(value, Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn state(value: *mut T) -> u64 {
-        // Exposed, since a buffered store has the address as a number.
-        value.expose_provenance() as u64
-    }
-
-    #[inline]
-    fn from_state(state: u64) -> *mut T {
-        std::ptr::with_exposed_provenance_mut(state as usize)
     }
 }
 
