@@ -28,7 +28,7 @@ pub trait Variable {
     /// The value as a number. Signed values are extended by their sign.
     fn state(&self, value: Self::Value) -> u64;
     /// The value with this number.
-    fn from_state(&self, state: u64) -> Self::Value;
+    fn value_of(&self, state: u64) -> Self::Value;
 }
 
 macro_rules! integers_of_std {
@@ -53,7 +53,7 @@ macro_rules! integers_of_std {
                 }
 
                 #[inline]
-                fn from_state(&self, state: u64) -> $value {
+                fn value_of(&self, state: u64) -> $value {
                     state as $value
                 }
             }
@@ -93,7 +93,7 @@ impl Variable for std::sync::atomic::AtomicBool {
     }
 
     #[inline]
-    fn from_state(&self, state: u64) -> bool {
+    fn value_of(&self, state: u64) -> bool {
         state != 0
     }
 }
@@ -118,7 +118,7 @@ impl<T> Variable for std::sync::atomic::AtomicPtr<T> {
     }
 
     #[inline]
-    fn from_state(&self, state: u64) -> *mut T {
+    fn value_of(&self, state: u64) -> *mut T {
         std::ptr::with_exposed_provenance_mut(state as usize)
     }
 }
@@ -156,7 +156,7 @@ impl<V: Variable> Operand<'_, V> {
         let object = self.object;
         let committed = current.take_committed(object);
         if let Some(state) = committed {
-            self.variable.set(self.variable.from_state(state));
+            self.variable.set(self.variable.value_of(state));
             current.note_up_to_date(self.variable);
         }
     }
@@ -169,7 +169,7 @@ impl<V: Variable> Operand<'_, V> {
         };
         seen.map_or_else(
             || self.variable.get(),
-            |state| self.variable.from_state(state),
+            |state| self.variable.value_of(state),
         )
     }
 
@@ -184,7 +184,7 @@ impl<V: Variable> Operand<'_, V> {
     pub fn take_exclusive(self, current: Current) {
         if current.has_store_buffers() {
             if let Some(state) = current.take_exclusive(self.object) {
-                self.variable.set(self.variable.from_state(state));
+                self.variable.set(self.variable.value_of(state));
             }
         }
     }
@@ -193,7 +193,7 @@ impl<V: Variable> Operand<'_, V> {
     #[inline]
     pub fn in_memory(self, step: &mut Step<'_>) -> V::Value {
         if let Some(state) = step.take_committed(self.object) {
-            self.variable.set(self.variable.from_state(state));
+            self.variable.set(self.variable.value_of(state));
         }
         self.variable.get()
     }
@@ -244,7 +244,7 @@ impl<V: Variable> Operand<'_, V> {
             step.emit(events, forwarded.unwrap_or(state));
             // A stale value is tried only where there are no store buffers.
             if let Some(other) = forwarded.or_else(|| step.take_stale_read()) {
-                return self.variable.from_state(other);
+                return self.variable.value_of(other);
             }
             let thread = step.thread();
             if let Some(races) = step.races() {
